@@ -1,0 +1,276 @@
+//! Field sections: the header and trailer fields of a message (RFC 9110 §5 and §6.3).
+//!
+//! A section is one buffer of octets and a list of spans into it, so that a section that is used again
+//! allocates nothing. Fields that the server itself reads have a [`Known`] name and are found without
+//! comparing strings.
+
+/// A piece of a section's octets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Span {
+    /// Index of the first octet.
+    pub start: u32,
+    /// Number of octets.
+    pub len: u32,
+}
+
+impl Span {
+    /// The span from `start` to `end`, both indices into the octets.
+    pub fn new(start: usize, end: usize) -> Self {
+        debug_assert!(start <= end && end <= u32::MAX as usize);
+        Self { start: start as u32, len: (end - start) as u32 }
+    }
+
+    /// The octets it stands for. Out of range it is empty.
+    pub fn of(self, octets: &[u8]) -> &[u8] {
+        let start = self.start as usize;
+        octets.get(start..start + self.len as usize).unwrap_or_default()
+    }
+}
+
+macro_rules! known {
+    ($($variant:ident $name:literal,)*) => {
+        /// A field name that hayami itself reads or writes.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        #[allow(missing_docs)] // the variants are field names of the IANA registry
+        pub enum Known { $($variant,)* }
+
+        impl Known {
+            /// How many there are.
+            pub const COUNT: usize = [$(Known::$variant,)*].len();
+
+            /// The name in lower case.
+            pub fn name(self) -> &'static [u8] {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// The known name equal to `name`, whatever its case (RFC 9110 §5.1).
+            pub fn of(name: &[u8]) -> Option<Self> {
+                $(if name.len() == $name.len() && name.eq_ignore_ascii_case($name) { return Some(Self::$variant); })*
+                None
+            }
+        }
+    };
+}
+
+known! {
+    Host b"host",
+    Connection b"connection",
+    AcceptEncoding b"accept-encoding",
+    UserAgent b"user-agent",
+    ContentLength b"content-length",
+    ContentType b"content-type",
+    TransferEncoding b"transfer-encoding",
+    Expect b"expect",
+    Upgrade b"upgrade",
+    Te b"te",
+    Trailer b"trailer",
+    IfMatch b"if-match",
+    IfNoneMatch b"if-none-match",
+    IfModifiedSince b"if-modified-since",
+    IfUnmodifiedSince b"if-unmodified-since",
+    IfRange b"if-range",
+    Range b"range",
+    ETag b"etag",
+    LastModified b"last-modified",
+    Referer b"referer",
+    Cookie b"cookie",
+    Authorization b"authorization",
+    Server b"server",
+    Date b"date",
+    ContentEncoding b"content-encoding",
+    Vary b"vary",
+    KeepAlive b"keep-alive",
+    ProxyConnection b"proxy-connection",
+    CacheControl b"cache-control",
+    Location b"location",
+}
+
+#[derive(Clone, Copy, Debug)]
+struct FieldLine {
+    name: Span,
+    value: Span,
+    known: Option<Known>,
+}
+
+/// The fields of one message part, in order.
+///
+/// Lines come in two ways: [`append`](Self::append) writes `name: value` CRLF into the octets, so that
+/// a section made only by it *is* its own HTTP/1.1 form ([`wire_form`](Self::wire_form));
+/// [`push_span`](Self::push_span) names octets that a parser put there.
+#[derive(Clone, Debug)]
+pub struct FieldSection {
+    octets: Vec<u8>,
+    lines: Vec<FieldLine>,
+    /// By [`Known`]: 1 + index of the first line of that name; 0 = none, 255 = look for it.
+    first: [u8; Known::COUNT],
+    appended_only: bool,
+}
+
+impl Default for FieldSection {
+    fn default() -> Self {
+        Self { octets: Vec::new(), lines: Vec::new(), first: [0; Known::COUNT], appended_only: true }
+    }
+}
+
+impl FieldSection {
+    /// Forgets all lines and octets, keeps the memory.
+    pub fn clear(&mut self) {
+        self.octets.clear();
+        self.lines.clear();
+        self.first = [0; Known::COUNT];
+        self.appended_only = true;
+    }
+
+    /// Replaces the octets by `octets` and forgets all lines; [`push_span`](Self::push_span) follows.
+    pub fn reset_to(&mut self, octets: &[u8]) {
+        self.clear();
+        self.octets.extend_from_slice(octets);
+        self.appended_only = false;
+    }
+
+    /// All octets, lines and whatever else the parser kept.
+    pub fn octets(&self) -> &[u8] {
+        &self.octets
+    }
+
+    /// Adds a line whose name and value already stand in the octets.
+    pub fn push_span(&mut self, name: Span, value: Span) {
+        self.appended_only = false;
+        self.push(name, value);
+    }
+
+    /// Adds a line at the end. Neither part may hold CR, LF or NUL: who takes them from outside checks.
+    pub fn append(&mut self, name: &[u8], value: &[u8]) {
+        debug_assert!(!value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0)));
+        let start = self.octets.len();
+        self.octets.extend_from_slice(name);
+        self.octets.extend_from_slice(b": ");
+        let value_start = self.octets.len();
+        self.octets.extend_from_slice(value);
+        let end = self.octets.len();
+        self.octets.extend_from_slice(b"\r\n");
+        self.push(Span::new(start, start + name.len()), Span::new(value_start, end));
+    }
+
+    fn push(&mut self, name: Span, value: Span) {
+        let known = Known::of(name.of(&self.octets));
+        self.lines.push(FieldLine { name, value, known });
+        if let Some(known) = known {
+            let slot = &mut self.first[known as usize];
+            if *slot == 0 {
+                *slot = self.lines.len().min(255) as u8;
+            }
+        }
+    }
+
+    /// The section as HTTP/1.1 field lines, each with its CRLF, if it was made by [`append`](Self::append) alone.
+    pub fn wire_form(&self) -> Option<&[u8]> {
+        self.appended_only.then_some(&self.octets)
+    }
+
+    /// Number of field lines.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Whether there is no field line.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// All lines in order: name as it came, value without surrounding whitespace.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> + ExactSizeIterator {
+        self.lines.iter().map(|l| (l.name.of(&self.octets), l.value.of(&self.octets)))
+    }
+
+    /// Value of the first line of a known name.
+    pub fn get(&self, known: Known) -> Option<&[u8]> {
+        let line = match self.first[known as usize] {
+            0 => return None,
+            255 => self.lines.iter().find(|l| l.known == Some(known))?,
+            n => &self.lines[n as usize - 1],
+        };
+        Some(line.value.of(&self.octets))
+    }
+
+    /// Values of every line of a known name, in order.
+    pub fn get_all(&self, known: Known) -> impl Iterator<Item = &[u8]> {
+        let none = self.first[known as usize] == 0;
+        let lines = if none { &[][..] } else { &self.lines[..] };
+        lines.iter().filter(move |l| l.known == Some(known)).map(|l| l.value.of(&self.octets))
+    }
+
+    /// Value of the first line of any name, whatever its case.
+    pub fn get_named(&self, name: &[u8]) -> Option<&[u8]> {
+        self.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v)
+    }
+
+    /// Rebuilds the section from the lines that `keep` wants.
+    pub fn retain(&mut self, mut keep: impl FnMut(&[u8], &[u8]) -> bool) {
+        if self.iter().all(|(n, v)| keep(n, v)) {
+            return;
+        }
+        let mut kept = Self::default();
+        for (name, value) in self.iter().filter(|(n, v)| keep(n, v)) {
+            kept.append(name, value);
+        }
+        *self = kept;
+    }
+
+    /// Removes every line of that name. Tells whether there was one.
+    pub fn remove(&mut self, name: &[u8]) -> bool {
+        let before = self.len();
+        self.retain(|n, _| !n.eq_ignore_ascii_case(name));
+        self.len() != before
+    }
+
+    /// Removes every line of that name and appends this one.
+    pub fn set(&mut self, name: &[u8], value: &[u8]) {
+        self.remove(name);
+        self.append(name, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_known_name_is_found_in_any_case() {
+        let mut section = FieldSection::default();
+        section.append(b"HOST", b"a");
+        section.append(b"x-other", b"b");
+        section.append(b"If-None-Match", b"\"1\"");
+        section.append(b"host", b"c");
+        assert_eq!(section.get(Known::Host), Some(&b"a"[..]));
+        assert_eq!(section.get_all(Known::Host).collect::<Vec<_>>(), [b"a", b"c"]);
+        assert_eq!(section.get(Known::IfNoneMatch), Some(&b"\"1\""[..]));
+        assert_eq!(section.get(Known::Range), None);
+        assert_eq!(section.get_named(b"X-OTHER"), Some(&b"b"[..]));
+    }
+
+    #[test]
+    fn an_appended_section_is_its_own_wire_form() {
+        let mut section = FieldSection::default();
+        section.append(b"a", b"1");
+        section.append(b"b", b"2");
+        assert_eq!(section.wire_form(), Some(&b"a: 1\r\nb: 2\r\n"[..]));
+        assert!(section.remove(b"A"));
+        assert_eq!(section.wire_form(), Some(&b"b: 2\r\n"[..]));
+        section.reset_to(b"GET / HTTP/1.1\r\nhost:x\r\n");
+        section.push_span(Span::new(16, 20), Span::new(21, 22));
+        assert_eq!(section.wire_form(), None);
+        assert_eq!(section.get(Known::Host), Some(&b"x"[..]));
+    }
+
+    #[test]
+    fn a_known_name_behind_three_hundred_lines_is_found() {
+        let mut section = FieldSection::default();
+        for _ in 0..300 {
+            section.append(b"x-filler", b"");
+        }
+        section.append(b"range", b"bytes=0-");
+        assert_eq!(section.get(Known::Range), Some(&b"bytes=0-"[..]));
+    }
+}

@@ -1,0 +1,28 @@
+//! The words of HTTP: what every version of the protocol has in common (RFC 9110).
+//!
+//! Here are heads, fields, targets, content, conditions and ranges. Here are no sockets, no clock,
+//! no files being opened and nothing that knows how a head looks on the wire of one protocol version.
+//! Every other crate may use this one; this one uses none of them.
+//!
+//! ```
+//! use hayami_http::{Known, ResponseHead, Status};
+//!
+//! let mut head = ResponseHead::new(Status::OK);
+//! head.append(b"content-type", b"text/plain");
+//! assert_eq!(head.get(Known::ContentType), Some(&b"text/plain"[..]));
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod content;
+pub mod field;
+pub mod method;
+pub mod request;
+pub mod response;
+pub mod status;
+
+pub use content::{Content, FileSlice, Shared, Source, SourceError};
+pub use field::{FieldSection, Known, Span};
+pub use method::Method;
+pub use request::{RequestHead, TargetForm, Version};
+pub use response::{Response, ResponseHead};
+pub use status::Status;

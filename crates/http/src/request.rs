@@ -1,0 +1,152 @@
+//! The request head: method, target, version and fields, whatever protocol brought them.
+
+use crate::field::{FieldSection, Known, Span};
+use crate::method::Method;
+
+/// The protocol version of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Version {
+    /// HTTP/1.0 (RFC 1945).
+    Http10,
+    /// HTTP/1.1 (RFC 9112).
+    #[default]
+    Http11,
+    /// HTTP/2 (RFC 9113).
+    Http2,
+    /// HTTP/3 (RFC 9114).
+    Http3,
+}
+
+impl Version {
+    /// The name used in logs and in CGI: `HTTP/1.1`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Http10 => "HTTP/1.0",
+            Self::Http11 => "HTTP/1.1",
+            Self::Http2 => "HTTP/2",
+            Self::Http3 => "HTTP/3",
+        }
+    }
+}
+
+/// The four forms of a request target (RFC 9112 §3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum TargetForm {
+    /// `/where?q=now`
+    #[default]
+    Origin,
+    /// `http://www.example.org/pub/WWW/TheProject.html`
+    Absolute,
+    /// `www.example.com:80`, for CONNECT only.
+    Authority,
+    /// `*`, for OPTIONS only.
+    Asterisk,
+}
+
+/// Where the parts of a request line stand in the head's octets.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RequestLine {
+    /// The method's name.
+    pub method: Span,
+    /// The target as it came.
+    pub target: Span,
+    /// Its form.
+    pub form: TargetForm,
+    /// The target's path, still percent-encoded; empty for authority-form and asterisk-form.
+    pub path: Span,
+    /// The target's query without the `?`; `None` if there is no `?`.
+    pub query: Option<Span>,
+    /// The authority of an absolute-form or authority-form target, without userinfo.
+    pub authority: Option<Span>,
+    /// The version the client speaks.
+    pub version: Version,
+}
+
+/// A request head. One is used again for every request of a worker: filling it allocates nothing once
+/// its buffers have grown.
+#[derive(Clone, Debug, Default)]
+pub struct RequestHead {
+    fields: FieldSection,
+    line: RequestLine,
+    method: Method,
+}
+
+impl RequestHead {
+    /// Starts a head from its octets; spans given later point into these.
+    pub fn reset_to(&mut self, octets: &[u8]) {
+        self.fields.reset_to(octets);
+        self.line = RequestLine::default();
+        self.method = Method::default();
+    }
+
+    /// Sets the request line; the spans point into the octets given to [`reset_to`](Self::reset_to).
+    pub fn set_line(&mut self, line: RequestLine) {
+        self.method = Method::from_name(line.method.of(self.fields.octets()));
+        self.line = line;
+    }
+
+    /// The method.
+    pub fn method(&self) -> Method {
+        self.method
+    }
+
+    /// The method's name as it came.
+    pub fn method_name(&self) -> &[u8] {
+        self.line.method.of(self.fields.octets())
+    }
+
+    /// The protocol version.
+    pub fn version(&self) -> Version {
+        self.line.version
+    }
+
+    /// The form of the target.
+    pub fn form(&self) -> TargetForm {
+        self.line.form
+    }
+
+    /// The target as it came.
+    pub fn target(&self) -> &[u8] {
+        self.line.target.of(self.fields.octets())
+    }
+
+    /// The target's path, still percent-encoded. An absolute-form target without a path has `/`
+    /// (RFC 9110 §4.2.3).
+    pub fn path(&self) -> &[u8] {
+        let path = self.line.path.of(self.fields.octets());
+        if path.is_empty() && self.line.form == TargetForm::Absolute { b"/" } else { path }
+    }
+
+    /// The query without its `?`.
+    pub fn query(&self) -> Option<&[u8]> {
+        self.line.query.map(|q| q.of(self.fields.octets()))
+    }
+
+    /// The authority asked for: of the target if it has one, else of the Host field (RFC 9112 §3.2.2).
+    pub fn authority(&self) -> &[u8] {
+        match self.line.authority {
+            Some(span) => span.of(self.fields.octets()),
+            None => self.fields.get(Known::Host).unwrap_or_default(),
+        }
+    }
+
+    /// The header fields.
+    pub fn fields(&self) -> &FieldSection {
+        &self.fields
+    }
+
+    /// The header fields, to be changed.
+    pub fn fields_mut(&mut self) -> &mut FieldSection {
+        &mut self.fields
+    }
+
+    /// Value of the first field line of a known name.
+    pub fn get(&self, known: Known) -> Option<&[u8]> {
+        self.fields.get(known)
+    }
+
+    /// The request line as one text: `GET /index.html HTTP/1.1`, for logs.
+    pub fn request_line(&self) -> Vec<u8> {
+        [self.method_name(), self.target(), self.version().name().as_bytes()].join(&b' ')
+    }
+}

@@ -1,0 +1,135 @@
+//! The response head and the response: what a handler returns and filters change.
+
+use crate::content::Content;
+use crate::field::{FieldSection, Known};
+use crate::status::Status;
+use std::sync::Arc;
+
+/// A status and header fields.
+///
+/// The fields are two sections: a shared one that was made ready beforehand (a cached file's) and this
+/// response's own. Whoever changes a shared line pays for a copy; whoever adds one does not.
+///
+/// Not among the fields are those of the connection and the framing (`connection`, `content-length`,
+/// `transfer-encoding`, `date`, `server`): the protocol engine writes them.
+#[derive(Clone, Debug)]
+pub struct ResponseHead {
+    status: Status,
+    shared: Option<Arc<FieldSection>>,
+    own: FieldSection,
+}
+
+impl ResponseHead {
+    /// A head without fields.
+    pub fn new(status: Status) -> Self {
+        Self { status, shared: None, own: FieldSection::default() }
+    }
+
+    /// A head whose fields were made ready beforehand.
+    pub fn with_shared(status: Status, shared: Arc<FieldSection>) -> Self {
+        Self { status, shared: Some(shared), own: FieldSection::default() }
+    }
+
+    /// The status.
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// Changes the status.
+    pub fn set_status(&mut self, status: Status) {
+        self.status = status;
+    }
+
+    /// The sections in the order in which they are sent.
+    pub fn sections(&self) -> impl Iterator<Item = &FieldSection> {
+        self.shared.as_deref().into_iter().chain(std::iter::once(&self.own))
+    }
+
+    /// All field lines in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.sections().flat_map(FieldSection::iter)
+    }
+
+    /// Value of the first line of a known name.
+    pub fn get(&self, known: Known) -> Option<&[u8]> {
+        self.sections().find_map(|s| s.get(known))
+    }
+
+    /// Value of the first line of any name, whatever its case.
+    pub fn get_named(&self, name: &[u8]) -> Option<&[u8]> {
+        self.sections().find_map(|s| s.get_named(name))
+    }
+
+    /// Adds a line at the end.
+    pub fn append(&mut self, name: &[u8], value: &[u8]) {
+        self.own.append(name, value);
+    }
+
+    /// Removes every line of that name. Tells whether there was one.
+    pub fn remove(&mut self, name: &[u8]) -> bool {
+        self.get_named(name).is_some() && self.own_all().remove(name)
+    }
+
+    /// Replaces every line of that name by this one.
+    pub fn set(&mut self, name: &[u8], value: &[u8]) {
+        self.remove(name);
+        self.append(name, value);
+    }
+
+    /// All fields as this response's own, the shared ones copied first, to be changed at will.
+    pub fn own_all(&mut self) -> &mut FieldSection {
+        if let Some(shared) = self.shared.take() {
+            let mut all = FieldSection::clone(&shared);
+            for (name, value) in self.own.iter() {
+                all.append(name, value);
+            }
+            self.own = all;
+        }
+        &mut self.own
+    }
+}
+
+/// What answers a request.
+#[derive(Debug)]
+pub struct Response {
+    /// Status and fields.
+    pub head: ResponseHead,
+    /// What follows the head. For HEAD requests, the content that GET would have had: the engine sends
+    /// its length and not the octets (RFC 9110 §9.3.2).
+    pub content: Content,
+}
+
+impl Response {
+    /// A response without content.
+    pub fn empty(status: Status) -> Self {
+        Self { head: ResponseHead::new(status), content: Content::Empty }
+    }
+
+    /// A short `text/plain` response.
+    pub fn text(status: Status, text: impl Into<Vec<u8>>) -> Self {
+        let mut head = ResponseHead::new(status);
+        head.append(b"content-type", b"text/plain; charset=utf-8");
+        Self { head, content: Content::from(text.into()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_fields_are_copied_only_when_one_of_them_changes() {
+        let mut shared = FieldSection::default();
+        shared.append(b"etag", b"\"1\"");
+        let shared = Arc::new(shared);
+        let mut head = ResponseHead::with_shared(Status::OK, Arc::clone(&shared));
+        head.append(b"x-a", b"1");
+        head.remove(b"not-there");
+        assert_eq!(Arc::strong_count(&shared), 2);
+        head.set(b"ETag", b"\"2\"");
+        assert_eq!(Arc::strong_count(&shared), 1);
+        let lines: Vec<_> = head.iter().collect();
+        assert_eq!(lines, [(&b"x-a"[..], &b"1"[..]), (b"ETag", b"\"2\"")]);
+        assert_eq!(head.get(Known::ETag), Some(&b"\"2\""[..]));
+    }
+}
