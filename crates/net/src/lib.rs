@@ -1,1 +1,6 @@
-//! Under construction.
+//! Sockets, timers and the loop: the only layer that touches the network.
+
+pub mod clock;
+pub mod service;
+
+pub use clock::Clock;

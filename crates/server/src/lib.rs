@@ -1,1 +1,16 @@
-//! Under construction.
+//! What to answer: the configuration, the router, handlers, filters and logs.
+//!
+//! ```text
+//! configuration file ─ config::yaml ─▶ nodes ─ config::registry (directive tables) ─▶ Settings
+//! Settings ─ build ─▶ Router, once per worker: hosts ▶ paths ▶ handlers, filters, logs
+//! net::Request ─ Router ─▶ handler ─▶ filters ─▶ net::Answer
+//! ```
+//!
+//! Here is nothing of frames, sockets or timers (the `net` crate) and nothing of the process
+//! (signals, user, descriptors: the `hayami` program).
+#![forbid(unsafe_code)]
+
+pub mod config;
+pub mod handler;
+pub mod modules;
+pub mod worker;

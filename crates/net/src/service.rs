@@ -1,0 +1,155 @@
+//! The contract between the connections (this layer) and whatever answers (the layer above).
+//!
+//! A [`Service`] belongs to one worker and is called by that worker's connections only, so nothing in
+//! here is `Send` and nothing locks.
+
+use hayami_h1::Fault;
+use hayami_http::{RequestHead, Response};
+use std::fmt;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::Instant;
+
+/// The address of one end of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// TCP over IPv4 or IPv6.
+    Ip(SocketAddr),
+    /// A unix socket.
+    Unix,
+}
+
+impl Address {
+    /// The port, 0 for a unix socket.
+    pub fn port(&self) -> u16 {
+        match self {
+            Self::Ip(address) => address.port(),
+            Self::Unix => 0,
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    /// The address without its port, as access logs want it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ip(address) => write!(f, "{}", address.ip().to_canonical()),
+            Self::Unix => f.write_str("unix:"),
+        }
+    }
+}
+
+/// What is known of a connection for as long as it lasts.
+#[derive(Debug)]
+pub struct ConnectionInfo {
+    /// Unique within this process.
+    pub id: u64,
+    /// Index of the listener that accepted it, as in the list given to the worker.
+    pub listener: usize,
+    /// The client's end.
+    pub peer: Address,
+    /// Our end.
+    pub local: Address,
+    /// When it was accepted.
+    pub accepted: Instant,
+}
+
+/// A request as the service sees it.
+pub struct Request<'a> {
+    /// Method, target, fields. The service may take it (`std::mem::take`) to keep it beyond the call.
+    pub head: &'a mut RequestHead,
+    /// Number of octets of content that will come: `Some(0)` for none, `None` while it is unknown (chunked).
+    pub content_length: Option<u64>,
+    /// Its connection; clone the `Rc` to keep it.
+    pub connection: &'a Rc<ConnectionInfo>,
+    /// How many requests this connection brought before this one.
+    pub index: u32,
+    /// When the request's first octet was seen.
+    pub begun: Instant,
+    /// When its head was complete.
+    pub received: Instant,
+}
+
+/// What became of a request at once.
+pub enum Outcome {
+    /// Answered: no future, no allocation.
+    Ready(Answer),
+    /// Needs I/O; polled by the connection's own task.
+    Later(Pin<Box<dyn Future<Output = Answer>>>),
+}
+
+/// A response and who wants to hear how its sending ended.
+pub struct Answer {
+    /// Status, fields, content.
+    pub response: Response,
+    /// Told once, when the last octet was handed to the kernel or the connection was lost (the access log).
+    pub observer: Option<Box<dyn Observer>>,
+}
+
+impl From<Response> for Answer {
+    fn from(response: Response) -> Self {
+        Self { response, observer: None }
+    }
+}
+
+/// How the sending of a response ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Octets of content that left, without head and chunk framing.
+    pub content_octets: u64,
+    /// When the response's head was written.
+    pub began: Instant,
+    /// When the last octet was handed to the kernel.
+    pub ended: Instant,
+    /// Why the response is incomplete; `None` if it is complete.
+    pub aborted: Option<&'static str>,
+}
+
+/// Is told how the sending of a response ended.
+pub trait Observer {
+    /// Called once.
+    fn ended(self: Box<Self>, end: &Ended);
+}
+
+/// Why the connection itself, and not the service, has to refuse a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The client broke a rule of the protocol; the connection is closed after the answer.
+    Fault(Fault),
+    /// The head or the content did not arrive in time (408).
+    Timeout,
+}
+
+impl Refusal {
+    /// The status of the answer.
+    pub fn status(&self) -> hayami_http::Status {
+        match self {
+            Self::Fault(fault) => fault.status(),
+            Self::Timeout => hayami_http::Status::REQUEST_TIMEOUT,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fault(fault) => fault.fmt(f),
+            Self::Timeout => f.write_str("the request did not arrive in time"),
+        }
+    }
+}
+
+/// Answers the requests of one worker.
+pub trait Service: 'static {
+    /// Answers a request.
+    fn respond(&self, request: &mut Request<'_>) -> Outcome;
+
+    /// The answer to what could not be understood as a request; `request.head` holds what was read so
+    /// far, maybe nothing.
+    fn refuse(&self, refusal: &Refusal, request: &mut Request<'_>) -> Answer;
+
+    /// Value of the `server` field that goes with every response, `None` to send none.
+    fn server_name(&self) -> Option<&[u8]>;
+}

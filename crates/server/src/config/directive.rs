@@ -1,0 +1,72 @@
+//! The contract of a directive: everything about it stands in one table row, in its feature's own file.
+
+use super::error::ConfigError;
+use super::settings::{GlobalSettings, HandlerSettings, HostSettings, Inherited};
+use super::yaml::Node;
+
+/// The levels of a configuration on which a directive may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Top of the file.
+    Global,
+    /// Below `hosts:`.
+    Host,
+    /// Below `paths:`.
+    Path,
+    /// Below `file.custom-handler:`.
+    Extension,
+}
+
+/// A set of levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Levels(u8);
+
+impl Levels {
+    /// Global only.
+    pub const GLOBAL: Self = Self(1);
+    /// Host only.
+    pub const HOST: Self = Self(2);
+    /// Path only.
+    pub const PATH: Self = Self(4);
+    /// Global and host.
+    pub const GLOBAL_HOST: Self = Self(1 | 2);
+    /// Global, host, path.
+    pub const GLOBAL_HOST_PATH: Self = Self(1 | 2 | 4);
+    /// All four.
+    pub const ALL: Self = Self(1 | 2 | 4 | 8);
+
+    /// Whether `level` is among them.
+    pub fn contains(self, level: Level) -> bool {
+        self.0 & (1 << level as u8) != 0
+    }
+}
+
+/// One directive: a row of its feature's table.
+pub struct Directive {
+    /// The name as written in the file: `file.dir`.
+    pub name: &'static str,
+    /// Where it may stand.
+    pub levels: Levels,
+    /// Its argument, for the manual: `ON | OFF`, `a directory`.
+    pub argument: &'static str,
+    /// Its default, for the manual; `""` if it has none.
+    pub default: &'static str,
+    /// One to three sentences for the manual and `--help`: meaning, unit, limits.
+    pub help: &'static str,
+    /// Reads the argument into the settings.
+    pub set: fn(&mut Scope<'_>, &Node) -> Result<(), ConfigError>,
+}
+
+/// What a directive's setter may change: the settings of the level on which it stands.
+pub struct Scope<'a> {
+    /// The level.
+    pub level: Level,
+    /// The settings that exist once.
+    pub global: &'a mut GlobalSettings,
+    /// The host's, on levels below it.
+    pub host: Option<&'a mut HostSettings>,
+    /// The settings that inner levels inherit: a copy of the outer level's to begin with.
+    pub inherited: &'a mut Inherited,
+    /// The handlers of the path or extension, in the order written.
+    pub handlers: Option<&'a mut Vec<HandlerSettings>>,
+}

@@ -1,0 +1,82 @@
+//! The plain result of reading a configuration: no behaviour, no runtime objects.
+//!
+//! A feature adds its settings here with one line: global ones to [`GlobalSettings`], those that inner
+//! levels inherit to [`Inherited`], a handler to [`HandlerSettings`].
+
+use crate::modules::{access_log, env, error_doc, expires, file, headers, http1, identity, limits, listen, process, redirect};
+
+/// A whole configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// What exists once.
+    pub global: GlobalSettings,
+    /// The hosts in the order written.
+    pub hosts: Vec<HostSettings>,
+}
+
+/// Settings that exist once in a configuration.
+#[derive(Clone, Debug, Default)]
+pub struct GlobalSettings {
+    /// Listeners of the top level (for every host).
+    pub listen: Vec<listen::Listener>,
+    /// User, threads, files of the process.
+    pub process: process::Settings,
+    /// Connection and request limits.
+    pub limits: limits::Settings,
+    /// HTTP/1 timeouts and limits.
+    pub http1: http1::Settings,
+    /// The `server` field.
+    pub identity: identity::Settings,
+}
+
+/// One entry of `hosts:`.
+#[derive(Clone, Debug, Default)]
+pub struct HostSettings {
+    /// The key as written: `example.org`, `*.example.org:8080`, `*`, `default`.
+    pub name: String,
+    /// Not used as the fallback for unknown names.
+    pub strict_match: bool,
+    /// Listeners of this host only.
+    pub listen: Vec<listen::Listener>,
+    /// Paths in the order written.
+    pub paths: Vec<PathSettings>,
+}
+
+/// One entry of `paths:`.
+#[derive(Clone, Debug, Default)]
+pub struct PathSettings {
+    /// The key as written.
+    pub prefix: String,
+    /// Handlers in the order written.
+    pub handlers: Vec<HandlerSettings>,
+    /// What holds at this path, all outer levels included.
+    pub inherited: Inherited,
+}
+
+/// A handler of a path.
+#[derive(Clone, Debug)]
+pub enum HandlerSettings {
+    /// `file.dir`
+    FileDir(file::DirSettings),
+    /// `file.file`
+    FileFile(file::FileSettings),
+    /// `redirect`
+    Redirect(redirect::Settings),
+}
+
+/// Settings that inner levels inherit from outer ones.
+#[derive(Clone, Debug, Default)]
+pub struct Inherited {
+    /// `file.*`
+    pub file: file::Settings,
+    /// `header.*`
+    pub headers: headers::Settings,
+    /// `expires`
+    pub expires: expires::Settings,
+    /// `error-doc`
+    pub error_doc: error_doc::Settings,
+    /// `setenv`, `unsetenv`
+    pub env: env::Settings,
+    /// `access-log`
+    pub access_log: access_log::Settings,
+}

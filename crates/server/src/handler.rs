@@ -1,0 +1,67 @@
+//! The two contracts of this layer: a [`Handler`] answers a request, a [`Filter`] changes a response.
+
+use hayami_http::{RequestHead, Response};
+use hayami_net::service::{ConnectionInfo, Request};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+/// One request on its way through hosts, paths and handlers.
+pub struct Exchange<'a> {
+    /// The request's head. A handler that answers later takes it (`std::mem::take`).
+    pub head: &'a mut RequestHead,
+    /// The whole path, decoded once, without dot segments (`hayami_http::target::normalize`).
+    pub path: &'a [u8],
+    /// Where in `path` the part behind the configured path prefix begins: with prefix `/img/` and path
+    /// `/img/a.png` it is the index of `a.png`.
+    pub below: usize,
+    /// The connection.
+    pub connection: &'a Rc<ConnectionInfo>,
+    /// The request's environment (`setenv`), innermost level last; shared by all requests of a path.
+    pub env: &'a Rc<crate::modules::env::Environment>,
+}
+
+impl<'a> Exchange<'a> {
+    /// Begins an exchange for a request as the connection brought it.
+    pub fn new(
+        request: &'a mut Request<'_>,
+        path: &'a [u8],
+        below: usize,
+        env: &'a Rc<crate::modules::env::Environment>,
+    ) -> Self {
+        Self { head: request.head, path, below, connection: request.connection, env }
+    }
+}
+
+/// What a handler says to a request.
+pub enum Outcome {
+    /// Not mine: ask the next handler of the path.
+    Declined,
+    /// Answered now.
+    Ready(Response),
+    /// Answered elsewhere in this server: start over with another path (`redirect` with `internal: YES`).
+    /// The octets are a path and query, still percent-encoded.
+    Internal(Vec<u8>),
+    /// Needs I/O; the connection's task polls it.
+    Later(Pin<Box<dyn Future<Output = Response>>>),
+}
+
+/// Answers requests of one path. Made once per worker.
+pub trait Handler {
+    /// Answers, declines, or promises an answer.
+    fn handle(&self, exchange: &mut Exchange<'_>) -> Outcome;
+}
+
+/// What filters and logs may know of the request when its response is there.
+pub struct RequestInfo<'a> {
+    /// The request's head.
+    pub head: &'a RequestHead,
+    /// The decoded path.
+    pub path: &'a [u8],
+}
+
+/// Changes a response before it leaves. Made once per worker.
+pub trait Filter {
+    /// Changes `response`, or leaves it alone.
+    fn apply(&self, request: &RequestInfo<'_>, response: &mut Response);
+}

@@ -1,0 +1,14 @@
+//! The features: a file or folder each, with its directives, settings, runtime object and tests.
+
+pub mod access_log;
+pub mod env;
+pub mod error_doc;
+pub mod expires;
+pub mod file;
+pub mod headers;
+pub mod http1;
+pub mod identity;
+pub mod limits;
+pub mod listen;
+pub mod process;
+pub mod redirect;
