@@ -40,15 +40,11 @@ macro_rules! known {
             pub const COUNT: usize = [$(Known::$variant,)*].len();
 
             /// The name in lower case.
-            pub fn name(self) -> &'static [u8] {
+            pub const fn name(self) -> &'static [u8] {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// The known name equal to `name`, whatever its case (RFC 9110 §5.1).
-            pub fn of(name: &[u8]) -> Option<Self> {
-                $(if name.len() == $name.len() && name.eq_ignore_ascii_case($name) { return Some(Self::$variant); })*
-                None
-            }
+            const ALL: [Self; Self::COUNT] = [$(Self::$variant,)*];
         }
     };
 }
@@ -84,6 +80,55 @@ known! {
     ProxyConnection b"proxy-connection",
     CacheControl b"cache-control",
     Location b"location",
+}
+
+/// By [`slot_of`]: 1 + index of the known name that may stand there.
+const SLOTS: [u8; 256] = {
+    let mut slots = [0; 256];
+    let mut i = 0;
+    while i < Known::COUNT {
+        let slot = slot_of(Known::ALL[i].name());
+        assert!(slots[slot] == 0, "two known names share a slot: change the factors of slot_of");
+        slots[slot] = i as u8 + 1;
+        i += 1;
+    }
+    slots
+};
+
+/// A number that differs between all known names, made of the length and two letters, case ignored.
+const fn slot_of(name: &[u8]) -> usize {
+    let len = name.len();
+    if len == 0 {
+        return 0;
+    }
+    (len * 7 + (name[0] | 0x20) as usize * 3 + (name[len - 1] | 0x20) as usize * 5) & 0xff
+}
+
+/// Whether `name` is `lower`, a name of lower-case letters and `-`, in any case.
+fn equals_folded(name: &[u8], lower: &[u8]) -> bool {
+    if name.len() != lower.len() {
+        return false;
+    }
+    let (Some(name_tail), Some(lower_tail)) = (name.last_chunk::<8>(), lower.last_chunk::<8>()) else {
+        return name.eq_ignore_ascii_case(lower);
+    };
+    let pairs = name.as_chunks::<8>().0.iter().zip(lower.as_chunks::<8>().0);
+    pairs.fold(differs(name_tail, lower_tail), |sum, (n, l)| sum | differs(n, l)) == 0
+}
+
+/// Bits in which eight octets differ, bit 0x20 of letters left out.
+fn differs(name: &[u8; 8], lower: &[u8; 8]) -> u64 {
+    let (name, lower) = (u64::from_ne_bytes(*name), u64::from_ne_bytes(*lower));
+    let letters = (lower & 0x4040_4040_4040_4040) >> 1;
+    (name ^ lower) & !letters
+}
+
+impl Known {
+    /// The known name equal to `name`, whatever its case (RFC 9110 §5.1).
+    pub fn of(name: &[u8]) -> Option<Self> {
+        let known = *Self::ALL.get((SLOTS[slot_of(name)] as usize).wrapping_sub(1))?;
+        equals_folded(name, known.name()).then_some(known)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -140,6 +185,20 @@ impl FieldSection {
         self.push(name, value);
     }
 
+    /// Adds a line whose name and value stand in the octets that [`set_octets`](Self::set_octets) gives
+    /// later; `known` is the name's [`Known::of`].
+    pub fn push_known_span(&mut self, name: Span, value: Span, known: Option<Known>) {
+        self.appended_only = false;
+        self.push_line(FieldLine { name, value, known });
+    }
+
+    /// Replaces the octets and keeps the lines: a parser learns how long a head is after its last line.
+    pub fn set_octets(&mut self, octets: &[u8]) {
+        self.octets.clear();
+        self.octets.extend_from_slice(octets);
+        self.appended_only = false;
+    }
+
     /// Adds a line at the end. Neither part may hold CR, LF or NUL: who takes them from outside checks.
     pub fn append(&mut self, name: &[u8], value: &[u8]) {
         debug_assert!(!value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0)));
@@ -155,8 +214,12 @@ impl FieldSection {
 
     fn push(&mut self, name: Span, value: Span) {
         let known = Known::of(name.of(&self.octets));
-        self.lines.push(FieldLine { name, value, known });
-        if let Some(known) = known {
+        self.push_line(FieldLine { name, value, known });
+    }
+
+    fn push_line(&mut self, line: FieldLine) {
+        self.lines.push(line);
+        if let Some(known) = line.known {
             let slot = &mut self.first[known as usize];
             if *slot == 0 {
                 *slot = self.lines.len().min(255) as u8;
@@ -248,6 +311,21 @@ mod tests {
         assert_eq!(section.get(Known::IfNoneMatch), Some(&b"\"1\""[..]));
         assert_eq!(section.get(Known::Range), None);
         assert_eq!(section.get_named(b"X-OTHER"), Some(&b"b"[..]));
+    }
+
+    #[test]
+    fn a_name_with_one_octet_changed_is_not_known() {
+        for known in Known::ALL {
+            assert_eq!(Known::of(&known.name().to_ascii_uppercase()), Some(known));
+            for at in 0..known.name().len() {
+                let mut name = known.name().to_vec();
+                for octet in (0..=255).filter(|o: &u8| !o.eq_ignore_ascii_case(&known.name()[at])) {
+                    name[at] = octet;
+                    assert!(Known::of(&name).is_none_or(|other| other != known), "{name:?}");
+                }
+            }
+        }
+        assert_eq!(Known::of(b""), None);
     }
 
     #[test]

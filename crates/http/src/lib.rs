@@ -13,16 +13,20 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod authority;
 pub mod content;
 pub mod field;
 pub mod method;
 pub mod request;
 pub mod response;
 pub mod status;
+pub mod target;
 
+pub use authority::split_authority;
 pub use content::{Content, FileSlice, Shared, Source, SourceError};
 pub use field::{FieldSection, Known, Span};
 pub use method::Method;
 pub use request::{RequestHead, TargetForm, Version};
 pub use response::{Response, ResponseHead};
 pub use status::Status;
+pub use target::{PathFault, encode_path, normalize};

@@ -1,0 +1,148 @@
+//! The authority of a target or of a Host field, split into host and port (RFC 3986 §3.2).
+
+use crate::target::{hex, is_sub_delim, is_unreserved};
+use std::net::Ipv6Addr;
+
+/// The host, in the case in which it came and with the brackets of an IPv6 address, and the port.
+/// Hosts are equal whatever their case (RFC 9110 §4.2.3).
+///
+/// `None` if it is not an authority of HTTP: no host (RFC 9110 §4.2.1), userinfo (§4.2.4 there), a port
+/// beyond 65535, octets that no host has. An empty port is no port (RFC 3986 §3.2.3).
+pub fn split_authority(authority: &[u8]) -> Option<(&[u8], Option<u16>)> {
+    let host_len = match authority.first()? {
+        b'[' => memchr::memchr(b']', authority)? + 1,
+        _ => memchr::memchr(b':', authority).unwrap_or(authority.len()),
+    };
+    let (host, rest) = authority.split_at(host_len);
+    let port = match rest {
+        [] | [b':'] => None,
+        [b':', digits @ ..] => Some(port(digits)?),
+        _ => return None,
+    };
+    is_host(host).then_some((host, port))
+}
+
+fn port(digits: &[u8]) -> Option<u16> {
+    digits.iter().try_fold(0_u16, |port, digit| {
+        let value = digit.is_ascii_digit().then(|| u16::from(digit - b'0'))?;
+        port.checked_mul(10)?.checked_add(value)
+    })
+}
+
+fn is_host(host: &[u8]) -> bool {
+    match host {
+        [b'[', address @ .., b']'] => is_ipv6(address),
+        name => is_reg_name(name),
+    }
+}
+
+/// IPvFuture is refused: no version of it is defined (RFC 3986 §3.2.2). So are zones, which mean
+/// something only on the client's side (RFC 6874 §1).
+fn is_ipv6(address: &[u8]) -> bool {
+    str::from_utf8(address).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
+}
+
+/// A registered name or an IPv4 address (RFC 3986 §3.2.2), not empty.
+fn is_reg_name(name: &[u8]) -> bool {
+    let mut rest = name;
+    while let [octet, after @ ..] = rest {
+        rest = match (octet, after) {
+            (b'%', [high, low, after @ ..]) if hex(*high).is_some() && hex(*low).is_some() => after,
+            (octet, _) if is_unreserved(*octet) || is_sub_delim(*octet) => after,
+            _ => return false,
+        };
+    }
+    !name.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn host_and_port_are_told_apart() {
+        let cases: &[(&str, &str, Option<u16>)] = &[
+            ("example.com", "example.com", None),
+            ("Example.COM:8080", "Example.COM", Some(8080)),
+            ("example.com.:80", "example.com.", Some(80)),
+            ("a:", "a", None),
+            ("a:0", "a", Some(0)),
+            ("a:00443", "a", Some(443)),
+            ("a:65535", "a", Some(65535)),
+            ("192.0.2.1:80", "192.0.2.1", Some(80)),
+            ("my_host-1", "my_host-1", None),
+            ("[::1]", "[::1]", None),
+            ("[2001:DB8::1]:443", "[2001:DB8::1]", Some(443)),
+            ("[::ffff:192.0.2.1]:", "[::ffff:192.0.2.1]", None),
+            ("%e6%b0%b4.example", "%e6%b0%b4.example", None),
+        ];
+        for (authority, host, port) in cases {
+            assert_eq!(split_authority(authority.as_bytes()), Some((host.as_bytes(), *port)), "{authority}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_authority_of_http_is_refused() {
+        let cases = [
+            "",
+            ":",
+            ":80",
+            "a:65536",
+            "a:99999999999999999999",
+            "a:8o",
+            "a:+80",
+            "a:-1",
+            "a: 80",
+            "a:80:80",
+            "::1",
+            "user@a",
+            "user:pass@a:80",
+            "a/b",
+            "a?b",
+            "a#b",
+            "a b",
+            "a\\b",
+            "a\0b",
+            "a\rb",
+            "水",
+            "a%",
+            "a%2",
+            "a%zz",
+            "[",
+            "[]",
+            "]",
+            "[::1",
+            "::1]",
+            "[::1]80",
+            "[::1]:x",
+            "[::1]a",
+            "[::g]",
+            "[1.2.3.4]",
+            "[fe80::1%25eth0]",
+            "[v1.a]",
+            "a[::1]",
+            "[[::1]]",
+            "a,b\"c",
+            "<a>",
+        ];
+        for authority in cases {
+            assert_eq!(split_authority(authority.as_bytes()), None, "{authority:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_octets_are_split_or_refused(authority: Vec<u8>) {
+            if let Some((host, _)) = split_authority(&authority) {
+                prop_assert!(!host.is_empty() && authority.starts_with(host));
+            }
+        }
+
+        #[test]
+        fn what_is_put_together_comes_apart_again(host in "[a-zA-Z0-9.-]{1,20}", port: Option<u16>) {
+            let authority = port.map_or(host.clone(), |port| format!("{host}:{port}"));
+            prop_assert_eq!(split_authority(authority.as_bytes()), Some((host.as_bytes(), port)));
+        }
+    }
+}
