@@ -6,5 +6,6 @@
 
 pub mod directive;
 pub mod error;
+pub mod nearest;
 pub mod settings;
 pub mod yaml;

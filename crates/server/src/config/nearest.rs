@@ -1,0 +1,56 @@
+//! The name that somebody probably meant.
+
+/// The nearest of `names` to `word`, if one is near enough to be meant.
+pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_ascii_lowercase();
+    // A third of the word may be wrong; of very long words only the first part is looked at by `distance`.
+    let limit = (word.chars().count() / 3).clamp(1, 4);
+    let far = |name: &&str| distance(&word, &name.to_ascii_lowercase());
+    names
+        .into_iter()
+        .map(|name| (far(&name), name))
+        .filter(|(far, _)| *far <= limit)
+        .min_by_key(|(far, _)| *far)
+        .map(|(_, name)| name)
+}
+
+/// How many characters must be inserted, removed, replaced or swapped with their neighbour to make `a` into `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 { i + j } else { step(&rows, &a, &b, i, j) };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+/// The cheapest way to the cell (`i`, `j`), both at least 1.
+fn step(rows: &[Vec<usize>], a: &[char], b: &[char], i: usize, j: usize) -> usize {
+    let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+    let best = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+    let swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+    if swapped { best.min(rows[i - 2][j - 2] + 1) } else { best }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_found_if_it_is_near() {
+        let names = ["file.dir", "file.file", "listen", "hosts", "num-threads"];
+        for (word, want) in [
+            ("file.dri", Some("file.dir")),
+            ("lisen", Some("listen")),
+            ("Listen", Some("listen")),
+            ("num_threads", Some("num-threads")),
+            ("host", Some("hosts")),
+            ("worker_processes", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(word, names), want, "{word}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The tree: scalars, sequences, mappings, each with its place, and the questions a directive asks.
+
+use crate::config::error::ConfigError;
+use crate::config::nearest;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// A place in a configuration file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Index of the file, in the order in which they were opened.
+    pub file: u32,
+    /// First octet.
+    pub start: u32,
+    /// Behind the last octet.
+    pub end: u32,
+}
+
+/// A value with its place.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Where it stands.
+    pub at: Place,
+    /// What it is.
+    pub value: Value,
+}
+
+/// What a node is.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// Text; null is the empty text.
+    Scalar(String),
+    /// A list.
+    Sequence(Vec<Node>),
+    /// Pairs in the order written; keys may repeat.
+    Mapping(Vec<(Node, Node)>),
+}
+
+impl Node {
+    /// A scalar that stands nowhere, for tests of setters.
+    pub fn scalar(text: &str) -> Self {
+        Self { at: Place::default(), value: Value::Scalar(text.to_owned()) }
+    }
+
+    /// An error at this node.
+    pub fn error(&self, message: impl Into<String>) -> ConfigError {
+        ConfigError::new(self.at, message)
+    }
+
+    /// "Expected this, found that", at this node.
+    pub fn expected(&self, what: &str) -> ConfigError {
+        self.error(format!("expected {what}, found {}", self.found()))
+    }
+
+    /// What stands here, for messages.
+    fn found(&self) -> String {
+        match &self.value {
+            Value::Scalar(text) if text.is_empty() => "nothing".to_owned(),
+            Value::Scalar(text) => format!("`{text}`"),
+            Value::Sequence(_) => "a sequence".to_owned(),
+            Value::Mapping(_) => "a mapping".to_owned(),
+        }
+    }
+
+    /// The text of a scalar; may be empty.
+    pub fn text(&self) -> Result<&str, ConfigError> {
+        match &self.value {
+            Value::Scalar(text) => Ok(text),
+            _ => Err(self.expected("a scalar")),
+        }
+    }
+
+    /// Which of `names` the scalar is, in any case, as an index.
+    pub fn one_of(&self, names: &[&str]) -> Result<usize, ConfigError> {
+        let wanted = || self.expected(&format!("one of {}", names.join(", ")));
+        let text = self.text().map_err(|_| wanted())?;
+        names.iter().position(|name| name.eq_ignore_ascii_case(text)).ok_or_else(|| {
+            match nearest::nearest(text, names.iter().copied()) {
+                Some(name) => wanted().help(format!("did you mean `{name}`?")),
+                None => wanted(),
+            }
+        })
+    }
+
+    /// `ON` or `OFF`, in any case.
+    pub fn on_off(&self) -> Result<bool, ConfigError> {
+        let text = self.text().map_err(|_| self.expected("ON or OFF"))?;
+        let meant = match text.to_ascii_lowercase().as_str() {
+            "on" => return Ok(true),
+            "off" => return Ok(false),
+            "true" | "yes" | "y" | "1" | "enable" | "enabled" => "ON",
+            "false" | "no" | "n" | "0" | "disable" | "disabled" => "OFF",
+            _ => return Err(self.expected("ON or OFF")),
+        };
+        Err(self.expected("ON or OFF").help(format!("write `{meant}`")))
+    }
+
+    /// A whole number within `range`.
+    pub fn integer(&self, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
+        let what = match (*range.start(), *range.end()) {
+            (0, u64::MAX) => "a whole number".to_owned(),
+            (least, u64::MAX) => format!("a whole number of at least {least}"),
+            (least, most) => format!("a whole number from {least} to {most}"),
+        };
+        self.digits(1).filter(|number| range.contains(number)).ok_or_else(|| self.expected(&what))
+    }
+
+    /// A number of octets; `k`, `m` and `g` behind the digits multiply by 1024 each.
+    pub fn octets(&self) -> Result<u64, ConfigError> {
+        let factor = match self.text().ok().and_then(|text| text.bytes().next_back()) {
+            Some(b'k' | b'K') => 1 << 10,
+            Some(b'm' | b'M') => 1 << 20,
+            Some(b'g' | b'G') => 1 << 30,
+            _ => 1,
+        };
+        self.digits(factor).ok_or_else(|| self.expected("a number of octets, such as 65536 or 64k"))
+    }
+
+    /// The scalar's digits times `factor`; a factor other than 1 has a letter behind the digits.
+    fn digits(&self, factor: u64) -> Option<u64> {
+        let text = self.text().ok()?;
+        let digits = if factor == 1 { text } else { &text[..text.len() - 1] };
+        // `parse` would also take a plus sign.
+        if !digits.bytes().all(|octet| octet.is_ascii_digit()) {
+            return None;
+        }
+        digits.parse::<u64>().ok()?.checked_mul(factor)
+    }
+
+    /// A duration in seconds; a decimal fraction is allowed.
+    pub fn seconds(&self) -> Result<Duration, ConfigError> {
+        let wanted = || self.expected("a number of seconds");
+        let text = self.text().map_err(|_| wanted())?;
+        let plain = !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
+        let seconds = if plain { text.parse::<f64>().ok() } else { None };
+        seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(wanted)
+    }
+
+    /// The elements of a sequence.
+    pub fn sequence(&self) -> Result<&[Node], ConfigError> {
+        match &self.value {
+            Value::Sequence(nodes) => Ok(nodes),
+            _ => Err(self.expected("a sequence")),
+        }
+    }
+
+    /// The elements of a sequence, or the node itself if it is none: `expires: x` is `expires: [x]`.
+    pub fn one_or_many(&self) -> Vec<&Node> {
+        match &self.value {
+            Value::Sequence(nodes) => nodes.iter().collect(),
+            _ => vec![self],
+        }
+    }
+
+    /// The pairs of a mapping, in the order written; keys may repeat.
+    pub fn mapping(&self) -> Result<&[(Node, Node)], ConfigError> {
+        match &self.value {
+            Value::Mapping(pairs) => Ok(pairs),
+            _ => Err(self.expected("a mapping")),
+        }
+    }
+
+    /// The value of the first pair with this key, if this is a mapping that has one.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        let Value::Mapping(pairs) = &self.value else { return None };
+        pairs.iter().find(|(name, _)| name.is(key)).map(|(_, value)| value)
+    }
+
+    /// Whether this is the scalar `text`.
+    pub fn is(&self, text: &str) -> bool {
+        matches!(&self.value, Value::Scalar(own) if own == text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message<T: std::fmt::Debug>(result: Result<T, ConfigError>) -> String {
+        let error = result.expect_err("an error");
+        if error.help.is_empty() { error.message } else { format!("{}; {}", error.message, error.help) }
+    }
+
+    #[test]
+    fn on_and_off_are_read_in_any_case_and_nothing_else_is() {
+        for (text, want) in [("ON", true), ("On", true), ("off", false), ("OFF", false)] {
+            assert_eq!(Node::scalar(text).on_off().unwrap(), want, "{text}");
+        }
+        for (text, want) in [
+            ("true", "expected ON or OFF, found `true`; write `ON`"),
+            ("No", "expected ON or OFF, found `No`; write `OFF`"),
+            ("", "expected ON or OFF, found nothing"),
+            ("often", "expected ON or OFF, found `often`"),
+        ] {
+            assert_eq!(message(Node::scalar(text).on_off()), want);
+        }
+    }
+
+    #[test]
+    fn an_integer_has_digits_only_and_keeps_to_its_range() {
+        assert_eq!(Node::scalar("1024").integer(1..=1024).unwrap(), 1024);
+        for text in ["", "+1", "-1", "1.5", "0x10", "0", "1025", "99999999999999999999", "1k"] {
+            let node = Node::scalar(text);
+            assert!(message(node.integer(1..=1024)).starts_with("expected a whole number from 1 to 1024"));
+        }
+        assert_eq!(
+            message(Node::scalar("0").integer(1..=u64::MAX)),
+            "expected a whole number of at least 1, found `0`"
+        );
+    }
+
+    #[test]
+    fn octets_may_carry_a_letter() {
+        for (text, want) in [("0", 0), ("65536", 65536), ("64k", 65536), ("1M", 1 << 20), ("2g", 2 << 30)] {
+            assert_eq!(Node::scalar(text).octets().unwrap(), want, "{text}");
+        }
+        for text in ["", "k", "1kk", "1 k", "-1", "99999999999999999g", "é", "1é"] {
+            assert!(Node::scalar(text).octets().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn seconds_may_have_a_fraction() {
+        assert_eq!(Node::scalar("10").seconds().unwrap(), Duration::from_secs(10));
+        assert_eq!(Node::scalar("0.25").seconds().unwrap(), Duration::from_millis(250));
+        for text in ["", ".", "1e3", "inf", "NaN", "-1", "1 s", "99999999999999999999999"] {
+            assert!(Node::scalar(text).seconds().is_err(), "{text}");
+        }
+    }
+}
