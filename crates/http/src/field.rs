@@ -82,26 +82,48 @@ known! {
     Location b"location",
 }
 
+/// A factor for [`slot_of`] with which no two known names share a slot; found when this is compiled.
+const FACTOR: u32 = {
+    let mut factor = 1;
+    while !separates(factor) {
+        factor += 2;
+    }
+    factor
+};
+
+const fn separates(factor: u32) -> bool {
+    let mut taken = [false; 256];
+    let mut i = 0;
+    while i < Known::COUNT {
+        let slot = slot_of(Known::ALL[i].name(), factor);
+        if taken[slot] {
+            return false;
+        }
+        taken[slot] = true;
+        i += 1;
+    }
+    true
+}
+
 /// By [`slot_of`]: 1 + index of the known name that may stand there.
-const SLOTS: [u8; 256] = {
+static SLOTS: [u8; 256] = {
     let mut slots = [0; 256];
     let mut i = 0;
     while i < Known::COUNT {
-        let slot = slot_of(Known::ALL[i].name());
-        assert!(slots[slot] == 0, "two known names share a slot: change the factors of slot_of");
-        slots[slot] = i as u8 + 1;
+        slots[slot_of(Known::ALL[i].name(), FACTOR)] = i as u8 + 1;
         i += 1;
     }
     slots
 };
 
-/// A number that differs between all known names, made of the length and two letters, case ignored.
-const fn slot_of(name: &[u8]) -> usize {
+/// A number made of the length and three octets, bit 0x20 of which is left out.
+const fn slot_of(name: &[u8], factor: u32) -> usize {
     let len = name.len();
     if len == 0 {
         return 0;
     }
-    (len * 7 + (name[0] | 0x20) as usize * 3 + (name[len - 1] | 0x20) as usize * 5) & 0xff
+    let octets = [name[0] | 0x20, name[len / 2] | 0x20, name[len - 1] | 0x20, len as u8];
+    (u32::from_le_bytes(octets).wrapping_mul(factor) >> 24) as usize
 }
 
 /// Whether `name` is `lower`, a name of lower-case letters and `-`, in any case.
@@ -126,7 +148,7 @@ fn differs(name: &[u8; 8], lower: &[u8; 8]) -> u64 {
 impl Known {
     /// The known name equal to `name`, whatever its case (RFC 9110 §5.1).
     pub fn of(name: &[u8]) -> Option<Self> {
-        let known = *Self::ALL.get((SLOTS[slot_of(name)] as usize).wrapping_sub(1))?;
+        let known = *Self::ALL.get((SLOTS[slot_of(name, FACTOR)] as usize).wrapping_sub(1))?;
         equals_folded(name, known.name()).then_some(known)
     }
 }
