@@ -42,8 +42,9 @@ pub enum Outcome {
     /// Answered elsewhere in this server: start over with another path (`redirect` with `internal: YES`).
     /// The octets are a path and query, still percent-encoded.
     Internal(Vec<u8>),
-    /// Needs I/O; the connection's task polls it.
-    Later(Pin<Box<dyn Future<Output = Response>>>),
+    /// Needs I/O; the connection's task polls it. What comes is treated like an answer given at once: a
+    /// file that turns out not to exist once the disk has spoken is still declined to the next handler.
+    Later(Pin<Box<dyn Future<Output = Outcome>>>),
 }
 
 /// Answers requests of one path. Made once per worker.
