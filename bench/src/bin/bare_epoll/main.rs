@@ -1,0 +1,55 @@
+//! The bare-loop limit: one thread, one epoll, a constant answer. No server that uses epoll and
+//! a system call to receive and one to send can cost less, so this is what hayami is held against.
+//!
+//! It is not a server: a request is whatever ends in an empty line, its content is not expected,
+//! its target is not looked at. Two ways to run:
+//! - keep-alive (default): every complete request of a read is answered, all with one send;
+//! - `--per-request`: TCP_DEFER_ACCEPT, a new connection is read before it is registered with
+//!   epoll, answered and closed.
+
+mod answer;
+mod connection;
+mod defer_accept;
+mod event_loop;
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::answer::Answer;
+use crate::event_loop::EventLoop;
+
+/// The bare-loop limit of the races.
+#[derive(Parser)]
+struct Options {
+    /// Port to listen on, at 127.0.0.1.
+    #[arg(long)]
+    port: u16,
+    /// Octets of a whole response, head included.
+    #[arg(long)]
+    octets: usize,
+    /// Octets of its content.
+    #[arg(long)]
+    content: usize,
+    /// Answer one request per connection, and close it.
+    #[arg(long)]
+    per_request: bool,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    match run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bare_epoll: port {}: {error}", options.port);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> std::io::Result<()> {
+    let answer = Answer::new(options.octets, options.content, options.per_request);
+    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, options.port);
+    EventLoop::listen(address, answer, options.per_request)?.run()
+}

@@ -1,0 +1,43 @@
+//! Medians and ranges over the rounds of a race.
+
+/// What the rounds of one server gave for one figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spread {
+    /// The middle value; for an even count the mean of the two in the middle.
+    pub(crate) median: f64,
+    /// The smallest value.
+    pub(crate) min: f64,
+    /// The largest value.
+    pub(crate) max: f64,
+}
+
+/// The spread of `values`, or `None` when there are none. Values that are not numbers
+/// (a round without a single response has no cost) are left out.
+pub(crate) fn spread(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
+    let mut sorted: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+    sorted.sort_by(f64::total_cmp);
+    let (min, max) = (*sorted.first()?, *sorted.last()?);
+    let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
+    Some(Spread { median: (low + high) / 2.0, min, max })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle_or_the_mean_of_the_two_in_the_middle() {
+        const CASES: &[(&[f64], Option<(f64, f64, f64)>)] = &[
+            (&[], None),
+            (&[f64::NAN, f64::INFINITY], None),
+            (&[4.0], Some((4.0, 4.0, 4.0))),
+            (&[9.0, 1.0, 5.0], Some((5.0, 1.0, 9.0))),
+            (&[4.0, 1.0, 3.0, 2.0], Some((2.5, 1.0, 4.0))),
+            (&[2.0, f64::NAN, 1.0, 3.0], Some((2.0, 1.0, 3.0))),
+        ];
+        for (values, expected) in CASES {
+            let expected = expected.map(|(median, min, max)| Spread { median, min, max });
+            assert_eq!(spread(values.iter().copied()), expected, "{values:?}");
+        }
+    }
+}
