@@ -37,7 +37,7 @@ fn is_host(host: &[u8]) -> bool {
 }
 
 /// IPvFuture is refused: no version of it is defined (RFC 3986 §3.2.2). So are zones, which mean
-/// something only on the client's side (RFC 6874 §1).
+/// something only to the node that wrote them (RFC 4007 §6).
 fn is_ipv6(address: &[u8]) -> bool {
     str::from_utf8(address).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
 }
