@@ -15,6 +15,7 @@
 
 pub mod authority;
 pub mod content;
+pub mod date;
 pub mod field;
 pub mod method;
 pub mod request;
