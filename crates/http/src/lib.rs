@@ -16,6 +16,7 @@
 pub mod authority;
 pub mod content;
 pub mod date;
+pub mod etag;
 pub mod field;
 pub mod method;
 pub mod request;
