@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod authority;
+pub mod conditional;
 pub mod content;
 pub mod date;
 pub mod etag;
