@@ -20,6 +20,7 @@ pub mod date;
 pub mod etag;
 pub mod field;
 pub mod method;
+pub mod negotiate;
 pub mod range;
 pub mod request;
 pub mod response;
