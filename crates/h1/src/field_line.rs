@@ -1,0 +1,143 @@
+//! Field lines: `field-name ":" OWS field-value OWS` (RFC 9112 §5), and whole sections of them.
+
+use crate::fault::{Fault, Stop};
+use crate::limits::Limits;
+use crate::octets::{token_end, value_end};
+use hayami_http::{FieldSection, Known, Span};
+
+/// What stands at the start of a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// A field line and the index behind its line end.
+    Field { name: Span, value: Span, next: usize },
+    /// The empty line that ends a section, and the index behind it.
+    Empty { next: usize },
+}
+
+/// Which known names a section has, and which of them more than once.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    once: u64,
+    again: u64,
+}
+
+impl Seen {
+    fn add(&mut self, known: Known) {
+        self.again |= self.once & bit(known);
+        self.once |= bit(known);
+    }
+
+    /// Whether there is a line of that name.
+    pub(crate) fn has(self, known: Known) -> bool {
+        self.once & bit(known) != 0
+    }
+
+    /// Whether there is more than one line of that name.
+    pub(crate) fn repeats(self, known: Known) -> bool {
+        self.again & bit(known) != 0
+    }
+}
+
+const fn bit(known: Known) -> u64 {
+    const { assert!(Known::COUNT <= 64) };
+    1 << known as u64
+}
+
+/// Parses the field lines of a head from `at` on into `section`, and the empty line behind them. Spans
+/// count from the start of `octets`. Gives the index behind the empty line.
+pub(crate) fn section(
+    octets: &[u8],
+    mut at: usize,
+    limits: &Limits,
+    section: &mut FieldSection,
+) -> Result<(usize, Seen), Stop> {
+    let first = at;
+    let mut seen = Seen::default();
+    loop {
+        match parse(octets, at) {
+            Ok(Line::Field { name, value, next }) if next <= limits.head as usize => {
+                if section.len() >= limits.fields as usize {
+                    return Err(Fault::TooManyFields.into());
+                }
+                let known = Known::of(name.of(octets));
+                if let Some(known) = known {
+                    seen.add(known);
+                }
+                section.push_known_span(name, value, known);
+                at = next;
+            }
+            Ok(Line::Empty { next }) if next <= limits.head as usize => return Ok((next, seen)),
+            Ok(_) => return Err(Fault::HeadTooLarge.into()),
+            Err(stop) => return Err(judge(octets, at, first, limits, stop)),
+        }
+    }
+}
+
+/// Decides about the line at `at` that could not be parsed. Only a complete line is judged, and its
+/// length first: thus it does not matter how the octets were split on their way.
+#[cold]
+pub(crate) fn judge(octets: &[u8], at: usize, first: usize, limits: &Limits, stop: Stop) -> Stop {
+    let lf = memchr::memchr(b'\n', &octets[at..]).map(|i| at + i);
+    if lf.map_or(octets.len(), |lf| lf + 1) > limits.head as usize {
+        return Fault::HeadTooLarge.into();
+    }
+    match (lf, stop) {
+        (None, _) => Stop::Incomplete,
+        // A fold needs a line before it (RFC 9112 §2.2, §5.2).
+        (_, Stop::Fault(Fault::ObsoleteFold)) if at == first => Fault::LeadingWhitespace.into(),
+        (Some(_), stop) => stop,
+    }
+}
+
+/// Parses one line at `at`. LF alone ends it too, as RFC 9112 §2.2 allows and nginx and h2o do.
+pub(crate) fn parse(octets: &[u8], at: usize) -> Result<Line, Stop> {
+    let name_end = token_end(octets, at);
+    match octets.get(name_end) {
+        Some(b':') if name_end > at => {}
+        Some(octet) => return no_field(octets, at, name_end, *octet),
+        None => return Err(Stop::Incomplete),
+    }
+    let mut start = name_end + 1;
+    while let Some(b' ' | b'\t') = octets.get(start) {
+        start += 1;
+    }
+    let mut end = value_end(octets, start);
+    let next = line_end(octets, end)?;
+    while end > start && matches!(octets[end - 1], b' ' | b'\t') {
+        end -= 1;
+    }
+    Ok(Line::Field { name: Span::new(at, name_end), value: Span::new(start, end), next })
+}
+
+/// The index behind the line end at `at`.
+fn line_end(octets: &[u8], at: usize) -> Result<usize, Stop> {
+    match octets.get(at..) {
+        Some([b'\r', b'\n', ..]) => Ok(at + 2),
+        Some([b'\n', ..]) => Ok(at + 1),
+        Some([] | [b'\r']) | None => Err(Stop::Incomplete),
+        Some([b'\r', ..]) => Err(Fault::BareCr.into()),
+        Some(_) => Err(Fault::FieldValue.into()),
+    }
+}
+
+/// The line at `at` is none `name ":"`: it is the empty one, or broken at `name_end`.
+fn no_field(octets: &[u8], at: usize, name_end: usize, octet: u8) -> Result<Line, Stop> {
+    Err(match octet {
+        b'\r' | b'\n' if name_end == at => {
+            return line_end(octets, at).map(|next| Line::Empty { next });
+        }
+        b' ' | b'\t' if name_end == at => Fault::ObsoleteFold,
+        // RFC 9112 §5.1: proxies that read it differently made it a way to smuggle requests.
+        b' ' | b'\t' => space_or_name(&octets[name_end..]),
+        b'\r' | b'\n' => line_end(octets, name_end).map_or(Fault::BareCr, |_| Fault::MissingColon),
+        _ => Fault::FieldName,
+    }
+    .into())
+}
+
+fn space_or_name(rest: &[u8]) -> Fault {
+    match rest.iter().find(|o| !matches!(o, b' ' | b'\t')) {
+        Some(b':') => Fault::SpaceBeforeColon,
+        _ => Fault::FieldName,
+    }
+}

@@ -1,0 +1,81 @@
+//! Where a message ends: Content-Length, Transfer-Encoding and what the Connection field says
+//! (RFC 9112 §6 and §9.3).
+
+use crate::fault::Fault;
+use crate::field_line::Seen;
+use crate::octets::list;
+use hayami_http::{FieldSection, Known, Version};
+
+/// What the framing fields of a message say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Declared {
+    /// Neither field is there.
+    Nothing,
+    /// Content-Length.
+    Length(u64),
+    /// Transfer-Encoding: chunked.
+    Chunked,
+}
+
+/// Reads the framing fields. Every doubt is a fault: messages whose end two readers see in different
+/// places are how requests are smuggled (RFC 9112 §11.2).
+pub(crate) fn declared(fields: &FieldSection, seen: Seen, version: Version) -> Result<Declared, Fault> {
+    let length = fields.get(Known::ContentLength);
+    if seen.has(Known::TransferEncoding) {
+        // RFC 9112 §6.1: such a message may be an attempt of smuggling.
+        if length.is_some() {
+            return Err(Fault::LengthAndEncoding);
+        }
+        // RFC 9112 §6.1: HTTP/1.0 knows no transfer codings, its framing is faulty then.
+        if version < Version::Http11 {
+            return Err(Fault::EncodingInHttp10);
+        }
+        return only_chunked(fields.get_all(Known::TransferEncoding));
+    }
+    let Some(length) = length else { return Ok(Declared::Nothing) };
+    // RFC 9112 §6.3 lets equal values pass as one; no client of today needs it.
+    if seen.repeats(Known::ContentLength) || length.contains(&b',') {
+        return Err(Fault::RepeatedLength);
+    }
+    decimal(length).map(Declared::Length).ok_or(Fault::MalformedLength)
+}
+
+/// An unknown coding is named as such wherever it stands: 501 helps its sender more than 400.
+fn only_chunked<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<Declared, Fault> {
+    let (mut chunked, mut unknown, mut last) = (0, 0, false);
+    for coding in lines.flat_map(list) {
+        last = coding.eq_ignore_ascii_case(b"chunked");
+        *(if last { &mut chunked } else { &mut unknown }) += 1;
+    }
+    match (chunked, unknown, last) {
+        (1, 0, true) => Ok(Declared::Chunked),
+        // RFC 9112 §6.1: chunked not more than once, and last.
+        (0, 0, _) | (2.., ..) | (1, _, false) => Err(Fault::ChunkedNotLast),
+        _ => Err(Fault::UnknownCoding),
+    }
+}
+
+/// Digits alone (RFC 9110 §8.6): no sign, no whitespace, at most 64 bits.
+fn decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u64, |sum, digit| {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        sum.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+/// Whether the sender of this head wants the connection to stay (RFC 9112 §9.3).
+pub(crate) fn persists(fields: &FieldSection, seen: Seen, version: Version) -> bool {
+    let default = version >= Version::Http11;
+    if !seen.has(Known::Connection) {
+        return default;
+    }
+    let (mut close, mut keep) = (false, false);
+    for option in fields.get_all(Known::Connection).flat_map(list) {
+        close |= option.eq_ignore_ascii_case(b"close");
+        keep |= option.eq_ignore_ascii_case(b"keep-alive");
+    }
+    !close && (default || keep)
+}

@@ -1,0 +1,51 @@
+//! Content on its way in, whatever its framing. Both roles receive by it.
+
+use crate::chunked::{Chunked, Piece};
+use crate::fault::Fault;
+use crate::limits::Limits;
+use hayami_http::FieldSection;
+
+/// How the content being received is framed.
+#[derive(Debug, Default)]
+pub(crate) enum Incoming {
+    /// No content.
+    #[default]
+    Nothing,
+    /// By Content-Length; so many octets are still to come.
+    Length(u64),
+    /// In chunks.
+    Chunked(Chunked),
+    /// By the end of the connection; so many octets came. Responses only.
+    UntilClose(u64),
+}
+
+impl Incoming {
+    /// Reads content from the front of `input`. Gives the octets consumed too.
+    pub(crate) fn receive(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, Piece), Fault> {
+        match self {
+            Self::Nothing | Self::Length(0) => Ok((0, Piece::End)),
+            Self::Chunked(chunked) => chunked.receive(limits, input),
+            _ if input.is_empty() => Ok((0, Piece::More)),
+            Self::Length(left) => {
+                let octets = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
+                *left -= octets as u64;
+                Ok((octets, Piece::Data(0..octets)))
+            }
+            Self::UntilClose(total) => {
+                *total += input.len() as u64;
+                if *total > limits.content {
+                    return Err(Fault::ContentTooLarge);
+                }
+                Ok((input.len(), Piece::Data(0..input.len())))
+            }
+        }
+    }
+
+    /// The trailer section, if one came.
+    pub(crate) fn take_trailers(&mut self) -> Option<FieldSection> {
+        match self {
+            Self::Chunked(chunked) => chunked.take_trailers().map(|trailers| *trailers),
+            _ => None,
+        }
+    }
+}

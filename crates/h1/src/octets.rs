@@ -1,0 +1,152 @@
+//! Which octets may stand where, and how far a run of them reaches. Eight octets at a time where the runs
+//! are long.
+
+const TOKEN: u8 = 1;
+const TARGET: u8 = 2;
+
+/// The classes of each octet.
+static CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut octet = 0x21;
+    while octet < 0x7f {
+        classes[octet] = class_of(octet as u8);
+        octet += 1;
+    }
+    classes
+};
+
+const fn class_of(octet: u8) -> u8 {
+    // RFC 9110 §5.6.2: tchar.
+    let token = octet.is_ascii_alphanumeric() || is_one_of(octet, b"!#$%&'*+-.^_`|~");
+    // RFC 9112 §3.2 wants a URI's characters; as nginx and h2o do, all visible ones are taken, because
+    // browsers send `|`, `{` and `"` unencoded. Not the fragment's `#` (RFC 9110 §7.1).
+    let target = octet != b'#';
+    (token as u8 * TOKEN) | (target as u8 * TARGET)
+}
+
+const fn is_one_of(octet: u8, set: &[u8]) -> bool {
+    let mut i = 0;
+    while i < set.len() {
+        if set[i] == octet {
+            return true;
+        }
+        i += 1;
+    }
+    false
+}
+
+/// The index behind the token that starts at `at`.
+pub(crate) fn token_end(octets: &[u8], at: usize) -> usize {
+    run_end(octets, at, TOKEN)
+}
+
+/// Whether all of `octets` is one token.
+pub(crate) fn is_token(octets: &[u8]) -> bool {
+    !octets.is_empty() && token_end(octets, 0) == octets.len()
+}
+
+fn run_end(octets: &[u8], mut at: usize, class: u8) -> usize {
+    while at < octets.len() && CLASSES[octets[at] as usize] & class != 0 {
+        at += 1;
+    }
+    at
+}
+
+/// The index of the first octet from `at` that no target may have.
+pub(crate) fn target_end(octets: &[u8], at: usize) -> usize {
+    run_end(octets, at, TARGET)
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGHS: u64 = ONES * 0x80;
+
+/// The index of the first octet from `at` that no field value may have: any control but HTAB
+/// (RFC 9110 §5.5). CR and LF are such octets.
+pub(crate) fn value_end(octets: &[u8], mut at: usize) -> usize {
+    while let Some(eight) = octets.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let controls = controls_in(u64::from_le_bytes(*eight));
+        if controls == 0 {
+            at += 8;
+            continue;
+        }
+        at += controls.trailing_zeros() as usize / 8;
+        if octets[at] != b'\t' {
+            return at;
+        }
+        at += 1;
+    }
+    while at < octets.len() && !is_control(octets[at]) {
+        at += 1;
+    }
+    at
+}
+
+/// Bit 0x80 of the first octet below 0x20 or equal to 0x7f; octets behind it may be marked wrongly,
+/// since a difference borrows from the next octet.
+fn controls_in(eight: u64) -> u64 {
+    let below = eight.wrapping_sub(ONES * 0x20) & !eight;
+    let del = eight ^ (ONES * 0x7f);
+    (below | (del.wrapping_sub(ONES) & !del)) & HIGHS
+}
+
+fn is_control(octet: u8) -> bool {
+    (octet < 0x20 && octet != b'\t') || octet == 0x7f
+}
+
+/// Without spaces and tabs at both ends (OWS, RFC 9110 §5.6.3).
+pub(crate) fn trimmed(octets: &[u8]) -> &[u8] {
+    let is_ows = |octet: &u8| matches!(octet, b' ' | b'\t');
+    let Some(start) = octets.iter().position(|o| !is_ows(o)) else { return &[] };
+    let end = octets.iter().rposition(|o| !is_ows(o)).map_or(start, |last| last + 1);
+    &octets[start..end]
+}
+
+/// The elements of a comma-separated list; empty ones are left out (RFC 9110 §5.6.1.2).
+pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|o| *o == b',').map(trimmed).filter(|element| !element.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_ends_at_the_first_control_wherever_it_stands() {
+        for len in 0..40 {
+            for at in 0..len {
+                for octet in 0..=255 {
+                    let mut value = vec![b'x'; len];
+                    value[at] = octet;
+                    let want = if is_control(octet) { at } else { len };
+                    assert_eq!(value_end(&value, 0), want, "{octet} at {at} of {len}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn two_odd_octets_side_by_side_are_told_apart() {
+        for first in 0..=255 {
+            for second in 0..=255 {
+                let value = [b'a', first, second, b'b', b'c', b'd', b'e', b'f', b'g'];
+                let want = value.iter().position(|o| is_control(*o)).unwrap_or(value.len());
+                assert_eq!(value_end(&value, 0), want, "{first} {second}");
+            }
+        }
+    }
+
+    #[test]
+    fn tokens_and_targets_have_the_characters_of_the_rfcs() {
+        let tokens = (0..=255).filter(|o| is_token(&[*o])).count();
+        assert_eq!(tokens, 15 + 10 + 26 + 26);
+        let targets: Vec<u8> = (0..=255).filter(|o| target_end(&[*o], 0) == 1).collect();
+        assert_eq!(targets, (0x21..=0x7e).filter(|o| *o != b'#').collect::<Vec<_>>());
+        assert!(!is_token(b""));
+    }
+
+    #[test]
+    fn list_elements_are_trimmed_and_empty_ones_dropped() {
+        assert_eq!(list(b" a ,,\tb\t, ").collect::<Vec<_>>(), [b"a", b"b"]);
+        assert_eq!(trimmed(b" \t "), b"");
+    }
+}

@@ -1,0 +1,99 @@
+//! Content on its way out, framed by length, in chunks, or by the end of the connection. Both roles
+//! send by it.
+
+use hayami_http::FieldSection;
+
+/// How the content of a message being sent is framed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outgoing {
+    /// No content, or no more of it.
+    Nothing,
+    /// By Content-Length; so many octets are still to be sent.
+    Length(u64),
+    /// In chunks (RFC 9112 §7.1).
+    Chunked,
+    /// By the end of the connection (RFC 9112 §6.3).
+    UntilClose,
+}
+
+/// Octets of a chunk-size line whose digits are filled in afterwards: 8 digits and CRLF.
+const SIZE_LINE: usize = 10;
+
+impl Outgoing {
+    /// Writes content.
+    pub(crate) fn content(&mut self, octets: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Self::Nothing => {}
+            Self::Length(_) => {
+                let allowed = self.count(octets.len() as u64);
+                out.extend_from_slice(&octets[..allowed as usize]);
+            }
+            Self::Chunked => {
+                // A chunk-size line has room for 32 bits.
+                for piece in octets.chunks(1 << 30) {
+                    let mark = self.begin(out);
+                    out.extend_from_slice(piece);
+                    self.end(mark, out);
+                }
+            }
+            Self::UntilClose => out.extend_from_slice(octets),
+        }
+    }
+
+    /// Counts octets of a length; gives how many of them the framing allows.
+    pub(crate) fn count(&mut self, octets: u64) -> u64 {
+        match self {
+            Self::Length(left) => {
+                let allowed = octets.min(*left);
+                *left -= allowed;
+                allowed
+            }
+            Self::Nothing => 0,
+            Self::Chunked | Self::UntilClose => octets,
+        }
+    }
+
+    /// Starts a piece of content that is then appended to `out`.
+    pub(crate) fn begin(self, out: &mut Vec<u8>) -> usize {
+        let mark = out.len();
+        if self == Self::Chunked {
+            out.extend_from_slice(b"00000000\r\n");
+        }
+        mark
+    }
+
+    /// Ends the piece begun at `mark`. What a length does not allow is taken back, and so is an empty
+    /// chunk, which would be the last one (RFC 9112 §7.1).
+    pub(crate) fn end(&mut self, mark: usize, out: &mut Vec<u8>) {
+        if *self != Self::Chunked {
+            let allowed = self.count((out.len() - mark) as u64);
+            out.truncate(mark + allowed as usize);
+            return;
+        }
+        let size = out.len() - mark - SIZE_LINE;
+        if size == 0 {
+            out.truncate(mark);
+            return;
+        }
+        for (i, digit) in out[mark..mark + 8].iter_mut().enumerate() {
+            *digit = b"0123456789abcdef"[size >> (28 - 4 * i) & 0xf];
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Ends the content. Gives the number of octets that a length still misses.
+    pub(crate) fn finish(&mut self, trailers: Option<&FieldSection>, out: &mut Vec<u8>) -> u64 {
+        match std::mem::replace(self, Self::Nothing) {
+            Self::Length(left) => left,
+            Self::Nothing | Self::UntilClose => 0,
+            Self::Chunked => {
+                out.extend_from_slice(b"0\r\n");
+                if let Some(trailers) = trailers {
+                    crate::encode::fields(trailers, crate::trailer::may_be_trailer, out);
+                }
+                out.extend_from_slice(b"\r\n");
+                0
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The request line: `method SP request-target SP HTTP-version` (RFC 9112 §3).
+//!
+//! Single spaces only, and nothing is repaired: two programs that repair differently see two requests.
+
+use crate::fault::{Fault, Stop};
+use crate::octets::{target_end, token_end};
+use hayami_http::authority::split_authority;
+use hayami_http::request::RequestLine;
+use hayami_http::{Span, TargetForm, Version};
+
+/// Parses the request line at the start of `octets`; gives it and the index behind its line end.
+///
+/// Whatever stands in a line that is not complete yet may be reported as a fault; the caller sees to it
+/// that only complete lines are judged.
+pub(crate) fn parse(octets: &[u8]) -> Result<(RequestLine, usize), Stop> {
+    let method_end = token_end(octets, 0);
+    match octets.get(method_end) {
+        Some(b' ') if method_end > 0 => {}
+        Some(_) => return Err(Fault::MalformedMethod.into()),
+        None => return Err(Stop::Incomplete),
+    }
+    let start = method_end + 1;
+    let end = target_end(octets, start);
+    match octets.get(end) {
+        Some(b' ') if end > start => {}
+        Some(octet) => return Err(bad_target(*octet, end == start).into()),
+        None => return Err(Stop::Incomplete),
+    }
+    let (version, next) = version_and_line_end(octets, end + 1)?;
+    let mut line = RequestLine { method: Span::new(0, method_end), version, ..RequestLine::default() };
+    if octets[start] == b'/' && &octets[..method_end] != b"CONNECT" {
+        split_target(&mut line, octets, start, start, end);
+    } else {
+        other_form(&mut line, octets, start, end)?;
+    }
+    Ok((line, next))
+}
+
+#[cold]
+fn bad_target(octet: u8, empty: bool) -> Fault {
+    match octet {
+        b'#' => Fault::TargetFragment,
+        b' ' => Fault::MissingTarget,
+        b'\r' | b'\n' if empty => Fault::MissingTarget,
+        // HTTP/0.9 had no version (RFC 9112 §2.3); nobody means it today.
+        b'\r' | b'\n' => Fault::MissingVersion,
+        _ => Fault::TargetCharacter,
+    }
+}
+
+fn version_and_line_end(octets: &[u8], at: usize) -> Result<(Version, usize), Stop> {
+    match octets[at..].first_chunk::<10>() {
+        Some(b"HTTP/1.1\r\n") => Ok((Version::Http11, at + 10)),
+        _ => other_version(octets, at),
+    }
+}
+
+/// Versions above 1.1 are answered as 1.1: their minor number promises that this works (RFC 9110 §2.5).
+fn other_version(octets: &[u8], at: usize) -> Result<(Version, usize), Stop> {
+    let rest = &octets[at..];
+    let Some(lf) = memchr::memchr(b'\n', rest) else { return Err(Stop::Incomplete) };
+    let text = rest[..lf].strip_suffix(b"\r").unwrap_or(&rest[..lf]);
+    let version = match text {
+        b"HTTP/1.0" => Version::Http10,
+        [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'0'..=b'9'] => Version::Http11,
+        [b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'] => {
+            return Err(Fault::UnsupportedVersion.into());
+        }
+        b"" => return Err(Fault::MissingVersion.into()),
+        _ => return Err(Fault::MalformedVersion.into()),
+    };
+    Ok((version, at + lf + 1))
+}
+
+fn split_target(line: &mut RequestLine, octets: &[u8], start: usize, path_start: usize, end: usize) {
+    line.target = Span::new(start, end);
+    let question = memchr::memchr(b'?', &octets[path_start..end]).map(|i| path_start + i);
+    line.path = Span::new(path_start, question.unwrap_or(end));
+    line.query = question.map(|q| Span::new(q + 1, end));
+}
+
+/// Authority-form is CONNECT's only form and only CONNECT's; asterisk-form is only OPTIONS's
+/// (RFC 9112 §3.2.3, §3.2.4).
+fn other_form(line: &mut RequestLine, octets: &[u8], start: usize, end: usize) -> Result<(), Fault> {
+    line.target = Span::new(start, end);
+    match (line.method.of(octets), &octets[start..end]) {
+        (b"CONNECT", target) => {
+            line.form = TargetForm::Authority;
+            line.authority = Some(line.target);
+            // RFC 9110 §9.3.6: the port is not optional here.
+            match split_authority(target) {
+                Some((_, Some(_))) => Ok(()),
+                _ => Err(Fault::TargetAuthority),
+            }
+        }
+        (b"OPTIONS", b"*") => {
+            line.form = TargetForm::Asterisk;
+            Ok(())
+        }
+        (_, target) => absolute_form(line, octets, start, scheme_len(target)?, end),
+    }
+}
+
+/// Length of `http://` or `https://`, in any case (RFC 9110 §4.2.3); other schemes are not served here.
+fn scheme_len(target: &[u8]) -> Result<usize, Fault> {
+    let has = |scheme: &[u8]| target.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme));
+    match () {
+        () if has(b"http://") => Ok(7),
+        () if has(b"https://") => Ok(8),
+        () => Err(Fault::TargetForm),
+    }
+}
+
+fn absolute_form(
+    line: &mut RequestLine,
+    octets: &[u8],
+    start: usize,
+    scheme: usize,
+    end: usize,
+) -> Result<(), Fault> {
+    let host = start + scheme;
+    let path = memchr::memchr2(b'/', b'?', &octets[host..end]).map_or(end, |i| host + i);
+    line.form = TargetForm::Absolute;
+    line.authority = Some(Span::new(host, path));
+    split_target(line, octets, start, path, end);
+    match split_authority(&octets[host..path]) {
+        Some(_) => Ok(()),
+        // RFC 9110 §4.2.4: userinfo is a means of deceiving readers.
+        None if octets[host..path].contains(&b'@') => Err(Fault::TargetUserinfo),
+        None => Err(Fault::TargetAuthority),
+    }
+}

@@ -1,0 +1,233 @@
+//! The server's side of a connection: requests in, responses out (RFC 9112).
+//!
+//! [`receive`](Server::receive) is here; what it reads of a head is in `request`, what the response does
+//! in `response`.
+
+mod request;
+mod response;
+#[cfg(test)]
+mod tests;
+
+pub use response::{CutShort, Framing};
+
+use crate::chunked::Piece;
+use crate::fault::Fault;
+use crate::head::Progress;
+use crate::incoming::Incoming;
+use crate::limits::Limits;
+use crate::outgoing::Outgoing;
+use crate::state::{Move, Receiving, Sending, State};
+use hayami_http::{FieldSection, RequestHead};
+use std::ops::Range;
+
+/// One connection as its server sees it. It holds no octets: the caller's buffer does.
+///
+/// A method called out of turn writes nothing, and the connection closes after the response.
+#[derive(Debug)]
+pub struct Server {
+    state: State,
+    incoming: Incoming,
+    outgoing: Outgoing,
+    progress: Progress,
+    empty_lines: u8,
+    request: Request,
+    stopping: bool,
+}
+
+/// What of the request decides about the response.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    /// HTTP/1.0 (RFC 9112 §9.3).
+    is_http10: bool,
+    /// HEAD: no content whatever the head says (RFC 9110 §9.3.2).
+    is_head: bool,
+    /// CONNECT: 2xx has no content (RFC 9110 §9.3.6).
+    is_connect: bool,
+    /// The connection may stay.
+    persists: bool,
+    /// The client waits for 100 before it sends content (RFC 9110 §10.1.1).
+    expects_continue: bool,
+}
+
+impl Request {
+    const NONE: Self =
+        Self { is_http10: false, is_head: false, is_connect: false, persists: true, expects_continue: false };
+}
+
+/// What [`Server::receive`] found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Octets at the front of the input that are done with; the caller drops them after it has looked at
+    /// the event.
+    pub consumed: usize,
+    /// What they were.
+    pub event: Event,
+}
+
+/// A piece of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Nothing yet: call again when there is more input, or when the response is complete.
+    More,
+    /// A request; its head was filled in.
+    Request(RequestContent),
+    /// Content of the request, at these indices of the input.
+    Content(Range<usize>),
+    /// The request's content is complete.
+    End,
+}
+
+/// What follows a request head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestContent {
+    /// Nothing, and no [`Event::End`] either.
+    None,
+    /// So many octets, more than zero, then [`Event::End`].
+    Length(u64),
+    /// An unknown number of octets, then [`Event::End`].
+    Chunked,
+}
+
+/// What to do with the connection when the response is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Hand what else has been received to [`Server::receive`], and wait for more.
+    KeepAlive,
+    /// Request content is still to come: throw it away by calling [`Server::receive`] until
+    /// [`Event::End`], or close if it is too much.
+    Discard,
+    /// Close: half first, so that the client can still read the response (RFC 9112 §9.6).
+    Close,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Server {
+    /// A connection of which nothing has been read.
+    pub fn new() -> Self {
+        Self {
+            state: State::START,
+            incoming: Incoming::Nothing,
+            outgoing: Outgoing::Nothing,
+            progress: Progress::default(),
+            empty_lines: 0,
+            request: Request::NONE,
+            stopping: false,
+        }
+    }
+
+    /// Reads from the front of `input`: all octets that were received and not yet consumed. `head` is
+    /// filled in if the event is a request. To be called until it gives [`Event::More`].
+    ///
+    /// While a response is being made, the next request waits: its octets stay unconsumed.
+    ///
+    /// # Errors
+    /// The rule that the client broke. A response may still be sent if none has been begun; then the
+    /// connection closes. If the request line could be read, `head` has it.
+    pub fn receive(
+        &mut self,
+        limits: &Limits,
+        input: &[u8],
+        head: &mut RequestHead,
+    ) -> Result<Received, Fault> {
+        if self.next() == Next::KeepAlive {
+            self.begin_again();
+        }
+        let result = match self.state.receiving {
+            Receiving::Head => self.receive_head(limits, input, head),
+            Receiving::Content => self.receive_content(limits, input),
+            Receiving::Complete if self.state.sending != Sending::Complete => Ok(more(0)),
+            // The connection is to be closed: nothing that still comes is a request (RFC 9112 §9.6).
+            Receiving::Complete | Receiving::Failed => Ok(more(input.len())),
+        };
+        if result.is_err() {
+            self.refuse();
+        }
+        result
+    }
+
+    fn receive_content(&mut self, limits: &Limits, input: &[u8]) -> Result<Received, Fault> {
+        let (consumed, piece) = self.incoming.receive(limits, input)?;
+        let event = match piece {
+            Piece::More => Event::More,
+            Piece::Data(range) => {
+                self.request.expects_continue = false;
+                Event::Content(range)
+            }
+            Piece::End => {
+                self.step(Move::RequestEnd);
+                Event::End
+            }
+        };
+        Ok(Received { consumed, event })
+    }
+
+    /// Starts the next exchange.
+    fn begin_again(&mut self) {
+        self.incoming = Incoming::Nothing;
+        self.request = Request::NONE;
+        self.step(Move::Again);
+    }
+
+    /// Stops reading: a response may still be sent if none has been begun, 408 for example; then the
+    /// connection closes. Faults do this by themselves.
+    pub fn refuse(&mut self) {
+        self.step(Move::Refuse);
+        self.request.persists = false;
+    }
+
+    /// Makes this response the last one of the connection: if its head was not sent yet, it says so
+    /// (RFC 9112 §9.6).
+    pub fn close_after_response(&mut self) {
+        self.stopping = true;
+    }
+
+    /// What to do with the connection. The answer counts when the response is complete; before, it is
+    /// [`Next::Close`].
+    pub fn next(&self) -> Next {
+        let stays = self.request.persists && !self.stopping;
+        match (self.state.receiving, self.state.sending) {
+            (Receiving::Complete, Sending::Complete) if stays => Next::KeepAlive,
+            (Receiving::Content, Sending::Complete) if stays => Next::Discard,
+            _ => Next::Close,
+        }
+    }
+
+    /// Whether no request is under way, not even by one octet: the connection may be closed without
+    /// anybody missing an answer.
+    pub fn is_idle(&self) -> bool {
+        match self.state.receiving {
+            Receiving::Head => self.progress.is_nothing(),
+            Receiving::Complete => self.next() == Next::KeepAlive,
+            Receiving::Content | Receiving::Failed => false,
+        }
+    }
+
+    /// Whether the client waits for 100 before it sends content (RFC 9110 §10.1.1). Reading content
+    /// without [`send_interim`](Self::send_interim) would wait for each other.
+    pub fn expects_continue(&self) -> bool {
+        self.request.expects_continue
+    }
+
+    /// The trailer section of the request, after [`Event::End`], if one came. Fields that may not be in
+    /// one have been left out (RFC 9110 §6.5.1).
+    pub fn take_trailers(&mut self) -> Option<FieldSection> {
+        self.incoming.take_trailers()
+    }
+
+    /// Makes a move. Illegal ones change nothing and cost the connection.
+    fn step(&mut self, step: Move) {
+        match self.state.after(step) {
+            Some(state) => self.state = state,
+            None => self.request.persists = false,
+        }
+    }
+}
+
+fn more(consumed: usize) -> Received {
+    Received { consumed, event: Event::More }
+}
