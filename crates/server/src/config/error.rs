@@ -1,9 +1,13 @@
 //! Errors of a configuration: what is wrong, where, and what to do.
+//!
+//! `render` turns them into text.
 
+use super::source::Sources;
 use super::yaml::Place;
+use std::fmt;
 
-/// An error with its place; made by [`Node::error`](super::yaml::Node::error).
-#[derive(Debug)]
+/// An error or a warning with its place; made by [`Node::error`](super::yaml::Node::error).
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// What is wrong, one line.
     pub message: String,
@@ -11,12 +15,19 @@ pub struct ConfigError {
     pub help: String,
     /// Where.
     pub at: Place,
+    /// Another place that has to do with it, and what stands there.
+    pub also: Option<(Place, &'static str)>,
 }
 
 impl ConfigError {
     /// An error at `at`.
     pub fn new(at: Place, message: impl Into<String>) -> Self {
-        Self { message: message.into(), help: String::new(), at }
+        Self { message: message.into(), help: String::new(), at, also: None }
+    }
+
+    /// An error that stands nowhere in a file.
+    pub fn nowhere(message: impl Into<String>) -> Self {
+        Self::new(Place::NOWHERE, message)
     }
 
     /// The same error with an advice.
@@ -24,4 +35,34 @@ impl ConfigError {
         self.help = text.into();
         self
     }
+
+    /// The same error with another place to look at.
+    pub fn also(mut self, place: Place, what: &'static str) -> Self {
+        self.also = Some((place, what));
+        self
+    }
 }
+
+/// Why a configuration can not be used: everything wrong that was found in one go, never empty.
+#[derive(Debug)]
+pub struct Errors {
+    /// What is wrong, in the order found.
+    pub errors: Vec<ConfigError>,
+    /// The texts in which it stands.
+    pub sources: Sources,
+}
+
+impl Errors {
+    /// The text for the user, with colours for a terminal if `styled`; ends in a line break.
+    pub fn text(&self, styled: bool) -> String {
+        super::render::errors(&self.errors, &self.sources, styled)
+    }
+}
+
+impl fmt::Display for Errors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text(false).trim_end())
+    }
+}
+
+impl std::error::Error for Errors {}

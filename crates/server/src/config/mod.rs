@@ -7,5 +7,7 @@
 pub mod directive;
 pub mod error;
 pub mod nearest;
+mod render;
 pub mod settings;
+pub mod source;
 pub mod yaml;

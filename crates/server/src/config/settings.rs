@@ -3,7 +3,9 @@
 //! A feature adds its settings here with one line: global ones to [`GlobalSettings`], those that inner
 //! levels inherit to [`Inherited`], a handler to [`HandlerSettings`].
 
-use crate::modules::{access_log, env, error_doc, expires, file, headers, http1, identity, limits, listen, process, redirect};
+use crate::modules::{
+    access_log, env, error_doc, expires, file, headers, http1, identity, limits, listen, process, redirect,
+};
 
 /// A whole configuration.
 #[derive(Clone, Debug, Default)]

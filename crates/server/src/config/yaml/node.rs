@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// A place in a configuration file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Place {
     /// Index of the file, in the order in which they were opened.
     pub file: u32,
@@ -14,6 +14,11 @@ pub struct Place {
     pub start: u32,
     /// Behind the last octet.
     pub end: u32,
+}
+
+impl Place {
+    /// No place in any file.
+    pub const NOWHERE: Self = Self { file: u32::MAX, start: 0, end: 0 };
 }
 
 /// A value with its place.

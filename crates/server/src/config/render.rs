@@ -1,0 +1,108 @@
+//! Errors and warnings as text: the message, the place, the line itself with a marker, the advice.
+
+use super::error::ConfigError;
+use super::source::{Source, Sources};
+use super::yaml::Place;
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet, normalize_untrusted_str};
+use std::ops::Range;
+
+/// More errors than this are only counted: a wrong indentation can make hundreds, and the first ones tell.
+const MOST: usize = 20;
+
+/// A line longer than this is shown only around the error: such a line is data, not configuration.
+const LINE: usize = 400;
+
+/// The text of `errors`; ends in a line break.
+pub(super) fn errors(errors: &[ConfigError], sources: &Sources, styled: bool) -> String {
+    let mut text: String =
+        errors.iter().take(MOST).map(|error| one(&Level::ERROR, error, sources, styled)).collect();
+    if errors.len() > MOST {
+        text.push_str(&format!("and {} more errors\n", errors.len() - MOST));
+    }
+    text
+}
+
+/// The text of `warnings`; empty if there are none.
+pub(super) fn warnings(warnings: &[ConfigError], sources: &Sources, styled: bool) -> String {
+    warnings.iter().map(|warning| one(&Level::WARNING, warning, sources, styled)).collect()
+}
+
+fn one(level: &Level<'_>, error: &ConfigError, sources: &Sources, styled: bool) -> String {
+    let renderer = if styled { Renderer::styled() } else { Renderer::plain() };
+    let mut group = level
+        .clone()
+        .primary_title(normalize_untrusted_str(&error.message))
+        .elements(snippets(error, sources));
+    if !error.help.is_empty() {
+        group = group.element(Level::HELP.message(normalize_untrusted_str(&error.help)));
+    }
+    let mut text = renderer.render(&[group]);
+    text.push('\n');
+    text
+}
+
+/// The line of the error, and the line of the other place: in one picture if they are in one file.
+fn snippets<'a>(
+    error: &ConfigError,
+    sources: &'a Sources,
+) -> Vec<Snippet<'a, annotate_snippets::Annotation<'a>>> {
+    let Some(source) = sources.get(error.at) else { return Vec::new() };
+    let main = |snippet: View<'a>| snippet.mark(AnnotationKind::Primary, error.at, None);
+    match error.also {
+        None => vec![main(View::new(source, &[error.at])).snippet],
+        Some((place, what)) if place.file == error.at.file => {
+            let view = main(View::new(source, &[error.at, place]));
+            vec![view.mark(AnnotationKind::Context, place, Some(what)).snippet]
+        }
+        Some((place, what)) => {
+            let first = main(View::new(source, &[error.at])).snippet;
+            let other = sources.get(place).map(|source| View::new(source, &[place]));
+            let other = other.map(|view| view.mark(AnnotationKind::Context, place, Some(what)).snippet);
+            std::iter::once(first).chain(other).collect()
+        }
+    }
+}
+
+/// The lines of a source from the first place to the last.
+struct View<'a> {
+    snippet: Snippet<'a, annotate_snippets::Annotation<'a>>,
+    text: &'a str,
+    /// Where `text` begins in the source.
+    start: usize,
+}
+
+impl<'a> View<'a> {
+    fn new(source: &'a Source, places: &[Place]) -> Self {
+        let text = source.text.as_str();
+        let starts = || places.iter().map(|place| floor(text, place.start as usize));
+        let first = starts().min().unwrap_or(0);
+        let last = starts().max().unwrap_or(0);
+        let start = text[..first].rfind('\n').map_or(0, |line_break| line_break + 1);
+        let end = text[last..].find('\n').map_or(text.len(), |line_break| last + line_break);
+        let end = if end - last > LINE { floor(text, last + LINE) } else { end };
+        let line = text[..start].matches('\n').count() + 1;
+        let window = text[start..end].trim_end_matches('\r');
+        let snippet = Snippet::source(window).path(source.name.as_str()).line_start(line);
+        Self { snippet, text: window, start }
+    }
+
+    /// Marks `place`, of which only the first line is shown.
+    fn mark(mut self, kind: AnnotationKind, place: Place, label: Option<&'a str>) -> Self {
+        let span = self.span(place);
+        self.snippet = self.snippet.annotation(kind.span(span).label(label));
+        self
+    }
+
+    fn span(&self, place: Place) -> Range<usize> {
+        let within = |at: u32| floor(self.text, (at as usize).saturating_sub(self.start));
+        let start = within(place.start);
+        let line_end = self.text[start..].find('\n').map_or(self.text.len(), |line_break| start + line_break);
+        let end = within(place.end).clamp(start, line_end);
+        start..start + self.text[start..end].trim_end().len()
+    }
+}
+
+/// The greatest character boundary of `text` that is not behind `at`.
+fn floor(text: &str, at: usize) -> usize {
+    text.floor_char_boundary(at.min(text.len()))
+}

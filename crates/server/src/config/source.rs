@@ -1,0 +1,34 @@
+//! The texts of which a configuration consists.
+
+use super::yaml::Place;
+
+/// A file, or a text that stands for one.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its path, as the user wrote it.
+    pub name: String,
+    /// What stands in it.
+    pub text: String,
+}
+
+/// All texts of a configuration in the order in which they were opened; [`Place::file`] counts them.
+#[derive(Clone, Debug, Default)]
+pub struct Sources(Vec<Source>);
+
+impl Sources {
+    /// Adds a text and says its number.
+    pub fn add(&mut self, name: &str, text: String) -> u32 {
+        self.0.push(Source { name: name.to_owned(), text });
+        u32::try_from(self.0.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// The text in which `place` is.
+    pub fn get(&self, place: Place) -> Option<&Source> {
+        self.0.get(place.file as usize)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Source> {
+        self.0.iter()
+    }
+}

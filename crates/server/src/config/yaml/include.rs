@@ -1,0 +1,153 @@
+//! Reading the files of a configuration: the one that was asked for, and those behind `!file`.
+//!
+//! Relative paths start from the working directory, as in h2o, also in a file that is included.
+
+use super::resolve::{Document, resolve};
+use super::{ConfigError, Node, Place, glob, parse};
+use crate::config::source::Sources;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Octets of the largest file: a thousand times a long configuration, and no trouble for the memory.
+const LARGEST: u64 = 16 << 20;
+
+/// Octets that all nodes together may take. Aliases of aliases grow exponentially: ten lines make gigabytes.
+const ROOM: usize = 32 << 20;
+
+/// Files that may include one another in a chain.
+const CHAIN: usize = 16;
+
+/// Reads files into documents.
+pub(super) struct Reader<'s> {
+    sources: &'s mut Sources,
+    /// The chain of files that are being read.
+    open: Vec<PathBuf>,
+    room: usize,
+}
+
+impl<'s> Reader<'s> {
+    pub(super) fn new(sources: &'s mut Sources) -> Self {
+        Self { sources, open: Vec::new(), room: ROOM }
+    }
+
+    pub(super) fn main_file(&mut self, path: &str) -> Result<Node, ConfigError> {
+        let octets = File::open(path).and_then(read).map_err(|error| {
+            let error =
+                ConfigError::nowhere(format!("can not read the configuration `{path}`: {}", reason(&error)));
+            error.help("name another file with `-c FILE`")
+        })?;
+        self.open.extend(std::fs::canonicalize(path));
+        self.main_text(path, octets)
+    }
+
+    pub(super) fn main_text(&mut self, name: &str, octets: Vec<u8>) -> Result<Node, ConfigError> {
+        let document = self.document(name, octets)?;
+        document.root.ok_or_else(|| {
+            let error = ConfigError::nowhere(format!("the configuration `{name}` is empty"));
+            error.help("it needs at least `listen` and `hosts`")
+        })
+    }
+
+    /// What `!file PATH` at `at` stands for; a pattern stands for all files that it matches, joined.
+    pub(super) fn include(&mut self, path: &str, at: Place) -> Result<Document, ConfigError> {
+        if !glob::is_pattern(path) {
+            return self.included(path, at);
+        }
+        let mut all = Document::default();
+        for path in glob::expand(path).map_err(|error| unreadable(path, &error, at))? {
+            let document = self.included(&path, at)?;
+            all.append(document, at)?;
+        }
+        Ok(all)
+    }
+
+    fn included(&mut self, path: &str, at: Place) -> Result<Document, ConfigError> {
+        let identity = std::fs::canonicalize(path).map_err(|error| unreadable(path, &error, at))?;
+        if self.open.contains(&identity) {
+            return Err(ConfigError::new(at, format!("`{path}` includes itself")));
+        }
+        if self.open.len() >= CHAIN {
+            return Err(ConfigError::new(at, format!("more than {CHAIN} files include one another")));
+        }
+        let octets = regular(&identity).and_then(read).map_err(|error| unreadable(path, &error, at))?;
+        self.open.push(identity);
+        let document = self.document(path, octets);
+        self.open.pop();
+        document
+    }
+
+    fn document(&mut self, name: &str, octets: Vec<u8>) -> Result<Document, ConfigError> {
+        let file = match decode(octets) {
+            Ok(text) => self.sources.add(name, text),
+            Err((text, start, message)) => {
+                let file = self.sources.add(name, text);
+                let at = Place { file, start, end: start + 1 };
+                return Err(ConfigError::new(at, message).help("save the file as UTF-8"));
+            }
+        };
+        let text =
+            self.sources.get(Place { file, start: 0, end: 0 }).map_or("", |source| source.text.as_str());
+        match parse::parse(text, file)? {
+            Some(raw) => resolve(&raw, self),
+            None => Ok(Document::default()),
+        }
+    }
+
+    /// Pays for a node of so many octets.
+    pub(super) fn spend(&mut self, octets: usize, at: Place) -> Result<(), ConfigError> {
+        self.room = self.room.checked_sub(octets).ok_or_else(|| {
+            let message = format!("with its aliases, the configuration grows over {} MiB", ROOM >> 20);
+            ConfigError::new(at, message)
+        })?;
+        Ok(())
+    }
+}
+
+/// A device or a pipe could block for ever.
+fn regular(path: &Path) -> io::Result<File> {
+    if std::fs::metadata(path)?.is_file() {
+        return File::open(path);
+    }
+    Err(io::Error::other("it is not a regular file"))
+}
+
+fn read(file: File) -> io::Result<Vec<u8>> {
+    let mut octets = Vec::new();
+    if file.take(LARGEST + 1).read_to_end(&mut octets)? as u64 > LARGEST {
+        return Err(io::Error::other(format!("it is larger than {} MiB", LARGEST >> 20)));
+    }
+    Ok(octets)
+}
+
+/// The text of a file, or what can be shown of it, where it goes wrong, and how.
+fn decode(octets: Vec<u8>) -> Result<String, (String, u32, &'static str)> {
+    if octets.starts_with(&[0xff, 0xfe]) || octets.starts_with(&[0xfe, 0xff]) {
+        return Err((String::from_utf8_lossy(&octets).into_owned(), 0, "the file is UTF-16"));
+    }
+    // A mark of the octet order says nothing in UTF-8, but some editors write it.
+    let octets = octets.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(octets);
+    String::from_utf8(octets).map_err(|error| {
+        let start = u32::try_from(error.utf8_error().valid_up_to()).unwrap_or(u32::MAX);
+        (String::from_utf8_lossy(error.as_bytes()).into_owned(), start, "this is not UTF-8")
+    })
+}
+
+fn unreadable(path: &str, error: &io::Error, at: Place) -> ConfigError {
+    let message = format!("can not read `{path}`: {}", reason(error));
+    let error = ConfigError::new(at, message);
+    if Path::new(path).is_absolute() {
+        return error;
+    }
+    error.help("a relative path starts from the directory in which the server is started")
+}
+
+/// Why, in words.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "no permission".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        _ => error.to_string(),
+    }
+}

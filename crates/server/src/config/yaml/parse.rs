@@ -1,0 +1,234 @@
+//! From the text of one file to its raw tree.
+
+use super::{ConfigError, Place};
+use granit_parser::{ErrorKind, Event, Options, Parser, ScanError, Span, Tag};
+use std::borrow::Cow;
+
+/// Deepest nesting within a file. Real configurations have some ten levels.
+const DEEPEST: usize = 64;
+
+/// A node as it stands in the file.
+pub(super) struct Raw {
+    pub(super) at: Place,
+    pub(super) tag: Option<RawTag>,
+    pub(super) anchor: Option<Anchor>,
+    pub(super) value: RawValue,
+}
+
+/// What a raw node is.
+pub(super) enum RawValue {
+    Scalar(String),
+    Sequence(Vec<Raw>),
+    Mapping(Vec<(Raw, Raw)>),
+    Alias(Alias),
+}
+
+/// A tag as written: `!file`.
+pub(super) struct RawTag {
+    pub(super) text: String,
+    pub(super) at: Place,
+}
+
+/// `&name`
+pub(super) struct Anchor {
+    /// Unique in the file, also if names repeat.
+    pub(super) id: usize,
+    pub(super) name: String,
+}
+
+/// `*name`
+pub(super) enum Alias {
+    /// Of an anchor above it in the file.
+    Above(usize),
+    /// Of an anchor below it, or in an included file, or of none.
+    Elsewhere(String),
+}
+
+/// Reads `text`, the file number `file`. A file without content has no tree.
+pub(super) fn parse(text: &str, file: u32) -> Result<Option<Raw>, ConfigError> {
+    let mut options = Options::default();
+    options.emit_anchor_events = true;
+    options.emit_unresolved_aliases = true;
+    options.flow_nesting_limit = DEEPEST;
+    options.block_nesting_limit = DEEPEST;
+    let mut builder =
+        Builder { events: Parser::new_from_str_with_options(text, options), text, file, star: None };
+    let tree = builder.document()?;
+    builder.end()?;
+    Ok(tree)
+}
+
+struct Builder<'t> {
+    events: Parser<'t, granit_parser::StrInput<'t>>,
+    text: &'t str,
+    file: u32,
+    /// The last alias without an anchor: often it is a host name with a star that lacks its quotes.
+    star: Option<Place>,
+}
+
+impl<'t> Builder<'t> {
+    fn next(&mut self) -> Result<(Event<'t>, Span), ConfigError> {
+        match self.events.next_event() {
+            Some(Ok(event)) => Ok(event),
+            Some(Err(error)) => Err(self.explain(&error)),
+            None => Ok((Event::StreamEnd, Span::default())),
+        }
+    }
+
+    fn place(&self, span: Span) -> Place {
+        let range = span.byte_range().unwrap_or(0..0);
+        let octet = |at| u32::try_from(at).unwrap_or(u32::MAX);
+        Place { file: self.file, start: octet(range.start), end: octet(range.end.max(range.start)) }
+    }
+
+    fn document(&mut self) -> Result<Option<Raw>, ConfigError> {
+        loop {
+            match self.next()? {
+                (Event::StreamStart | Event::DocumentStart(..), _) => {}
+                (Event::StreamEnd | Event::DocumentEnd, _) => return Ok(None),
+                (event, span) => return self.node(event, span).map(Some),
+            }
+        }
+    }
+
+    /// Behind the document there must be no second one.
+    fn end(&mut self) -> Result<(), ConfigError> {
+        loop {
+            match self.next()? {
+                (Event::StreamEnd, _) => return Ok(()),
+                (Event::DocumentStart(..), span) => {
+                    let error = ConfigError::new(self.place(span), "a second document begins here");
+                    return Err(error.help("a configuration is one document: remove the `---` line"));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn node(&mut self, event: Event<'t>, span: Span) -> Result<Raw, ConfigError> {
+        let mut at = self.place(span);
+        let tag = event.tag().map(|tag| self.tag(tag, span));
+        let anchor = if event.anchor_id().is_some() { self.anchor()? } else { None };
+        let value = match event {
+            Event::Scalar(text, ..) => RawValue::Scalar(scalar(text, at)),
+            Event::SequenceStart(..) => RawValue::Sequence(self.sequence(&mut at)?),
+            Event::MappingStart(..) => RawValue::Mapping(self.mapping(&mut at)?),
+            Event::Alias(id) => RawValue::Alias(Alias::Above(id)),
+            Event::UnresolvedAlias(name) => {
+                self.star = Some(at);
+                RawValue::Alias(Alias::Elsewhere(name.into_owned()))
+            }
+            _ => return Err(ConfigError::new(at, "a value is missing here")),
+        };
+        Ok(Raw { at, tag, anchor, value })
+    }
+
+    fn tag(&self, tag: &Tag, span: Span) -> RawTag {
+        let at = span.tag_span().map_or_else(|| self.place(span), |span| self.place(span));
+        let written = span.tag_span().and_then(|span| span.slice(self.text));
+        RawTag { text: written.map_or_else(|| tag.original(), str::to_owned), at }
+    }
+
+    /// The event behind an anchored node's own.
+    fn anchor(&mut self) -> Result<Option<Anchor>, ConfigError> {
+        match self.next()? {
+            (Event::Anchor(id, name), _) => Ok(Some(Anchor { id, name: name.into_owned() })),
+            _ => Ok(None),
+        }
+    }
+
+    fn sequence(&mut self, at: &mut Place) -> Result<Vec<Raw>, ConfigError> {
+        let mut elements = Vec::new();
+        loop {
+            let (event, span) = self.next()?;
+            if event == Event::SequenceEnd {
+                self.close(at, span, elements.last());
+                return Ok(elements);
+            }
+            elements.push(self.node(event, span)?);
+        }
+    }
+
+    fn mapping(&mut self, at: &mut Place) -> Result<Vec<(Raw, Raw)>, ConfigError> {
+        let mut pairs: Vec<(Raw, Raw)> = Vec::new();
+        loop {
+            let (event, span) = self.next()?;
+            if event == Event::MappingEnd {
+                self.close(at, span, pairs.last().map(|(_, value)| value));
+                return Ok(pairs);
+            }
+            let key = self.node(event, span)?;
+            let (event, span) = self.next()?;
+            pairs.push((key, self.node(event, span)?));
+        }
+    }
+
+    /// A collection in brackets ends with its bracket, one without with its last element.
+    fn close(&self, at: &mut Place, span: Span, last: Option<&Raw>) {
+        let end = self.place(span);
+        at.end = match last {
+            _ if end.end > end.start => end.end,
+            Some(last) => last.at.end,
+            None => at.end,
+        };
+    }
+
+    /// A fault of YAML in our words.
+    fn explain(&self, error: &ScanError) -> ConfigError {
+        let start = error.marker().byte_offset().unwrap_or(0).min(self.text.len());
+        let width =
+            self.text[self.text.floor_char_boundary(start)..].chars().next().map_or(0, char::len_utf8);
+        let octet = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let at = Place { file: self.file, start: octet(start), end: octet(start + width) };
+        if let (Some(star), ErrorKind::ExpectedBlockMappingKey) = (self.star, error.kind()) {
+            let error = ConfigError::new(star, "a name that begins with `*` needs quotes");
+            return error.help("write \"*.example.org\": without quotes, `*` refers to an anchor");
+        }
+        let (message, help) = words(error.kind());
+        let message = if message.is_empty() { error.info() } else { message.to_owned() };
+        ConfigError::new(at, message).help(help)
+    }
+}
+
+/// The text of a scalar. The parser writes `~` for one that is absent; YAML's null is the empty text here.
+fn scalar(text: Cow<'_, str>, at: Place) -> String {
+    if at.start == at.end && text == "~" { String::new() } else { text.into_owned() }
+}
+
+/// Message and advice for the faults that people make; other faults keep the parser's words.
+fn words(kind: &ErrorKind) -> (&'static str, &'static str) {
+    match kind {
+        ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation => {
+            ("a tab can not indent", "YAML indents with spaces only")
+        }
+        ErrorKind::MappingValueNotAllowed => (
+            "a `:` is not expected here",
+            "keys of one mapping begin in the same column, and text that holds `: ` needs quotes",
+        ),
+        ErrorKind::ExpectedBlockMappingKey | ErrorKind::InvalidIndentation => (
+            "this line does not fit the indentation above it",
+            "keys of one mapping begin in the same column",
+        ),
+        ErrorKind::ExpectedBlockSequenceEntry => {
+            ("a sequence can not go on without `- `", "elements of a sequence all begin with `- `")
+        }
+        ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => {
+            ("a key without `:`", "a space must follow the colon: `key: value`")
+        }
+        ErrorKind::UnclosedQuotedScalar => ("this quote is never closed", ""),
+        ErrorKind::UnclosedFlowCollection { .. } => ("this bracket is never closed", ""),
+        ErrorKind::MisplacedFlowCollectionEnd => ("this bracket closes nothing", ""),
+        ErrorKind::UnexpectedCharacter { .. } => {
+            ("a value can not begin with this character", "put the value in quotes")
+        }
+        ErrorKind::UnknownQuotedScalarEscape => {
+            ("there is no such escape", "double the backslash, or use single quotes, which know no escapes")
+        }
+        ErrorKind::RecursionLimitExceeded => ("nested deeper than 64 levels", ""),
+        ErrorKind::UndeclaredTagHandle => ("unknown tag", "there are `!file PATH` and `!env NAME`"),
+        ErrorKind::MissingAnchorOrAliasName => {
+            ("a name is missing behind this character", "a value that begins with `*` or `&` needs quotes")
+        }
+        _ => ("", ""),
+    }
+}
