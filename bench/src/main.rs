@@ -1,7 +1,170 @@
-//! Races hayami against other servers and the bare-loop limits.
+//! Races hayami against other servers and the bare-loop limits, all on this machine: see README.md.
+//!
+//! `options` says what to run; `compile` builds hayami; for each of `workload`'s workloads `race`
+//! (load), `idle` (memory) or `calls` (strace) starts the `servers` and measures them by turns;
+//! `targets` judges, `report` writes. `guard` sees to it that nothing is left behind.
+
+mod calls;
 mod client;
+mod compile;
+mod cost;
+mod documents;
+mod figure;
+mod guard;
+mod held;
 mod histogram;
+mod idle;
+mod machine;
+mod options;
 mod pin;
+mod process;
+mod race;
+mod report;
+mod servers;
 mod statistics;
+mod targets;
+mod workload;
 mod wrk;
-fn main() {}
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::guard::Guard;
+use crate::machine::Machine;
+use crate::options::Options;
+use crate::race::{Setup, Table};
+use crate::report::Report;
+use crate::servers::Server;
+use crate::workload::{Kind, Workload};
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    if let Some(folder) = &options.guard {
+        guard::stand(folder);
+        return ExitCode::SUCCESS;
+    }
+    match run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("hayami-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A whole race. Lost targets are results, not errors.
+fn run(options: &Options) -> Result<(), String> {
+    let (server_core, client_core) = cores(options)?;
+    raise_open_files();
+    let versions = versions(options);
+    let servers = versions.iter().filter(|(_, version)| version.is_ok()).map(|(server, _)| *server).collect();
+    let guard = Guard::start().map_err(|error| format!("cannot start the guard: {error}"))?;
+    let folder = guard.folder.clone();
+    let documents = documents::prepare(&folder).map_err(|error| format!("documents: {error}"))?;
+    let (rounds, time) = (options.rounds(), options.time());
+    let setup =
+        Setup { guard, documents, servers, server_core, client_core, rounds, time, wrk: wrk::present() };
+    let mut report = Report {
+        command: command(),
+        machine: Machine::look(),
+        plan: format!(
+            "{rounds} rounds of {} s, servers by turns; servers on core {server_core}, load on core {client_core}",
+            time.as_secs()
+        ),
+        versions,
+        tables: Vec::new(),
+        verdicts: Vec::new(),
+    };
+    println!("{}", report::heading(&report));
+    for workload in options.workloads() {
+        let mut table = run_workload(&setup, &workload)?;
+        hide(&mut table, &folder);
+        println!("{}", report::lanes(&table));
+        report.tables.push(table);
+    }
+    report.verdicts = targets::judge(&report.tables);
+    println!("{}", report::verdicts(&report.verdicts));
+    save(&report, options.write)
+}
+
+fn run_workload(setup: &Setup, workload: &Workload) -> Result<Table, String> {
+    eprintln!("{}: {}", workload.name, workload.about);
+    let document = workload.document();
+    documents::ensure(&setup.documents, document).map_err(|error| format!("{}: {error}", document.file))?;
+    Ok(match workload.kind {
+        Kind::Load { .. } => setup.race(workload),
+        Kind::Idle { .. } => setup.hold_idle(workload),
+        Kind::Calls { .. } => setup.count_calls(workload),
+    })
+}
+
+/// The cores of the servers and of the load, which should not be the same.
+fn cores(options: &Options) -> Result<(usize, usize), String> {
+    let usable = pin::usable_cores().map_err(|error| format!("which cores are there: {error}"))?;
+    let server = options.server_core.or(usable.first().copied()).unwrap_or(0);
+    let other = usable.iter().copied().find(|core| *core != server);
+    let client = options.client_core.or(other).unwrap_or(server);
+    if let Some(core) = [server, client].into_iter().find(|core| !usable.contains(core)) {
+        return Err(format!("core {core} is not usable here; these are: {usable:?}"));
+    }
+    if server == client {
+        eprintln!("hayami-bench: servers and load share core {server}: rates and latencies mean nothing");
+    }
+    Ok((server, client))
+}
+
+/// Up to the hard limit, for the load and for every server alike.
+fn raise_open_files() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // Raising to the hard limit is always allowed; if it fails all the same, idle-18000 says how many it had.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
+/// Builds what is ours, and asks each server for its version.
+fn versions(options: &Options) -> Vec<(Server, Result<String, String>)> {
+    let built = |server| match server {
+        _ if options.no_build => Ok(()),
+        Server::Hayami => compile::hayami(),
+        Server::Bare => compile::bare_loop(),
+        _ => Ok(()),
+    };
+    options
+        .servers()
+        .into_iter()
+        .map(|server| (server, built(server).and_then(|()| server.version())))
+        .collect()
+}
+
+fn command() -> String {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    format!("cargo run --release -p hayami-bench -- {}", arguments.join(" "))
+        .trim_end_matches(" -- ")
+        .to_owned()
+}
+
+/// Results are read elsewhere: the name of a temporary folder says nothing there.
+fn hide(table: &mut Table, folder: &Path) {
+    let folder = folder.display().to_string();
+    for fault in table.rows.iter_mut().filter_map(|row| row.fault.as_mut()) {
+        *fault = fault.replace(&folder, "RACE");
+    }
+}
+
+/// Writes bench/out/results.json and, if wanted, bench/RESULTS.md.
+fn save(report: &Report, write: bool) -> Result<(), String> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let json = here.join("out/results.json");
+    let text = format!("{:#}\n", report::json(report));
+    let saved = fs::create_dir_all(here.join("out")).and_then(|()| fs::write(&json, text));
+    saved.map_err(|error| format!("{}: {error}", json.display()))?;
+    if write {
+        let results = here.join("RESULTS.md");
+        fs::write(&results, report::markdown(report))
+            .map_err(|error| format!("{}: {error}", results.display()))?;
+    }
+    Ok(())
+}

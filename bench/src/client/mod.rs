@@ -8,6 +8,8 @@
 mod connection;
 mod response;
 
+pub(crate) use self::response::Responses;
+
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::SocketAddrV4;

@@ -11,7 +11,7 @@ pub(crate) enum Fault {
     Status,
     /// No Content-Length, or another one.
     Length,
-    /// The head does not end within [`HEAD_LIMIT`].
+    /// The head does not end within 16 KiB.
     Head,
 }
 

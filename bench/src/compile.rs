@@ -1,0 +1,31 @@
+//! Builds what is raced: the release binary of hayami as a user builds it, and the bare loop.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+/// Runs `cargo build --release` at the root of the tree.
+///
+/// # Errors
+/// It fails; cargo has printed why.
+pub(crate) fn hayami() -> Result<(), String> {
+    build(&[])
+}
+
+/// Builds the bare loop, apart from hayami so that neither changes the other's features.
+///
+/// # Errors
+/// It fails; cargo has printed why.
+pub(crate) fn bare_loop() -> Result<(), String> {
+    build(&["-p", "hayami-bench", "--bin", "bare_epoll"])
+}
+
+fn build(what: &[&str]) -> Result<(), String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let mut command = Command::new(cargo);
+    command.args(["build", "--release"]).args(what).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("cargo build --release {}: {status}", what.join(" "))),
+        Err(error) => Err(format!("cargo: {error}")),
+    }
+}

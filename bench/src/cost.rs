@@ -1,0 +1,157 @@
+//! What a server costs: CPU time and memory of its whole process tree, from /proc.
+//!
+//! A process that ended was waited for by its parent, whose `cutime` and `cstime` then hold its
+//! time, so nothing is lost when a server replaces a worker between two looks.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+/// The unit of times in /proc/PID/stat; 100 on every Linux that runs Rust's std (`USER_HZ`).
+const MICROS_PER_TICK: u64 = 10_000;
+
+/// CPU time used so far, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cpu {
+    /// In the program itself.
+    pub(crate) user_us: u64,
+    /// In the kernel on its behalf.
+    pub(crate) system_us: u64,
+}
+
+impl Cpu {
+    /// The time used since `before`.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            user_us: self.user_us.saturating_sub(before.user_us),
+            system_us: self.system_us.saturating_sub(before.system_us),
+        }
+    }
+
+    /// User and system time together, in microseconds.
+    pub(crate) fn total_us(self) -> u64 {
+        self.user_us + self.system_us
+    }
+}
+
+/// The fields of /proc/PID/stat that are needed here (`proc(5)`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
+    /// The state: `R`, `S`, `Z` …
+    pub(crate) state: char,
+    parent: u32,
+    cpu: Cpu,
+    /// Clock ticks after boot: with the process id it names a process for good.
+    pub(crate) started: u64,
+}
+
+/// The processes of a server: the one that was started, and all below it.
+pub(crate) fn tree(root: u32) -> Vec<u32> {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    for pid in entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
+        if let Some(stat) = stat(pid) {
+            children.entry(stat.parent).or_default().push(pid);
+        }
+    }
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(pid) = found.get(next) {
+        found.extend(children.remove(pid).into_iter().flatten());
+        next += 1;
+    }
+    found
+}
+
+/// The CPU time of a process tree so far, with all its threads and all that have ended.
+pub(crate) fn cpu(root: u32) -> Cpu {
+    tree(root).into_iter().filter_map(stat).fold(Cpu::default(), |sum, stat| Cpu {
+        user_us: sum.user_us + stat.cpu.user_us,
+        system_us: sum.system_us + stat.cpu.system_us,
+    })
+}
+
+/// The sum of the peak resident sizes of a process tree, in octets. Pages that processes share
+/// are counted for each.
+pub(crate) fn peak_memory(root: u32) -> u64 {
+    sum_of_status(root, "VmHWM:")
+}
+
+/// The sum of the resident sizes of a process tree now, in octets.
+pub(crate) fn resident(root: u32) -> u64 {
+    sum_of_status(root, "VmRSS:")
+}
+
+fn sum_of_status(root: u32, field: &str) -> u64 {
+    let read = |pid| fs::read_to_string(format!("/proc/{pid}/status")).ok();
+    tree(root).into_iter().filter_map(read).filter_map(|status| status_octets(&status, field)).sum()
+}
+
+/// The stat line of a process, `None` when it is gone.
+pub(crate) fn stat(pid: u32) -> Option<Stat> {
+    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn parse_stat(line: &str) -> Option<Stat> {
+    // The name stands in parentheses and may hold any character, closing parentheses too.
+    let (_, rest) = line.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    // proc(5) counts from 1 and the state is its field 3, the first here.
+    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    Some(Stat {
+        state: fields.first()?.chars().next()?,
+        parent: number(4)?.try_into().ok()?,
+        cpu: Cpu {
+            user_us: (number(14)? + number(16)?) * MICROS_PER_TICK,
+            system_us: (number(15)? + number(17)?) * MICROS_PER_TICK,
+        },
+        started: number(22)?,
+    })
+}
+
+fn status_octets(status: &str, field: &str) -> Option<u64> {
+    let rest = status.lines().find_map(|line| line.strip_prefix(field))?;
+    let kilobytes: u64 = rest.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stat_line_is_read_whatever_the_name_is() {
+        for name in ["nginx", "a b", ") S 1 (", "((("] {
+            let line = format!(
+                "77 ({name}) S 12 77 77 0 -1 4194560 500 600 0 0 7 11 2 3 20 0 1 0 123456 9000 200 1 1\n"
+            );
+            let cpu = Cpu { user_us: 90_000, system_us: 140_000 };
+            assert_eq!(
+                parse_stat(&line),
+                Some(Stat { state: 'S', parent: 12, cpu, started: 123_456 }),
+                "{name}"
+            );
+        }
+        for broken in ["", "77 (x", "77 (x) S 12 77"] {
+            assert_eq!(parse_stat(broken), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn memory_of_a_status_is_in_octets() {
+        let status = "Name:\tx\nVmPeak:\t  9000 kB\nVmHWM:\t    5120 kB\nVmRSS:\t       8 kB\n";
+        assert_eq!(status_octets(status, "VmHWM:"), Some(5120 * 1024));
+        assert_eq!(status_octets(status, "VmRSS:"), Some(8192));
+        assert_eq!(status_octets(status, "VmSwap:"), None);
+    }
+
+    #[test]
+    fn the_tree_of_a_process_holds_itself_and_its_children() {
+        let mut child = std::process::Command::new("sleep").arg("10").spawn().unwrap();
+        let own = std::process::id();
+        let found = tree(own);
+        assert!(found[0] == own && found.contains(&child.id()), "{found:?}");
+        assert!(resident(own) > 0 && peak_memory(own) >= resident(own) / 2);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,119 @@
+//! What is measured, and a sample of it.
+
+use std::collections::BTreeMap;
+
+use crate::client::Outcome;
+use crate::cost::Cpu;
+
+/// A quantity a round can give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Figure {
+    /// Server cost: CPU microseconds, user and system, per successful response.
+    Cost,
+    /// The part of [`Figure::Cost`] spent in the server's own code.
+    CostUser,
+    /// The part of [`Figure::Cost`] spent in the kernel.
+    CostSystem,
+    /// CPU microseconds per million octets of response.
+    CostPerMegabyte,
+    /// Responses per second of wall time.
+    Rate,
+    /// Responses per second of CPU time: what one core of the server gives when it is all used.
+    PerCore,
+    /// How much of its core the server used, in percent. Below 100 the client was the slower side.
+    CoreUse,
+    /// Median latency, microseconds.
+    P50,
+    /// The latency 99 of 100 stay within, microseconds.
+    P99,
+    /// Responses that were not right, and broken connections.
+    Errors,
+    /// Octets of resident memory per idle connection.
+    MemoryPerConnection,
+    /// Connections still open when memory was read.
+    Alive,
+    /// Calls that receive (read, recvfrom …) per request.
+    ReceiveCalls,
+    /// Calls that send (write, writev, sendto, sendfile …) per request.
+    SendCalls,
+    /// Calls that wait (epoll_wait …) per request; shared by all connections that are ready.
+    WaitCalls,
+    /// All other system calls per request.
+    OtherCalls,
+}
+
+impl Figure {
+    /// The heading in tables and the key in JSON, with its unit.
+    pub(crate) fn heading(self) -> &'static str {
+        match self {
+            Self::Cost => "cost µs/response",
+            Self::CostUser => "user",
+            Self::CostSystem => "system",
+            Self::CostPerMegabyte => "cost µs/MB",
+            Self::Rate => "responses/s",
+            Self::PerCore => "responses per CPU s",
+            Self::CoreUse => "core %",
+            Self::P50 => "p50 µs",
+            Self::P99 => "p99 µs",
+            Self::Errors => "errors",
+            Self::MemoryPerConnection => "octets/connection",
+            Self::Alive => "alive",
+            Self::ReceiveCalls => "receive calls/request",
+            Self::SendCalls => "send calls/request",
+            Self::WaitCalls => "wait calls/request",
+            Self::OtherCalls => "other calls/request",
+        }
+    }
+
+    /// Digits after the point that mean something.
+    pub(crate) fn decimals(self) -> usize {
+        match self {
+            Self::Cost | Self::CostUser | Self::CostSystem => 2,
+            Self::ReceiveCalls | Self::SendCalls | Self::WaitCalls | Self::OtherCalls => 3,
+            _ => 0,
+        }
+    }
+}
+
+/// What one round gave for one server.
+pub(crate) type Sample = BTreeMap<Figure, f64>;
+
+/// The sample of a round of load.
+pub(crate) fn of_load(outcome: &Outcome, cpu: Cpu) -> Sample {
+    let responses = outcome.responses as f64;
+    let total = cpu.total_us() as f64;
+    Sample::from([
+        (Figure::Cost, total / responses),
+        (Figure::CostUser, cpu.user_us as f64 / responses),
+        (Figure::CostSystem, cpu.system_us as f64 / responses),
+        (Figure::CostPerMegabyte, total / (outcome.octets as f64 / 1e6)),
+        (Figure::Rate, responses / outcome.seconds),
+        (Figure::PerCore, responses / (total / 1e6)),
+        (Figure::CoreUse, total / 1e4 / outcome.seconds),
+        (Figure::P50, outcome.p50_us),
+        (Figure::P99, outcome.p99_us),
+        (Figure::Errors, outcome.errors as f64),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_sample_divides_cpu_time_by_successful_responses() {
+        let outcome = Outcome { responses: 1000, octets: 2_000_000, seconds: 2.0, ..Outcome::default() };
+        let sample = of_load(&outcome, Cpu { user_us: 2000, system_us: 6000 });
+        for (figure, expected) in [
+            (Figure::Cost, 8.0),
+            (Figure::CostUser, 2.0),
+            (Figure::CostSystem, 6.0),
+            (Figure::CostPerMegabyte, 4000.0),
+            (Figure::Rate, 500.0),
+            (Figure::PerCore, 125_000.0),
+            (Figure::CoreUse, 0.4),
+        ] {
+            assert!((sample[&figure] - expected).abs() < 1e-9, "{figure:?}: {}", sample[&figure]);
+        }
+    }
+}

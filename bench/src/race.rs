@@ -1,0 +1,199 @@
+//! A race: all servers of a workload started, and measured by turns, round after round.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::client::{self, Load, Outcome};
+use crate::cost;
+use crate::figure::{self, Figure, Sample};
+use crate::guard::Guard;
+use crate::held::{self, Answer};
+use crate::process::{self, Process};
+use crate::servers::{BareAnswer, Server, Site};
+use crate::statistics::{Spread, spread};
+use crate::workload::{Kind, Tool, Use, Workload};
+use crate::wrk;
+
+/// What holds for every workload of a run.
+pub(crate) struct Setup {
+    pub(crate) guard: Guard,
+    pub(crate) documents: PathBuf,
+    /// The servers that are there and wanted.
+    pub(crate) servers: Vec<Server>,
+    pub(crate) server_core: usize,
+    pub(crate) client_core: usize,
+    pub(crate) rounds: usize,
+    pub(crate) time: Duration,
+    pub(crate) wrk: bool,
+}
+
+/// What a server gave in a workload.
+pub(crate) struct Row {
+    pub(crate) server: Server,
+    /// Octets of a whole response; 0 when none came.
+    pub(crate) octets: usize,
+    /// A sample per round.
+    pub(crate) samples: Vec<Sample>,
+    /// Octets of the sum of peak resident sizes.
+    pub(crate) peak_memory: u64,
+    /// Why there is less than there should be.
+    pub(crate) fault: Option<String>,
+}
+
+/// What a workload gave.
+pub(crate) struct Table {
+    pub(crate) workload: Workload,
+    pub(crate) rows: Vec<Row>,
+    /// What a reader should know besides.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Row {
+    pub(crate) fn new(server: Server) -> Self {
+        Self { server, octets: 0, samples: Vec::new(), peak_memory: 0, fault: None }
+    }
+
+    /// The values of a figure, round by round.
+    pub(crate) fn values(&self, figure: Figure) -> impl Iterator<Item = f64> {
+        self.samples.iter().filter_map(move |sample| sample.get(&figure).copied())
+    }
+
+    /// The spread of a figure over the rounds.
+    pub(crate) fn spread(&self, figure: Figure) -> Option<Spread> {
+        spread(self.values(figure))
+    }
+}
+
+impl Table {
+    pub(crate) fn new(workload: Workload, rows: Vec<Row>, mut notes: Vec<String>) -> Self {
+        let octets = || rows.iter().map(|row| row.octets).filter(|octets| *octets > 0);
+        if let (Some(least), Some(most)) = (octets().min(), octets().max())
+            && least != most
+        {
+            let content = workload.document().octets;
+            notes.push(format!(
+                "responses differ by their heads: {least} to {most} octets, of which {content} are content"
+            ));
+        }
+        Self { workload, rows, notes }
+    }
+
+    /// The row of a server that took part.
+    pub(crate) fn row(&self, server: Server) -> Option<&Row> {
+        self.rows.iter().find(|row| row.server == server)
+    }
+}
+
+impl Setup {
+    /// The servers that take part in a workload.
+    pub(crate) fn servers_of(&self, workload: &Workload) -> Vec<Server> {
+        workload.servers.iter().copied().filter(|server| self.servers.contains(server)).collect()
+    }
+
+    /// Starts a server for a workload and asks it once.
+    ///
+    /// # Errors
+    /// It does not start or does not answer as it should; one line.
+    pub(crate) fn start(
+        &self,
+        server: Server,
+        workload: &Workload,
+        bare_octets: usize,
+    ) -> Result<(Process, Answer), String> {
+        let folder = self.guard.folder.join(server.name());
+        prepare(&folder)?;
+        let content = workload.document().octets;
+        let answer = BareAnswer {
+            octets: bare_octets,
+            content: content as usize,
+            per_request: workload.is_per_request(),
+        };
+        let connections = match workload.kind {
+            Kind::Idle { connections } => Some(connections + 100),
+            Kind::Load { .. } | Kind::Calls { .. } => None,
+        };
+        let (address, log) = (process::free_address()?, folder.join("printed.log"));
+        let site = Site { address, documents: &self.documents, folder, connections, answer };
+        let process = Process::start(server.command(&site)?, address, self.server_core, &log, &self.guard)?;
+        let answer = held::probe(address, workload.request(&address.to_string()), content)?;
+        Ok((process, answer))
+    }
+
+    /// Runs a workload of load.
+    pub(crate) fn race(&self, workload: &Workload) -> Table {
+        let Kind::Load { connections, with, tool, .. } = workload.kind else {
+            unreachable!("a workload of load")
+        };
+        let mut lanes = Vec::new();
+        let mut rows = Vec::new();
+        let mut bare_octets = 0;
+        for server in self.servers_of(workload) {
+            let mut row = Row::new(server);
+            match self.start(server, workload, bare_octets) {
+                Ok((process, answer)) => {
+                    row.octets = answer.octets;
+                    // The first that answers is what the bare loop is to equal: hayami, if it is there.
+                    bare_octets = if bare_octets == 0 { answer.octets } else { bare_octets };
+                    lanes.push((process, row));
+                }
+                Err(fault) => {
+                    row.fault = Some(fault);
+                    rows.push(row);
+                }
+            }
+        }
+        let depth = if let Use::KeepAlive { depth } = with { depth } else { 1 };
+        let tool = if self.wrk { tool } else { Tool::Own };
+        // A short run before the first round: caches fill, lazily started threads start.
+        for (process, _) in &lanes {
+            let _ = self.load(workload, process, connections, depth, Tool::Own, Duration::from_millis(300));
+        }
+        for _ in 0..self.rounds {
+            for (process, row) in lanes.iter_mut().filter(|(_, row)| row.fault.is_none()) {
+                let before = cost::cpu(process.id());
+                match self.load(workload, process, connections, depth, tool, self.time) {
+                    Ok(outcome) => {
+                        let cpu = cost::cpu(process.id()).since(before);
+                        row.samples.push(figure::of_load(&outcome, cpu));
+                    }
+                    Err(fault) => row.fault = Some(fault),
+                }
+                row.peak_memory = row.peak_memory.max(cost::peak_memory(process.id()));
+                if !process.is_alive() {
+                    row.fault = Some("ended during the race".to_owned());
+                }
+            }
+        }
+        rows.extend(lanes.into_iter().map(|(_, row)| row));
+        let with = if tool == Tool::Wrk { "wrk" } else { "the client of this package" };
+        Table::new(*workload, rows, vec![format!("load made by {with}")])
+    }
+
+    fn load(
+        &self,
+        workload: &Workload,
+        process: &Process,
+        connections: usize,
+        depth: usize,
+        tool: Tool,
+        time: Duration,
+    ) -> Result<Outcome, String> {
+        let (address, document) = (process.address, workload.document());
+        if tool == Tool::Wrk {
+            let url = format!("http://{address}{}", document.target);
+            return wrk::run(&url, connections, time, self.client_core);
+        }
+        let request = workload.request(&address.to_string());
+        let load = Load { address, request, connections, depth, content: document.octets };
+        client::run(&load, time, self.client_core).map_err(|error| format!("client: {error}"))
+    }
+}
+
+/// A folder that a server may write to, whichever user it becomes.
+fn prepare(folder: &Path) -> Result<(), String> {
+    let made = fs::create_dir_all(folder)
+        .and_then(|()| fs::set_permissions(folder, fs::Permissions::from_mode(0o777)));
+    made.map_err(|error| format!("{}: {error}", folder.display()))
+}

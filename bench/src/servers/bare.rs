@@ -1,0 +1,21 @@
+//! The bare loop of this package: see `src/bin/bare_epoll`.
+
+use std::process::Command;
+
+use super::{Site, hayami};
+
+pub(super) fn version() -> Result<String, String> {
+    let binary = hayami::release_folder().join("bare_epoll");
+    if binary.is_file() { Ok("bare epoll loop of this tree".to_owned()) } else { Err("not built".to_owned()) }
+}
+
+pub(super) fn command(site: &Site<'_>) -> Result<Command, String> {
+    let mut command = Command::new(hayami::release_folder().join("bare_epoll"));
+    command.arg("--port").arg(site.address.port().to_string());
+    command.arg("--octets").arg(site.answer.octets.to_string());
+    command.arg("--content").arg(site.answer.content.to_string());
+    if site.answer.per_request {
+        command.arg("--per-request");
+    }
+    Ok(command)
+}

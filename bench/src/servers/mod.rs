@@ -1,0 +1,146 @@
+//! The servers of a race: how each is configured, started and asked for its version.
+//!
+//! Every configuration is written into the race's folder. "As shipped" means: only where to
+//! listen and what to serve, everything else the server's own default.
+
+mod apache;
+mod bare;
+mod h2o;
+mod hayami;
+mod lighttpd;
+mod nginx;
+
+use std::fs;
+use std::net::SocketAddrV4;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One of the servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Server {
+    /// This tree's hayami, as shipped.
+    Hayami,
+    /// nginx with the configuration it ships with.
+    Nginx,
+    /// nginx with everything that made it faster in the published small-file row.
+    NginxTuned,
+    /// h2o, as shipped.
+    H2o,
+    /// Apache with the event MPM, as shipped.
+    Apache,
+    /// lighttpd, as shipped.
+    Lighttpd,
+    /// The bare epoll loop with a constant answer.
+    Bare,
+}
+
+/// All of them, in the order they run in a round.
+pub(crate) const ALL: [Server; 7] = [
+    Server::Hayami,
+    Server::NginxTuned,
+    Server::H2o,
+    Server::Bare,
+    Server::Nginx,
+    Server::Lighttpd,
+    Server::Apache,
+];
+
+/// What a workload needs of a server beyond its defaults.
+#[derive(Clone, Debug)]
+pub(crate) struct Site<'a> {
+    /// Where to listen.
+    pub(crate) address: SocketAddrV4,
+    /// The documents.
+    pub(crate) documents: &'a Path,
+    /// A folder of its own for configuration, logs and the like.
+    pub(crate) folder: PathBuf,
+    /// Connections to allow where the default is too few for the workload; `None`: the default.
+    pub(crate) connections: Option<usize>,
+    /// For the bare loop: what to answer.
+    pub(crate) answer: BareAnswer,
+}
+
+/// The constant answer of the bare loop.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BareAnswer {
+    /// Octets of the whole response.
+    pub(crate) octets: usize,
+    /// Octets of its content.
+    pub(crate) content: usize,
+    /// One request per connection.
+    pub(crate) per_request: bool,
+}
+
+impl Server {
+    /// The name in options and reports.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Hayami => "hayami",
+            Self::Nginx => "nginx",
+            Self::NginxTuned => "nginx-tuned",
+            Self::H2o => "h2o",
+            Self::Apache => "apache",
+            Self::Lighttpd => "lighttpd",
+            Self::Bare => "bare",
+        }
+    }
+
+    /// The version string, or why there is none: it is not installed.
+    ///
+    /// # Errors
+    /// One line that names the Debian package to install.
+    pub(crate) fn version(self) -> Result<String, String> {
+        match self {
+            Self::Hayami => hayami::version(),
+            Self::Nginx | Self::NginxTuned => nginx::version(),
+            Self::H2o => h2o::version(),
+            Self::Apache => apache::version(),
+            Self::Lighttpd => lighttpd::version(),
+            Self::Bare => bare::version(),
+        }
+    }
+
+    /// Writes the configuration and gives the command that serves by it in the foreground.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub(crate) fn command(self, site: &Site<'_>) -> Result<Command, String> {
+        match self {
+            Self::Hayami => hayami::command(site),
+            Self::Nginx => nginx::command(site, nginx::Tuning::Shipped),
+            Self::NginxTuned => nginx::command(site, nginx::Tuning::Tuned),
+            Self::H2o => h2o::command(site),
+            Self::Apache => apache::command(site),
+            Self::Lighttpd => lighttpd::command(site),
+            Self::Bare => bare::command(site),
+        }
+    }
+}
+
+/// A program by its name in PATH, or in the folders for administrators that not every PATH has.
+fn program(name: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
+    let found = folders.map(|folder| folder.join(name)).find(|file| file.is_file());
+    found.unwrap_or_else(|| name.into())
+}
+
+/// The first line that `program argument` prints, to whichever stream.
+fn first_line(program: &Path, argument: &str, package: &str) -> Result<String, String> {
+    let output = Command::new(program).arg(argument).output();
+    let output =
+        output.map_err(|error| format!("{}: {error} (Debian package {package})", program.display()))?;
+    let printed = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&printed);
+    match text.lines().next() {
+        Some(line) => Ok(line.trim().to_owned()),
+        None => Err(format!("{} {argument}: prints nothing", program.display())),
+    }
+}
+
+/// Writes a configuration file into the server's folder.
+fn write(site: &Site<'_>, name: &str, text: &str) -> Result<PathBuf, String> {
+    let path = site.folder.join(name);
+    fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(path)
+}

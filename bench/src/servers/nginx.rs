@@ -1,0 +1,72 @@
+//! nginx, with the configuration it ships with, and tuned as the published measurement found best.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::{Site, first_line, program, write};
+
+/// Which of the two.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tuning {
+    /// The lines of the `nginx.conf` in its own source: one worker, 1,024 connections, an access log.
+    Shipped,
+    /// Scenario S0's last nginx row: one worker as there is one core, 10,240 connections, open files
+    /// kept, header and body in one packet, connections never closed for their number of requests, no log.
+    Tuned,
+}
+
+pub(super) fn version() -> Result<String, String> {
+    first_line(&program("nginx"), "-v", "nginx-light")
+        .map(|line| line.trim_start_matches("nginx version: ").to_owned())
+}
+
+pub(super) fn command(site: &Site<'_>, tuning: Tuning) -> Result<Command, String> {
+    let file = write(site, "nginx.conf", &configuration(site, tuning))?;
+    let mut command = Command::new(program("nginx"));
+    command.arg("-p").arg(&site.folder).arg("-c").arg(file).arg("-e").arg(site.folder.join("error.log"));
+    Ok(command)
+}
+
+fn configuration(site: &Site<'_>, tuning: Tuning) -> String {
+    let folder = site.folder.display();
+    let (events, http, default_connections) = match tuning {
+        Tuning::Shipped => ("", "keepalive_timeout 65;", 1024),
+        Tuning::Tuned => (
+            "accept_mutex_delay 100ms;",
+            "open_file_cache max=100 inactive=20s;\n  tcp_nopush on;\n  access_log off;\n  \
+             keepalive_requests 100000000;",
+            10240,
+        ),
+    };
+    let connections = site.connections.unwrap_or(0).max(default_connections);
+    let types = Path::new("/etc/nginx/mime.types");
+    let types = if types.exists() { "include /etc/nginx/mime.types;" } else { "" };
+    let scratch: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|kind| format!("  {kind}_temp_path {folder}/{kind};\n"))
+        .concat();
+    let log = if tuning == Tuning::Shipped {
+        format!("  access_log {folder}/access.log;\n")
+    } else {
+        String::new()
+    };
+    format!(
+        "daemon off;
+pid {folder}/nginx.pid;
+worker_processes 1;
+events {{ worker_connections {connections}; {events} }}
+http {{
+  {types}
+  default_type application/octet-stream;
+  sendfile on;
+  {http}
+{log}{scratch}  server {{
+    listen {address};
+    server_name localhost;
+    location / {{ root {documents}; index index.html index.htm; }}
+  }}
+}}
+",
+        address = site.address,
+        documents = site.documents.display(),
+    )
+}

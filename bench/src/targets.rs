@@ -1,0 +1,162 @@
+//! What hayami is to reach, and whether it does. Rows that are lost are reported like the others.
+
+use crate::figure::Figure;
+use crate::race::Table;
+use crate::servers::Server::{self, Bare, H2o, Hayami, NginxTuned};
+use crate::statistics::{Spread, spread};
+
+/// The limit of a figure of hayami's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Limit {
+    /// At most this many times the other server's.
+    TimesAtMost(Server, f64),
+    /// At least this many times the other server's.
+    TimesAtLeast(Server, f64),
+    /// At most this, whatever others do.
+    Plain(f64),
+}
+
+/// One thing to reach.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Target {
+    /// The name of the workload.
+    pub(crate) workload: &'static str,
+    /// What is compared.
+    pub(crate) figure: Figure,
+    /// How good it must be.
+    pub(crate) limit: Limit,
+}
+
+/// A target and what came of it.
+pub(crate) struct Verdict {
+    pub(crate) target: Target,
+    /// The ratio of the medians, or hayami's median; and the range of the rounds, pair by pair.
+    /// `None` when one of the two was not measured.
+    pub(crate) measured: Option<Spread>,
+}
+
+const fn at_most(workload: &'static str, figure: Figure, other: Server, times: f64) -> Target {
+    Target { workload, figure, limit: Limit::TimesAtMost(other, times) }
+}
+
+const fn absolute(workload: &'static str, figure: Figure, most: f64) -> Target {
+    Target { workload, figure, limit: Limit::Plain(most) }
+}
+
+/// All of them.
+pub(crate) const TARGETS: [Target; 19] = [
+    at_most("s0", Figure::Cost, NginxTuned, 0.70),
+    at_most("s0", Figure::Cost, H2o, 0.90),
+    at_most("s0", Figure::Cost, Bare, 1.20),
+    at_most("s4", Figure::Cost, NginxTuned, 0.65),
+    at_most("close-200", Figure::Cost, NginxTuned, 0.65),
+    at_most("close-200", Figure::Cost, H2o, 0.85),
+    at_most("close-200", Figure::Cost, Bare, 1.20),
+    at_most("close-1000", Figure::Cost, NginxTuned, 0.65),
+    at_most("close-1000", Figure::Cost, H2o, 0.85),
+    at_most("close-1000", Figure::Cost, Bare, 1.20),
+    Target { workload: "pipeline-16", figure: Figure::PerCore, limit: Limit::TimesAtLeast(NginxTuned, 5.0) },
+    at_most("1mb", Figure::CostPerMegabyte, NginxTuned, 1.0),
+    at_most("1gb", Figure::CostPerMegabyte, NginxTuned, 1.0),
+    absolute("idle-18000", Figure::MemoryPerConnection, 2048.0),
+    at_most("idle-18000", Figure::MemoryPerConnection, NginxTuned, 1.0),
+    // One receive and one send per request, and waits shared by the connections that are ready; the
+    // hundredth is for the calls that attaching strace interrupts.
+    absolute("strace", Figure::ReceiveCalls, 1.01),
+    absolute("strace", Figure::SendCalls, 1.01),
+    absolute("strace", Figure::WaitCalls, 0.99),
+    absolute("strace", Figure::OtherCalls, 0.01),
+];
+
+impl Verdict {
+    /// Whether the target is reached; `None` when it was not measured.
+    pub(crate) fn is_reached(&self) -> Option<bool> {
+        let median = self.measured?.median;
+        Some(match self.target.limit {
+            Limit::TimesAtMost(_, limit) | Limit::Plain(limit) => median <= limit,
+            Limit::TimesAtLeast(_, limit) => median >= limit,
+        })
+    }
+}
+
+impl Limit {
+    /// The other server, if there is one.
+    pub(crate) fn against(self) -> Option<Server> {
+        match self {
+            Self::TimesAtMost(server, _) | Self::TimesAtLeast(server, _) => Some(server),
+            Self::Plain(_) => None,
+        }
+    }
+}
+
+/// The verdicts on all targets whose workload was run.
+pub(crate) fn judge(tables: &[Table]) -> Vec<Verdict> {
+    let table = |target: &Target| tables.iter().find(|table| table.workload.name == target.workload);
+    let verdict = |target: Target| {
+        let table = table(&target)?;
+        Some(Verdict { target, measured: measure(table, &target) })
+    };
+    TARGETS.into_iter().filter_map(verdict).collect()
+}
+
+fn measure(table: &Table, target: &Target) -> Option<Spread> {
+    let ours = table.row(Hayami)?;
+    let Some(other) = target.limit.against() else { return ours.spread(target.figure) };
+    let theirs = table.row(other)?;
+    let median = ours.spread(target.figure)?.median / theirs.spread(target.figure)?.median;
+    let pairs = ours.values(target.figure).zip(theirs.values(target.figure));
+    // A peer that grew by nothing has no ratio to be held against.
+    let rounds = spread(pairs.map(|(ours, theirs)| ours / theirs))?;
+    median.is_finite().then_some(Spread { median, ..rounds })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::Sample;
+    use crate::race::Row;
+    use crate::workload::WORKLOADS;
+
+    fn table(name: &str, figure: Figure, values: &[(Server, &[f64])]) -> Table {
+        let workload = *WORKLOADS.iter().find(|workload| workload.name == name).unwrap();
+        let rows = values.iter().map(|(server, values)| Row {
+            samples: values.iter().map(|value| Sample::from([(figure, *value)])).collect(),
+            ..Row::new(*server)
+        });
+        Table::new(workload, rows.collect(), Vec::new())
+    }
+
+    #[test]
+    fn every_target_names_a_workload_and_servers_that_take_part() {
+        for target in TARGETS {
+            let workload = WORKLOADS.iter().find(|workload| workload.name == target.workload).unwrap();
+            assert!(workload.servers.contains(&Hayami), "{target:?}");
+            assert!(
+                target.limit.against().is_none_or(|other| workload.servers.contains(&other)),
+                "{target:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn ratios_are_of_medians_and_reached_on_the_right_side_of_the_limit() {
+        let cases = [
+            ("s0", Figure::Cost, [5.0, 6.0, 7.0], [10.0, 10.0, 10.0], 0.6, true),
+            ("s0", Figure::Cost, [8.0; 3], [10.0; 3], 0.8, false),
+            ("pipeline-16", Figure::PerCore, [490.0; 3], [100.0; 3], 4.9, false),
+        ];
+        for (name, figure, ours, theirs, ratio, reached) in cases {
+            let verdicts = judge(&[table(name, figure, &[(Hayami, &ours), (NginxTuned, &theirs)])]);
+            let verdict = &verdicts[0];
+            assert!((verdict.measured.unwrap().median - ratio).abs() < 1e-9, "{name}");
+            assert_eq!(verdict.is_reached(), Some(reached), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_measured_is_neither_reached_nor_lost() {
+        let verdicts = judge(&[table("s0", Figure::Cost, &[(NginxTuned, &[10.0])])]);
+        assert_eq!(verdicts.len(), 3);
+        assert!(verdicts.iter().all(|verdict| verdict.is_reached().is_none()));
+    }
+}
