@@ -100,6 +100,12 @@ impl Shared {
     }
 }
 
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Shared({} octets)", self.len())
+    }
+}
+
 impl From<Vec<u8>> for Shared {
     fn from(octets: Vec<u8>) -> Self {
         Self::new(octets.into())

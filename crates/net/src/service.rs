@@ -152,4 +152,14 @@ pub trait Service: 'static {
 
     /// Value of the `server` field that goes with every response, `None` to send none.
     fn server_name(&self) -> Option<&[u8]>;
+
+    /// Whether [`ConnectionInfo::local`] has to be exact even for a listener on every address.
+    fn wants_local_address(&self) -> bool {
+        false
+    }
+
+    /// The worker's last connection has ended: write out what is buffered.
+    fn stop(&self) -> impl Future<Output = ()> {
+        std::future::ready(())
+    }
 }

@@ -1,0 +1,119 @@
+//! Input buffers, and the pool that keeps the ones that nobody needs at the moment.
+//!
+//! A connection owns memory only while octets wait in it: an idle one has none.
+
+use std::cell::RefCell;
+
+/// What one read asks for at most. A request head fits many times; a larger one makes the buffer grow.
+const READ_SIZE: usize = 16 * 1024;
+/// Buffers that grew beyond this are given back to the allocator.
+const KEPT_SIZE: usize = 64 * 1024;
+/// Free buffers kept by a worker: as many as connections are in the middle of a turn, and a few more.
+const KEPT_COUNT: usize = 64;
+
+/// A worker's free buffers.
+#[derive(Debug, Default)]
+pub struct Pool(RefCell<Vec<Vec<u8>>>);
+
+impl Pool {
+    /// An empty buffer, used before if there is one.
+    pub fn take(&self) -> Vec<u8> {
+        self.0.borrow_mut().pop().unwrap_or_else(|| Vec::with_capacity(READ_SIZE))
+    }
+
+    /// Takes a buffer back.
+    pub fn give(&self, mut buffer: Vec<u8>) {
+        let mut free = self.0.borrow_mut();
+        let useful = (READ_SIZE..=KEPT_SIZE).contains(&buffer.capacity());
+        if useful && free.len() < KEPT_COUNT {
+            buffer.clear();
+            free.push(buffer);
+        }
+    }
+}
+
+/// Octets received and not yet consumed.
+#[derive(Debug, Default)]
+pub struct Input {
+    octets: Vec<u8>,
+    consumed: usize,
+}
+
+impl Input {
+    /// The octets not yet consumed.
+    pub fn unread(&self) -> &[u8] {
+        &self.octets[self.consumed..]
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.consumed == self.octets.len()
+    }
+
+    /// Drops octets from the front.
+    pub fn consume(&mut self, octets: usize) {
+        self.consumed += octets;
+        debug_assert!(self.consumed <= self.octets.len());
+        if self.is_empty() {
+            self.octets.clear();
+            self.consumed = 0;
+        }
+    }
+
+    /// The buffer with room for a read behind the unread octets.
+    pub fn room(&mut self, pool: &Pool) -> &mut Vec<u8> {
+        if self.octets.capacity() == 0 {
+            self.octets = pool.take();
+        }
+        if self.octets.len() == self.octets.capacity() {
+            self.make_room();
+        }
+        &mut self.octets
+    }
+
+    #[cold]
+    fn make_room(&mut self) {
+        self.octets.drain(..self.consumed);
+        self.consumed = 0;
+        self.octets.reserve(READ_SIZE);
+    }
+
+    /// Gives the memory back if there is nothing in it.
+    pub fn release(&mut self, pool: &Pool) {
+        if self.is_empty() && self.octets.capacity() > 0 {
+            self.consumed = 0;
+            pool.give(std::mem::take(&mut self.octets));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_input_owns_no_memory_and_the_pool_hands_it_on() {
+        let pool = Pool::default();
+        let mut input = Input::default();
+        input.room(&pool).extend_from_slice(b"abc");
+        input.consume(1);
+        input.release(&pool);
+        assert_eq!(input.unread(), b"bc");
+        input.consume(2);
+        input.release(&pool);
+        assert_eq!(input.octets.capacity(), 0);
+        assert!(pool.take().capacity() >= READ_SIZE);
+    }
+
+    #[test]
+    fn a_full_input_moves_its_octets_to_the_front_and_grows() {
+        let pool = Pool::default();
+        let mut input = Input::default();
+        let room = input.room(&pool);
+        let full = room.capacity();
+        room.resize(full, 7);
+        input.consume(full - 5);
+        assert!(input.room(&pool).capacity() - 5 >= READ_SIZE);
+        assert_eq!(input.unread(), [7; 5]);
+    }
+}

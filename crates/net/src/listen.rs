@@ -1,0 +1,195 @@
+//! Listening sockets: bound by the program before it gives up its rights, handed to the workers.
+
+use crate::service::Address;
+use rustix::fd::OwnedFd;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Seconds the kernel keeps a connection to itself while the client has sent nothing (tcp(7),
+/// `TCP_DEFER_ACCEPT`). The worker is woken once, with the request already there.
+const DEFER_ACCEPT: u32 = 5;
+
+/// What to listen on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// TCP.
+    Tcp(SocketAddr),
+    /// A unix socket; an old socket file at that path is replaced.
+    Unix(PathBuf),
+    /// UDP, for HTTP/3.
+    Udp(SocketAddr),
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(f, "{address}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Udp(address) => write!(f, "{address} (UDP)"),
+        }
+    }
+}
+
+/// Options of a listening socket. The defaults are the kernel's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// One queue per worker (`SO_REUSEPORT`).
+    pub reuse_port: bool,
+    /// Length of the TCP Fast Open queue; 0 for none.
+    pub fast_open: u32,
+    /// `SO_SNDBUF`, octets.
+    pub send_buffer: Option<usize>,
+    /// `SO_RCVBUF`, octets.
+    pub receive_buffer: Option<usize>,
+    /// `TCP_CONGESTION`: name of the congestion control.
+    pub congestion: Option<String>,
+    /// IPv6 only (`IPV6_V6ONLY`), so that the IPv4 address can be bound beside it.
+    pub only_v6: bool,
+}
+
+/// Binds and listens.
+///
+/// # Errors
+/// Those of socket(2), bind(2), listen(2) and setsockopt(2); see [`explain`] for the words.
+pub fn bind(endpoint: &Endpoint, options: &Options) -> io::Result<OwnedFd> {
+    let socket = match endpoint {
+        Endpoint::Tcp(address) => bind_tcp(*address, options)?,
+        Endpoint::Udp(address) => bind_inet(*address, Type::DGRAM, Protocol::UDP, options)?,
+        Endpoint::Unix(path) => bind_unix(path)?,
+    };
+    if !matches!(endpoint, Endpoint::Udp(_)) {
+        // The kernel cuts it to net.core.somaxconn.
+        socket.listen(65_535)?;
+    }
+    Ok(socket.into())
+}
+
+fn bind_tcp(address: SocketAddr, options: &Options) -> io::Result<Socket> {
+    let socket = bind_inet(address, Type::STREAM, Protocol::TCP, options)?;
+    // Accepted sockets inherit it: no system call per connection.
+    socket.set_tcp_nodelay(true)?;
+    set_tcp_option(&socket, libc::TCP_DEFER_ACCEPT, DEFER_ACCEPT);
+    if let Some(name) = &options.congestion {
+        socket.set_tcp_congestion(name.as_bytes())?;
+    }
+    if options.fast_open > 0 {
+        set_tcp_option(&socket, libc::TCP_FASTOPEN, options.fast_open);
+    }
+    Ok(socket)
+}
+
+fn bind_inet(address: SocketAddr, kind: Type, protocol: Protocol, options: &Options) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), kind.nonblocking(), Some(protocol))?;
+    socket.set_reuse_address(kind == Type::STREAM)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(options.only_v6)?;
+    }
+    socket.set_reuse_port(options.reuse_port)?;
+    if let Some(octets) = options.send_buffer {
+        socket.set_send_buffer_size(octets)?;
+    }
+    if let Some(octets) = options.receive_buffer {
+        socket.set_recv_buffer_size(octets)?;
+    }
+    socket.bind(&SockAddr::from(address))?;
+    Ok(socket)
+}
+
+fn bind_unix(path: &PathBuf) -> io::Result<Socket> {
+    use std::os::unix::fs::FileTypeExt;
+    if std::fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket()) {
+        std::fs::remove_file(path)?;
+    }
+    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    Ok(socket)
+}
+
+/// The address that a socket was really bound to (port 0 asks the kernel for a free one).
+pub fn bound_address(fd: &OwnedFd) -> Address {
+    match rustix::net::getsockname(fd).ok().and_then(|a| SocketAddr::try_from(a).ok()) {
+        Some(address) => Address::Ip(address),
+        None => Address::Unix,
+    }
+}
+
+/// An error of [`bind`] in words, with what to do.
+pub fn explain(endpoint: &Endpoint, error: &io::Error) -> String {
+    let advice = match (error.kind(), endpoint) {
+        (io::ErrorKind::AddrInUse, _) => {
+            "another program listens there: stop it (`ss -ltnp` names it) or choose another port"
+        }
+        (io::ErrorKind::PermissionDenied, Endpoint::Unix(_)) => {
+            "the directory of the socket must be writable for this user"
+        }
+        (io::ErrorKind::PermissionDenied, _) => {
+            "ports below 1024 need root, or the capability CAP_NET_BIND_SERVICE: start as root (hayami then gives its rights up) or choose a port from 1024 on"
+        }
+        (io::ErrorKind::AddrNotAvailable, _) => {
+            "this machine has no such address: `ip address` lists those it has"
+        }
+        _ => "see the reason given by the kernel",
+    };
+    format!("cannot listen on {endpoint}: {error}; {advice}")
+}
+
+/// Sets a TCP option that has no safe wrapper in the crates used here. A kernel without the feature
+/// serves ordinary connections, so its refusal is no error.
+#[allow(unsafe_code)]
+fn set_tcp_option(socket: &Socket, option: libc::c_int, value: u32) {
+    use std::os::fd::AsRawFd;
+    let value = libc::c_int::try_from(value).unwrap_or(libc::c_int::MAX);
+    // SAFETY: the descriptor is open for the length of the call, and the pointer and length are those
+    // of a c_int, which setsockopt only reads.
+    unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            option,
+            (&raw const value).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn local(port: u16) -> Endpoint {
+        Endpoint::Tcp(SocketAddr::from(([127, 0, 0, 1], port)))
+    }
+
+    #[test]
+    fn a_taken_port_is_explained() {
+        let first = bind(&local(0), &Options::default()).expect("a free port");
+        let taken = local(bound_address(&first).port());
+        let error = bind(&taken, &Options::default()).expect_err("taken");
+        let text = explain(&taken, &error);
+        assert!(text.contains("another program listens there"), "{text}");
+        assert!(text.contains(&taken.to_string()), "{text}");
+    }
+
+    #[test]
+    fn with_reuse_port_every_worker_gets_a_socket_of_its_own() {
+        let options = Options { reuse_port: true, fast_open: 16, ..Options::default() };
+        let first = bind(&local(0), &options).expect("a free port");
+        bind(&local(bound_address(&first).port()), &options).expect("a second socket");
+    }
+
+    #[test]
+    fn an_old_unix_socket_is_replaced_and_another_file_is_not() {
+        let path = std::env::temp_dir().join(format!("hayami-listen-{}", std::process::id()));
+        let endpoint = Endpoint::Unix(path.clone());
+        drop(bind(&endpoint, &Options::default()).expect("bound"));
+        drop(bind(&endpoint, &Options::default()).expect("bound again"));
+        std::fs::remove_file(&path).expect("removed");
+        std::fs::write(&path, "precious").expect("written");
+        bind(&endpoint, &Options::default()).expect_err("a file stands there");
+        assert_eq!(std::fs::read(&path).expect("still there"), b"precious");
+        std::fs::remove_file(&path).expect("removed");
+    }
+}
