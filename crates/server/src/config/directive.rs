@@ -17,6 +17,31 @@ pub enum Level {
     Extension,
 }
 
+impl Level {
+    /// All levels, outermost first.
+    pub const ALL: [Self; 4] = [Self::Global, Self::Host, Self::Path, Self::Extension];
+
+    /// Where that is, for messages: `at the top of the file`.
+    pub fn place(self) -> &'static str {
+        match self {
+            Self::Global => "at the top of the file",
+            Self::Host => "in a host",
+            Self::Path => "in a path",
+            Self::Extension => "in `file.custom-handler`",
+        }
+    }
+
+    /// One word for the manual.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Global => "global",
+            Self::Host => "host",
+            Self::Path => "path",
+            Self::Extension => "extension",
+        }
+    }
+}
+
 /// A set of levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Levels(u8);
@@ -34,6 +59,16 @@ impl Levels {
     pub const GLOBAL_HOST_PATH: Self = Self(1 | 2 | 4);
     /// All four.
     pub const ALL: Self = Self(1 | 2 | 4 | 8);
+
+    /// Global and path.
+    pub const GLOBAL_PATH: Self = Self(1 | 4);
+    /// Path and extension: a handler.
+    pub const PATH_EXTENSION: Self = Self(4 | 8);
+
+    /// The levels in the set, outermost first.
+    pub fn iter(self) -> impl Iterator<Item = Level> {
+        Level::ALL.into_iter().filter(move |level| self.contains(*level))
+    }
 
     /// Whether `level` is among them.
     pub fn contains(self, level: Level) -> bool {
@@ -69,4 +104,19 @@ pub struct Scope<'a> {
     pub inherited: &'a mut Inherited,
     /// The handlers of the path or extension, in the order written.
     pub handlers: Option<&'a mut Vec<HandlerSettings>>,
+}
+
+impl Scope<'_> {
+    /// Adds a handler to the path or extension.
+    pub fn add_handler(&mut self, handler: HandlerSettings) {
+        // A handler's directive has no other levels, and both of them have the list.
+        if let Some(handlers) = &mut self.handlers {
+            handlers.push(handler);
+        }
+    }
+
+    /// Reports something that the user should know and that is no error.
+    pub fn warn(&mut self, warning: ConfigError) {
+        self.global.reading.warnings.push(warning);
+    }
 }

@@ -3,8 +3,11 @@
 //! A feature adds its settings here with one line: global ones to [`GlobalSettings`], those that inner
 //! levels inherit to [`Inherited`], a handler to [`HandlerSettings`].
 
+use super::error::ConfigError;
+use super::yaml::Place;
 use crate::modules::{
-    access_log, env, error_doc, expires, file, headers, http1, identity, limits, listen, process, redirect,
+    access_log, env, error_doc, error_log, expires, file, headers, http1, identity, limits, listen, process,
+    redirect,
 };
 
 /// A whole configuration.
@@ -27,8 +30,23 @@ pub struct GlobalSettings {
     pub limits: limits::Settings,
     /// HTTP/1 timeouts and limits.
     pub http1: http1::Settings,
+    /// Bounds of the file cache.
+    pub file_cache: file::CacheSettings,
     /// The `server` field.
     pub identity: identity::Settings,
+    /// What the loader collects while it reads; empty afterwards.
+    pub reading: Reading,
+}
+
+/// What comes up while a configuration is read and belongs to no level of it.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// What is wrong.
+    pub errors: Vec<ConfigError>,
+    /// What the user should know.
+    pub warnings: Vec<ConfigError>,
+    /// The hosts so far, with the places of their names.
+    pub hosts: Vec<(Place, HostSettings)>,
 }
 
 /// One entry of `hosts:`.
@@ -81,4 +99,6 @@ pub struct Inherited {
     pub env: env::Settings,
     /// `access-log`
     pub access_log: access_log::Settings,
+    /// `error-log.emit-request-errors`
+    pub error_log: error_log::Settings,
 }

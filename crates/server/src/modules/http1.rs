@@ -1,10 +1,157 @@
-//! Under construction.
+//! HTTP/1: timeouts, and how much a head may hold.
+//!
+//! The limits are those of the protocol engine; each has a directive, and each default its reason.
 
-use crate::config::directive::Directive;
+use crate::config::directive::{Directive, Levels};
+use std::time::Duration;
 
 /// The settings of this feature.
-#[derive(Clone, Debug, Default)]
-pub struct Settings {}
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `http1-request-timeout`: for a whole head, and how long an idle connection stays.
+    pub request_timeout: Duration,
+    /// `http1-request-io-timeout`: between two pieces of content that come or go.
+    pub request_io_timeout: Duration,
+    /// `http1-upgrade-to-http2`
+    pub upgrade_to_http2: bool,
+    /// `limit-request-line`, octets.
+    pub request_line: u32,
+    /// `limit-request-head`, octets.
+    pub head: u32,
+    /// `limit-request-fields`
+    pub fields: u16,
+    /// `limit-chunk-line`, octets.
+    pub chunk_line: u32,
+    /// `limit-chunk-extensions`, octets.
+    pub chunk_extensions: u32,
+    /// `limit-request-trailer`, octets.
+    pub trailer: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            request_timeout: Duration::from_secs(10),
+            request_io_timeout: Duration::from_secs(5),
+            upgrade_to_http2: true,
+            request_line: 8192,
+            head: 65536,
+            fields: 100,
+            chunk_line: 256,
+            chunk_extensions: 16384,
+            trailer: 8192,
+        }
+    }
+}
 
 /// The directives of this feature.
-pub const DIRECTIVES: &[Directive] = &[];
+pub const DIRECTIVES: &[Directive] = &[
+    Directive {
+        name: "http1-request-timeout",
+        levels: Levels::GLOBAL,
+        argument: "seconds",
+        default: "10",
+        help: "The time in which a whole request head must be here, from the end of the request before it. A \
+               connection that waits for its next request is closed after this time.",
+        set: |scope, node| {
+            scope.global.http1.request_timeout = node.seconds()?;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "http1-request-io-timeout",
+        levels: Levels::GLOBAL,
+        argument: "seconds",
+        default: "5",
+        help: "The time within which the peer must send more of a request's content, or take more of a \
+               response. A connection that stands still longer is closed.",
+        set: |scope, node| {
+            scope.global.http1.request_io_timeout = node.seconds()?;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "http1-upgrade-to-http2",
+        levels: Levels::GLOBAL,
+        argument: "ON | OFF",
+        default: "ON",
+        help: "Whether a connection may be upgraded to HTTP/2. No effect yet: HTTP/2 is not there.",
+        set: |scope, node| {
+            scope.global.http1.upgrade_to_http2 = node.on_off()?;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "limit-request-line",
+        levels: Levels::GLOBAL,
+        argument: "octets",
+        default: "8192",
+        help: "The longest request line; more is answered with 414. RFC 9112 §3 asks for at least 8000.",
+        set: |scope, node| {
+            scope.global.http1.request_line = node.octets_within(16..=HEAD)? as u32;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "limit-request-head",
+        levels: Levels::GLOBAL,
+        argument: "octets",
+        default: "65536",
+        help: "The largest request head; more is answered with 431. Browsers with many cookies send some \
+               16 KiB, single sign-on has been seen to send 48 KiB.",
+        set: |scope, node| {
+            scope.global.http1.head = node.octets_within(64..=HEAD)? as u32;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "limit-request-fields",
+        levels: Levels::GLOBAL,
+        argument: "a number",
+        default: "100",
+        help: "The most field lines of a request; more are answered with 431. Browsers send about 15, chains \
+               of proxies 40.",
+        set: |scope, node| {
+            scope.global.http1.fields = node.integer(1..=10_000)? as u16;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "limit-chunk-line",
+        levels: Levels::GLOBAL,
+        argument: "octets",
+        default: "256",
+        help: "The longest line with the size of a chunk: 16 digits, and room for an extension that nobody \
+               reads.",
+        set: |scope, node| {
+            scope.global.http1.chunk_line = node.octets_within(18..=HEAD)? as u32;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "limit-chunk-extensions",
+        levels: Levels::GLOBAL,
+        argument: "octets",
+        default: "16384",
+        help: "The most chunk extensions of one request. Without a limit, chunks of one octet with long \
+               extensions cost 200 times what they bring.",
+        set: |scope, node| {
+            scope.global.http1.chunk_extensions = node.octets_within(0..=HEAD)? as u32;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "limit-request-trailer",
+        levels: Levels::GLOBAL,
+        argument: "octets",
+        default: "8192",
+        help: "The largest trailer section behind chunked content. Trailers are digests and timings: short.",
+        set: |scope, node| {
+            scope.global.http1.trailer = node.octets_within(2..=HEAD)? as u32;
+            Ok(())
+        },
+    },
+];
+
+/// The most that any limit of a head may be set to: a head is kept in memory as a whole.
+const HEAD: u64 = 16 << 20;

@@ -1,10 +1,77 @@
-//! Under construction.
+//! Who we say we are: the `server` field.
 
-use crate::config::directive::Directive;
+use crate::config::directive::{Directive, Levels};
 
 /// The settings of this feature.
-#[derive(Clone, Debug, Default)]
-pub struct Settings {}
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `server-name`
+    pub server_name: String,
+    /// `send-server-name`
+    pub send: SendServerName,
+}
+
+/// Whether and whose `server` field leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendServerName {
+    /// Ours.
+    On,
+    /// None.
+    Off,
+    /// The upstream's; none with an answer of our own.
+    Preserve,
+}
+
+impl SendServerName {
+    /// As written in a configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::On => "ON",
+            Self::Off => "OFF",
+            Self::Preserve => "preserve",
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            server_name: concat!("hayami/", env!("CARGO_PKG_VERSION")).to_owned(),
+            send: SendServerName::On,
+        }
+    }
+}
 
 /// The directives of this feature.
-pub const DIRECTIVES: &[Directive] = &[];
+pub const DIRECTIVES: &[Directive] = &[
+    Directive {
+        name: "server-name",
+        levels: Levels::GLOBAL,
+        argument: "a text",
+        default: concat!("hayami/", env!("CARGO_PKG_VERSION")),
+        help: "The value of the `server` field of responses.",
+        set: |scope, node| {
+            let wanted = "printable ASCII text";
+            let text = node.text().map_err(|_| node.expected(wanted))?;
+            // RFC 9110 §5.5: other octets are not field content, and a line break would begin a field.
+            if text.is_empty() || !text.bytes().all(|octet| matches!(octet, b' '..=b'~')) {
+                return Err(node.expected(wanted).help("`send-server-name: OFF` sends no `server` field"));
+            }
+            scope.global.identity.server_name = text.to_owned();
+            Ok(())
+        },
+    },
+    Directive {
+        name: "send-server-name",
+        levels: Levels::GLOBAL,
+        argument: "ON | OFF | preserve",
+        default: "ON",
+        help: "Whether responses carry a `server` field. `preserve` passes on that of an upstream server and \
+               adds none to answers of our own.",
+        set: |scope, node| {
+            use SendServerName::{Off, On, Preserve};
+            scope.global.identity.send = [On, Off, Preserve][node.one_of(&["ON", "OFF", "preserve"])?];
+            Ok(())
+        },
+    },
+];

@@ -1,10 +1,123 @@
-//! Under construction.
+//! How many connections are served, and how much one request may bring.
+//!
+//! The limits of an HTTP/1 head are in `http1`.
 
-use crate::config::directive::Directive;
+use crate::config::directive::{Directive, Levels};
+use std::time::Duration;
 
 /// The settings of this feature.
-#[derive(Clone, Debug, Default)]
-pub struct Settings {}
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `max-connections`; without it, as many as the open-files limit allows.
+    pub max_connections: Option<usize>,
+    /// `soft-connection-limit`; without it, idle connections are closed for lack of descriptors only.
+    pub soft_connection_limit: Option<usize>,
+    /// `soft-connection-limit.min-age`
+    pub soft_connection_min_age: Duration,
+    /// `limit-request-body`, octets.
+    pub request_body: u64,
+    /// `handshake-timeout`
+    pub handshake_timeout: Duration,
+    /// `max-reprocesses`: internal redirects of one request.
+    pub max_reprocesses: u32,
+    /// `max-delegations`: `x-reproxy-url` fields followed for one request.
+    pub max_delegations: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            max_connections: None,
+            soft_connection_limit: None,
+            soft_connection_min_age: Duration::from_secs(30),
+            request_body: 1 << 30,
+            handshake_timeout: Duration::from_secs(10),
+            max_reprocesses: 5,
+            max_delegations: 5,
+        }
+    }
+}
+
+/// More connections than this no kernel has descriptors for.
+const MOST_CONNECTIONS: u64 = 1 << 30;
 
 /// The directives of this feature.
-pub const DIRECTIVES: &[Directive] = &[];
+pub const DIRECTIVES: &[Directive] = &[
+    Directive {
+        name: "max-connections",
+        levels: Levels::GLOBAL,
+        argument: "a number",
+        default: "follows the open-files limit",
+        help: "Connections served at once, by all threads together. More wait in the kernel's queue.",
+        set: |scope, node| {
+            scope.global.limits.max_connections = Some(node.integer(1..=MOST_CONNECTIONS)? as usize);
+            Ok(())
+        },
+    },
+    Directive {
+        name: "soft-connection-limit",
+        levels: Levels::GLOBAL,
+        argument: "a number",
+        default: "none",
+        help: "With more connections than this, those that have been idle the longest are closed early.",
+        set: |scope, node| {
+            scope.global.limits.soft_connection_limit = Some(node.integer(0..=MOST_CONNECTIONS)? as usize);
+            Ok(())
+        },
+    },
+    Directive {
+        name: "soft-connection-limit.min-age",
+        levels: Levels::GLOBAL,
+        argument: "seconds",
+        default: "30",
+        help: "A connection that has been idle for a shorter time is not closed for the soft limit.",
+        set: |scope, node| {
+            scope.global.limits.soft_connection_min_age = node.seconds()?;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "limit-request-body",
+        levels: Levels::GLOBAL,
+        argument: "octets",
+        default: "1073741824",
+        help: "The largest content that a request may bring; more is answered with 413.",
+        set: |scope, node| {
+            scope.global.limits.request_body = node.octets()?;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "handshake-timeout",
+        levels: Levels::GLOBAL,
+        argument: "seconds",
+        default: "10",
+        help: "The time that a new connection has until it can carry its first request.",
+        set: |scope, node| {
+            scope.global.limits.handshake_timeout = node.seconds()?;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "max-reprocesses",
+        levels: Levels::GLOBAL,
+        argument: "a number",
+        default: "5",
+        help: "Internal redirects that one request may go through; one more is answered with 502.",
+        set: |scope, node| {
+            scope.global.limits.max_reprocesses = node.integer(0..=1000)? as u32;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "max-delegations",
+        levels: Levels::GLOBAL,
+        argument: "a number",
+        default: "5",
+        help: "Delegations to another upstream server that one request may go through. Nothing delegates yet.",
+        set: |scope, node| {
+            scope.global.limits.max_delegations = node.integer(0..=1000)? as u32;
+            Ok(())
+        },
+    },
+];

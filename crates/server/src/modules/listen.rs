@@ -1,14 +1,334 @@
-//! Under construction.
+//! `listen`: where connections come from.
+//!
+//! Binding is the program's work; here is what it must bind, as written, with the defaults filled in.
 
-use crate::config::directive::Directive;
-
-/// The settings of this feature.
-#[derive(Clone, Debug, Default)]
-pub struct Settings {}
-
-/// The directives of this feature.
-pub const DIRECTIVES: &[Directive] = &[];
+use crate::config::directive::{Directive, Levels};
+use crate::config::error::ConfigError;
+use crate::config::settings::Settings;
+use crate::config::yaml::{Node, Value};
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
 
 /// One address to listen on.
-#[derive(Clone, Debug, Default)]
-pub struct Listener {}
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// Where.
+    pub address: Address,
+    /// What the socket is set to.
+    pub options: Options,
+}
+
+/// Where to listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A TCP port.
+    Tcp(HostPort),
+    /// A UDP port for HTTP/3.
+    Quic(HostPort),
+    /// A unix socket.
+    Unix(UnixSocket),
+}
+
+/// Addresses of this machine and a port of theirs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPort {
+    /// The addresses.
+    pub host: Host,
+    /// The port; 0 lets the kernel choose.
+    pub port: u16,
+}
+
+/// Addresses of this machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Host {
+    /// All of IPv4 and all of IPv6: `0.0.0.0` and `[::]`.
+    #[default]
+    All,
+    /// One.
+    Address(IpAddr),
+    /// Those of a name, to be looked up when binding.
+    Name(String),
+}
+
+/// A unix socket.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnixSocket {
+    /// Its path.
+    pub path: PathBuf,
+    /// A name or number of the user that owns it.
+    pub owner: Option<String>,
+    /// A name or number of the group that owns it.
+    pub group: Option<String>,
+    /// Its permissions; without them, those that the process's umask leaves.
+    pub permission: Option<u32>,
+}
+
+/// What a listening socket is set to; without a value, the kernel decides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// `cc`: name of the congestion control.
+    pub congestion: Option<String>,
+    /// `initcwnd`: packets sent before the first acknowledgement.
+    pub initial_window: Option<u32>,
+    /// `sndbuf`, octets.
+    pub send_buffer: Option<usize>,
+    /// `rcvbuf`, octets.
+    pub receive_buffer: Option<usize>,
+}
+
+impl fmt::Display for HostPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let port = self.port;
+        match &self.host {
+            Host::All => write!(f, "0.0.0.0:{port} and [::]:{port}"),
+            Host::Address(address) => std::net::SocketAddr::new(*address, port).fmt(f),
+            Host::Name(name) => write!(f, "{name}:{port}"),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Quic(address) => write!(f, "{address} (UDP)"),
+            Self::Unix(socket) => write!(f, "unix:{}", socket.path.display()),
+        }
+    }
+}
+
+/// A listener and the hosts that answer on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding<'a> {
+    /// The listener; where an address is written several times, the first.
+    pub listener: &'a Listener,
+    /// Indexes into the settings' hosts, in the order written.
+    pub hosts: Vec<usize>,
+}
+
+/// Every address once, with the hosts that answer there: all of them on a listener of the top level, on
+/// that of a host only the hosts that name it.
+pub fn bindings(settings: &Settings) -> Vec<Binding<'_>> {
+    let mut bindings: Vec<Binding<'_>> = Vec::new();
+    let every: Vec<usize> = (0..settings.hosts.len()).collect();
+    for listener in &settings.global.listen {
+        if !bindings.iter().any(|binding| binding.listener.address == listener.address) {
+            bindings.push(Binding { listener, hosts: every.clone() });
+        }
+    }
+    for (index, listener) in settings
+        .hosts
+        .iter()
+        .enumerate()
+        .flat_map(|(index, host)| host.listen.iter().map(move |l| (index, l)))
+    {
+        match bindings.iter_mut().find(|binding| binding.listener.address == listener.address) {
+            Some(binding) if binding.hosts.contains(&index) => {}
+            Some(binding) => binding.hosts.push(index),
+            None => bindings.push(Binding { listener, hosts: vec![index] }),
+        }
+    }
+    bindings
+}
+
+/// The directives of this feature.
+pub const DIRECTIVES: &[Directive] = &[Directive {
+    name: "listen",
+    levels: Levels::GLOBAL_HOST,
+    argument: "a port, `host:port`, a mapping, or a sequence of these",
+    default: "",
+    help: "An address to listen on; there must be one at the top or in every host, and the key may be \
+           repeated. A port alone means all addresses of IPv4 and IPv6; port 0 lets the kernel choose. A \
+           mapping has `port`, `host`, `type` (`tcp`, `unix` or `quic`), `cc`, `initcwnd`, `sndbuf`, `rcvbuf`; \
+           with `type: unix`, `port` is the path of the socket, and there are `owner`, `group` and \
+           `permission` (octal).",
+    set: |scope, node| {
+        for node in node.one_or_many() {
+            let listener = listener(node)?;
+            if matches!(listener.address, Address::Quic(_)) {
+                scope.warn(
+                    node.error("HTTP/3 is not there yet: this port is bound, but nothing answers on it"),
+                );
+            }
+            match &mut scope.host {
+                Some(host) => host.listen.push(listener),
+                None => scope.global.listen.push(listener),
+            }
+        }
+        Ok(())
+    },
+}];
+
+fn listener(node: &Node) -> Result<Listener, ConfigError> {
+    match &node.value {
+        Value::Mapping(_) => mapping(node),
+        Value::Scalar(_) => {
+            Ok(Listener { address: Address::Tcp(host_port(node)?), options: Options::default() })
+        }
+        Value::Sequence(_) => Err(node.expected("a port, `host:port` or a mapping")),
+    }
+}
+
+/// `port` or `host:port`
+fn host_port(node: &Node) -> Result<HostPort, ConfigError> {
+    let text = node.text()?;
+    let wanted =
+        || node.expected("a port, such as 80, or an address with a port, such as 127.0.0.1:80 or [::1]:80");
+    if text.starts_with('/') || text.starts_with("unix:") {
+        let path = text.trim_start_matches("unix:");
+        return Err(wanted().help(format!("for a unix socket write `{{ type: unix, port: {path} }}`")));
+    }
+    match text.rsplit_once(':') {
+        None => Ok(HostPort { host: Host::All, port: port(text).ok_or_else(wanted)? }),
+        Some((name, digits)) => {
+            let host = host(name).ok_or_else(wanted)?;
+            Ok(HostPort { host, port: port(digits).ok_or_else(wanted)? })
+        }
+    }
+}
+
+fn port(text: &str) -> Option<u16> {
+    Node::scalar(text).integer(0..=65535).ok().and_then(|port| u16::try_from(port).ok())
+}
+
+/// An address, with brackets if it is one of IPv6, or a name; `*` is every address.
+fn host(text: &str) -> Option<Host> {
+    if text == "*" {
+        return Some(Host::All);
+    }
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    if let Some(bare) = bare {
+        return bare.parse().ok().map(|address| Host::Address(IpAddr::V6(address)));
+    }
+    if let Ok(address) = text.parse() {
+        return Some(Host::Address(IpAddr::V4(address)));
+    }
+    let letter = |octet: u8| octet.is_ascii_alphanumeric() || b"-_.".contains(&octet);
+    (!text.is_empty() && text.bytes().all(letter)).then(|| Host::Name(text.to_owned()))
+}
+
+/// The keys of the mapping form.
+const KEYS: &[&str] = &[
+    "port",
+    "host",
+    "type",
+    "cc",
+    "initcwnd",
+    "sndbuf",
+    "rcvbuf",
+    "owner",
+    "group",
+    "permission",
+    "proxy-protocol",
+];
+
+fn mapping(node: &Node) -> Result<Listener, ConfigError> {
+    for (key, value) in node.mapping()? {
+        check_key(key, value)?;
+    }
+    let kind = match node.get("type") {
+        Some(kind) => kind.one_of(&["tcp", "unix", "quic"])?,
+        None => 0,
+    };
+    let unix = kind == 1;
+    for (key, _) in node.mapping()? {
+        let of_unix = ["owner", "group", "permission"].iter().any(|name| key.is(name));
+        let of_inet = ["host", "cc", "initcwnd"].iter().any(|name| key.is(name));
+        if (of_unix && !unix) || (of_inet && unix) {
+            let sockets = if unix { "has no meaning for a unix socket" } else { "needs `type: unix`" };
+            return Err(key.error(format!("`{}` {sockets}", key.text()?)));
+        }
+    }
+    let address = match kind {
+        1 => Address::Unix(unix_socket(node)?),
+        2 => Address::Quic(inet(node)?),
+        _ => Address::Tcp(inet(node)?),
+    };
+    Ok(Listener { address, options: options(node)? })
+}
+
+/// Refuses what is not known, or not there yet.
+fn check_key(key: &Node, value: &Node) -> Result<(), ConfigError> {
+    let name = key.text()?;
+    let later = |what: &str| {
+        let error = key.error(format!("{what} is not there yet in hayami {}", crate::config::VERSION));
+        Err(error.help(format!("remove `{name}`, and let another server do this in front")))
+    };
+    match name {
+        "ssl" => later("TLS"),
+        "quic" => later("the tuning of QUIC"),
+        "proxy-protocol" if value.on_off()? => later("the PROXY protocol"),
+        name if KEYS.contains(&name) => Ok(()),
+        name => {
+            let error = key.error(format!("`listen` has no key `{name}`"));
+            Err(match crate::config::nearest::nearest(name, KEYS.iter().copied()) {
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None => error.help(format!("its keys are {}", KEYS.join(", "))),
+            })
+        }
+    }
+}
+
+fn needed<'n>(node: &'n Node, key: &str) -> Result<&'n Node, ConfigError> {
+    node.get(key).ok_or_else(|| node.error(format!("`listen` needs `{key}`")))
+}
+
+fn inet(node: &Node) -> Result<HostPort, ConfigError> {
+    let number = needed(node, "port")?;
+    let port = number.text().ok().and_then(port).ok_or_else(|| {
+        let error = number.expected("a port from 0 to 65535");
+        if number.text().is_ok_and(|text| text.starts_with('/')) {
+            return error.help("a path needs `type: unix`");
+        }
+        error
+    })?;
+    let Some(name) = node.get("host") else { return Ok(HostPort { host: Host::All, port }) };
+    let text = name.text().unwrap_or("");
+    // Here, unlike in `host:port`, an IPv6 address needs no brackets.
+    let host = text.parse().ok().map(Host::Address).or_else(|| host(text));
+    Ok(HostPort { host: host.ok_or_else(|| name.expected("an address or a name"))?, port })
+}
+
+fn unix_socket(node: &Node) -> Result<UnixSocket, ConfigError> {
+    let text = |key| node.get(key).map(|node| node.text().map(str::to_owned)).transpose();
+    let path = needed(node, "port")?;
+    // sun_path of sockaddr_un holds 108 octets with the NUL at its end (unix(7)).
+    let fits = |path: &&str| (1..108).contains(&path.len()) && !path.contains('\0');
+    let path = path.text().ok().filter(fits).ok_or_else(|| path.expected("a path of at most 107 octets"))?;
+    Ok(UnixSocket {
+        path: PathBuf::from(path),
+        owner: text("owner")?,
+        group: text("group")?,
+        permission: node.get("permission").map(permission).transpose()?,
+    })
+}
+
+fn permission(node: &Node) -> Result<u32, ConfigError> {
+    let wanted = || node.expected("a permission in octal, such as 0660");
+    let text = node.text().map_err(|_| wanted())?;
+    let digits = text.strip_prefix("0o").unwrap_or(text);
+    if digits.starts_with('+') {
+        return Err(wanted());
+    }
+    u32::from_str_radix(digits, 8).ok().filter(|mode| *mode <= 0o777).ok_or_else(wanted)
+}
+
+fn options(node: &Node) -> Result<Options, ConfigError> {
+    let congestion = match node.get("cc") {
+        Some(node) => Some(node.text()?.to_owned()),
+        None => None,
+    };
+    let initial_window = match node.get("initcwnd") {
+        Some(node) => u32::try_from(node.integer(1..=10_000)?).ok(),
+        None => None,
+    };
+    let buffer =
+        |key| node.get(key).map(|node| Ok(node.octets_within(1..=0x7fff_ffff)? as usize)).transpose();
+    Ok(Options {
+        congestion,
+        initial_window,
+        send_buffer: buffer("sndbuf")?,
+        receive_buffer: buffer("rcvbuf")?,
+    })
+}

@@ -3,12 +3,17 @@
 pub mod access_log;
 pub mod env;
 pub mod error_doc;
+pub mod error_log;
 pub mod expires;
 pub mod file;
 pub mod headers;
+pub mod hosts;
 pub mod http1;
+pub mod http2;
 pub mod identity;
 pub mod limits;
 pub mod listen;
 pub mod process;
 pub mod redirect;
+pub mod stash;
+pub mod tolerated;

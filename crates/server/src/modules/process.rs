@@ -1,10 +1,195 @@
-//! Under construction.
+//! The process: its user, its threads, its files, and what holds for all its sockets.
+//!
+//! The program does with these what they say: it switches users, counts CPUs and writes the pid file.
 
-use crate::config::directive::Directive;
+use super::error_log::Target;
+use crate::config::directive::{Directive, Levels};
+use crate::config::error::ConfigError;
+use crate::config::yaml::{Node, Value};
+use std::path::PathBuf;
 
 /// The settings of this feature.
-#[derive(Clone, Debug, Default)]
-pub struct Settings {}
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `user`; without it, root becomes `nobody`.
+    pub user: Option<String>,
+    /// `num-threads`
+    pub threads: Threads,
+    /// `num-name-resolution-threads`
+    pub name_resolution_threads: usize,
+    /// `pid-file`
+    pub pid_file: Option<PathBuf>,
+    /// `error-log`; without it, standard error.
+    pub error_log: Option<Target>,
+    /// `tcp-fastopen`: length of the queue, 0 for none.
+    pub tcp_fastopen: u32,
+    /// `tcp-reuseport`
+    pub tcp_reuseport: bool,
+}
+
+/// How many workers there are, and where they run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Threads {
+    /// One for every CPU that the process may use.
+    #[default]
+    Usable,
+    /// So many.
+    Number(usize),
+    /// One pinned to each of these CPUs; a CPU may be there twice.
+    Cpus(Vec<usize>),
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            user: None,
+            threads: Threads::Usable,
+            name_resolution_threads: 32,
+            pid_file: None,
+            error_log: None,
+            tcp_fastopen: 4096,
+            tcp_reuseport: true,
+        }
+    }
+}
+
+/// More threads than this are a typing error: no machine has as many CPUs.
+const MOST_THREADS: u64 = 4096;
 
 /// The directives of this feature.
-pub const DIRECTIVES: &[Directive] = &[];
+pub const DIRECTIVES: &[Directive] = &[
+    Directive {
+        name: "user",
+        levels: Levels::GLOBAL,
+        argument: "the name of a user",
+        default: "nobody, if started as root",
+        help: "The user that the server becomes once its ports are bound. `user: root` stays root.",
+        set: |scope, node| {
+            let name = node.text().ok().filter(|name| !name.is_empty() && !name.contains([':', '/', '\0']));
+            let name = name.ok_or_else(|| node.expected("the name of a user"))?;
+            scope.global.process.user = Some(name.to_owned());
+            Ok(())
+        },
+    },
+    Directive {
+        name: "num-threads",
+        levels: Levels::GLOBAL,
+        argument: "a number, or a sequence of CPUs such as `[0, 2-5]`",
+        default: "the CPUs that the process may use",
+        help: "The number of workers. A sequence pins one worker to each of the CPUs in it.",
+        set: |scope, node| {
+            scope.global.process.threads = threads(node)?;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "num-name-resolution-threads",
+        levels: Levels::GLOBAL,
+        argument: "a number",
+        default: "32",
+        help: "The threads that look up the names of upstream servers. Nothing looks up names yet.",
+        set: |scope, node| {
+            scope.global.process.name_resolution_threads = node.integer(1..=MOST_THREADS)? as usize;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "pid-file",
+        levels: Levels::GLOBAL,
+        argument: "a path",
+        default: "none",
+        help: "The file that holds the process id while the server runs.",
+        set: |scope, node| {
+            let path = node.text().ok().filter(|path| !path.is_empty() && !path.contains('\0'));
+            let path = path.ok_or_else(|| node.expected("the path of a file"))?;
+            scope.global.process.pid_file = Some(PathBuf::from(path));
+            Ok(())
+        },
+    },
+    Directive {
+        name: "tcp-fastopen",
+        levels: Levels::GLOBAL,
+        argument: "a number",
+        default: "4096",
+        help: "The length of the queue for TCP Fast Open, which lets a client send its request with its first \
+               packet; 0 turns it off.",
+        set: |scope, node| {
+            scope.global.process.tcp_fastopen = node.integer(0..=0x7fff_ffff)? as u32;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "tcp-reuseport",
+        levels: Levels::GLOBAL,
+        argument: "ON | OFF",
+        default: "ON",
+        help: "Whether every worker has a queue of new connections of its own, or all share one.",
+        set: |scope, node| {
+            scope.global.process.tcp_reuseport = node.on_off()?;
+            Ok(())
+        },
+    },
+];
+
+fn threads(node: &Node) -> Result<Threads, ConfigError> {
+    match &node.value {
+        Value::Scalar(_) => Ok(Threads::Number(node.integer(1..=MOST_THREADS)? as usize)),
+        Value::Sequence(nodes) if !nodes.is_empty() => {
+            let mut cpus = Vec::new();
+            for node in nodes {
+                cpus.extend(self::cpus(node)?);
+            }
+            if cpus.len() as u64 > MOST_THREADS {
+                return Err(node.error(format!("more than {MOST_THREADS} threads")));
+            }
+            Ok(Threads::Cpus(cpus))
+        }
+        _ => Err(node.expected("a number of threads, or a sequence of CPUs such as `[0, 2-5]`")),
+    }
+}
+
+/// `3` or `2-5`
+fn cpus(node: &Node) -> Result<std::ops::RangeInclusive<usize>, ConfigError> {
+    let wanted = || node.expected("the number of a CPU, such as `3`, or a range, such as `2-5`");
+    let text = node.text().map_err(|_| wanted())?;
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let number = |text: &str| Node::scalar(text.trim()).integer(0..=MOST_THREADS - 1).map_err(|_| wanted());
+    let (first, last) = (number(first)? as usize, number(last)? as usize);
+    if first > last { Err(wanted()) } else { Ok(first..=last) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::load::load_text;
+
+    fn read(line: &str) -> Result<Settings, String> {
+        let text = format!("{line}\nlisten: 80\nhosts: {{a: {{paths: {{}}}}}}\n");
+        let loaded = load_text("test", &text).map_err(|errors| errors.errors[0].message.clone())?;
+        Ok(loaded.settings.global.process)
+    }
+
+    #[test]
+    fn threads_are_a_number_or_a_list_of_cpus() {
+        for (line, want) in [
+            ("num-threads: 16", Threads::Number(16)),
+            ("num-threads: [0]", Threads::Cpus(vec![0])),
+            ("num-threads: [0, 2-4, 0]", Threads::Cpus(vec![0, 2, 3, 4, 0])),
+            ("num-threads: [1-1]", Threads::Cpus(vec![1])),
+        ] {
+            assert_eq!(read(line).unwrap().threads, want, "{line}");
+        }
+        for line in ["0", "-1", "[]", "[4-2]", "[1-]", "[-1]", "[a]", "[[1]]", "{a: 1}", "9999999", "[1.5]"] {
+            assert!(read(&format!("num-threads: {line}")).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_error_log_is_a_file_or_a_command() {
+        let target = |line| read(line).unwrap().error_log;
+        assert_eq!(target("error-log: logs/error"), Some(Target::File("logs/error".into())));
+        assert_eq!(target("error-log: '| logger -t web'"), Some(Target::Command("logger -t web".to_owned())));
+        assert!(read("error-log: '|'").is_err());
+        assert!(read("error-log: ''").is_err());
+    }
+}

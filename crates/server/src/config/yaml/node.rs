@@ -121,6 +121,15 @@ impl Node {
         self.digits(factor).ok_or_else(|| self.expected("a number of octets, such as 65536 or 64k"))
     }
 
+    /// A number of octets within `range`.
+    pub fn octets_within(&self, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
+        let octets = self.octets()?;
+        if range.contains(&octets) {
+            return Ok(octets);
+        }
+        Err(self.expected(&format!("from {} to {} octets", range.start(), range.end())))
+    }
+
     /// The scalar's digits times `factor`; a factor other than 1 has a letter behind the digits.
     fn digits(&self, factor: u64) -> Option<u64> {
         let text = self.text().ok()?;

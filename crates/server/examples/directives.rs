@@ -1,0 +1,5 @@
+//! Prints docs/directives.md.
+
+fn main() {
+    print!("{}", hayami_server::config::manual::directives());
+}

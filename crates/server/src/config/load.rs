@@ -1,0 +1,210 @@
+//! From nodes to settings, by the rows of the directive tables.
+//!
+//! On every level plain settings come first, then listeners, then what lies below: hosts, paths, handlers
+//! in the order written. So an inner level sees all of the outer one, whatever the order of the lines.
+
+use super::directive::{Directive, Level, Scope};
+use super::error::{ConfigError, Errors};
+use super::settings::{HandlerSettings, Inherited, Reading, Settings};
+use super::source::Sources;
+use super::yaml::{Node, Place};
+use super::{VERSION, foreign, nearest, not_yet, registry, render, yaml};
+use std::path::Path;
+
+/// A configuration that can be used.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What it says.
+    pub settings: Settings,
+    /// What the user should know, in the order of the lines.
+    pub warnings: Vec<ConfigError>,
+    /// The texts of which it consists.
+    pub sources: Sources,
+}
+
+impl Loaded {
+    /// The warnings for the user, with colours for a terminal if `styled`; empty if there are none.
+    pub fn warnings_text(&self, styled: bool) -> String {
+        render::warnings(&self.warnings, &self.sources, styled)
+    }
+}
+
+/// Reads the configuration in the file `path`.
+///
+/// # Errors
+/// Everything wrong with it that can be found at once.
+pub fn load_file(path: &Path) -> Result<Loaded, Errors> {
+    let mut sources = Sources::default();
+    let root = yaml::read_file(&path.to_string_lossy(), &mut sources);
+    load(root, sources)
+}
+
+/// Reads a configuration from a text, which messages call `name`.
+///
+/// # Errors
+/// Everything wrong with it that can be found at once.
+pub fn load_text(name: &str, text: &str) -> Result<Loaded, Errors> {
+    let mut sources = Sources::default();
+    let root = yaml::read_text(name, text, &mut sources);
+    load(root, sources)
+}
+
+fn load(root: Result<Node, ConfigError>, sources: Sources) -> Result<Loaded, Errors> {
+    let root = match root {
+        Ok(root) => root,
+        Err(error) => return Err(Errors { errors: vec![error], sources }),
+    };
+    let mut settings = Settings::default();
+    let mut inherited = Inherited::default();
+    let global = &mut settings.global;
+    apply(
+        &mut Scope { level: Level::Global, global, host: None, inherited: &mut inherited, handlers: None },
+        &root,
+        &[],
+    );
+    let mut reading = std::mem::take(&mut settings.global.reading);
+    // Without an error on the way: a misspelt `hosts` is not missing too.
+    if reading.errors.is_empty() {
+        reading.errors.extend(missing(&settings, &reading, &root));
+    }
+    if !reading.errors.is_empty() {
+        return Err(Errors { errors: sorted(reading.errors), sources });
+    }
+    settings.hosts = reading.hosts.into_iter().map(|(_, host)| host).collect();
+    Ok(Loaded { settings, warnings: sorted(reading.warnings), sources })
+}
+
+/// Without hosts there is nothing to say, without listeners nobody to hear it.
+fn missing(settings: &Settings, reading: &Reading, root: &Node) -> Vec<ConfigError> {
+    let top = Place { end: root.at.start, ..root.at };
+    if reading.hosts.is_empty() {
+        let error = ConfigError::new(top, "the configuration has no `hosts`");
+        let help = "write what to serve: `hosts: { default: { paths: { /: { file.dir: /srv/www } } } }`";
+        return vec![error.help(help)];
+    }
+    if !settings.global.listen.is_empty() {
+        return Vec::new();
+    }
+    let help = "write `listen: 8080` at the top of the file, or a `listen` in every host";
+    if reading.hosts.iter().all(|(_, host)| host.listen.is_empty()) {
+        return vec![ConfigError::new(top, "the configuration has no `listen`").help(help)];
+    }
+    let deaf = reading.hosts.iter().filter(|(_, host)| host.listen.is_empty());
+    deaf.map(|(at, host)| {
+        ConfigError::new(*at, format!("the host `{}` has no `listen`", host.name)).help(help)
+    })
+    .collect()
+}
+
+/// In the order of the lines. What an alias brings to several places is wrong only once.
+fn sorted(mut errors: Vec<ConfigError>) -> Vec<ConfigError> {
+    errors.sort_by_key(|error| (error.at.file, error.at.start));
+    errors.dedup_by(|b, a| a.at == b.at && a.message == b.message);
+    errors
+}
+
+/// Applies the directives in `node`, except those in `ignored`, to the level of `scope`. What is wrong
+/// goes to the scope's list.
+pub fn apply(scope: &mut Scope<'_>, node: &Node, ignored: &[&str]) {
+    let Ok(pairs) = node.mapping() else {
+        let error = node.expected("directives, a mapping such as `listen: 8080`");
+        return scope.global.reading.errors.push(error);
+    };
+    let mut rows = Vec::new();
+    for (key, value) in pairs {
+        if ignored.iter().any(|name| key.is(name)) {
+            continue;
+        }
+        match directive(key, scope.level) {
+            Ok(row) => rows.push((row, value)),
+            Err(error) => scope.global.reading.errors.push(error),
+        }
+    }
+    // Stable: within a stage the order written counts.
+    rows.sort_by_key(|(row, _)| Stage::of(row));
+    for (row, value) in rows {
+        if let Err(error) = (row.set)(scope, value) {
+            scope.global.reading.errors.push(named(error, row));
+        }
+    }
+}
+
+/// Applies the directives of `file.custom-handler`; what comes out are the settings that hold there, and
+/// its handlers.
+pub fn extension(scope: &mut Scope<'_>, node: &Node, ignored: &[&str]) -> (Inherited, Vec<HandlerSettings>) {
+    let mut inherited = scope.inherited.clone();
+    let mut handlers = Vec::new();
+    apply(
+        &mut Scope {
+            level: Level::Extension,
+            global: scope.global,
+            host: scope.host.as_deref_mut(),
+            inherited: &mut inherited,
+            handlers: Some(&mut handlers),
+        },
+        node,
+        ignored,
+    );
+    (inherited, handlers)
+}
+
+/// When a directive is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    /// `unsetenv` undoes what outer levels set, not what its own level sets.
+    Unset,
+    Setting,
+    /// Sees the settings of its level.
+    Listener,
+    /// Hosts, paths and handlers.
+    Below,
+}
+
+impl Stage {
+    fn of(row: &Directive) -> Self {
+        let outer = row.levels.contains(Level::Global) || row.levels.contains(Level::Host);
+        match row.name {
+            "unsetenv" => Self::Unset,
+            "listen" | "file.custom-handler" => Self::Listener,
+            "hosts" | "paths" => Self::Below,
+            // What stands in paths only is a handler.
+            _ if !outer => Self::Below,
+            _ => Self::Setting,
+        }
+    }
+}
+
+/// The row for `key`, if it may stand on `level`.
+fn directive(key: &Node, level: Level) -> Result<&'static Directive, ConfigError> {
+    let name = key.text().map_err(|_| key.expected("the name of a directive"))?;
+    let row = registry::find(name).ok_or_else(|| unknown(key, name))?;
+    if row.levels.contains(level) {
+        return Ok(row);
+    }
+    let places: Vec<_> = row.levels.iter().map(Level::place).collect();
+    let error = key.error(format!("`{name}` can not stand {}", level.place()));
+    Err(error.help(format!("it may stand {}", places.join(", "))))
+}
+
+fn unknown(key: &Node, name: &str) -> ConfigError {
+    if let Some(topic) = not_yet::topic(name) {
+        let error = key.error(format!("`{name}` is not there yet in hayami {VERSION}"));
+        return error.help(format!("{topic} comes in a later version"));
+    }
+    let error = key.error(format!("there is no directive `{name}`"));
+    if let Some(here) = foreign::here(name) {
+        return error.help(format!("here that is {here}"));
+    }
+    match nearest::nearest(name, registry::all().map(|row| row.name)) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => error.help("docs/directives.md lists all directives"),
+    }
+}
+
+/// "Expected …" alone does not say for what.
+fn named(mut error: ConfigError, row: &Directive) -> ConfigError {
+    if error.message.starts_with("expected ") {
+        error.message = format!("`{}`: {}", row.name, error.message);
+    }
+    error
+}

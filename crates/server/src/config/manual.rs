@@ -1,0 +1,98 @@
+//! docs/directives.md, from the directive tables.
+
+use super::deviation::DEVIATIONS;
+use super::directive::{Directive, Level};
+use super::registry::{self, GROUPS};
+
+/// What stands above the tables.
+const HEAD: &str = "# Directives
+
+<!-- Generated from the directive tables: `cargo run -p hayami-server --example directives > docs/directives.md` -->
+
+A configuration is YAML: a mapping from directives to their arguments. A directive stands at the top of the
+file (global), below `hosts` (host), below `paths` (path) or in `file.custom-handler` (extension). An inner
+level inherits what the outer ones set, in whatever order the lines stand.
+
+ON and OFF may be written in any case. Octets may carry a letter: `64k`, `10m`, `1g`. Seconds may have a
+fraction. `!file PATH` stands for the content of a file, or of all files of a pattern such as
+`conf.d/*.conf`, joined; a relative path starts from the directory in which the server is started.
+`!env NAME` stands for an environment variable. Anchors (`&x`), aliases (`*x`) and merges (`<<: *x`) work
+across files.
+
+A default marked with \\* is not h2o's: see [Deviations from h2o](#deviations-from-h2o).
+";
+
+/// The text of docs/directives.md.
+pub fn directives() -> String {
+    let mut text = HEAD.to_owned();
+    for group in GROUPS.iter().filter(|group| !group.directives.is_empty()) {
+        text.push_str(&format!("\n## {}\n", group.title));
+        for directive in group.directives {
+            text.push_str(&one(directive));
+        }
+    }
+    text + &deviations()
+}
+
+fn one(directive: &Directive) -> String {
+    let levels: Vec<_> = directive.levels.iter().map(Level::name).collect();
+    let mark = if DEVIATIONS.iter().any(|deviation| deviation.name == directive.name) { " \\*" } else { "" };
+    let default = match directive.default {
+        "" => String::new(),
+        default => format!("- default: {}{mark}\n", quoted(default)),
+    };
+    format!(
+        "\n### `{}`\n\n{}\n\n- argument: {}\n{default}- levels: {}\n",
+        directive.name,
+        directive.help,
+        quoted(directive.argument),
+        levels.join(", "),
+    )
+}
+
+/// Alternatives such as `ON | OFF` would look like a table, and a star like emphasis.
+fn quoted(text: &str) -> String {
+    if text.contains('`') || !text.contains(['|', '*', '<']) { text.to_owned() } else { format!("`{text}`") }
+}
+
+fn deviations() -> String {
+    let mut text = "
+## Deviations from h2o
+
+Every default is h2o's, except these:
+
+| directive | h2o | hayami | reason |
+|---|---|---|---|
+"
+    .to_owned();
+    for deviation in DEVIATIONS {
+        let ours = registry::find(deviation.name).map_or("", |directive| directive.default);
+        text.push_str(&format!(
+            "| `{}` | {} | {ours} | {} |\n",
+            deviation.name, deviation.h2o, deviation.reason
+        ));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manual_in_the_repository_is_up_to_date() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/directives.md");
+        let there = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            there == directives(),
+            "write it anew: cargo run -p hayami-server --example directives > docs/directives.md"
+        );
+    }
+
+    #[test]
+    fn deviations_name_directives() {
+        for deviation in DEVIATIONS {
+            assert!(registry::find(deviation.name).is_some(), "{}", deviation.name);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! `hosts`, `paths`: which site, and which part of it.
+//!
+//! They are read after everything else of their level, so that inner levels see all settings of the outer
+//! ones, also those written further down. The router finds its way by what is kept here as written.
+
+use crate::config::directive::{Directive, Level, Levels, Scope};
+use crate::config::error::ConfigError;
+use crate::config::load;
+use crate::config::settings::{HostSettings, PathSettings};
+use crate::config::yaml::{Node, Value};
+
+/// The directives of this feature.
+pub const DIRECTIVES: &[Directive] = &[
+    Directive {
+        name: "hosts",
+        levels: Levels::GLOBAL,
+        argument: "a mapping from names to settings",
+        default: "",
+        help: "The sites. A name is `host`, `host:port`, `*.suffix` or `*`; without a port it stands for the \
+               default port. Whole names come first, then those with a star; what fits none goes to the first \
+               host that is not `strict-match`.",
+        set: |scope, node| {
+            let wanted = "a mapping from host names to their settings";
+            let pairs = node.mapping().map_err(|_| node.expected(wanted))?;
+            if pairs.is_empty() {
+                return Err(node.error("`hosts` is empty").help("name at least one host, such as `default`"));
+            }
+            for (key, value) in pairs {
+                if let Err(error) = host(scope, key, value) {
+                    scope.global.reading.errors.push(error);
+                }
+            }
+            Ok(())
+        },
+    },
+    Directive {
+        name: "strict-match",
+        levels: Levels::HOST,
+        argument: "ON | OFF",
+        default: "OFF",
+        help: "With ON, this host never answers for names that fit no host.",
+        set: |scope, node| {
+            let on = node.on_off()?;
+            if let Some(host) = &mut scope.host {
+                host.strict_match = on;
+            }
+            Ok(())
+        },
+    },
+    Directive {
+        name: "paths",
+        levels: Levels::HOST,
+        argument: "a mapping from path prefixes to settings",
+        default: "",
+        help: "The parts of a site; the longest prefix that fits wins. A part is a mapping or a sequence of \
+               mappings. Its handlers are asked in the order written: one that declines passes on to the next.",
+        set: |scope, node| {
+            let wanted = "a mapping from path prefixes to their settings";
+            for (key, value) in node.mapping().map_err(|_| node.expected(wanted))? {
+                if let Err(error) = path(scope, key, value) {
+                    scope.global.reading.errors.push(error);
+                }
+            }
+            Ok(())
+        },
+    },
+];
+
+fn host(scope: &mut Scope<'_>, key: &Node, value: &Node) -> Result<(), ConfigError> {
+    let name = check_name(key)?;
+    let mut earlier = scope.global.reading.hosts.iter();
+    if let Some((place, _)) = earlier.find(|(_, host)| host.name.eq_ignore_ascii_case(name)) {
+        let error = key.error(format!("the host `{name}` is there already"));
+        return Err(error.also(*place, "first written here"));
+    }
+    value.mapping().map_err(|_| value.expected("the settings of a host, a mapping"))?;
+    let mut host = HostSettings { name: name.to_owned(), ..HostSettings::default() };
+    let mut inherited = scope.inherited.clone();
+    load::apply(
+        &mut Scope {
+            level: Level::Host,
+            global: scope.global,
+            host: Some(&mut host),
+            inherited: &mut inherited,
+            handlers: None,
+        },
+        value,
+        &[],
+    );
+    scope.global.reading.hosts.push((key.at, host));
+    if value.get("paths").is_none() {
+        let error = key.error(format!("the host `{name}` has no `paths`"));
+        return Err(error.help("write what it serves: `paths: { /: { file.dir: /srv/www } }`"));
+    }
+    Ok(())
+}
+
+/// The name of a host, if it is one.
+fn check_name(key: &Node) -> Result<&str, ConfigError> {
+    let wanted = || key.expected("the name of a host: `host`, `host:port`, `*.suffix`, `*` or `default`");
+    let text = key.text().map_err(|_| wanted())?;
+    let (host, port) = split_port(text).ok_or_else(wanted)?;
+    if port.is_some_and(|port| Node::scalar(port).integer(1..=65535).is_err()) {
+        return Err(
+            key.error(format!("expected a port from 1 to 65535, found `{}`", port.unwrap_or_default()))
+        );
+    }
+    let bare = host.strip_prefix("*.").unwrap_or(if host == "*" { "any" } else { host });
+    if bare.contains('*') {
+        let error = key.error(format!("the star of `{text}` is in the wrong place"));
+        return Err(error.help("a star stands alone, or for the first labels of a name: `*.example.org`"));
+    }
+    let literal = bare.starts_with('[') && bare.ends_with(']');
+    let octets = if literal { &bare[1..bare.len() - 1] } else { bare };
+    // RFC 3986 §3.2.2, without percent-encoding, which no client sends here.
+    let fits =
+        |octet: u8| octet.is_ascii_alphanumeric() || b"-._~".contains(&octet) || (literal && octet == b':');
+    if octets.is_empty() || !octets.bytes().all(fits) { Err(wanted()) } else { Ok(text) }
+}
+
+/// `host` or `host:port`; a colon within brackets belongs to the address.
+fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
+    let behind = text.rfind(']').map_or(0, |bracket| bracket + 1);
+    match text[behind..].find(':') {
+        None if behind == text.len() || behind == 0 => Some((text, None)),
+        Some(colon) if behind == 0 || colon == 0 => {
+            Some((&text[..behind + colon], Some(&text[behind + colon + 1..])))
+        }
+        _ => None,
+    }
+}
+
+fn path(scope: &mut Scope<'_>, key: &Node, value: &Node) -> Result<(), ConfigError> {
+    let prefix = key.text().ok().filter(|text| text.starts_with('/'));
+    let prefix = prefix.ok_or_else(|| key.expected("a path that begins with `/`"))?;
+    let Some(host) = &mut scope.host else { return Ok(()) };
+    if host.paths.iter().any(|path| path.prefix == prefix) {
+        let error = key.error(format!("the path `{prefix}` is there already"));
+        return Err(
+            error.help("one path may have several handlers: write them below one another, or as a sequence")
+        );
+    }
+    let mut path =
+        PathSettings { prefix: prefix.to_owned(), inherited: scope.inherited.clone(), ..Default::default() };
+    let joined = joined(value)?;
+    load::apply(
+        &mut Scope {
+            level: Level::Path,
+            global: scope.global,
+            host: Some(host),
+            inherited: &mut path.inherited,
+            handlers: Some(&mut path.handlers),
+        },
+        &joined,
+        &[],
+    );
+    host.paths.push(path);
+    Ok(())
+}
+
+/// The settings of a path as one mapping: a sequence of mappings is read like one, with its keys repeated.
+fn joined(value: &Node) -> Result<Node, ConfigError> {
+    let wanted = |node: &Node| node.expected("the settings of a path, a mapping or a sequence of mappings");
+    let mut pairs = Vec::new();
+    match &value.value {
+        Value::Mapping(_) => return Ok(value.clone()),
+        Value::Sequence(nodes) => {
+            for node in nodes {
+                pairs.extend_from_slice(node.mapping().map_err(|_| wanted(node))?);
+            }
+        }
+        Value::Scalar(_) => return Err(wanted(value)),
+    }
+    Ok(Node { at: value.at, value: Value::Mapping(pairs) })
+}

@@ -1,0 +1,199 @@
+//! Directives of h2o that are read and checked, and change nothing here.
+//!
+//! Some are harmless without effect: they tune machinery that hayami does not have. Of the others the
+//! server says at its start that they have none, so that nobody relies on them.
+
+use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::error::ConfigError;
+use crate::config::yaml::{Node, Value};
+
+/// Checks the argument; says whether the user should know that it has no effect.
+pub(super) type Check = fn(&Node) -> Result<bool, ConfigError>;
+
+/// The setter of a directive without effect.
+pub(super) fn tolerate(
+    scope: &mut Scope<'_>,
+    node: &Node,
+    check: Check,
+    why: &str,
+) -> Result<(), ConfigError> {
+    if check(node)? {
+        scope.warn(node.error(why));
+    }
+    Ok(())
+}
+
+/// A directive without effect: name, levels, argument, default in h2o, help, check of the argument, and
+/// why it has none.
+macro_rules! tolerated {
+    ($name:literal, $levels:ident, $argument:literal, $default:literal, $help:literal, $why:literal, $check:expr) => {
+        Directive {
+            name: $name,
+            levels: Levels::$levels,
+            argument: $argument,
+            default: $default,
+            help: $help,
+            set: |scope, node| {
+                crate::modules::tolerated::tolerate(
+                    scope,
+                    node,
+                    $check,
+                    concat!("`", $name, "` has no effect: ", $why),
+                )
+            },
+        }
+    };
+}
+pub(super) use tolerated;
+
+/// ON needs a word to the user, OFF is how things are.
+fn off_is_fine(node: &Node) -> Result<bool, ConfigError> {
+    node.on_off()
+}
+
+fn silent_integer(node: &Node) -> Result<bool, ConfigError> {
+    node.integer(0..=u64::MAX).map(|_| false)
+}
+
+/// The directives of this feature.
+pub const DIRECTIVES: &[Directive] = &[
+    tolerated!(
+        "temp-buffer-path",
+        GLOBAL,
+        "a directory",
+        "/tmp",
+        "Where h2o spills large buffers. Nothing is spilled here.",
+        "nothing is spilled to disk",
+        |node| node.text().map(|_| false)
+    ),
+    tolerated!(
+        "temp-buffer-threshold",
+        GLOBAL,
+        "octets | OFF",
+        "33554432",
+        "From which size h2o spills buffers. Nothing is spilled here.",
+        "nothing is spilled to disk",
+        |node| if node.one_of(&["OFF"]).is_ok() { Ok(false) } else { node.octets().map(|_| false) }
+    ),
+    tolerated!(
+        "max-spare-pipes",
+        GLOBAL,
+        "a number",
+        "0",
+        "Pipes that h2o keeps for splicing. There are none here.",
+        "there are no pipes",
+        silent_integer
+    ),
+    tolerated!(
+        "proxy.max-spare-pipes",
+        GLOBAL,
+        "a number",
+        "0",
+        "The old name of `max-spare-pipes`.",
+        "there are no pipes",
+        silent_integer
+    ),
+    tolerated!(
+        "io_uring-batch-size",
+        GLOBAL,
+        "a number",
+        "1",
+        "How many submissions h2o gathers for io_uring, which is not used here.",
+        "io_uring is not used",
+        silent_integer
+    ),
+    tolerated!(
+        "num-ocsp-updaters",
+        GLOBAL,
+        "a number",
+        "10",
+        "Programs that fetch OCSP responses at once. Nothing fetches any yet.",
+        "TLS is not there yet",
+        silent_integer
+    ),
+    tolerated!(
+        "num-quic-threads",
+        GLOBAL,
+        "a number",
+        "all threads",
+        "Threads that serve HTTP/3, which is not there yet.",
+        "HTTP/3 is not there yet",
+        silent_integer
+    ),
+    tolerated!(
+        "max-quic-connections",
+        GLOBAL,
+        "a number",
+        "max-connections",
+        "The most HTTP/3 connections. HTTP/3 is not there yet.",
+        "HTTP/3 is not there yet",
+        silent_integer
+    ),
+    tolerated!(
+        "ssl-offload",
+        GLOBAL,
+        "OFF | kernel | zerocopy",
+        "OFF",
+        "How h2o encrypts. TLS is not there yet.",
+        "TLS is not there yet",
+        |node| node.one_of(&["OFF", "kernel", "zerocopy"]).map(|which| which != 0)
+    ),
+    tolerated!(
+        "neverbleed-offload",
+        GLOBAL,
+        "OFF | QAT | QAT-AUTO",
+        "OFF",
+        "Where h2o computes RSA. TLS is not there yet.",
+        "TLS is not there yet",
+        |node| node.one_of(&["OFF", "QAT", "QAT-AUTO"]).map(|which| which != 0)
+    ),
+    tolerated!(
+        "send-informational",
+        GLOBAL,
+        "except-h1 | none | all",
+        "except-h1",
+        "Which clients get informational responses such as 103. Nothing makes any yet; 100 is always sent \
+         where RFC 9110 §10.1.1 asks for it.",
+        "nothing makes informational responses",
+        |node| node.one_of(&["except-h1", "none", "all"]).map(|_| false)
+    ),
+    tolerated!(
+        "duration-stats",
+        GLOBAL,
+        "ON | OFF",
+        "OFF",
+        "Whether the status page shows how long requests take. There is no status page yet.",
+        "there is no status page yet",
+        off_is_fine
+    ),
+    tolerated!(
+        "capabilities",
+        GLOBAL,
+        "a sequence of names",
+        "none",
+        "Linux capabilities that h2o keeps when it changes its user. They are dropped here.",
+        "the process keeps no capabilities when it changes its user",
+        |node| match &node.value {
+            Value::Sequence(nodes) => nodes.iter().try_for_each(|node| node.text().map(drop)).map(|()| true),
+            _ => Err(node.expected("a sequence of the names of capabilities")),
+        }
+    ),
+    tolerated!(
+        "crash-handler",
+        GLOBAL,
+        "a command",
+        "none",
+        "The command that h2o gives its backtrace after a fatal signal. There is none here.",
+        "nothing is started when the server crashes",
+        |node| node.text().map(|_| true)
+    ),
+    tolerated!(
+        "crash-handler.wait-pipe-close",
+        GLOBAL,
+        "ON | OFF",
+        "OFF",
+        "Whether h2o waits for its crash handler. There is none here.",
+        "nothing is started when the server crashes",
+        |node| node.on_off().map(|_| false)
+    ),
+];
