@@ -15,8 +15,8 @@ macro_rules! faults {
             /// All of them, in the order of a message.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The status with which a server answers. Faults of a response have the status with which a
-            /// gateway answers its own client.
+            /// The status with which a server answers. Faults that only a response can have are
+            /// 502; a gateway answers so for every fault of a response (RFC 9110 §15.6.3).
             pub fn status(self) -> Status {
                 match self { $(Self::$variant => Status::$status,)* }
             }
@@ -71,6 +71,7 @@ faults! {
     TrailerTooLarge REQUEST_HEADER_FIELDS_TOO_LARGE "trailer section is longer than the limit" "RFC 6585 §5",
     UnsolicitedResponse BAD_GATEWAY "response answers no request" "RFC 9112 §9.2",
     MalformedStatusLine BAD_GATEWAY "status line is malformed" "RFC 9112 §4",
+    StatusLineTooLong BAD_GATEWAY "status line is longer than the limit" "RFC 9112 §4",
     UnexpectedSwitch BAD_GATEWAY "server switched protocols unasked" "RFC 9110 §15.2.2",
     TooManyInterim BAD_GATEWAY "interim responses are more than the limit" "RFC 9110 §15.2",
     ClosedEarly BAD_GATEWAY "server closed before the response was complete" "RFC 9112 §8",

@@ -1,6 +1,6 @@
 //! HTTP/1.1 (RFC 9112) as an engine: octets in, events and octets out.
 //!
-//! Here are both roles of a connection, [`Server`] and `Client`, the parser and the writer of heads, and
+//! Here are both roles of a connection, [`Server`] and [`Client`], the parser and the writer of heads, and
 //! the chunked coding. Here are no sockets, no clock, no buffers and no knowledge of what a request asks for.
 //!
 //! ```text
@@ -27,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 mod chunked;
+mod client;
 mod encode;
 mod fault;
 mod field_line;
@@ -39,8 +40,10 @@ mod outgoing;
 mod request_line;
 mod server;
 mod state;
+mod status_line;
 mod trailer;
 
+pub use client::{Client, ClientEvent, ClientReceived, OutOfTurn, ResponseContent};
 pub use fault::Fault;
 pub use limits::Limits;
 pub use server::{CutShort, Event, Framing, Next, Received, RequestContent, Server};

@@ -81,3 +81,119 @@ impl State {
         Some(Self { receiving, sending })
     }
 }
+
+/// What a client reads next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// A response head.
+    Head,
+    /// Content of a response.
+    Content,
+    /// Octets that are not HTTP.
+    Tunnel,
+    /// Nothing: the last response is complete, or a rule was broken.
+    Closed,
+}
+
+/// What happens to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadingMove {
+    /// An interim response came (RFC 9110 §15.2).
+    Interim,
+    /// A response without content came.
+    Whole,
+    /// A response head came, content follows.
+    Content,
+    /// The response's content is complete.
+    End,
+    /// CONNECT succeeded (RFC 9110 §9.3.6).
+    Tunnel,
+    /// No more responses are to come.
+    Close,
+}
+
+impl Reading {
+    /// The state after a move; `None` if the move is not legal.
+    #[rustfmt::skip] // a table reads best as one
+    pub(crate) fn after(self, step: ReadingMove) -> Option<Self> {
+        use ReadingMove as Move;
+        Some(match (self, step) {
+            (Self::Head,    Move::Interim | Move::Whole) => Self::Head,
+            (Self::Head,    Move::Content)               => Self::Content,
+            (Self::Head,    Move::Tunnel)                => Self::Tunnel,
+            (Self::Content, Move::End)                   => Self::Head,
+            (_,             Move::Close)                 => Self::Closed,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECEIVING: [Receiving; 4] =
+        [Receiving::Head, Receiving::Content, Receiving::Complete, Receiving::Failed];
+    const SENDING: [Sending; 4] = [Sending::Nothing, Sending::Head, Sending::Content, Sending::Complete];
+    const MOVES: [Move; 9] = [
+        Move::WholeRequest,
+        Move::RequestHead,
+        Move::RequestEnd,
+        Move::Refuse,
+        Move::Interim,
+        Move::WholeResponse,
+        Move::ResponseHead,
+        Move::ResponseEnd,
+        Move::Again,
+    ];
+
+    fn pairs() -> impl Iterator<Item = (State, Move)> {
+        let states =
+            RECEIVING.into_iter().flat_map(|receiving| SENDING.map(|sending| State { receiving, sending }));
+        states.flat_map(|state| MOVES.map(|step| (state, step)))
+    }
+
+    #[test]
+    fn each_move_is_legal_in_exactly_the_states_it_is_meant_for() {
+        for (state, step) in pairs() {
+            let State { receiving, sending } = state;
+            let legal = match step {
+                Move::WholeRequest | Move::RequestHead => state == State::START,
+                Move::RequestEnd => receiving == Receiving::Content,
+                Move::Refuse => receiving == Receiving::Content || state == State::START,
+                Move::Interim | Move::WholeResponse | Move::ResponseHead => sending == Sending::Head,
+                Move::ResponseEnd => sending == Sending::Content,
+                Move::Again => receiving == Receiving::Complete && sending == Sending::Complete,
+            };
+            assert_eq!(state.after(step).is_some(), legal, "{state:?} {step:?}");
+        }
+    }
+
+    #[test]
+    fn no_move_but_again_goes_back() {
+        for (state, step) in pairs().filter(|(_, step)| *step != Move::Again) {
+            let Some(after) = state.after(step) else { continue };
+            assert!(after.receiving as u8 >= state.receiving as u8, "{state:?} {step:?}");
+            assert!(after.sending as u8 >= state.sending as u8, "{state:?} {step:?}");
+        }
+        assert_eq!(
+            State { receiving: Receiving::Complete, sending: Sending::Complete }.after(Move::Again),
+            Some(State::START)
+        );
+    }
+
+    #[test]
+    fn a_client_reads_on_only_while_there_is_http_to_read() {
+        use ReadingMove::*;
+        for reading in [Reading::Head, Reading::Content, Reading::Tunnel, Reading::Closed] {
+            for step in [Interim, Whole, Content, End, Tunnel, Close] {
+                let legal = match step {
+                    Interim | Whole | Content | Tunnel => reading == Reading::Head,
+                    End => reading == Reading::Content,
+                    Close => true,
+                };
+                assert_eq!(reading.after(step).is_some(), legal, "{reading:?} {step:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! The client's side of a connection: requests out, responses in (RFC 9112).
+//!
+//! Responses are read here; requests are written in `request`. Which response answers which request is
+//! their order alone (RFC 9112 §9.3.2), so the client remembers what it has asked.
+
+mod outstanding;
+mod request;
+#[cfg(test)]
+mod tests;
+
+pub use request::OutOfTurn;
+
+use crate::chunked::{Chunked, Piece};
+use crate::fault::{Fault, Stop};
+use crate::field_line::{self, Seen};
+use crate::framing::{self, Declared};
+use crate::head::{Progress, judge_start, too_long};
+use crate::incoming::Incoming;
+use crate::limits::Limits;
+use crate::outgoing::Outgoing;
+use crate::state::{Reading, ReadingMove};
+use crate::status_line;
+use hayami_http::{FieldSection, ResponseHead, Status, Version};
+use outstanding::{Asked, Outstanding};
+use std::ops::Range;
+
+/// One connection as its client sees it. It holds no octets: the caller's buffers do.
+#[derive(Debug)]
+pub struct Client {
+    reading: Reading,
+    incoming: Incoming,
+    outgoing: Outgoing,
+    progress: Progress,
+    outstanding: Outstanding,
+    interim: u16,
+    /// The response being read leaves the connection open.
+    persists: bool,
+    /// The last request has been sent.
+    stopping: bool,
+}
+
+/// What [`Client::receive`] found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientReceived {
+    /// Octets at the front of the input that are done with; the caller drops them after it has looked at
+    /// the event.
+    pub consumed: usize,
+    /// What they were.
+    pub event: ClientEvent,
+}
+
+/// A piece of a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientEvent {
+    /// Nothing yet: call again when there is more input.
+    More,
+    /// An interim response; its head was filled in. The final one is still to come (RFC 9110 §15.2).
+    Interim,
+    /// A response; its head was filled in.
+    Response(ResponseContent),
+    /// Content of the response, at these indices of the input.
+    Content(Range<usize>),
+    /// The response's content is complete.
+    End,
+}
+
+/// What follows a response head (RFC 9112 §6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResponseContent {
+    /// Nothing, and no [`ClientEvent::End`] either.
+    None,
+    /// So many octets, more than zero, then [`ClientEvent::End`].
+    Length(u64),
+    /// An unknown number of octets, then [`ClientEvent::End`].
+    Chunked,
+    /// Octets until the server closes; [`Client::receive_eof`] gives the end.
+    UntilClose,
+    /// Octets that are not HTTP: CONNECT succeeded (RFC 9110 §9.3.6). The engine is done.
+    Tunnel,
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Client {
+    /// A connection on which nothing was sent.
+    pub fn new() -> Self {
+        Self {
+            reading: Reading::Head,
+            incoming: Incoming::Nothing,
+            outgoing: Outgoing::Nothing,
+            progress: Progress::default(),
+            outstanding: Outstanding::default(),
+            interim: 0,
+            persists: true,
+            stopping: false,
+        }
+    }
+
+    /// Reads from the front of `input`: all octets that were received and not yet consumed. `head` is
+    /// filled in if the event is a response, interim or final. To be called until it gives
+    /// [`ClientEvent::More`].
+    ///
+    /// # Errors
+    /// The rule that the server broke. The connection is of no use any more.
+    pub fn receive(
+        &mut self,
+        limits: &Limits,
+        input: &[u8],
+        head: &mut ResponseHead,
+    ) -> Result<ClientReceived, Fault> {
+        let result = match self.reading {
+            Reading::Head => self.receive_head(limits, input, head),
+            Reading::Content => self.receive_content(limits, input),
+            Reading::Tunnel => Ok(more(0)),
+            Reading::Closed => Ok(more(input.len())),
+        };
+        if result.is_err() {
+            self.step(ReadingMove::Close);
+        }
+        result
+    }
+
+    /// The server closed its side. Gives [`ClientEvent::End`] if that ends the content,
+    /// [`ClientEvent::More`] if there was nothing to end.
+    ///
+    /// # Errors
+    /// [`Fault::ClosedEarly`]: the response is not complete, or not even begun (RFC 9112 §8).
+    pub fn receive_eof(&mut self) -> Result<ClientEvent, Fault> {
+        let result = match (self.reading, &self.incoming) {
+            (Reading::Content, Incoming::UntilClose(_)) => Ok(ClientEvent::End),
+            (Reading::Content, _) => Err(Fault::ClosedEarly),
+            (Reading::Head, _) if !self.progress.is_nothing() => Err(Fault::ClosedEarly),
+            _ if self.outstanding.count() > 0 => Err(Fault::ClosedEarly),
+            _ => Ok(ClientEvent::More),
+        };
+        self.step(ReadingMove::Close);
+        result
+    }
+
+    fn receive_content(&mut self, limits: &Limits, input: &[u8]) -> Result<ClientReceived, Fault> {
+        let (consumed, piece) = self.incoming.receive(limits, input)?;
+        let event = match piece {
+            Piece::More => ClientEvent::More,
+            Piece::Data(range) => ClientEvent::Content(range),
+            Piece::End => {
+                self.step(ReadingMove::End);
+                self.finish_response();
+                ClientEvent::End
+            }
+        };
+        Ok(ClientReceived { consumed, event })
+    }
+
+    fn receive_head(
+        &mut self,
+        limits: &Limits,
+        input: &[u8],
+        head: &mut ResponseHead,
+    ) -> Result<ClientReceived, Fault> {
+        if input.is_empty() {
+            return Ok(more(0));
+        }
+        // Octets nobody asked for would be taken for the answer to the next request (RFC 9112 §11.2).
+        let asked = self.outstanding.first().ok_or(Fault::UnsolicitedResponse)?;
+        match self.parse_head(limits, input, head) {
+            Ok((consumed, seen, version)) => {
+                self.progress = Progress::default();
+                let event = self.accept(limits, head, seen, version, asked)?;
+                Ok(ClientReceived { consumed, event })
+            }
+            Err(Stop::Incomplete) => Ok(more(0)),
+            Err(Stop::Fault(Fault::RequestLineTooLong)) => Err(Fault::StatusLineTooLong),
+            Err(Stop::Fault(fault)) => Err(fault),
+        }
+    }
+
+    fn parse_head(
+        &mut self,
+        limits: &Limits,
+        octets: &[u8],
+        head: &mut ResponseHead,
+    ) -> Result<(usize, Seen, Version), Stop> {
+        if !self.progress.is_nothing() {
+            self.progress.resume(limits, octets, |line| status_line::parse(line).map(drop))?;
+        }
+        let parsed = parse(limits, octets, head);
+        if parsed == Err(Stop::Incomplete) {
+            self.progress.remember(octets);
+        }
+        parsed
+    }
+
+    fn accept(
+        &mut self,
+        limits: &Limits,
+        head: &mut ResponseHead,
+        seen: Seen,
+        version: Version,
+        asked: Asked,
+    ) -> Result<ClientEvent, Fault> {
+        if head.status() == Status::SWITCHING_PROTOCOLS {
+            return Err(Fault::UnexpectedSwitch); // this client never sends Upgrade
+        }
+        if head.status().is_informational() {
+            self.interim += 1;
+            self.step(ReadingMove::Interim);
+            return if self.interim > limits.interim {
+                Err(Fault::TooManyInterim)
+            } else {
+                Ok(ClientEvent::Interim)
+            };
+        }
+        self.interim = 0;
+        let content = content_of(limits, head, seen, version, asked)?;
+        self.persists =
+            framing::persists(head.own_all(), seen, version) && content != ResponseContent::UntilClose;
+        self.outstanding.answered();
+        self.begin_content(content);
+        Ok(ClientEvent::Response(content))
+    }
+
+    fn begin_content(&mut self, content: ResponseContent) {
+        let (incoming, step) = match content {
+            ResponseContent::None => (Incoming::Nothing, ReadingMove::Whole),
+            ResponseContent::Length(length) => (Incoming::Length(length), ReadingMove::Content),
+            ResponseContent::Chunked => (Incoming::Chunked(Chunked::default()), ReadingMove::Content),
+            ResponseContent::UntilClose => (Incoming::UntilClose(0), ReadingMove::Content),
+            ResponseContent::Tunnel => (Incoming::Nothing, ReadingMove::Tunnel),
+        };
+        self.incoming = incoming;
+        self.step(step);
+        if content == ResponseContent::None {
+            self.finish_response();
+        }
+    }
+
+    /// RFC 9112 §9.6: nothing after a response with `connection: close` is one.
+    fn finish_response(&mut self) {
+        if !self.persists {
+            self.step(ReadingMove::Close);
+        }
+    }
+
+    /// Whether another request may be sent on this connection when it is convenient: everything asked was
+    /// answered, everything begun was sent, and the server keeps the connection.
+    pub fn is_idle(&self) -> bool {
+        self.can_send() && self.reading == Reading::Head && self.outstanding.count() == 0
+    }
+
+    /// Requests that were sent and whose final response has not begun. Those behind a closed connection
+    /// were not answered, and idempotent ones may be sent again (RFC 9110 §9.2.2).
+    pub fn outstanding(&self) -> usize {
+        self.outstanding.count()
+    }
+
+    /// The trailer section of the response, after [`ClientEvent::End`] and before the next response, if
+    /// one came. Fields that may not be in one have been left out (RFC 9110 §6.5.1).
+    pub fn take_trailers(&mut self) -> Option<FieldSection> {
+        self.incoming.take_trailers()
+    }
+
+    /// Makes a move; illegal ones change nothing.
+    fn step(&mut self, step: ReadingMove) {
+        self.reading = self.reading.after(step).unwrap_or(self.reading);
+    }
+}
+
+/// Parses a whole head.
+fn parse(limits: &Limits, octets: &[u8], head: &mut ResponseHead) -> Result<(usize, Seen, Version), Stop> {
+    let (version, status, at) =
+        status_line::parse(octets).map_err(|stop| judge_start(octets, limits, stop))?;
+    if let Some(fault) = too_long(at, limits) {
+        return Err(fault.into());
+    }
+    head.set_status(status);
+    let fields = head.own_all();
+    fields.clear();
+    let (len, seen) = field_line::section(octets, at, limits, fields)?;
+    fields.set_octets(&octets[..len]);
+    Ok((len, seen, version))
+}
+
+/// What follows the head: the rules of RFC 9112 §6.3 in their order.
+fn content_of(
+    limits: &Limits,
+    head: &mut ResponseHead,
+    seen: Seen,
+    version: Version,
+    asked: Asked,
+) -> Result<ResponseContent, Fault> {
+    let status = head.status();
+    if asked == Asked::Head || status.forbids_content() {
+        return Ok(ResponseContent::None);
+    }
+    if asked == Asked::Connect && (200..300).contains(&status.code()) {
+        return Ok(ResponseContent::Tunnel);
+    }
+    match framing::declared(head.own_all(), seen, version)? {
+        Declared::Nothing => Ok(ResponseContent::UntilClose),
+        Declared::Chunked => Ok(ResponseContent::Chunked),
+        Declared::Length(0) => Ok(ResponseContent::None),
+        Declared::Length(length) if length > limits.content => Err(Fault::ContentTooLarge),
+        Declared::Length(length) => Ok(ResponseContent::Length(length)),
+    }
+}
+
+fn more(consumed: usize) -> ClientReceived {
+    ClientReceived { consumed, event: ClientEvent::More }
+}

@@ -1,0 +1,74 @@
+//! What was asked and not yet answered, in order.
+
+/// What decides how a response is read (RFC 9112 §6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// HEAD: no content.
+    Head,
+    /// CONNECT: a tunnel if it succeeds.
+    Connect,
+    /// Any other method.
+    Other,
+}
+
+/// A queue of up to 64 requests, two bits each: a client that pipelines deeper waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outstanding {
+    count: u8,
+    heads: u64,
+    connects: u64,
+}
+
+impl Outstanding {
+    /// Requests in the queue.
+    pub(crate) fn count(self) -> usize {
+        self.count.into()
+    }
+
+    /// Whether no other request fits in.
+    pub(crate) fn is_full(self) -> bool {
+        u32::from(self.count) == u64::BITS
+    }
+
+    /// Adds a request at the end of a queue that is not full.
+    pub(crate) fn asked(&mut self, asked: Asked) {
+        self.heads |= u64::from(asked == Asked::Head) << self.count;
+        self.connects |= u64::from(asked == Asked::Connect) << self.count;
+        self.count += 1;
+    }
+
+    /// The request that is answered next.
+    pub(crate) fn first(self) -> Option<Asked> {
+        match (self.count, self.heads & 1, self.connects & 1) {
+            (0, ..) => None,
+            (_, 1, _) => Some(Asked::Head),
+            (_, _, 1) => Some(Asked::Connect),
+            _ => Some(Asked::Other),
+        }
+    }
+
+    /// Removes the first request.
+    pub(crate) fn answered(&mut self) {
+        self.count = self.count.saturating_sub(1);
+        self.heads >>= 1;
+        self.connects >>= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sixty_four_requests_keep_their_order() {
+        let mut queue = Outstanding::default();
+        let kind = |i: usize| [Asked::Other, Asked::Head, Asked::Connect][i % 3];
+        (0..64).for_each(|i| queue.asked(kind(i)));
+        assert!(queue.is_full());
+        for i in 0..64 {
+            assert_eq!(queue.first(), Some(kind(i)));
+            queue.answered();
+        }
+        assert_eq!((queue.first(), queue.count()), (None, 0));
+    }
+}

@@ -1,0 +1,153 @@
+//! Requests: heads, content and the end, written to the caller's buffer.
+
+use super::Client;
+use super::outstanding::Asked;
+use crate::encode;
+use crate::octets::{is_token, target_end};
+use crate::outgoing::Outgoing;
+use crate::server::{CutShort, RequestContent};
+use crate::state::Reading;
+use hayami_http::FieldSection;
+use std::fmt;
+
+/// A request cannot be sent now: another one's content is not complete, 64 are unanswered, or the
+/// connection is to close. Nothing was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfTurn;
+
+impl fmt::Display for OutOfTurn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("this connection takes no request now")
+    }
+}
+
+impl std::error::Error for OutOfTurn {}
+
+impl Client {
+    /// Whether a request may be sent now, behind those that are unanswered if there are any.
+    pub fn can_send(&self) -> bool {
+        let open = matches!(self.reading, Reading::Head | Reading::Content);
+        open && self.persists
+            && !self.stopping
+            && !self.outstanding.is_full()
+            && self.outgoing == Outgoing::Nothing
+    }
+
+    /// Writes a request head: the request line, `fields` without those of framing and connection, and
+    /// these as needed. The Host field is the caller's affair (RFC 9112 §3.2).
+    ///
+    /// `method` is a token, `target` has no octets but visible ASCII.
+    ///
+    /// # Errors
+    /// [`can_send`](Self::can_send) is false.
+    pub fn send_head(
+        &mut self,
+        method: &[u8],
+        target: &[u8],
+        fields: &FieldSection,
+        content: RequestContent,
+        out: &mut Vec<u8>,
+    ) -> Result<(), OutOfTurn> {
+        debug_assert!(is_token(method) && target_end(target, 0) == target.len());
+        if !self.can_send() {
+            return Err(OutOfTurn);
+        }
+        out.extend_from_slice(method);
+        out.push(b' ');
+        out.extend_from_slice(target);
+        out.extend_from_slice(b" HTTP/1.1\r\n");
+        encode::fields(fields, |_| true, out);
+        self.begin_request_content(method, content, out);
+        self.outstanding.asked(match method {
+            b"HEAD" => Asked::Head,
+            b"CONNECT" => Asked::Connect,
+            _ => Asked::Other,
+        });
+        Ok(())
+    }
+
+    /// Like [`send_head`](Self::send_head); the request says that it is the connection's last one
+    /// (RFC 9112 §9.6).
+    ///
+    /// # Errors
+    /// [`can_send`](Self::can_send) is false.
+    pub fn send_last_head(
+        &mut self,
+        method: &[u8],
+        target: &[u8],
+        fields: &FieldSection,
+        content: RequestContent,
+        out: &mut Vec<u8>,
+    ) -> Result<(), OutOfTurn> {
+        let start = out.len();
+        self.send_head(method, target, fields, content, out)?;
+        debug_assert!(out[start..].ends_with(b"\r\n\r\n"));
+        out.truncate(out.len() - 2);
+        out.extend_from_slice(b"connection: close\r\n\r\n");
+        self.stopping = true;
+        Ok(())
+    }
+
+    fn begin_request_content(&mut self, method: &[u8], content: RequestContent, out: &mut Vec<u8>) {
+        self.outgoing = match content {
+            RequestContent::None | RequestContent::Length(0) => Outgoing::Nothing,
+            RequestContent::Length(length) => Outgoing::Length(length),
+            RequestContent::Chunked => Outgoing::Chunked,
+        };
+        match content {
+            RequestContent::Length(length) => encode::content_length(length, out),
+            RequestContent::Chunked => out.extend_from_slice(b"transfer-encoding: chunked\r\n"),
+            // RFC 9110 §8.6: methods that anticipate content say that there is none.
+            RequestContent::None if matches!(method, b"POST" | b"PUT" | b"PATCH") => {
+                encode::content_length(0, out);
+            }
+            RequestContent::None => {}
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Writes content, in chunks if need be. What exceeds the announced length is dropped.
+    pub fn send_content(&mut self, octets: &[u8], out: &mut Vec<u8>) {
+        self.outgoing.content(octets, out);
+        self.end_if_sent();
+    }
+
+    /// Tells that octets of content of known length left on another way.
+    pub fn content_sent(&mut self, octets: u64) {
+        self.outgoing.count(octets);
+        self.end_if_sent();
+    }
+
+    /// Starts a piece of content that its producer then appends to `out`;
+    /// [`end_chunk`](Self::end_chunk) gets the mark.
+    pub fn begin_chunk(&self, out: &mut Vec<u8>) -> usize {
+        self.outgoing.begin(out)
+    }
+
+    /// Ends the piece begun at `mark`. A piece without octets leaves no trace.
+    pub fn end_chunk(&mut self, mark: usize, out: &mut Vec<u8>) {
+        self.outgoing.end(mark, out);
+        self.end_if_sent();
+    }
+
+    fn end_if_sent(&mut self) {
+        if self.outgoing == Outgoing::Length(0) {
+            self.outgoing = Outgoing::Nothing;
+        }
+    }
+
+    /// Ends the request: writes the last chunk and the trailers, if it is chunked. Does nothing if the
+    /// request is complete already.
+    ///
+    /// # Errors
+    /// Octets of the announced length are missing; the connection must close (RFC 9112 §8).
+    pub fn send_end(&mut self, trailers: Option<&FieldSection>, out: &mut Vec<u8>) -> Result<(), CutShort> {
+        match self.outgoing.finish(trailers, out) {
+            0 => Ok(()),
+            missing => {
+                self.stopping = true;
+                Err(CutShort { missing })
+            }
+        }
+    }
+}
