@@ -4,7 +4,7 @@ use crate::register::register;
 use hayami_http::FileSlice;
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
-use rustix::net::SendFlags;
+use rustix::net::{RecvFlags, SendFlags};
 use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -64,7 +64,7 @@ impl Socket {
         loop {
             let mut guard = ready!(fd.poll_read_ready(cx))?;
             let room = buffer.capacity() - buffer.len();
-            match rustix::io::read(fd.get_ref(), spare_capacity(buffer)) {
+            match receive(fd.get_ref(), buffer) {
                 Ok(octets) => {
                     if octets < room {
                         guard.clear_ready();
@@ -154,12 +154,17 @@ fn send_flags(more: bool) -> SendFlags {
     if more { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL }
 }
 
+/// recv(2) and not read(2), which takes the longer way through the kernel's file layer.
+fn receive(fd: &OwnedFd, buffer: &mut Vec<u8>) -> rustix::io::Result<usize> {
+    rustix::net::recv(fd, spare_capacity(buffer), RecvFlags::empty()).map(|(octets, _)| octets)
+}
+
 fn read_fresh(fd: &OwnedFd, emptied: &Cell<bool>, buffer: &mut Vec<u8>) -> Poll<io::Result<usize>> {
     if emptied.get() {
         return Poll::Pending;
     }
     let room = buffer.capacity() - buffer.len();
-    let result = rustix::io::read(fd, spare_capacity(buffer));
+    let result = receive(fd, buffer);
     emptied.set(!matches!(result, Ok(octets) if octets == room));
     match result {
         Err(Errno::AGAIN | Errno::INTR) => Poll::Pending,
