@@ -1,5 +1,6 @@
 //! What the runtime objects of one worker share.
 
+use crate::modules::file::FileCache;
 use hayami_net::Clock;
 use std::rc::Rc;
 
@@ -9,4 +10,6 @@ pub struct WorkerContext {
     pub clock: Rc<Clock>,
     /// Number of workers of the process; budgets that hold for the process are divided by it.
     pub workers: usize,
+    /// The worker's share of the file cache.
+    pub files: Rc<FileCache>,
 }

@@ -1,16 +1,195 @@
-//! Under construction.
+//! Static files: `file.dir`, `file.file` and what goes with them.
+//!
+//! ```text
+//! handler ── cache ─ hit ──────────────────────────▶ respond ─▶ Response
+//!    │         └ stale ─ entry (statx) ─ same ────────▶ │
+//!    └─ miss ─ load ─ root (openat2) ─ read ─ entry ──▶ │   (mime, listing, gunzip, multipart)
+//! ```
+//!
+//! A fresh entry answers without a system call and without an allocation; `tests/file_allocations.rs`
+//! counts. Nothing here knows of connections or protocol versions: entries hold fields and octets.
+//! How long an entry may be served without looking at the disk is `file.cache.revalidate`.
 
-use crate::config::directive::Directive;
+mod cache;
+mod custom;
+mod directives;
+mod entry;
+mod gunzip;
+mod handler;
+mod listing;
+mod load;
+mod mime;
+mod multipart;
+mod respond;
+mod root;
+#[cfg(test)]
+mod scratch;
+#[cfg(test)]
+mod tests;
 
-/// The settings of this feature.
-#[derive(Clone, Debug, Default)]
-pub struct Settings {}
+pub use cache::{CacheSettings, FileCache};
+pub use custom::{Rule, Rules};
+pub use directives::DIRECTIVES;
+pub use mime::{MediaType, Settings as MimeSettings};
+pub use root::Symlinks;
+
+use crate::config::settings::Inherited;
+use crate::handler::Handler;
+use crate::worker::WorkerContext;
+use handler::{FileHandler, Place};
+use rustix::io::Errno;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// `file.send-compressed`: whether NAME.br, NAME.zst and NAME.gz are sent in place of NAME.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SendCompressed {
+    /// No.
+    #[default]
+    Off,
+    /// To clients that take them.
+    On,
+    /// The same; and where NAME.gz is there without NAME, it is unpacked for clients that do not take it.
+    Gunzip,
+}
+
+/// `file.*` that inner levels inherit.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Names tried for a directory, in order.
+    pub index: Vec<String>,
+    /// Whether a directory without index is listed.
+    pub dirlisting: bool,
+    /// Whether responses have an entity tag.
+    pub etag: bool,
+    /// Precompressed variants.
+    pub send_compressed: SendCompressed,
+    /// Media types.
+    pub mime: MimeSettings,
+    /// Which symbolic links are followed.
+    pub symlinks: Symlinks,
+    /// How long an entry is served before its files are looked at again.
+    pub revalidate: Duration,
+    /// Files up to that many octets are kept in memory, others open.
+    pub max_file_size: u64,
+    /// `file.custom-handler`.
+    pub rules: Rules,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            index: ["index.html", "index.htm", "index.txt"].map(String::from).into(),
+            dirlisting: false,
+            etag: true,
+            send_compressed: SendCompressed::Off,
+            mime: MimeSettings::default(),
+            symlinks: Symlinks::Follow,
+            revalidate: Duration::from_secs(1),
+            max_file_size: 64 << 10,
+            rules: Rules::default(),
+        }
+    }
+}
+
 /// `file.dir`
 #[derive(Clone, Debug)]
-pub struct DirSettings {}
+pub struct DirSettings {
+    /// The directory.
+    pub path: PathBuf,
+}
+
 /// `file.file`
 #[derive(Clone, Debug)]
-pub struct FileSettings {}
+pub struct FileSettings {
+    /// The file.
+    pub path: PathBuf,
+}
 
-/// The directives of this feature.
-pub const DIRECTIVES: &[Directive] = &[];
+/// What loading a file needs of the settings; threads of the blocking pool share it.
+struct Plan {
+    index: Vec<String>,
+    dirlisting: bool,
+    etag: bool,
+    send_compressed: SendCompressed,
+    max_file_size: u64,
+    mime: MimeSettings,
+    rules: custom::Matcher,
+}
+
+impl Plan {
+    fn new(settings: &Settings) -> Self {
+        Self {
+            index: settings.index.clone(),
+            dirlisting: settings.dirlisting,
+            etag: settings.etag,
+            send_compressed: settings.send_compressed,
+            max_file_size: settings.max_file_size,
+            mime: settings.mime.clone(),
+            rules: settings.rules.matcher(),
+        }
+    }
+}
+
+/// The handler of a `file.dir`.
+///
+/// # Errors
+/// The directory is not there or not accessible; a line for the user.
+pub fn build_dir(
+    settings: &DirSettings,
+    inherited: &Inherited,
+    worker: &WorkerContext,
+) -> Result<Box<dyn Handler>, String> {
+    let root = settings.path.clone();
+    build(Place::Below, root, inherited, worker).map_err(|e| cannot_serve("file.dir", &settings.path, e))
+}
+
+/// The handler of a `file.file`.
+///
+/// # Errors
+/// The directory of the file is not there or not accessible; a line for the user. The file itself
+/// may come later.
+pub fn build_file(
+    settings: &FileSettings,
+    inherited: &Inherited,
+    worker: &WorkerContext,
+) -> Result<Box<dyn Handler>, String> {
+    use std::os::unix::ffi::OsStrExt;
+    let path = &settings.path;
+    let name = path.file_name().ok_or_else(|| format!("file.file: {} names no file", path.display()))?;
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let place = Place::Only(name.as_bytes().into());
+    build(place, parent.to_owned(), inherited, worker).map_err(|e| cannot_serve("file.file", parent, e))
+}
+
+fn build(
+    place: Place,
+    root: PathBuf,
+    inherited: &Inherited,
+    worker: &WorkerContext,
+) -> Result<Box<dyn Handler>, Errno> {
+    let handler = FileHandler::open(place, root, &inherited.file, worker)?;
+    Ok(Box::new(handler))
+}
+
+fn cannot_serve(directive: &str, path: &Path, error: Errno) -> String {
+    let path = path.display();
+    match error {
+        Errno::NOENT => format!("{directive}: there is no directory {path}; create it or correct the path"),
+        Errno::NOTDIR => {
+            format!("{directive}: {path} is not a directory; to serve a single file use file.file")
+        }
+        Errno::ACCESS | Errno::PERM => format!(
+            "{directive}: {path} is not accessible for the user the server runs as; let that user search it and the \
+             directories above (chmod o+x)"
+        ),
+        Errno::NOSYS => format!(
+            "{directive}: {path}: this system has no openat2, which `file.symlinks` other than `follow` needs \
+             (Linux 5.6)"
+        ),
+        other => format!("{directive}: cannot open {path}: {other}"),
+    }
+}

@@ -1,0 +1,171 @@
+//! The file cache of a worker: entries by handler and path, bounded in octets and descriptors.
+//!
+//! A hit hashes the path, compares it and clones an `Rc`: no allocation, no system call. What is rarely
+//! asked for makes room first; a scan of paths that are asked for once does not push out the others.
+
+use super::entry::Entry;
+use quick_cache::unsync::{Cache, DefaultLifecycle};
+use quick_cache::{Equivalent, OptionsBuilder, Weighter};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// Below this a worker's cache would hold next to nothing.
+const LEAST_OCTETS: u64 = 4 << 20;
+/// The same for descriptors.
+const LEAST_DESCRIPTORS: u64 = 16;
+/// Longer paths are looked up every time: Linux takes none (PATH_MAX).
+const LONGEST_PATH: usize = 4096;
+
+/// `file.cache.size` and `file.cache.descriptors`: bounds for the whole process.
+#[derive(Clone, Debug)]
+pub struct CacheSettings {
+    /// Octets.
+    pub size: u64,
+    /// Open descriptors.
+    pub descriptors: u64,
+}
+
+impl Default for CacheSettings {
+    fn default() -> Self {
+        Self { size: 64 << 20, descriptors: 1024 }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Key {
+    handler: u32,
+    path: Box<[u8]>,
+}
+
+/// A [`Key`] that borrows its path; the two hash alike, as `Box<[u8]>` and `&[u8]` do.
+#[derive(Hash)]
+struct KeyRef<'a> {
+    handler: u32,
+    path: &'a [u8],
+}
+
+impl Equivalent<Key> for KeyRef<'_> {
+    fn equivalent(&self, key: &Key) -> bool {
+        self.handler == key.handler && *self.path == *key.path
+    }
+}
+
+/// Counts descriptors as octets, so that one bound holds both.
+#[derive(Clone, Debug)]
+struct Weigh {
+    octets_per_descriptor: u64,
+}
+
+impl Weighter<Key, Rc<Entry>> for Weigh {
+    fn weight(&self, key: &Key, entry: &Rc<Entry>) -> u64 {
+        (key.path.len() + entry.octets()) as u64 + entry.descriptors() as u64 * self.octets_per_descriptor
+    }
+}
+
+type Entries = Cache<Key, Rc<Entry>, Weigh, foldhash::fast::RandomState, DefaultLifecycle<Key, Rc<Entry>>>;
+
+/// The entries of all file handlers of a worker.
+pub struct FileCache {
+    entries: RefCell<Entries>,
+    next_handler: Cell<u32>,
+}
+
+impl FileCache {
+    /// A worker's share of the process's cache.
+    pub fn new(settings: &CacheSettings, workers: usize) -> Self {
+        let workers = workers.max(1) as u64;
+        let size = (settings.size / workers).max(LEAST_OCTETS.min(settings.size));
+        let descriptors = (descriptor_bound(settings) / workers).max(LEAST_DESCRIPTORS);
+        let options = OptionsBuilder::new()
+            .estimated_items_capacity((size / 8192) as usize + 16)
+            .weight_capacity(size)
+            .build()
+            .expect("both capacities are given");
+        let weigh = Weigh { octets_per_descriptor: size / descriptors };
+        let hasher = foldhash::fast::RandomState::default();
+        let entries = Cache::with_options(options, weigh, hasher, DefaultLifecycle::default());
+        Self { entries: RefCell::new(entries), next_handler: Cell::new(0) }
+    }
+
+    /// A number that no other handler of this worker has, nor had.
+    pub fn new_handler(&self) -> u32 {
+        let number = self.next_handler.get();
+        self.next_handler.set(number.wrapping_add(1));
+        number
+    }
+
+    /// The entry of that path, fresh or not.
+    #[inline]
+    pub fn get(&self, handler: u32, path: &[u8]) -> Option<Rc<Entry>> {
+        self.entries.borrow().get(&KeyRef { handler, path }).cloned()
+    }
+
+    /// Keeps an entry in place of the one before, as long as there is room.
+    pub fn insert(&self, handler: u32, path: &[u8], entry: Rc<Entry>) {
+        if path.len() <= LONGEST_PATH {
+            self.entries.borrow_mut().insert(Key { handler, path: path.into() }, entry);
+        }
+    }
+
+    /// Lets go of all entries that hold descriptors. Those in use are closed when their transfers end.
+    pub fn shed_descriptors(&self) {
+        self.entries.borrow_mut().retain(|_, entry| entry.descriptors() == 0);
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.entries.borrow().len()
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Connections need descriptors too: the cache takes at most a quarter of what the process may open.
+fn descriptor_bound(settings: &CacheSettings) -> u64 {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+    settings.descriptors.min(limit / 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entry::Found;
+    use super::super::root::Timestamp;
+    use super::*;
+    use std::time::Instant;
+
+    fn entry() -> Rc<Entry> {
+        let now = Timestamp { seconds: 0, nanoseconds: 0 };
+        Rc::new(Entry::new(Found::Absent, Vec::new(), now, Instant::now()))
+    }
+
+    #[test]
+    fn handlers_do_not_see_each_others_entries() {
+        let cache = FileCache::new(&CacheSettings::default(), 1);
+        let (one, two) = (cache.new_handler(), cache.new_handler());
+        cache.insert(one, b"a", entry());
+        assert!(cache.get(one, b"a").is_some());
+        assert!(cache.get(two, b"a").is_none());
+        assert!(cache.get(one, b"b").is_none());
+    }
+
+    #[test]
+    fn the_number_of_entries_is_bounded_and_what_is_asked_for_often_stays() {
+        let cache = FileCache::new(&CacheSettings { size: 1 << 20, descriptors: 64 }, 1);
+        cache.insert(0, b"hot", entry());
+        for number in 0..100_000_u32 {
+            assert!(cache.get(0, b"hot").is_some(), "pushed out after {number}");
+            cache.insert(0, &number.to_le_bytes(), entry());
+        }
+        assert!(cache.len() < 5000, "{}", cache.len());
+    }
+
+    #[test]
+    fn a_path_longer_than_any_file_has_is_not_kept() {
+        let cache = FileCache::new(&CacheSettings::default(), 1);
+        cache.insert(0, &[b'a'; LONGEST_PATH + 1], entry());
+        assert!(cache.is_empty());
+    }
+}

@@ -1,0 +1,112 @@
+//! Unpacks NAME.gz for clients that do not take gzip (`file.send-compressed: gunzip`).
+//!
+//! Small files are unpacked once and kept; others are unpacked anew for every response, in a thread
+//! of the blocking pool, piece by piece as the client takes them.
+
+use flate2::read::MultiGzDecoder;
+use hayami_http::{Source, SourceError};
+use std::fs::File;
+use std::future::Future;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::task::JoinHandle;
+
+/// Most octets, unpacked, that are kept in memory.
+pub(super) const IN_MEMORY: usize = 256 << 10;
+
+/// Octets that are unpacked at a time.
+const PIECE: usize = 128 << 10;
+
+/// Unpacks all of `packed`; `None` if it is malformed or more than `limit` octets come out.
+pub(super) fn unpack(packed: &[u8], limit: usize) -> Option<Vec<u8>> {
+    let mut unpacked = Vec::new();
+    MultiGzDecoder::new(packed).take(limit as u64 + 1).read_to_end(&mut unpacked).ok()?;
+    (unpacked.len() <= limit).then_some(unpacked)
+}
+
+/// A file read from its start, whatever its own position.
+struct FromStart {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for FromStart {
+    fn read(&mut self, octets: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(octets, self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+/// What a thread works on: the decoder, and the piece that it made last (empty at the end).
+struct Work {
+    decoder: MultiGzDecoder<FromStart>,
+    piece: Vec<u8>,
+}
+
+impl Work {
+    fn next(mut self) -> io::Result<Self> {
+        self.piece.clear();
+        (&mut self.decoder).take(PIECE as u64).read_to_end(&mut self.piece)?;
+        Ok(self)
+    }
+}
+
+enum State {
+    /// The piece from this index on is still to be sent.
+    Sending(Work, usize),
+    Working(JoinHandle<io::Result<Work>>),
+    Ended,
+}
+
+/// The unpacked octets of a gzip file, as content.
+pub(super) struct Unpacking(State);
+
+impl Unpacking {
+    pub(super) fn new(file: Arc<File>) -> Self {
+        let decoder = MultiGzDecoder::new(FromStart { file, at: 0 });
+        Self(State::Sending(Work { decoder, piece: Vec::new() }, 0))
+    }
+}
+
+impl Source for Unpacking {
+    fn fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        room: usize,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<bool, SourceError>> {
+        loop {
+            match std::mem::replace(&mut self.0, State::Ended) {
+                State::Sending(work, at) if at < work.piece.len() => {
+                    let end = work.piece.len().min(at + room);
+                    out.extend_from_slice(&work.piece[at..end]);
+                    self.0 = State::Sending(work, end);
+                    return Poll::Ready(Ok(false));
+                }
+                State::Sending(work, _) => {
+                    self.0 = State::Working(tokio::task::spawn_blocking(move || work.next()));
+                }
+                State::Working(mut task) => {
+                    let Poll::Ready(done) = Pin::new(&mut task).poll(cx) else {
+                        self.0 = State::Working(task);
+                        return Poll::Pending;
+                    };
+                    let work = done.map_err(io::Error::other).flatten().map_err(broken)?;
+                    if work.piece.is_empty() {
+                        return Poll::Ready(Ok(true));
+                    }
+                    self.0 = State::Sending(work, 0);
+                }
+                State::Ended => return Poll::Ready(Ok(true)),
+            }
+        }
+    }
+}
+
+fn broken(error: io::Error) -> SourceError {
+    SourceError(format!("a gzip file could not be unpacked: {error}"))
+}

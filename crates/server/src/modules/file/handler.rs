@@ -1,0 +1,258 @@
+//! `file.dir` and `file.file`: the way of a request from its path to the cache, the disk, the answer.
+//!
+//! The fast way is [`FileHandler::handle`] with a fresh entry; everything else is in functions of its
+//! own: validation (one statx per path watched), loading in the loop from what the kernel has at hand,
+//! loading in a thread of the blocking pool.
+
+use super::cache::FileCache;
+use super::entry::{Entry, Found};
+use super::load::{Failure, Wanted, load};
+use super::root::{Patience, Root, Symlinks};
+use super::{Plan, Settings, respond};
+use crate::handler::{Exchange, Handler, Outcome};
+use crate::worker::WorkerContext;
+use hayami_http::RequestHead;
+use hayami_net::Clock;
+use rustix::io::Errno;
+use std::cell::{Cell, RefCell};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What a handler serves.
+pub(super) enum Place {
+    /// Whatever is below the root, by the path behind the prefix.
+    Below,
+    /// The file of this name in the root, whatever the path behind the prefix.
+    Only(Box<[u8]>),
+}
+
+/// Serves a directory or a file. A handle of its own that an answer which comes later can keep.
+pub(super) struct FileHandler(Rc<Server>);
+
+struct Server {
+    place: Place,
+    path: PathBuf,
+    symlinks: Symlinks,
+    root: RefCell<Arc<Root>>,
+    root_checked: Cell<Instant>,
+    /// Part of every key in the cache; another one when another directory takes the root's place.
+    id: Cell<u32>,
+    plan: Arc<Plan>,
+    interval: Duration,
+    files: Rc<FileCache>,
+    clock: Rc<Clock>,
+}
+
+impl FileHandler {
+    /// Opens the root.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(super) fn open(
+        place: Place,
+        path: PathBuf,
+        settings: &Settings,
+        worker: &WorkerContext,
+    ) -> Result<Self, Errno> {
+        let root = Root::open(&path, settings.symlinks)?;
+        Ok(Self(Rc::new(Server {
+            place,
+            path,
+            symlinks: settings.symlinks,
+            root: RefCell::new(Arc::new(root)),
+            root_checked: Cell::new(worker.clock.now()),
+            id: Cell::new(worker.files.new_handler()),
+            plan: Arc::new(Plan::new(settings)),
+            interval: settings.revalidate,
+            files: Rc::clone(&worker.files),
+            clock: Rc::clone(&worker.clock),
+        })))
+    }
+}
+
+impl Handler for FileHandler {
+    fn handle(&self, exchange: &mut Exchange<'_>) -> Outcome {
+        let server = &*self.0;
+        let now = server.clock.now();
+        if now.saturating_duration_since(server.root_checked.get()) >= server.interval
+            && let Err(error) = server.follow_root(now)
+        {
+            return server.without_root(error);
+        }
+        let key = server.key(exchange.path, exchange.below);
+        if let Some(entry) = server.files.get(server.id.get(), key)
+            && (entry.is_fresh(now, server.interval) || entry.revalidate(&server.root.borrow(), now))
+        {
+            return server.answer(&entry, exchange.head, exchange.path);
+        }
+        self.load_now(exchange, now)
+    }
+}
+
+impl FileHandler {
+    /// Makes the entry anew from what the kernel has in memory, if that is enough.
+    fn load_now(&self, exchange: &Exchange<'_>, now: Instant) -> Outcome {
+        let server = &*self.0;
+        match server.load(exchange.path, exchange.below, now) {
+            Err(Failure::WouldBlock) => self.load_later(exchange, now),
+            Err(failure) => server.failed(failure, exchange.path),
+            Ok(entry) => {
+                let entry = server.keep(server.id.get(), exchange.path, exchange.below, entry);
+                server.answer(&entry, exchange.head, exchange.path)
+            }
+        }
+    }
+
+    /// Makes the entry anew in a thread of the blocking pool.
+    fn load_later(&self, exchange: &Exchange<'_>, now: Instant) -> Outcome {
+        let server = Rc::clone(&self.0);
+        let head = exchange.head.clone();
+        let (path, below) = (exchange.path.to_vec(), exchange.below);
+        // What is found below one root must not be kept as found below the next.
+        let id = server.id.get();
+        Outcome::Later(Box::pin(async move {
+            let mut loaded = server.load_in_pool(&path, below, now).await;
+            if loaded.as_ref().err() == Some(&Failure::Exhausted) {
+                server.files.shed_descriptors();
+                loaded = server.load_in_pool(&path, below, now).await;
+            }
+            match loaded {
+                Ok(entry) => {
+                    let entry = server.keep(id, &path, below, entry);
+                    server.answer(&entry, &head, &path)
+                }
+                Err(failure) => server.failed(failure, &path),
+            }
+        }))
+    }
+}
+
+impl Server {
+    /// What tells paths apart in the cache.
+    #[inline]
+    fn key<'a>(&self, path: &'a [u8], below: usize) -> &'a [u8] {
+        match self.place {
+            // With prefix `/a`, `/a` and `/a/` are two answers, but nothing is below either.
+            Place::Below if below >= path.len() && path.ends_with(b"/") => b"/",
+            Place::Below => path.get(below..).unwrap_or_default(),
+            Place::Only(_) => b"",
+        }
+    }
+
+    fn wanted<'a>(&'a self, path: &'a [u8], below: usize) -> Wanted<'a> {
+        match &self.place {
+            Place::Below => Wanted::Path { path: path.get(below..).unwrap_or_default(), shown: path },
+            Place::Only(name) => Wanted::File(name),
+        }
+    }
+
+    /// Looks whether the path of the root still leads to the directory that is open, and if not opens
+    /// the one that took its place: so sites are deployed, by turning a symbolic link.
+    #[cold]
+    fn follow_root(&self, now: Instant) -> Result<(), Errno> {
+        let stays = self.root.borrow().is_at(&self.path)?;
+        if !stays {
+            *self.root.borrow_mut() = Arc::new(Root::open(&self.path, self.symlinks)?);
+            self.id.set(self.files.new_handler());
+        }
+        self.root_checked.set(now);
+        Ok(())
+    }
+
+    #[cold]
+    fn without_root(&self, error: Errno) -> Outcome {
+        match error {
+            Errno::NOENT | Errno::NOTDIR => Outcome::Declined,
+            Errno::ACCESS | Errno::PERM | Errno::LOOP => Outcome::Ready(respond::forbidden()),
+            Errno::MFILE | Errno::NFILE | Errno::NOMEM => {
+                self.files.shed_descriptors();
+                Outcome::Ready(respond::exhausted())
+            }
+            other => self.failed(Failure::Io(other), b""),
+        }
+    }
+
+    /// Loads in the loop; if descriptors have run out, once more without those of the cache.
+    fn load(&self, path: &[u8], below: usize, now: Instant) -> Result<Entry, Failure> {
+        let root = self.root.borrow();
+        let wanted = self.wanted(path, below);
+        match load(&root, &self.plan, wanted, Patience::None, now) {
+            Err(Failure::Exhausted) => {
+                self.files.shed_descriptors();
+                load(&root, &self.plan, wanted, Patience::None, now)
+            }
+            loaded => loaded,
+        }
+    }
+
+    async fn load_in_pool(
+        self: &Rc<Self>,
+        path: &[u8],
+        below: usize,
+        now: Instant,
+    ) -> Result<Entry, Failure> {
+        let (root, plan) = (Arc::clone(&self.root.borrow()), Arc::clone(&self.plan));
+        let wanted = OwnedWanted::of(self.wanted(path, below));
+        let task = move || load(&root, &plan, wanted.borrow(), Patience::Unlimited, now);
+        // The task does not panic and is not cancelled unless the process ends.
+        tokio::task::spawn_blocking(task).await.unwrap_or(Err(Failure::Exhausted))
+    }
+
+    fn keep(&self, id: u32, path: &[u8], below: usize, entry: Entry) -> Rc<Entry> {
+        let entry = Rc::new(entry);
+        self.files.insert(id, self.key(path, below), Rc::clone(&entry));
+        entry
+    }
+
+    #[inline]
+    fn answer(&self, entry: &Entry, head: &RequestHead, path: &[u8]) -> Outcome {
+        if let Found::Absent = entry.found {
+            return Outcome::Declined;
+        }
+        if let Some(response) = respond::other_method(head.method()) {
+            return Outcome::Ready(response);
+        }
+        Outcome::Ready(match &entry.found {
+            Found::File(file) => respond::file(file, head, self.clock.unix()),
+            Found::Listing(listing) => respond::representation(listing, head, self.clock.unix()),
+            Found::Directory(behind) => respond::to_directory(path, behind, head.query()),
+            Found::Forbidden | Found::Absent => respond::forbidden(),
+        })
+    }
+
+    #[cold]
+    fn failed(&self, failure: Failure, path: &[u8]) -> Outcome {
+        Outcome::Ready(match failure {
+            Failure::Exhausted | Failure::WouldBlock => respond::exhausted(),
+            Failure::Io(error) => {
+                let (root, path) = (self.path.display(), String::from_utf8_lossy(path));
+                eprintln!("hayami: cannot read the file for {path:?} below {root}: {error}");
+                respond::broken()
+            }
+        })
+    }
+}
+
+/// A [`Wanted`] that can go to another thread.
+enum OwnedWanted {
+    Path { path: Vec<u8>, shown: Vec<u8> },
+    File(Vec<u8>),
+}
+
+impl OwnedWanted {
+    fn of(wanted: Wanted<'_>) -> Self {
+        match wanted {
+            Wanted::Path { path, shown } => Self::Path { path: path.to_vec(), shown: shown.to_vec() },
+            Wanted::File(path) => Self::File(path.to_vec()),
+        }
+    }
+
+    fn borrow(&self) -> Wanted<'_> {
+        match self {
+            Self::Path { path, shown } => Wanted::Path { path, shown },
+            Self::File(path) => Wanted::File(path),
+        }
+    }
+}

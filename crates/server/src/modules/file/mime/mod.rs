@@ -1,0 +1,176 @@
+//! Media types by file name extension, as `file.mime.*` sets them.
+//!
+//! The built-in table (`types`) is never copied: what a configuration changes lies over it. Looked up
+//! only when a file is loaded, so a tree and a binary search are fast enough.
+
+mod types;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A media type and what the server does because of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MediaType {
+    /// The value of the Content-Type field.
+    pub name: Arc<str>,
+    /// Whether compression makes it smaller.
+    pub compressible: bool,
+    /// Whether a page waits for it (HTTP/2 sends it before others).
+    pub high_priority: bool,
+}
+
+impl MediaType {
+    /// A type with what is usual for its name.
+    pub fn new(name: &str) -> Self {
+        let essence = name.split(';').next().unwrap_or(name).trim().to_ascii_lowercase();
+        Self {
+            name: name.into(),
+            compressible: is_compressible(&essence),
+            high_priority: matches!(&*essence, "text/css" | "text/javascript" | "application/javascript"),
+        }
+    }
+}
+
+/// Text in whatever clothes; not what is compressed by its own format.
+fn is_compressible(essence: &str) -> bool {
+    const OTHERS: &[&str] = &[
+        "application/json",
+        "application/javascript",
+        "application/xml",
+        "application/wasm",
+        "application/yaml",
+        "application/toml",
+        "application/rtf",
+        "application/sql",
+        "application/postscript",
+        "application/x-sh",
+        "application/x-ndjson",
+        "application/vnd.ms-fontobject",
+        "application/vnd.apple.mpegurl",
+        "font/ttf",
+        "font/otf",
+        "image/bmp",
+        "image/x-icon",
+    ];
+    essence.starts_with("text/")
+        || essence.ends_with("+json")
+        || essence.ends_with("+xml")
+        || OTHERS.contains(&essence)
+}
+
+/// `file.mime.*`: what lies over the built-in table.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Whether extensions that are not in `changed` have the built-in type.
+    builtin: bool,
+    /// By extension in lower case without its dot; `None` = removed.
+    changed: BTreeMap<Vec<u8>, Option<MediaType>>,
+    /// The type of every other name.
+    default: MediaType,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { builtin: true, changed: BTreeMap::new(), default: MediaType::new("application/octet-stream") }
+    }
+}
+
+impl Settings {
+    /// Forgets every extension.
+    pub fn clear(&mut self) {
+        self.builtin = false;
+        self.changed.clear();
+    }
+
+    /// Gives an extension (without its dot) a type.
+    pub fn add(&mut self, extension: &str, media_type: MediaType) {
+        self.changed.insert(extension.to_ascii_lowercase().into_bytes(), Some(media_type));
+    }
+
+    /// Forgets an extension.
+    pub fn remove(&mut self, extension: &str) {
+        self.changed.insert(extension.to_ascii_lowercase().into_bytes(), None);
+    }
+
+    /// Sets the type of names without a known extension.
+    pub fn set_default(&mut self, media_type: MediaType) {
+        self.default = media_type;
+    }
+
+    /// The type of the file of that name or path.
+    pub fn of_name(&self, path: &[u8]) -> MediaType {
+        self.known(extension(path)).unwrap_or_else(|| self.default.clone())
+    }
+
+    fn known(&self, extension: &[u8]) -> Option<MediaType> {
+        let lower = extension.to_ascii_lowercase();
+        match self.changed.get(&lower) {
+            Some(changed) => changed.clone(),
+            None if self.builtin => types::find(&lower).map(MediaType::new),
+            None => None,
+        }
+    }
+}
+
+/// What stands behind the last dot of the last segment; empty if there is no dot.
+pub fn extension(path: &[u8]) -> &[u8] {
+    let name = path.rsplit(|&b| b == b'/').next().unwrap_or_default();
+    match memchr::memrchr(b'.', name) {
+        Some(dot) => &name[dot + 1..],
+        None => b"",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_extension_of_the_name_decides_in_any_case() {
+        let cases = [
+            ("index.html", "text/html"),
+            ("a/b.c/LOGO.SVG", "image/svg+xml"),
+            ("jquery.min.js", "text/javascript"),
+            ("a.html/readme", "application/octet-stream"),
+            ("archive.tar.gz", "application/gzip"),
+            ("noextension", "application/octet-stream"),
+            ("trailing.", "application/octet-stream"),
+            ("", "application/octet-stream"),
+        ];
+        for (name, want) in cases {
+            assert_eq!(&*Settings::default().of_name(name.as_bytes()).name, want, "{name}");
+        }
+    }
+
+    #[test]
+    fn changes_lie_over_the_built_in_table() {
+        let mut settings = Settings::default();
+        settings.add("XYZ", MediaType::new("text/x-yz"));
+        settings.remove("html");
+        settings.set_default(MediaType::new("text/plain"));
+        assert_eq!(&*settings.of_name(b"a.xyz").name, "text/x-yz");
+        assert_eq!(&*settings.of_name(b"a.html").name, "text/plain");
+        assert_eq!(&*settings.of_name(b"a.css").name, "text/css");
+        settings.clear();
+        assert_eq!(&*settings.of_name(b"a.css").name, "text/plain");
+    }
+
+    #[test]
+    fn text_is_compressible_and_scripts_go_first() {
+        for (name, compressible, priority) in [
+            ("text/css", true, true),
+            ("text/html; charset=utf-8", true, false),
+            ("application/ld+json", true, false),
+            ("image/svg+xml", true, false),
+            ("image/png", false, false),
+            ("application/gzip", false, false),
+        ] {
+            let media_type = MediaType::new(name);
+            assert_eq!(
+                (media_type.compressible, media_type.high_priority),
+                (compressible, priority),
+                "{name}"
+            );
+        }
+    }
+}
