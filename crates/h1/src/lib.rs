@@ -41,6 +41,8 @@ mod request_line;
 mod server;
 mod state;
 mod status_line;
+#[cfg(test)]
+mod testing;
 mod trailer;
 
 pub use client::{Client, ClientEvent, ClientReceived, OutOfTurn, ResponseContent};

@@ -197,6 +197,11 @@ impl Server {
         }
     }
 
+    /// Whether the response that was begun is complete: [`next`](Self::next) counts.
+    pub fn is_complete(&self) -> bool {
+        self.state.sending == Sending::Complete
+    }
+
     /// Whether no request is under way, not even by one octet: the connection may be closed without
     /// anybody missing an answer.
     pub fn is_idle(&self) -> bool {

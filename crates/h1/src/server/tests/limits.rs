@@ -1,0 +1,92 @@
+//! Limits: what is just within passes, one more does not, however it arrives.
+
+use crate::testing::{by_octet, requests_within};
+use crate::{Fault, Limits};
+
+fn check(limits: Limits, wire: &str, want: &str) {
+    for pieces in [vec![wire.as_bytes()], by_octet(wire.as_bytes())] {
+        assert_eq!(requests_within(&limits, &pieces), want, "{wire:?} in {} pieces", pieces.len());
+    }
+}
+
+#[test]
+fn a_request_line_has_a_limit() {
+    let limits = Limits { request_line: 20, ..Limits::default() };
+    check(limits, "GET /3456 HTTP/1.1\r\nHost: a\r\n\r\n", "GET /3456 ");
+    check(limits, "GET /34567 HTTP/1.1\r\nHost: a\r\n\r\n", "GET /34567 ");
+    check(limits, "GET /345678 HTTP/1.1\r\nHost: a\r\n\r\n", "!RequestLineTooLong");
+    check(limits, "GET /345678 HTTP/1.1\nHost: a\r\n\r\n", "GET /345678 ");
+    check(limits, "\0GET /345678901234567890", "!RequestLineTooLong");
+    check(limits, "GET /345678901234567\0\r\n", "!RequestLineTooLong");
+}
+
+#[test]
+fn a_head_has_a_limit() {
+    let wire = "GET / HTTP/1.1\r\nHost: a\r\nB: cd\r\n\r\n";
+    let exact = Limits { head: wire.len() as u32, ..Limits::default() };
+    check(exact, wire, "GET / ");
+    check(exact, &format!("{wire}{wire}"), "GET / GET / ");
+    for head in [wire.len() - 1, wire.len() - 2, wire.len() - 3, 20, 10] {
+        check(Limits { head: head as u32, ..Limits::default() }, wire, "!HeadTooLarge");
+    }
+    check(exact, "GET / HTTP/1.1\r\nHost: a\r\nB: cdefghijklmn\0\r\n", "!HeadTooLarge");
+    check(exact, "GET / HTTP/1.1\r\nHost: a\r\nB: cdefghijklmn", "!HeadTooLarge");
+}
+
+#[test]
+fn fields_have_a_limit() {
+    let limits = Limits { fields: 2, ..Limits::default() };
+    check(limits, "GET / HTTP/1.1\r\nHost: a\r\nB: c\r\n\r\n", "GET / ");
+    check(limits, "GET / HTTP/1.1\r\nHost: a\r\nB: c\r\nD: e\r\n", "!TooManyFields");
+    check(limits, "GET / HTTP/1.1\r\nHost: a\r\nB: c\r\nD e\r\n", "!FieldName");
+    assert_eq!(Fault::TooManyFields.status().code(), 431);
+}
+
+#[test]
+fn content_has_a_limit() {
+    let limits = Limits { content: 4, ..Limits::default() };
+    let length = |n| format!("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: {n}\r\n\r\n");
+    check(limits, &(length(4) + "abcd"), "PUT / <abcd>. ");
+    check(limits, &length(5), "!ContentTooLarge");
+    let chunked = "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    check(limits, &format!("{chunked}3\r\nabc\r\n1\r\nd\r\n0\r\n\r\n"), "PUT / <abcd>. ");
+    check(limits, &format!("{chunked}3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"), "PUT / <abc>!ContentTooLarge");
+}
+
+#[test]
+fn chunk_lines_extensions_and_trailers_have_limits() {
+    let limits = Limits { chunk_line: 8, chunk_extensions: 6, trailer: 10, fields: 2, ..Limits::default() };
+    let chunked = "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let cases = [
+        ("000000\r\n\r\n", ". "),
+        ("0000000\r\n\r\n", "!ChunkLineTooLong"),
+        ("000000000000", "!ChunkLineTooLong"),
+        ("1;ab\r\nx\r\n0;cd\r\n\r\n", "<x>. "),
+        ("1;ab\r\nx\r\n1;cd\r\ny\r\n0;\r\n\r\n", "<xy>!ExtensionsTooLong"),
+        ("0\r\na: bcd\r\n\r\n", ".{a=bcd} "),
+        ("0\r\na: bcde\r\n\r\n", "!TrailerTooLarge"),
+        ("0\r\naaaaaaaaaaaaaaa", "!TrailerTooLarge"),
+        ("0\r\na:\r\nb:\r\n\r\n", ".{a=,b=} "),
+    ];
+    for (rest, want) in cases {
+        check(limits, &format!("{chunked}{rest}"), &format!("PUT / {want}"));
+    }
+    let few = Limits { fields: 2, ..Limits::default() };
+    check(few, &format!("{chunked}0\r\na:\r\nb:\r\nc:\r\n\r\n"), "PUT / !TooManyFields");
+}
+
+#[test]
+fn every_octet_of_an_endless_head_is_looked_at_once() {
+    // A quadratic reader would take minutes for this.
+    let limits = Limits { head: 8 << 20, fields: u16::MAX, ..Limits::default() };
+    let mut server = crate::Server::new();
+    let mut head = hayami_http::RequestHead::default();
+    let mut wire = b"GET / HTTP/1.1\r\nHost: a\r\nB: ".to_vec();
+    for _ in 0..20_000 {
+        wire.extend_from_slice(&[b'c'; 200]);
+        let received = server.receive(&limits, &wire, &mut head).unwrap();
+        assert_eq!(received.consumed, 0);
+    }
+    wire.extend_from_slice(b"\r\n\r\n");
+    assert_eq!(server.receive(&limits, &wire, &mut head).unwrap().consumed, wire.len());
+}

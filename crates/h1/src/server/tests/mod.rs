@@ -1,0 +1,22 @@
+//! Wire tests of the server role: each case whole and octet by octet.
+
+mod content;
+mod heads;
+mod limits;
+mod responses;
+
+use super::*;
+use crate::testing::{by_octet, requests};
+
+/// Feeds each wire whole and octet by octet, and compares the notes with those expected.
+fn check(cases: &[(&str, &str)]) {
+    for (wire, want) in cases {
+        assert_eq!(requests(&[wire.as_bytes()]), *want, "{wire:?} whole");
+        assert_eq!(requests(&by_octet(wire.as_bytes())), *want, "{wire:?} by octet");
+    }
+}
+
+#[test]
+fn a_connection_is_small() {
+    assert!(size_of::<Server>() <= 96, "{}", size_of::<Server>());
+}
