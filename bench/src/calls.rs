@@ -43,7 +43,7 @@ impl Setup {
     /// Counts for one server; gives strace's own summary.
     fn count_of(&self, workload: &Workload, row: &mut Row) -> Result<String, String> {
         let Kind::Calls { connections, requests_each } = workload.kind else { unreachable!("counts calls") };
-        let (process, answer) = self.start(row.server, workload, 0)?;
+        let (process, answer) = self.start(row.server, workload, None, 0)?;
         row.octets = answer.octets;
         let request = workload.request(&process.address.to_string());
         let mut held = Held::new(request, workload.document().octets);
@@ -118,7 +118,7 @@ fn parse(summary: &str) -> Vec<(&str, u64)> {
 
 fn sample(calls: &[(&str, u64)], requests: f64) -> Sample {
     let per_request = |wanted: &dyn Fn(&str) -> bool| {
-        calls.iter().filter(|(name, _)| wanted(name)).map(|(_, count)| *count as f64).sum::<f64>() / requests
+        calls.iter().filter(|(name, _)| wanted(name)).map(|(_, count)| *count).sum::<u64>() as f64 / requests
     };
     let known = |name: &str| [RECEIVE, SEND, WAIT].iter().any(|names| names.contains(&name));
     Sample::from([

@@ -18,6 +18,8 @@ pub(crate) enum Figure {
     CostPerMegabyte,
     /// Responses per second of wall time.
     Rate,
+    /// Millions of octets received per second of wall time.
+    MegabyteRate,
     /// Responses per second of CPU time: what one core of the server gives when it is all used.
     PerCore,
     /// How much of its core the server used, in percent. Below 100 the client was the slower side.
@@ -28,8 +30,10 @@ pub(crate) enum Figure {
     P99,
     /// Responses that were not right, and broken connections.
     Errors,
-    /// Octets of resident memory per idle connection.
+    /// Octets by which resident memory grows per idle connection.
     MemoryPerConnection,
+    /// The same, with what the server reserved at its start because so many connections are allowed.
+    MemoryWithReserve,
     /// Connections still open when memory was read.
     Alive,
     /// Calls that receive (read, recvfrom …) per request.
@@ -51,12 +55,14 @@ impl Figure {
             Self::CostSystem => "system",
             Self::CostPerMegabyte => "cost µs/MB",
             Self::Rate => "responses/s",
+            Self::MegabyteRate => "MB/s",
             Self::PerCore => "responses per CPU s",
             Self::CoreUse => "core %",
             Self::P50 => "p50 µs",
             Self::P99 => "p99 µs",
             Self::Errors => "errors",
             Self::MemoryPerConnection => "octets/connection",
+            Self::MemoryWithReserve => "octets/connection with reserve",
             Self::Alive => "alive",
             Self::ReceiveCalls => "receive calls/request",
             Self::SendCalls => "send calls/request",
@@ -88,6 +94,7 @@ pub(crate) fn of_load(outcome: &Outcome, cpu: Cpu) -> Sample {
         (Figure::CostSystem, cpu.system_us as f64 / responses),
         (Figure::CostPerMegabyte, total / (outcome.octets as f64 / 1e6)),
         (Figure::Rate, responses / outcome.seconds),
+        (Figure::MegabyteRate, outcome.octets as f64 / 1e6 / outcome.seconds),
         (Figure::PerCore, responses / (total / 1e6)),
         (Figure::CoreUse, total / 1e4 / outcome.seconds),
         (Figure::P50, outcome.p50_us),
@@ -110,6 +117,7 @@ mod tests {
             (Figure::CostSystem, 6.0),
             (Figure::CostPerMegabyte, 4000.0),
             (Figure::Rate, 500.0),
+            (Figure::MegabyteRate, 1.0),
             (Figure::PerCore, 125_000.0),
             (Figure::CoreUse, 0.4),
         ] {

@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
@@ -10,6 +11,8 @@ use crate::client::Responses;
 
 /// A source address has some 28,000 ports; each gets no more than this many connections.
 const PER_SOURCE: usize = 10_000;
+/// Connections opened before the first of them is waited for; fits any listener's backlog.
+const AT_ONCE: usize = 100;
 /// How long one answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -34,10 +37,10 @@ impl Held {
         Self { streams: Vec::new(), request, content, buffer: vec![0; 256 * 1024] }
     }
 
-    /// Opens `count` connections one after the other, and lets each ask once.
+    /// Opens `count` connections and lets each ask once, a batch at a time.
     ///
     /// # Errors
-    /// The first that fails, with how many there were; or all take longer than `limit`.
+    /// The first batch that fails, with how many there were; or all take longer than `limit`.
     pub(crate) fn open(
         &mut self,
         address: SocketAddrV4,
@@ -45,18 +48,24 @@ impl Held {
         limit: Duration,
     ) -> Result<(), String> {
         let start = Instant::now();
-        for index in 0..count {
-            let opened = connect(address, index).and_then(|stream| {
-                self.streams.push(stream);
-                self.ask(self.streams.len() - 1)?;
-                self.read_answer(self.streams.len() - 1)
-            });
-            opened.map_err(|error| format!("connection {} of {count}: {error}", index + 1))?;
+        while self.streams.len() < count {
+            let before = self.streams.len();
+            let after = count.min(before + AT_ONCE);
+            let opened = self.open_batch(address, before..after);
+            opened.map_err(|error| format!("connections {before} to {after} of {count}: {error}"))?;
             if start.elapsed() > limit {
-                return Err(format!("only {} of {count} connections after {limit:?}", index + 1));
+                return Err(format!("only {after} of {count} connections after {limit:?}"));
             }
         }
         Ok(())
+    }
+
+    fn open_batch(&mut self, address: SocketAddrV4, mut batch: Range<usize>) -> std::io::Result<()> {
+        for index in batch.clone() {
+            self.streams.push(connect(address, index)?);
+            self.ask(index)?;
+        }
+        batch.try_for_each(|index| self.read_answer(index).map(drop))
     }
 
     /// Lets all connections ask once, all before the first answer is read.

@@ -92,7 +92,7 @@ fn run(options: &Options) -> Result<(), String> {
 }
 
 fn run_workload(setup: &Setup, workload: &Workload) -> Result<Table, String> {
-    eprintln!("{}: {}", workload.name, workload.about);
+    eprintln!("racing {} …", workload.name);
     let document = workload.document();
     documents::ensure(&setup.documents, document).map_err(|error| format!("{}: {error}", document.file))?;
     Ok(match workload.kind {

@@ -92,7 +92,8 @@ impl Setup {
         workload.servers.iter().copied().filter(|server| self.servers.contains(server)).collect()
     }
 
-    /// Starts a server for a workload and asks it once.
+    /// Starts a server for a workload and asks it once. `connections` is for workloads that need more
+    /// than the server allows by default.
     ///
     /// # Errors
     /// It does not start or does not answer as it should; one line.
@@ -100,6 +101,7 @@ impl Setup {
         &self,
         server: Server,
         workload: &Workload,
+        connections: Option<usize>,
         bare_octets: usize,
     ) -> Result<(Process, Answer), String> {
         let folder = self.guard.folder.join(server.name());
@@ -109,10 +111,6 @@ impl Setup {
             octets: bare_octets,
             content: content as usize,
             per_request: workload.is_per_request(),
-        };
-        let connections = match workload.kind {
-            Kind::Idle { connections } => Some(connections + 100),
-            Kind::Load { .. } | Kind::Calls { .. } => None,
         };
         let (address, log) = (process::free_address()?, folder.join("printed.log"));
         let site = Site { address, documents: &self.documents, folder, connections, answer };
@@ -131,7 +129,7 @@ impl Setup {
         let mut bare_octets = 0;
         for server in self.servers_of(workload) {
             let mut row = Row::new(server);
-            match self.start(server, workload, bare_octets) {
+            match self.start(server, workload, None, bare_octets) {
                 Ok((process, answer)) => {
                     row.octets = answer.octets;
                     // The first that answers is what the bare loop is to equal: hayami, if it is there.

@@ -102,7 +102,7 @@ pub(crate) const WORKLOADS: [Workload; 9] = [
         about: "18,000 keep-alive connections that have asked once: growth of the server's resident memory",
         kind: Kind::Idle { connections: 18_000 },
         servers: &ALL,
-        columns: &[Figure::MemoryPerConnection, Figure::Alive, Figure::Errors],
+        columns: &[Figure::MemoryPerConnection, Figure::MemoryWithReserve, Figure::Alive, Figure::Errors],
     },
     Workload {
         name: "strace",
@@ -139,8 +139,14 @@ const fn load(
 const fn file(name: &'static str, about: &'static str, document: Document, connections: usize) -> Workload {
     let with = Use::KeepAlive { depth: 1 };
     let kind = Kind::Load { document, connections, with, tool: Tool::Own };
-    const COLUMNS: &[Figure] =
-        &[Figure::CostPerMegabyte, Figure::Rate, Figure::CoreUse, Figure::P50, Figure::P99, Figure::Errors];
+    const COLUMNS: &[Figure] = &[
+        Figure::CostPerMegabyte,
+        Figure::MegabyteRate,
+        Figure::CoreUse,
+        Figure::P50,
+        Figure::P99,
+        Figure::Errors,
+    ];
     // The bare loop has a constant answer in memory and no sendfile: no limit for files.
     const SERVERS: &[Server] =
         &[Server::Hayami, Server::NginxTuned, Server::H2o, Server::Nginx, Server::Lighttpd, Server::Apache];

@@ -80,12 +80,12 @@ impl Connection {
         let mut received = Received::default();
         loop {
             let octets = match net::recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
-                Ok((0, _)) if self.in_flight == 0 => return (Progress::Closed, received),
-                Ok((0, _)) => return (Progress::Broken, received),
-                Ok((octets, _)) => octets,
+                Ok((octets @ 1.., _)) => octets,
                 Err(Errno::AGAIN) => return (Progress::Waiting, received),
                 Err(Errno::INTR) => continue,
-                Err(_) => return (Progress::Broken, received),
+                // A server that closes with pipelined requests unread resets (RFC 9112 §9.6).
+                Ok((0, _)) | Err(_) if self.in_flight == 0 => return (Progress::Closed, received),
+                Ok(_) | Err(_) => return (Progress::Broken, received),
             };
             received.octets += octets as u64;
             let Ok(complete) = self.responses.feed(&buffer[..octets], content) else {
@@ -96,7 +96,7 @@ impl Connection {
             }
             received.responses += complete as u64;
             self.in_flight -= complete;
-            if self.responses.announced_close() && complete > 0 {
+            if self.responses.announced_close() {
                 // The server answers nothing after this one (RFC 9112 §9.6): what else was pipelined
                 // is not a fault. Its end of the connection is read next, so that it closes first.
                 self.in_flight = 0;

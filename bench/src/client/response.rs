@@ -47,9 +47,9 @@ impl Responses {
         Self { state: State::Head(Vec::new()), announced_close: false }
     }
 
-    /// Whether the last head read announced that the server closes.
+    /// Whether the last response announced that the server closes, and is complete.
     pub(crate) fn announced_close(&self) -> bool {
-        self.announced_close
+        self.announced_close && matches!(self.state, State::Head(_))
     }
 
     /// Takes octets, gives the number of responses they completed.
@@ -163,8 +163,10 @@ mod tests {
         let mut responses = Responses::new();
         assert_eq!(responses.feed(OK, 5), Ok(1));
         assert!(!responses.announced_close());
-        let closing = b"HTTP/1.0 200 OK\r\nConnection: Close\r\nContent-Length: 5\r\n\r\nhello";
-        assert_eq!(responses.feed(closing, 5), Ok(1));
+        let closing = b"HTTP/1.0 200 OK\r\nConnection: Close\r\nContent-Length: 5\r\n\r\nhel";
+        assert_eq!(responses.feed(closing, 5), Ok(0));
+        assert!(!responses.announced_close(), "not before its content is complete");
+        assert_eq!(responses.feed(b"lo", 5), Ok(1));
         assert!(responses.announced_close());
     }
 }

@@ -16,9 +16,10 @@ pub(super) fn command(site: &Site<'_>) -> Result<Command, String> {
 }
 
 fn configuration(site: &Site<'_>) -> String {
+    // It allows half as many connections as descriptors, whatever is asked for.
     let limits = site
         .connections
-        .map(|count| format!("server.max-connections = {count}\nserver.max-fds = {}\n", count + count / 16));
+        .map(|count| format!("server.max-connections = {count}\nserver.max-fds = {}\n", count * 2 + 100));
     format!(
         "server.bind = \"{}\"\nserver.port = {}\nserver.document-root = \"{}\"\n\
          server.errorlog = \"{}/error.log\"\nindex-file.names = ( \"index.html\" )\n\

@@ -38,7 +38,7 @@ fn configuration(site: &Site<'_>, tuning: Tuning) -> String {
             10240,
         ),
     };
-    let connections = site.connections.unwrap_or(0).max(default_connections);
+    let connections = site.connections.unwrap_or(default_connections);
     let types = Path::new("/etc/nginx/mime.types");
     let types = if types.exists() { "include /etc/nginx/mime.types;" } else { "" };
     let scratch: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
