@@ -5,12 +5,12 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 
 use crate::client::Responses;
 
 /// A source address has some 28,000 ports; each gets no more than this many connections.
-const PER_SOURCE: usize = 10_000;
+const PER_SOURCE: usize = 4_000;
 /// Connections opened before the first of them is waited for; fits any listener's backlog.
 const AT_ONCE: usize = 100;
 /// How long one answer may take.
@@ -128,6 +128,10 @@ pub(crate) fn probe(address: SocketAddrV4, request: Vec<u8>, content: u64) -> Re
 fn connect(address: SocketAddrV4, index: usize) -> std::io::Result<TcpStream> {
     let source = Ipv4Addr::from_bits(Ipv4Addr::LOCALHOST.to_bits() + (index / PER_SOURCE) as u32);
     let socket = net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    // A port may serve several source addresses, and the end of a race leaves none in TIME-WAIT
+    // (a close that resets): the next server's connections need them.
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    sockopt::set_socket_linger(&socket, Some(Duration::ZERO))?;
     net::bind(&socket, &SocketAddrV4::new(source, 0))?;
     net::connect(&socket, &address)?;
     let stream = TcpStream::from(socket);
