@@ -1,0 +1,61 @@
+//! What must hold for any octets a peer can send. Each target is a plain function: libFuzzer calls it
+//! with octets it makes up, the ordinary tests with those of the corpus.
+//!
+//! A new target is a function here, its name in [`TARGETS`], a file in `fuzz_targets/`, a `[[bin]]` in
+//! Cargo.toml and a folder in `corpus/`.
+#![forbid(unsafe_code)]
+
+mod client;
+mod heads;
+mod server;
+
+pub use client::client_engine;
+pub use heads::{chunked, request_head};
+pub use server::server_engine;
+
+/// A target: its name, which is that of its corpus, and its function.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets.
+pub const TARGETS: &[Target] = &[
+    ("request_head", request_head),
+    ("chunked", chunked),
+    ("server_engine", server_engine),
+    ("client_engine", client_engine),
+];
+
+/// Limits that short inputs can reach.
+pub(crate) const SMALL: hayami_h1::Limits = hayami_h1::Limits {
+    request_line: 40,
+    head: 120,
+    fields: 4,
+    content: 40,
+    chunk_line: 12,
+    chunk_extensions: 8,
+    trailer: 24,
+    interim: 2,
+};
+
+/// Reads decisions from the front of the octets: a fuzzer's program.
+pub(crate) struct Decisions<'a>(&'a [u8]);
+
+impl<'a> Decisions<'a> {
+    /// Splits octets at the first NUL: decisions before it, the rest behind it.
+    pub(crate) fn and_rest(octets: &'a [u8]) -> (Self, &'a [u8]) {
+        match octets.iter().position(|octet| *octet == 0) {
+            Some(at) => (Self(&octets[..at]), &octets[at + 1..]),
+            None => (Self(&[]), octets),
+        }
+    }
+
+    /// The next decision; 255 when there are no more.
+    pub(crate) fn next(&mut self) -> u8 {
+        match self.0 {
+            [first, rest @ ..] => {
+                self.0 = rest;
+                *first
+            }
+            [] => 255,
+        }
+    }
+}
