@@ -42,6 +42,12 @@ pub(crate) struct Row {
     pub(crate) fault: Option<String>,
 }
 
+/// A server in a race.
+struct Lane {
+    process: Process,
+    row: Row,
+}
+
 /// What a workload gave.
 pub(crate) struct Table {
     pub(crate) workload: Workload,
@@ -121,68 +127,69 @@ impl Setup {
 
     /// Runs a workload of load.
     pub(crate) fn race(&self, workload: &Workload) -> Table {
-        let Kind::Load { connections, with, tool, .. } = workload.kind else {
-            unreachable!("a workload of load")
-        };
-        let mut lanes = Vec::new();
-        let mut rows = Vec::new();
-        let mut bare_octets = 0;
-        for server in self.servers_of(workload) {
-            let mut row = Row::new(server);
-            match self.start(server, workload, None, bare_octets) {
-                Ok((process, answer)) => {
-                    row.octets = answer.octets;
-                    // The first that answers is what the bare loop is to equal: hayami, if it is there.
-                    bare_octets = if bare_octets == 0 { answer.octets } else { bare_octets };
-                    lanes.push((process, row));
-                }
-                Err(fault) => {
-                    row.fault = Some(fault);
-                    rows.push(row);
-                }
-            }
-        }
-        let depth = if let Use::KeepAlive { depth } = with { depth } else { 1 };
+        let (mut lanes, mut rows) = self.line_up(workload);
+        let Kind::Load { tool, .. } = workload.kind else { unreachable!("a workload of load") };
         let tool = if self.wrk { tool } else { Tool::Own };
-        // A short run before the first round: caches fill, lazily started threads start.
-        for (process, _) in &lanes {
-            let _ = self.load(workload, process, connections, depth, Tool::Own, Duration::from_millis(300));
+        // A short run before the first round: caches fill, threads that are started late start.
+        for lane in &lanes {
+            let _ = self.load(workload, &lane.process, Tool::Own, Duration::from_millis(300));
         }
         for _ in 0..self.rounds {
-            for (process, row) in lanes.iter_mut().filter(|(_, row)| row.fault.is_none()) {
-                let before = cost::cpu(process.id());
-                match self.load(workload, process, connections, depth, tool, self.time) {
-                    Ok(outcome) => {
-                        let cpu = cost::cpu(process.id()).since(before);
-                        row.samples.push(figure::of_load(&outcome, cpu));
-                    }
-                    Err(fault) => row.fault = Some(fault),
-                }
-                row.peak_memory = row.peak_memory.max(cost::peak_memory(process.id()));
-                if !process.is_alive() {
-                    row.fault = Some("ended during the race".to_owned());
-                }
+            for lane in lanes.iter_mut().filter(|lane| lane.row.fault.is_none()) {
+                lane.row.fault = self.measure(workload, lane, tool).err();
             }
         }
-        rows.extend(lanes.into_iter().map(|(_, row)| row));
+        rows.extend(lanes.into_iter().map(|lane| lane.row));
         let with = if tool == Tool::Wrk { "wrk" } else { "the client of this package" };
         Table::new(*workload, rows, vec![format!("load made by {with}")])
+    }
+
+    /// Starts all servers; those that do not start are rows without samples.
+    fn line_up(&self, workload: &Workload) -> (Vec<Lane>, Vec<Row>) {
+        let (mut lanes, mut failed) = (Vec::new(), Vec::new());
+        let mut bare_octets = 0;
+        for server in self.servers_of(workload) {
+            let row = Row::new(server);
+            match self.start(server, workload, None, bare_octets) {
+                Ok((process, Answer { octets })) => {
+                    // The first that answers is what the bare loop is to equal: hayami, if it is there.
+                    bare_octets = if bare_octets == 0 { octets } else { bare_octets };
+                    lanes.push(Lane { process, row: Row { octets, ..row } });
+                }
+                Err(fault) => failed.push(Row { fault: Some(fault), ..row }),
+            }
+        }
+        (lanes, failed)
+    }
+
+    /// One server's turn in a round.
+    fn measure(&self, workload: &Workload, lane: &mut Lane, tool: Tool) -> Result<(), String> {
+        let Lane { process, row } = lane;
+        let before = cost::cpu(process.id());
+        let outcome = self.load(workload, process, tool, self.time)?;
+        let cpu = cost::cpu(process.id()).since(before);
+        if !process.is_alive() {
+            return Err("ended during the race".to_owned());
+        }
+        row.samples.push(figure::of_load(&outcome, cpu));
+        row.peak_memory = row.peak_memory.max(cost::peak_memory(process.id()));
+        Ok(())
     }
 
     fn load(
         &self,
         workload: &Workload,
         process: &Process,
-        connections: usize,
-        depth: usize,
         tool: Tool,
         time: Duration,
     ) -> Result<Outcome, String> {
+        let Kind::Load { connections, with, .. } = workload.kind else { unreachable!("a workload of load") };
         let (address, document) = (process.address, workload.document());
         if tool == Tool::Wrk {
             let url = format!("http://{address}{}", document.target);
             return wrk::run(&url, connections, time, self.client_core);
         }
+        let depth = if let Use::KeepAlive { depth } = with { depth } else { 1 };
         let request = workload.request(&address.to_string());
         let load = Load { address, request, connections, depth, content: document.octets };
         client::run(&load, time, self.client_core).map_err(|error| format!("client: {error}"))
