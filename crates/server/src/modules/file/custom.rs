@@ -1,33 +1,76 @@
 //! `file.custom-handler`: directives that hold for files with certain extensions only.
 //!
-//! No handler of this version takes an extension (FastCGI will); what can stand here are directives that
-//! change responses, such as `header.set` and `expires`.
+//! A handler among them answers in place of the file. Directives that change responses (`header.*`,
+//! `expires`) are applied before those of the path, which follow as for every answer of the path.
 
+use super::directives::extension_of;
 use super::mime::extension;
-use crate::config::settings::{HandlerSettings, Inherited};
+use crate::config::directive::Scope;
+use crate::config::error::ConfigError;
+use crate::config::load;
+use crate::config::settings::Inherited;
+use crate::config::yaml::Node;
+use crate::handler::{Filter, RequestInfo};
+use crate::modules::{expires, headers};
+use hayami_http::Response;
 
 /// One `file.custom-handler`.
 #[derive(Clone, Debug)]
 pub struct Rule {
     /// Extensions in lower case, without their dot.
-    pub extensions: Vec<String>,
+    extensions: Vec<String>,
     /// `extension: default`: every file that no other rule is for.
-    pub default: bool,
-    /// Handlers, in the order written.
-    pub handlers: Vec<HandlerSettings>,
-    /// What holds for these files, all outer levels included.
-    pub inherited: Box<Inherited>,
+    default: bool,
+    /// What the rule's own directives set.
+    inherited: Box<Inherited>,
 }
 
 /// The rules in force; later ones go before earlier ones.
 #[derive(Clone, Debug, Default)]
-pub struct Rules(pub Vec<Rule>);
+pub struct Rules(Vec<Rule>);
+
+/// Sets `file.custom-handler`.
+pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    node.mapping()?;
+    let named = node.get("extension").ok_or_else(|| {
+        node.error("`extension` is missing").help("write `extension: .ext`, a sequence of such, or `default`")
+    })?;
+    let (mut extensions, mut default) = (Vec::new(), false);
+    for name in named.one_or_many() {
+        match name.is("default") {
+            true => default = true,
+            false => extensions.push(extension_of(name)?.to_ascii_lowercase()),
+        }
+    }
+    let own = own_settings(scope, node);
+    scope.inherited.file.rules.0.push(Rule { extensions, default, inherited: Box::new(own) });
+    Ok(())
+}
+
+/// What the directives of the rule set, without what outer levels set: that is applied to every answer
+/// of the path anyway.
+fn own_settings(scope: &mut Scope<'_>, node: &Node) -> Inherited {
+    let mut nothing = Inherited::default();
+    let mut bare = Scope {
+        level: scope.level,
+        global: scope.global,
+        host: scope.host.as_deref_mut(),
+        inherited: &mut nothing,
+        handlers: None,
+    };
+    // No handler of this version stands here, so there is none to keep.
+    load::extension(&mut bare, node, &["extension"]).0
+}
 
 impl Rules {
     /// What decides which rule a file falls under.
     pub(super) fn matcher(&self) -> Matcher {
-        let rules = self.0.iter().map(|rule| (rule.extensions.clone(), rule.default));
-        Matcher(rules.collect())
+        Matcher(self.0.iter().map(|rule| (rule.extensions.clone(), rule.default)).collect())
+    }
+
+    /// The filters of every rule.
+    pub(super) fn filters(&self) -> Vec<Filters> {
+        self.0.iter().map(|rule| Filters::new(&rule.inherited)).collect()
     }
 }
 
@@ -42,5 +85,33 @@ impl Matcher {
             extensions.iter().any(|own| own.as_bytes().eq_ignore_ascii_case(extension))
         };
         self.0.iter().rposition(named).or_else(|| self.0.iter().rposition(|(_, default)| *default))
+    }
+}
+
+/// What a rule changes of a response.
+pub(super) struct Filters(Vec<Box<dyn Filter>>);
+
+impl Filters {
+    fn new(own: &Inherited) -> Self {
+        Self([expires::build(&own.expires), headers::build(&own.headers)].into_iter().flatten().collect())
+    }
+
+    pub(super) fn apply(&self, request: &RequestInfo<'_>, response: &mut Response) {
+        self.0.iter().for_each(|filter| filter.apply(request, response));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_rule_that_names_the_extension_wins_and_default_is_for_the_rest() {
+        let rule = |names: &[&str], default| (names.iter().map(|n| n.to_string()).collect(), default);
+        let matcher = Matcher(vec![rule(&[], true), rule(&["html", "htm"], false), rule(&["htm"], false)]);
+        for (path, want) in [("a.html", 1), ("b/a.HTM", 2), ("a.css", 0), ("a", 0)] {
+            assert_eq!(matcher.find(path.as_bytes()), Some(want), "{path}");
+        }
+        assert_eq!(Matcher(Vec::new()).find(b"a"), None);
     }
 }

@@ -1,6 +1,413 @@
 //! The directives of static files.
 
-use crate::config::directive::Directive;
+use super::{
+    CacheSettings, DirSettings, FileSettings, MediaType, SendCompressed, Settings, Symlinks, custom,
+};
+use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::error::ConfigError;
+use crate::config::settings::HandlerSettings;
+use crate::config::yaml::{Node, Value};
+use std::path::PathBuf;
+
+const TYPES: &str =
+    "a mapping of media types to extensions: .ext, [.ext, …] or {extensions, is_compressible, priority}";
+const COMPRESSED: &str = "ON | OFF | gunzip";
+
+macro_rules! directive {
+    ($name:literal, $levels:ident, $argument:expr, $default:literal, $set:expr, $help:literal) => {
+        Directive {
+            name: $name,
+            levels: Levels::$levels,
+            argument: $argument,
+            default: $default,
+            help: $help,
+            set: $set,
+        }
+    };
+}
 
 /// The directives of this feature.
-pub const DIRECTIVES: &[Directive] = &[];
+pub const DIRECTIVES: &[Directive] = &[
+    directive!(
+        "file.dir",
+        PATH,
+        "a directory",
+        "",
+        dir,
+        "Serves the files below a directory. The path behind the path's prefix names the file."
+    ),
+    directive!(
+        "file.file",
+        PATH,
+        "a file",
+        "",
+        file,
+        "Serves one file for every request of the path, also for those below it: behind a `file.dir`, the page of a \
+         single-page application."
+    ),
+    directive!(
+        "file.index",
+        GLOBAL_HOST_PATH,
+        "a sequence of names",
+        "[index.html, index.htm, index.txt]",
+        index,
+        "Names tried in this order when a directory is asked for."
+    ),
+    directive!(
+        "file.dirlisting",
+        GLOBAL_HOST_PATH,
+        "ON | OFF",
+        "OFF",
+        |scope, node| Ok(own(scope).dirlisting = node.on_off()?),
+        "Lists the files of a directory that has no index. Names that begin with a dot are left out."
+    ),
+    directive!(
+        "file.etag",
+        GLOBAL_HOST_PATH,
+        "ON | OFF",
+        "ON",
+        |scope, node| Ok(own(scope).etag = node.on_off()?),
+        "Sends an entity tag, made of the time of the last change in nanoseconds and the size."
+    ),
+    directive!(
+        "file.send-compressed",
+        GLOBAL_HOST_PATH,
+        COMPRESSED,
+        "OFF",
+        send_compressed,
+        "Sends NAME.br, NAME.zst or NAME.gz in place of NAME to clients that take it; whoever makes NAME anew makes \
+         those anew too. With `gunzip`, a NAME.gz without a NAME is also unpacked for clients that do not take it."
+    ),
+    directive!(
+        "file.send-gzip",
+        GLOBAL_HOST_PATH,
+        COMPRESSED,
+        "OFF",
+        send_compressed,
+        "The old name of `file.send-compressed`."
+    ),
+    directive!(
+        "file.mime.settypes",
+        GLOBAL_HOST_PATH,
+        TYPES,
+        "about 280 built-in types",
+        set_types,
+        "Replaces the table of media types."
+    ),
+    directive!(
+        "file.mime.addtypes",
+        GLOBAL_HOST_PATH,
+        TYPES,
+        "",
+        add_types,
+        "Adds to the table of media types, or changes the type of an extension."
+    ),
+    directive!(
+        "file.mime.removetypes",
+        GLOBAL_HOST_PATH,
+        "a sequence of extensions",
+        "",
+        remove_types,
+        "Removes extensions from the table of media types."
+    ),
+    directive!(
+        "file.mime.setdefaulttype",
+        GLOBAL_HOST_PATH,
+        "a media type",
+        "application/octet-stream",
+        set_default_type,
+        "The media type of files without a known extension."
+    ),
+    directive!(
+        "file.custom-handler",
+        GLOBAL_HOST_PATH,
+        "a mapping: extension, and directives",
+        "",
+        custom::set,
+        "Directives for files with certain extensions (`extension: .ext`, a sequence, or `default` for all others): \
+         what they change is changed for these files only, before what the path changes."
+    ),
+    directive!(
+        "file.symlinks",
+        GLOBAL_HOST_PATH,
+        "follow | within | never",
+        "follow",
+        symlinks,
+        "Which symbolic links below the directory are followed: all, those that lead to files below the directory, or \
+         none. The others are answered with 403; what /proc links to is never served."
+    ),
+    directive!(
+        "file.cache.revalidate",
+        GLOBAL_HOST_PATH,
+        "seconds",
+        "1",
+        |scope, node| Ok(own(scope).revalidate = node.seconds()?),
+        "How long a file is served from the cache before the disk is asked whether it changed; 0 asks for every \
+         request."
+    ),
+    directive!(
+        "file.cache.max-file-size",
+        GLOBAL_HOST_PATH,
+        "octets",
+        "64k",
+        |scope, node| Ok(own(scope).max_file_size = node.octets()?.min(LARGEST_IN_MEMORY)),
+        "Files up to this size are kept in memory; of larger ones the cache keeps the open file. At most 16m."
+    ),
+    directive!(
+        "file.cache.size",
+        GLOBAL,
+        "octets",
+        "64m",
+        |scope, node| Ok(cache(scope).size = node.octets()?),
+        "Memory for cached files, for the whole process; every worker has its share."
+    ),
+    directive!(
+        "file.cache.descriptors",
+        GLOBAL,
+        "a number",
+        "1024",
+        |scope, node| Ok(cache(scope).descriptors = node.integer(0..=1 << 20)?),
+        "Most files that the cache keeps open, for the whole process. Never more than a quarter of the open-files \
+         limit."
+    ),
+    directive!(
+        "file.io_uring",
+        GLOBAL_HOST_PATH,
+        "ON | OFF",
+        "OFF",
+        |_, node| node.on_off().map(drop),
+        "Accepted without effect: what is not in memory is read by threads of its own, and large files leave by \
+         sendfile; io_uring measured no faster."
+    ),
+];
+
+/// Loading reads a file whole; more than this would hold up the loop.
+const LARGEST_IN_MEMORY: u64 = 16 << 20;
+
+fn own<'s>(scope: &'s mut Scope<'_>) -> &'s mut Settings {
+    &mut scope.inherited.file
+}
+
+fn cache<'s>(scope: &'s mut Scope<'_>) -> &'s mut CacheSettings {
+    &mut scope.global.file_cache
+}
+
+fn path_of(node: &Node, what: &str) -> Result<PathBuf, ConfigError> {
+    match node.text()? {
+        text if text.is_empty() || text.contains('\0') => Err(node.expected(what)),
+        text => Ok(PathBuf::from(text)),
+    }
+}
+
+fn dir(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    let path = path_of(node, "the path of a directory")?;
+    scope.add_handler(HandlerSettings::FileDir(DirSettings { path }));
+    Ok(())
+}
+
+fn file(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    let path = path_of(node, "the path of a file")?;
+    if path.file_name().is_none() || node.text()?.ends_with('/') {
+        return Err(node
+            .error(format!("{} names no file", path.display()))
+            .help("to serve a folder, use file.dir"));
+    }
+    scope.add_handler(HandlerSettings::FileFile(FileSettings { path }));
+    Ok(())
+}
+
+fn index(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    let name = |node: &Node| match node.text()? {
+        text if text.is_empty() || text.contains(['/', '\0']) || text == ".." || text == "." => {
+            Err(node.expected("the name of a file, without a slash"))
+        }
+        text => Ok(text.to_owned()),
+    };
+    own(scope).index = node.one_or_many().into_iter().map(name).collect::<Result<_, _>>()?;
+    Ok(())
+}
+
+fn send_compressed(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    let modes = [SendCompressed::On, SendCompressed::Off, SendCompressed::Gunzip];
+    own(scope).send_compressed = modes[node.one_of(&["ON", "OFF", "gunzip"])?];
+    Ok(())
+}
+
+fn symlinks(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    let policies = [Symlinks::Follow, Symlinks::Within, Symlinks::Never];
+    own(scope).symlinks = policies[node.one_of(&["follow", "within", "never"])?];
+    Ok(())
+}
+
+fn set_types(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    own(scope).mime.clear();
+    add_types(scope, node)
+}
+
+fn add_types(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    for (name, value) in node.mapping()? {
+        let (media_type, extensions) = match &value.value {
+            Value::Mapping(_) => {
+                let extensions =
+                    value.get("extensions").ok_or_else(|| value.error("`extensions` is missing"))?;
+                (with_attributes(name, value)?, extensions)
+            }
+            _ => (media_type(name)?, value),
+        };
+        for extension in extensions.one_or_many() {
+            own(scope).mime.add(extension_of(extension)?, media_type.clone());
+        }
+    }
+    Ok(())
+}
+
+fn remove_types(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    for extension in node.one_or_many() {
+        own(scope).mime.remove(extension_of(extension)?);
+    }
+    Ok(())
+}
+
+fn set_default_type(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    let media_type = match &node.value {
+        Value::Mapping(pairs) => match &pairs[..] {
+            [(name, attributes)] => with_attributes(name, attributes)?,
+            _ => return Err(node.expected("one media type")),
+        },
+        _ => media_type(node)?,
+    };
+    own(scope).mime.set_default(media_type);
+    Ok(())
+}
+
+/// `{extensions: …, is_compressible: YES, priority: highest}`
+fn with_attributes(name: &Node, attributes: &Node) -> Result<MediaType, ConfigError> {
+    let mut media_type = media_type(name)?;
+    for (key, value) in attributes.mapping()? {
+        match key.one_of(&["extensions", "is_compressible", "priority"])? {
+            0 => {}
+            1 => media_type.compressible = value.one_of(&["NO", "YES"])? == 1,
+            _ => media_type.high_priority = value.one_of(&["normal", "highest"])? == 1,
+        }
+    }
+    Ok(media_type)
+}
+
+fn media_type(node: &Node) -> Result<MediaType, ConfigError> {
+    let text = node.text()?;
+    let graphic = text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
+    match text.split_once('/') {
+        Some((kind, rest)) if !kind.is_empty() && !rest.is_empty() && graphic => Ok(MediaType::new(text)),
+        _ => Err(node.expected("a media type such as `text/plain`")),
+    }
+}
+
+/// The extension without its dot; h2o wants the dot, so that nobody wonders.
+pub(super) fn extension_of(node: &Node) -> Result<&str, ConfigError> {
+    match node.text()?.strip_prefix('.') {
+        Some(extension) if !extension.is_empty() && !extension.contains(['.', '/']) => Ok(extension),
+        Some(_) => Err(node.expected("an extension such as `.txt`, with one dot")),
+        None => Err(node.expected("an extension").help(format!("write `.{}`", node.text()?))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::directive::Level;
+    use crate::config::settings::{GlobalSettings, HostSettings, Inherited};
+    use crate::config::{source::Sources, yaml};
+    use std::time::Duration;
+
+    /// What the lines of a configuration set.
+    #[derive(Default)]
+    struct Set {
+        global: GlobalSettings,
+        inherited: Inherited,
+        handlers: Vec<HandlerSettings>,
+    }
+
+    fn set(text: &str) -> Result<Set, String> {
+        let mut set = Set::default();
+        let root = yaml::read_text("test", text, &mut Sources::default()).unwrap();
+        for (key, value) in root.mapping().unwrap() {
+            let row = DIRECTIVES.iter().find(|d| key.is(d.name)).expect("a known directive");
+            let mut scope = Scope {
+                level: Level::Path,
+                global: &mut set.global,
+                host: Some(&mut HostSettings::default()),
+                inherited: &mut set.inherited,
+                handlers: Some(&mut set.handlers),
+            };
+            (row.set)(&mut scope, value)
+                .map_err(|e| format!("{} {}", e.message, e.help).trim().to_owned())?;
+        }
+        Ok(set)
+    }
+
+    #[test]
+    fn plain_settings_are_read() {
+        let set =
+            set("file.index: [a, b.php]\nfile.dirlisting: on\nfile.etag: OFF\nfile.send-gzip: gunzip\n\
+                       file.symlinks: within\nfile.cache.revalidate: 0.5\nfile.cache.max-file-size: 1k\n\
+                       file.cache.size: 8m\nfile.cache.descriptors: 7\nfile.io_uring: ON\n");
+        let set = set.unwrap();
+        let file = &set.inherited.file;
+        assert_eq!(file.index, ["a", "b.php"]);
+        assert_eq!((file.dirlisting, file.etag), (true, false));
+        assert_eq!((file.send_compressed, file.symlinks), (SendCompressed::Gunzip, Symlinks::Within));
+        assert_eq!((file.revalidate, file.max_file_size), (Duration::from_millis(500), 1024));
+        assert_eq!((set.global.file_cache.size, set.global.file_cache.descriptors), (8 << 20, 7));
+    }
+
+    #[test]
+    fn handlers_stand_in_the_order_written() {
+        let set = set("file.dir: /srv/www\nfile.file: /srv/app.html\n").unwrap();
+        let [HandlerSettings::FileDir(dir), HandlerSettings::FileFile(file)] = &set.handlers[..] else {
+            panic!("{:?}", set.handlers);
+        };
+        assert_eq!((dir.path.to_str(), file.path.to_str()), (Some("/srv/www"), Some("/srv/app.html")));
+    }
+
+    #[test]
+    fn media_types_are_read_in_all_forms() {
+        let set = set("file.mime.addtypes: {text/x-a: .a, text/x-b: [.b, .BB]}\n\
+                       file.mime.removetypes: [.html]\n\
+                       file.mime.setdefaulttype: text/plain\n")
+        .unwrap();
+        let name = |path: &str| set.inherited.file.mime.of_name(path.as_bytes()).name.to_string();
+        assert_eq!(
+            ["x.a", "x.bb", "x.html", "x.css"].map(name),
+            ["text/x-a", "text/x-b", "text/plain", "text/css"]
+        );
+        let text =
+            "file.mime.settypes: {image/x: {extensions: [.x], is_compressible: YES, priority: highest}}";
+        let mime = self::set(text).unwrap().inherited.file.mime;
+        let media_type = mime.of_name(b"a.x");
+        assert_eq!(
+            (&*media_type.name, media_type.compressible, media_type.high_priority),
+            ("image/x", true, true)
+        );
+        assert_eq!(&*mime.of_name(b"a.css").name, "application/octet-stream");
+    }
+
+    #[test]
+    fn errors_say_what_is_expected() {
+        let cases = [
+            ("file.dir: ''", "the path of a directory"),
+            ("file.file: /srv/", "use file.dir"),
+            ("file.index: [a/b]", "without a slash"),
+            ("file.mime.addtypes: {text: .a}", "a media type"),
+            ("file.mime.addtypes: {text/a: a}", "write `.a`"),
+            ("file.mime.addtypes: {text/a: {is_compressible: YES}}", "`extensions` is missing"),
+            ("file.mime.settypes: {text/a: {extensions: .a, colour: red}}", "colour"),
+            ("file.send-compressed: maybe", "gunzip"),
+            ("file.symlinks: yes", "within"),
+            ("file.custom-handler: {header.set: 'a: b'}", "`extension` is missing"),
+        ];
+        for (text, want) in cases {
+            let error = set(text).err().unwrap_or_default();
+            assert!(error.contains(want), "{text}: {error}");
+        }
+    }
+}

@@ -5,11 +5,12 @@
 //! loading in a thread of the blocking pool.
 
 use super::cache::FileCache;
+use super::custom::Filters;
 use super::entry::{Entry, Found};
 use super::load::{Failure, Wanted, load};
 use super::root::{Patience, Root, Symlinks};
 use super::{Plan, Settings, respond};
-use crate::handler::{Exchange, Handler, Outcome};
+use crate::handler::{Exchange, Handler, Outcome, RequestInfo};
 use crate::worker::WorkerContext;
 use hayami_http::RequestHead;
 use hayami_net::Clock;
@@ -40,6 +41,8 @@ struct Server {
     /// Part of every key in the cache; another one when another directory takes the root's place.
     id: Cell<u32>,
     plan: Arc<Plan>,
+    /// By index of the rule of `file.custom-handler`.
+    rules: Vec<Filters>,
     interval: Duration,
     files: Rc<FileCache>,
     clock: Rc<Clock>,
@@ -65,6 +68,7 @@ impl FileHandler {
             root_checked: Cell::new(worker.clock.now()),
             id: Cell::new(worker.files.new_handler()),
             plan: Arc::new(Plan::new(settings)),
+            rules: settings.rules.filters(),
             interval: settings.revalidate,
             files: Rc::clone(&worker.files),
             clock: Rc::clone(&worker.clock),
@@ -215,7 +219,13 @@ impl Server {
             return Outcome::Ready(response);
         }
         Outcome::Ready(match &entry.found {
-            Found::File(file) => respond::file(file, head, self.clock.unix()),
+            Found::File(file) => {
+                let mut response = respond::file(file, head, self.clock.unix());
+                if let Some(rule) = file.rule {
+                    self.rules[rule].apply(&RequestInfo { head, path }, &mut response);
+                }
+                response
+            }
             Found::Listing(listing) => respond::representation(listing, head, self.clock.unix()),
             Found::Directory(behind) => respond::to_directory(path, behind, head.query()),
             Found::Forbidden | Found::Absent => respond::forbidden(),

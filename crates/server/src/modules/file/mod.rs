@@ -23,12 +23,12 @@ mod multipart;
 mod respond;
 mod root;
 #[cfg(test)]
-mod scratch;
+pub(crate) mod scratch;
 #[cfg(test)]
 mod tests;
 
 pub use cache::{CacheSettings, FileCache};
-pub use custom::{Rule, Rules};
+pub use custom::Rules;
 pub use directives::DIRECTIVES;
 pub use mime::{MediaType, Settings as MimeSettings};
 pub use root::Symlinks;

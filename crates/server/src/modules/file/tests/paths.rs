@@ -179,3 +179,25 @@ fn a_root_that_cannot_be_served_is_explained() {
     assert!(error(dir.path("missing")).contains("create it or correct the path"));
     assert!(error(dir.path("file")).contains("use file.file"));
 }
+
+#[test]
+fn a_directory_without_index_is_listed_if_wanted() {
+    let fill = |dir: &Scratch| {
+        dir.folder("sub");
+        dir.write("sub/one.txt", "1");
+        dir.folder("indexed");
+        dir.write("indexed/index.html", "i");
+    };
+    let site = Site::new(fill, |s| s.dirlisting = true);
+    let response = site.get("/sub/").unwrap();
+    assert_eq!(shape(&response, &["content-type"]), (200, vec![Some("text/html; charset=utf-8".into())]));
+    assert!(text_of(response.content).contains("./one.txt"));
+    assert_eq!(site.ask("GET", "/sub/", &[("range", "bytes=0-1")]).unwrap().head.status(), Status::OK);
+    assert_eq!(site.ask("HEAD", "/sub/", &[]).unwrap().head.status(), Status::OK);
+    assert_eq!(site.text("/indexed/"), (200, "i".into()));
+    assert_eq!(site.get("/sub").unwrap().head.status(), Status::MOVED_PERMANENTLY);
+    assert!(site.get("/missing/").is_none());
+    site.dir.write("sub/two.txt", "2");
+    site.wait();
+    assert!(site.text("/sub/").1.contains("./two.txt"));
+}
