@@ -1,36 +1,28 @@
 //! The two contracts of this layer: a [`Handler`] answers a request, a [`Filter`] changes a response.
 
 use hayami_http::{RequestHead, Response};
-use hayami_net::service::{ConnectionInfo, Request};
+use hayami_net::service::ConnectionInfo;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
+#[cfg(test)]
+pub(crate) mod testing;
+
 /// One request on its way through hosts, paths and handlers.
 pub struct Exchange<'a> {
-    /// The request's head. A handler that answers later takes it (`std::mem::take`).
+    /// The request's head. A handler that answers later and needs more of it than a few fields takes it
+    /// (`std::mem::take`).
     pub head: &'a mut RequestHead,
     /// The whole path, decoded once, without dot segments (`hayami_http::target::normalize`).
     pub path: &'a [u8],
-    /// Where in `path` the part behind the configured path prefix begins: with prefix `/img/` and path
-    /// `/img/a.png` it is the index of `a.png`.
+    /// Where in `path` the part behind the configured path prefix begins: with path `/img/a.png` it is the
+    /// index of `a.png` for the prefix `/img/` and of `/a.png` for the prefix `/img`.
     pub below: usize,
     /// The connection.
     pub connection: &'a Rc<ConnectionInfo>,
     /// The request's environment (`setenv`), innermost level last; shared by all requests of a path.
     pub env: &'a Rc<crate::modules::env::Environment>,
-}
-
-impl<'a> Exchange<'a> {
-    /// Begins an exchange for a request as the connection brought it.
-    pub fn new(
-        request: &'a mut Request<'_>,
-        path: &'a [u8],
-        below: usize,
-        env: &'a Rc<crate::modules::env::Environment>,
-    ) -> Self {
-        Self { head: request.head, path, below, connection: request.connection, env }
-    }
 }
 
 /// What a handler says to a request.
@@ -39,9 +31,13 @@ pub enum Outcome {
     Declined,
     /// Answered now.
     Ready(Response),
-    /// Answered elsewhere in this server: start over with another path (`redirect` with `internal: YES`).
-    /// The octets are a path and query, still percent-encoded.
-    Internal(Vec<u8>),
+    /// Answered elsewhere in this server: start over with another target (`redirect` with `internal: YES`).
+    Internal {
+        /// A path and query, still percent-encoded, or `http://host/path` for another host of this server.
+        target: Vec<u8>,
+        /// Whether the method stays; if not, all but HEAD become GET.
+        keep_method: bool,
+    },
     /// Needs I/O; the connection's task polls it. What comes is treated like an answer given at once: a
     /// file that turns out not to exist once the disk has spoken is still declined to the next handler.
     Later(Pin<Box<dyn Future<Output = Outcome>>>),

@@ -1,0 +1,56 @@
+//! Requests for the tests of handlers, without a connection.
+
+use super::{Exchange, Handler, Outcome};
+use hayami_http::request::RequestLine;
+use hayami_http::{RequestHead, Span, normalize};
+use hayami_net::service::{Address, ConnectionInfo};
+use std::rc::Rc;
+use std::time::Instant;
+
+/// The head of a request without fields, as the HTTP/1 parser would make it.
+pub(crate) fn head(method: &str, target: &str) -> RequestHead {
+    let octets = format!("{method} {target}");
+    let start = method.len() + 1;
+    let path_end = target.find('?').map_or(octets.len(), |mark| start + mark);
+    let mut head = RequestHead::default();
+    head.reset_to(octets.as_bytes());
+    head.set_line(RequestLine {
+        method: Span::new(0, method.len()),
+        target: Span::new(start, octets.len()),
+        path: Span::new(start, path_end),
+        query: (path_end < octets.len()).then(|| Span::new(path_end + 1, octets.len())),
+        ..RequestLine::default()
+    });
+    head
+}
+
+/// The head of `GET target`.
+pub(crate) fn get(target: &str) -> RequestHead {
+    head("GET", target)
+}
+
+/// A connection from 192.0.2.1:4000 to 198.51.100.1:80.
+pub(crate) fn connection() -> Rc<ConnectionInfo> {
+    Rc::new(ConnectionInfo {
+        id: 7,
+        listener: 0,
+        peer: Address::Ip(([192, 0, 2, 1], 4000).into()),
+        local: Address::Ip(([198, 51, 100, 1], 80).into()),
+        accepted: Instant::now(),
+    })
+}
+
+/// What `handler` says to a request for a path whose prefix has `below` octets.
+pub(crate) fn handle(handler: &dyn Handler, head: &RequestHead, below: usize) -> Outcome {
+    let mut scratch = Vec::new();
+    let path = normalize(head.path(), &mut scratch).expect("a path");
+    let mut head = head.clone();
+    let path = path.to_vec();
+    handler.handle(&mut Exchange {
+        head: &mut head,
+        path: &path,
+        below,
+        connection: &connection(),
+        env: &Rc::default(),
+    })
+}
