@@ -1,0 +1,75 @@
+//! Field lines, field names and cookie names of a configuration, checked.
+
+use crate::config::error::ConfigError;
+use crate::config::yaml::Node;
+
+/// A field line, name in lower case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) name: Vec<u8>,
+    pub(super) value: Vec<u8>,
+}
+
+/// Fields of the connection (RFC 9110 §7.6.1), of the framing (RFC 9112 §6), and those that the protocol
+/// engine adds to every response.
+const OURS: [&str; 11] = [
+    "connection",
+    "content-length",
+    "date",
+    "keep-alive",
+    "proxy-connection",
+    "server",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "http2-settings",
+];
+
+/// `Name: value`.
+pub(super) fn line(node: &Node) -> Result<Line, ConfigError> {
+    let wanted = || node.expected("`Name: value`");
+    let (name, value) =
+        node.text()?.split_once(':').filter(|(name, _)| !name.trim().is_empty()).ok_or_else(wanted)?;
+    let value = value.trim_matches([' ', '\t']);
+    // A field value of visible octets, spaces and tabs (RFC 9110 §5.5): anything else could end the line.
+    if value.bytes().any(|octet| octet.is_ascii_control() && octet != b'\t') {
+        return Err(node.error("a value of a field may not hold line breaks or other control characters"));
+    }
+    Ok(Line { name: field_name(node, name.trim())?, value: value.as_bytes().to_vec() })
+}
+
+/// Names of fields, in lower case.
+pub(super) fn names(nodes: &[&Node]) -> Result<Vec<Vec<u8>>, ConfigError> {
+    nodes.iter().map(|node| field_name(node, node.text()?.trim())).collect()
+}
+
+/// Names of cookies, whose case matters (RFC 6265 §5.4).
+pub(super) fn cookies(nodes: &[&Node]) -> Result<Vec<Vec<u8>>, ConfigError> {
+    nodes.iter().map(|node| Ok(token(node, node.text()?.trim(), "cookie")?.to_vec())).collect()
+}
+
+fn field_name(node: &Node, text: &str) -> Result<Vec<u8>, ConfigError> {
+    let name = token(node, text, "field")?.to_ascii_lowercase();
+    match OURS.iter().find(|ours| ours.as_bytes() == name) {
+        None => Ok(name),
+        Some(ours) => {
+            let error = node.error(format!("`{ours}` is written by the server itself and cannot be changed"));
+            Err(if *ours == "server" { error.help("see send-server-name") } else { error })
+        }
+    }
+}
+
+/// A token (RFC 9110 §5.6.2).
+fn token<'a>(node: &Node, text: &'a str, what: &str) -> Result<&'a [u8], ConfigError> {
+    if text.is_empty() {
+        return Err(node.expected("a name"));
+    }
+    match text.chars().find(|c| !c.is_ascii_alphanumeric() && !"!#$%&'*+-.^_`|~".contains(*c)) {
+        Some(odd) => {
+            let odd = odd.escape_debug();
+            Err(node.error(format!("`{text}` is no name of a {what}: it may not hold `{odd}`")))
+        }
+        None => Ok(text.as_bytes()),
+    }
+}
