@@ -1,10 +1,230 @@
-//! Under construction.
+//! `redirect`: sends the client, or the request itself, to another URL (RFC 9110 §15.4).
 
-use crate::config::directive::Directive;
+use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::error::ConfigError;
+use crate::config::settings::HandlerSettings;
+use crate::config::yaml::{Node, Value};
+use crate::handler::{Exchange, Handler, Outcome};
+use hayami_http::{Content, Response, Status, encode_path};
 
-/// The settings of this feature.
-#[derive(Clone, Debug, Default)]
-pub struct Settings {}
+/// A redirect as configured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Where to: what stands behind the path's prefix in the request is appended.
+    pub url: String,
+    /// The status of the answer.
+    pub status: Status,
+    /// Whether the request starts over with the URL inside this server, instead of being answered.
+    pub internal: bool,
+}
 
 /// The directives of this feature.
-pub const DIRECTIVES: &[Directive] = &[];
+pub const DIRECTIVES: &[Directive] = &[Directive {
+    name: "redirect",
+    levels: Levels::PATH,
+    argument: "a URL, or a mapping of url, status (300 to 399) and internal (YES or NO)",
+    default: "",
+    help: "Redirects to the URL, with what follows the path's prefix and the query appended; the status is 302 unless \
+           given. With `internal: YES` the request starts over inside the server, unseen by the client; status 307 \
+           and 308 then keep its method, others make it GET.",
+    set,
+}];
+
+fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    let settings = match &node.value {
+        Value::Mapping(_) => mapping(node)?,
+        _ => Settings { url: url(node)?, status: Status::FOUND, internal: false },
+    };
+    let handlers = scope.handlers.as_mut().ok_or_else(|| node.error("redirect stands below a path"))?;
+    handlers.push(HandlerSettings::Redirect(settings));
+    Ok(())
+}
+
+fn mapping(node: &Node) -> Result<Settings, ConfigError> {
+    for (key, _) in node.mapping()? {
+        key.one_of(&["url", "status", "internal"])?;
+    }
+    let code = node.get("status").map_or(Ok(302), |status| status.integer(300..=399))?;
+    Ok(Settings {
+        url: url(node.get("url").ok_or_else(|| node.error("`url` is missing"))?)?,
+        status: Status::new(code as u16).expect("three digits make a status"),
+        internal: node.get("internal").map_or(Ok(0), |yes| yes.one_of(&["NO", "YES"]))? == 1,
+    })
+}
+
+/// A URL that can stand in a Location field (RFC 9110 §10.2.2).
+fn url(node: &Node) -> Result<String, ConfigError> {
+    let wanted = || node.expected("a URL, such as `https://example.com/` or `/new/`");
+    let url = node.text().map_err(|_| wanted())?;
+    if url.is_empty() {
+        return Err(wanted());
+    }
+    match url.chars().find(|c| !c.is_ascii_graphic() || "\"<>\\^`{|}".contains(*c)) {
+        None => Ok(url.to_owned()),
+        Some(odd) => {
+            let escapes: String = odd.to_string().bytes().map(|octet| format!("%{octet:02X}")).collect();
+            let error = node.error(format!("a URL may not hold `{}`", odd.escape_debug()));
+            Err(error.help(format!("write `{escapes}`")))
+        }
+    }
+}
+
+/// Redirects.
+struct Redirect(Settings);
+
+/// The handler of these settings.
+pub fn build(settings: &Settings) -> Box<dyn Handler> {
+    Box::new(Redirect(settings.clone()))
+}
+
+impl Handler for Redirect {
+    fn handle(&self, exchange: &mut Exchange<'_>) -> Outcome {
+        let target = self.target(exchange);
+        if self.0.internal {
+            let keep_method =
+                matches!(self.0.status, Status::TEMPORARY_REDIRECT | Status::PERMANENT_REDIRECT);
+            return Outcome::Internal { target, keep_method };
+        }
+        Outcome::Ready(self.response(&target))
+    }
+}
+
+impl Redirect {
+    /// The URL, what follows the prefix in the path, encoded again, and the query.
+    fn target(&self, exchange: &Exchange<'_>) -> Vec<u8> {
+        let (prefix, rest) = exchange.path.split_at(exchange.below);
+        let mut target = self.0.url.as_bytes().to_vec();
+        match (prefix.ends_with(b"/"), target.ends_with(b"/")) {
+            (true, false) => target.push(b'/'),
+            (false, true) if !rest.is_empty() => _ = target.pop(),
+            _ => {}
+        }
+        encode_path(rest, &mut target);
+        if let Some(query) = exchange.head.query() {
+            target.push(b'?');
+            push_query(query, &mut target);
+        }
+        target
+    }
+
+    fn response(&self, target: &[u8]) -> Response {
+        let mut response = Response::empty(self.0.status);
+        response.head.append(b"location", target);
+        if !self.0.status.forbids_content() {
+            response.head.append(b"content-type", b"text/html; charset=utf-8");
+            response.content = Content::from(note(target));
+        }
+        response
+    }
+}
+
+/// Appends a query, the octets that no URL has encoded (RFC 3986 §3.4).
+fn push_query(query: &[u8], out: &mut Vec<u8>) {
+    for &octet in query {
+        if octet.is_ascii_graphic() && !matches!(octet, b'"' | b'<' | b'>') {
+            out.push(octet);
+        } else {
+            out.extend_from_slice(format!("%{octet:02X}").as_bytes());
+        }
+    }
+}
+
+/// The short note with a link that goes with a redirect (RFC 9110 §15.4.2).
+fn note(target: &[u8]) -> Vec<u8> {
+    let mut page = b"<!DOCTYPE html>\n<title>Moved</title>\n<p>The page is <a href=\"".to_vec();
+    for &octet in target {
+        match octet {
+            b'&' => page.extend_from_slice(b"&amp;"),
+            b'"' => page.extend_from_slice(b"&quot;"),
+            b'<' => page.extend_from_slice(b"&lt;"),
+            octet => page.push(octet),
+        }
+    }
+    page.extend_from_slice(b"\">here</a>.\n");
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handler::testing;
+    use crate::modules::test_support::{error, set};
+    use hayami_http::Known;
+
+    fn settings(line: &str) -> Settings {
+        match &set(&[line]).handlers[..] {
+            [HandlerSettings::Redirect(settings)] => settings.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The target of a request for `target` at a path with this prefix.
+    fn target(prefix: &str, line: &str, target: &str) -> String {
+        let handler = build(&settings(line));
+        let found = match testing::handle(&*handler, &testing::get(target), prefix.len()) {
+            Outcome::Ready(response) => response.head.get(Known::Location).expect("a location").to_vec(),
+            Outcome::Internal { target, .. } => target,
+            _ => panic!("no redirect"),
+        };
+        String::from_utf8(found).unwrap()
+    }
+
+    #[test]
+    fn what_follows_the_prefix_is_appended_as_h2o_does() {
+        let cases = [
+            ("/", "redirect: 'http://x/'", "/a/b?c=d", "http://x/a/b?c=d"),
+            ("/", "redirect: 'http://x'", "/", "http://x/"),
+            ("/", "redirect: 'http://x'", "/a", "http://x/a"),
+            ("/foo", "redirect: 'http://x/bar'", "/foo", "http://x/bar"),
+            ("/foo", "redirect: 'http://x/bar'", "/foo/z", "http://x/bar/z"),
+            ("/foo", "redirect: 'http://x/'", "/foo", "http://x/"),
+            ("/foo", "redirect: 'http://x/'", "/foo/z", "http://x/z"),
+            ("/foo/", "redirect: 'http://x/bar'", "/foo/z?", "http://x/bar/z?"),
+            ("/foo/", "redirect: {url: /new/, internal: YES}", "/foo/z?q", "/new/z?q"),
+        ];
+        for (prefix, line, path, want) in cases {
+            assert_eq!(target(prefix, line, path), want, "{prefix} {line} {path}");
+        }
+    }
+
+    #[test]
+    fn nothing_from_the_request_breaks_out_of_the_location_or_the_note() {
+        let line = "redirect: 'http://x/'";
+        assert_eq!(target("/", line, "/a%0d%0ab%22%3Cé"), "http://x/a%0D%0Ab%22%3C%C3%A9");
+        assert_eq!(target("/", line, "/?a%0d\"<é"), "http://x/?a%0d%22%3C%C3%A9");
+        assert_eq!(note(b"/?a&b\"<"), *b"<!DOCTYPE html>\n<title>Moved</title>\n<p>The page is <a href=\"/?a&amp;b&quot;&lt;\">here</a>.\n");
+    }
+
+    #[test]
+    fn the_status_is_302_unless_given_and_some_have_no_content() {
+        for (line, code, content) in [
+            ("redirect: /x", 302, true),
+            ("redirect: {url: /x, status: 301}", 301, true),
+            ("redirect: {url: /x, status: 304, internal: no}", 304, false),
+        ] {
+            let handler = build(&settings(line));
+            let Outcome::Ready(response) = testing::handle(&*handler, &testing::get("/"), 1) else {
+                panic!("{line}")
+            };
+            assert_eq!(response.head.status().code(), code);
+            assert_eq!(!response.content.is_empty(), content);
+        }
+    }
+
+    #[test]
+    fn errors_name_what_is_wrong() {
+        let cases = [
+            ("redirect: ''", "expected a URL, such as `https://example.com/` or `/new/`, found nothing"),
+            ("redirect: [/a]", "expected a URL, such as `https://example.com/` or `/new/`, found a sequence"),
+            ("redirect: /a b", "a URL may not hold ` `; write `%20`"),
+            ("redirect: /ü", "a URL may not hold `ü`; write `%C3%BC`"),
+            ("redirect: {status: 301}", "`url` is missing"),
+            ("redirect: {url: /x, status: 200}", "expected a whole number from 300 to 399, found `200`"),
+            ("redirect: {url: /x, internal: maybe}", "expected one of NO, YES, found `maybe`"),
+            ("redirect: {url: /x, code: 301}", "expected one of url, status, internal, found `code`"),
+        ];
+        for (line, want) in cases {
+            assert_eq!(error(line), want);
+        }
+    }
+}
