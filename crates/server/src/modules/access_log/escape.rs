@@ -1,0 +1,72 @@
+//! Octets from outside, made fit for a log line: one line stays one line, whatever a client sends.
+
+/// How octets that a client chose are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Escape {
+    /// `\xHH`, and `-` for what there is not.
+    #[default]
+    Apache,
+    /// `\u00HH`, and `null` without quotes for what there is not.
+    Json,
+}
+
+impl Escape {
+    /// What stands for a value that does not exist.
+    pub(super) fn nothing(self) -> &'static [u8] {
+        match self {
+            Self::Apache => b"-",
+            Self::Json => b"null",
+        }
+    }
+
+    /// Appends `octets` to `out`, escaped.
+    pub(super) fn push(self, octets: &[u8], out: &mut Vec<u8>) {
+        let mut rest = octets;
+        while let Some(odd) = rest.iter().position(|&octet| !is_plain(octet)) {
+            out.extend_from_slice(&rest[..odd]);
+            self.push_odd(rest[odd], out);
+            rest = &rest[odd + 1..];
+        }
+        out.extend_from_slice(rest);
+    }
+
+    fn push_odd(self, octet: u8, out: &mut Vec<u8>) {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let prefix: &[u8] = match (self, octet) {
+            (Self::Json, b'"' | b'\\') => return out.extend([b'\\', octet]),
+            (Self::Json, _) => b"\\u00",
+            // The backslash too, else `\x0a` in a line could be four octets of the client or one.
+            (Self::Apache, _) => b"\\x",
+        };
+        out.extend_from_slice(prefix);
+        out.extend([DIGITS[usize::from(octet >> 4)], DIGITS[usize::from(octet & 15)]]);
+    }
+}
+
+fn is_plain(octet: u8) -> bool {
+    (b' '..0x7f).contains(&octet) && octet != b'"' && octet != b'\\'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_a_client_sends_ends_a_line_or_a_quoted_text() {
+        let cases: [(&[u8], &str, &str); 6] = [
+            (b"plain /~user?a=b", "plain /~user?a=b", "plain /~user?a=b"),
+            (b"a\nb", r"a\x0ab", r"a\u000ab"),
+            (b"\"", r"\x22", r#"\""#),
+            (b"\\", r"\x5c", r"\\"),
+            (b"\x7f\xff", r"\x7f\xff", r"\u007f\u00ff"),
+            (b"", "", ""),
+        ];
+        for (octets, apache, json) in cases {
+            for (escape, want) in [(Escape::Apache, apache), (Escape::Json, json)] {
+                let mut out = Vec::new();
+                escape.push(octets, &mut out);
+                assert_eq!(String::from_utf8_lossy(&out), want);
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! All access logs of the process: opened once, written by threads of their own.
+
+use super::buffer::WorkerLogs;
+use super::command::Command;
+use super::loss::Loss;
+use super::writer::{self, Message, Outlet, Output};
+use crate::config::settings::{Inherited, Settings};
+use crate::modules::error_log::Target;
+use crate::worker::WorkerContext;
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Buffers that wait for a writer at most; with 64 KiB each, a writer that hangs holds 8 MiB.
+const QUEUE: usize = 128;
+
+/// All access logs of the process.
+#[derive(Debug, Default)]
+pub struct Logs {
+    /// Every target once, in the order of `sinks`.
+    targets: Vec<Target>,
+    sinks: Vec<Sink>,
+    wants_local_address: bool,
+    writers: Mutex<Vec<Writer>>,
+}
+
+/// The way to the writer of one log.
+#[derive(Clone, Debug)]
+pub(super) struct Sink {
+    queue: SyncSender<Message>,
+    /// Which of the writer's outputs.
+    output: usize,
+    loss: Arc<Loss>,
+}
+
+#[derive(Debug)]
+struct Writer {
+    queue: SyncSender<Message>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Opened. Threads start with the first worker, after the program has changed its user.
+    Opened(Receiver<Message>, Vec<Outlet>),
+    Running(JoinHandle<()>),
+    Failed,
+}
+
+impl Logs {
+    /// Opens every file and starts every command, once each however often it is named. To be called before
+    /// the program gives up its rights.
+    ///
+    /// # Errors
+    /// One line for the user: what cannot be opened and why.
+    pub fn open_all(settings: &Settings) -> Result<Self, String> {
+        let mut logs = Self::default();
+        let mut files = Vec::new();
+        let (queue, receiver) = sync_channel(QUEUE);
+        for log in places(settings).flat_map(|inherited| &inherited.access_log.logs) {
+            logs.wants_local_address |= log.format.wants_local_address();
+            if logs.index(&log.target).is_some() {
+                continue;
+            }
+            let outlet = open(&log.target)?;
+            match outlet.output {
+                Output::File(_) => {
+                    logs.add(&log.target, &queue, files.len(), &outlet);
+                    files.push(outlet);
+                }
+                Output::Command(_) => {
+                    let (queue, receiver) = sync_channel(QUEUE);
+                    logs.add(&log.target, &queue, 0, &outlet);
+                    logs.add_writer(queue, receiver, vec![outlet]);
+                }
+            }
+        }
+        if !files.is_empty() {
+            logs.add_writer(queue, receiver, files);
+        }
+        Ok(logs)
+    }
+
+    fn add(&mut self, target: &Target, queue: &SyncSender<Message>, output: usize, outlet: &Outlet) {
+        self.targets.push(target.clone());
+        self.sinks.push(Sink { queue: queue.clone(), output, loss: Arc::clone(&outlet.loss) });
+    }
+
+    fn add_writer(&mut self, queue: SyncSender<Message>, receiver: Receiver<Message>, outlets: Vec<Outlet>) {
+        self.lock().push(Writer { queue, state: State::Opened(receiver, outlets) });
+    }
+
+    /// Which log `target` is.
+    pub(super) fn index(&self, target: &Target) -> Option<usize> {
+        self.targets.iter().position(|own| own == target)
+    }
+
+    /// One worker's side; within a worker's runtime, its timer is started too.
+    pub fn worker(&self, worker: &WorkerContext) -> Rc<WorkerLogs> {
+        let logs = Rc::new(WorkerLogs::new(Rc::clone(&worker.clock), &self.sinks, self.wants_local_address));
+        self.lock().iter_mut().for_each(Writer::start);
+        if !self.sinks.is_empty() && tokio::runtime::Handle::try_current().is_ok() {
+            tokio::task::spawn_local(Rc::clone(&logs).run());
+        }
+        logs
+    }
+
+    /// Writes out what the workers have handed over; to be called when they have ended. Gives up after
+    /// `patience` on outputs that do not take it.
+    pub fn close(&self, patience: Duration) {
+        let deadline = Instant::now() + patience;
+        let mut writers = std::mem::take(&mut *self.lock());
+        writers.iter_mut().for_each(|writer| writer.stop(deadline));
+        writers.into_iter().for_each(|writer| writer.join(deadline));
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Writer>> {
+        self.writers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Everywhere in a configuration where logs are named.
+fn places(settings: &Settings) -> impl Iterator<Item = &Inherited> {
+    settings.hosts.iter().flat_map(|host| {
+        std::iter::once(&host.inherited).chain(host.paths.iter().map(|path| &path.inherited))
+    })
+}
+
+fn open(target: &Target) -> Result<Outlet, String> {
+    let output = match target {
+        // O_APPEND: each write goes to the end in one piece, whoever else writes (POSIX write()).
+        Target::File(path) => {
+            File::options().append(true).create(true).mode(0o644).open(path).map(Output::File)
+        }
+        Target::Command(command) => Command::start(command).map(Output::Command),
+    };
+    let output = output.map_err(|error| format!("access-log {target}: {error}"))?;
+    Ok(Outlet { output, loss: Arc::new(Loss::new(target.to_string())), torn: false })
+}
+
+impl Sink {
+    /// Hands lines over, without waiting: what does not fit is lost and counted.
+    pub(super) fn send(&self, lines: Vec<u8>) {
+        if let Err(lines) = self.try_send(lines) {
+            self.loss.add(&lines, "the lines come faster than they are written");
+        }
+    }
+
+    /// Hands lines over, or gives them back if there is no room.
+    pub(super) fn try_send(&self, lines: Vec<u8>) -> Result<(), Vec<u8>> {
+        match self.queue.try_send(Message::Lines { output: self.output, lines }) {
+            Err(TrySendError::Full(Message::Lines { lines, .. }))
+            | Err(TrySendError::Disconnected(Message::Lines { lines, .. })) => Err(lines),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Writer {
+    fn start(&mut self) {
+        self.state = match std::mem::replace(&mut self.state, State::Failed) {
+            State::Opened(queue, outlets) => {
+                let thread = std::thread::Builder::new().name("access-log".to_owned());
+                match thread.spawn(move || writer::run(&queue, outlets)) {
+                    Ok(handle) => State::Running(handle),
+                    // The queue is gone with the closure: lines are counted as lost.
+                    Err(_) => State::Failed,
+                }
+            }
+            other => other,
+        };
+    }
+
+    fn stop(&mut self, deadline: Instant) {
+        while let Err(TrySendError::Full(_)) = self.queue.try_send(Message::Stop) {
+            if Instant::now() >= deadline {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn join(self, deadline: Instant) {
+        if let State::Running(handle) = self.state {
+            while !handle.is_finished() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Lines that could not be written: counted, and reported now and then.
+
+use crate::observe::report;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Time between two reports of one log.
+const BETWEEN_REPORTS: Duration = Duration::from_secs(10);
+
+/// The losses of one log.
+#[derive(Debug)]
+pub(super) struct Loss {
+    /// The log's name for the user.
+    log: String,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Lines lost and not reported yet.
+    unreported: u64,
+    reported: Option<Instant>,
+    failing: bool,
+}
+
+impl Loss {
+    pub(super) fn new(log: String) -> Self {
+        Self { log, state: Mutex::default() }
+    }
+
+    /// Counts the lines in `octets` as lost.
+    pub(super) fn add(&self, octets: &[u8], why: &str) {
+        if let Some(line) = self.count(octets, why, Instant::now()) {
+            report(&line);
+        }
+    }
+
+    /// Notes that writing works.
+    pub(super) fn works(&self) {
+        if let Some(line) = self.recovered() {
+            report(&line);
+        }
+    }
+
+    /// Counts; returns what to report, if it is time to.
+    fn count(&self, octets: &[u8], why: &str, now: Instant) -> Option<String> {
+        // A line may be torn: what is left of it counts as one.
+        let lines = memchr::memchr_iter(b'\n', octets).count() as u64;
+        let mut state = self.state();
+        state.unreported += lines.max(1);
+        state.failing = true;
+        if state.reported.is_some_and(|last| now.saturating_duration_since(last) < BETWEEN_REPORTS) {
+            return None;
+        }
+        state.reported = Some(now);
+        let lost = std::mem::take(&mut state.unreported);
+        Some(format!(
+            "access-log {}: {} lost: {why}; logging goes on as soon as it can",
+            self.log,
+            Lines(lost)
+        ))
+    }
+
+    fn recovered(&self) -> Option<String> {
+        let mut state = self.state();
+        if !std::mem::take(&mut state.failing) {
+            return None;
+        }
+        let lost = std::mem::take(&mut state.unreported);
+        let more = if lost > 0 { format!("; {} more were lost", Lines(lost)) } else { String::new() };
+        Some(format!("access-log {}: writing works again{more}", self.log))
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        // Nothing in here panics while it holds the lock; if it did, the counts would still be good.
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// `1 line`, `2 lines`
+struct Lines(u64);
+
+impl std::fmt::Display for Lines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} line{}", self.0, if self.0 == 1 { "" } else { "s" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_reported_at_once_then_now_and_then() {
+        let loss = Loss::new("/log".to_owned());
+        let now = Instant::now();
+        let later = |seconds| now + Duration::from_secs(seconds);
+        assert_eq!(
+            loss.count(b"a\nb\n", "disk full", now).unwrap(),
+            "access-log /log: 2 lines lost: disk full; logging goes on as soon as it can"
+        );
+        assert_eq!(loss.count(b"a\n", "disk full", later(1)), None);
+        assert_eq!(loss.count(b"torn", "disk full", later(9)), None);
+        assert!(loss.count(b"a\n", "disk full", later(10)).unwrap().contains(" 3 lines lost"));
+        assert_eq!(loss.count(b"a\n", "disk full", later(11)), None);
+        assert_eq!(loss.recovered().unwrap(), "access-log /log: writing works again; 1 line more were lost");
+        assert_eq!(loss.recovered(), None);
+    }
+}

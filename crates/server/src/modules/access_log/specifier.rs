@@ -1,0 +1,196 @@
+//! What can be logged, and the names under which a format asks for it.
+
+use super::timestamp::TimeFormat;
+use hayami_http::Known;
+
+/// When a value is known. A record is filled in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The request was routed.
+    Request,
+    /// The handler has answered.
+    Original,
+    /// Filters have changed the answer.
+    Response,
+    /// The answer has left.
+    End,
+}
+
+/// A value that a format asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    LocalAddress,
+    LocalPort,
+    PeerAddress,
+    PeerPort,
+    ConnectionId,
+    ConnectTime,
+    RequestIndex,
+    RequestHeaderTime,
+    RequestContentTime,
+    RequestTotalTime,
+    Method,
+    Path,
+    Query,
+    Protocol,
+    RequestLine,
+    Authority,
+    /// The name of the host as the configuration writes it.
+    Host,
+    RequestField(FieldName),
+    /// Becomes [`Value::Text`] when the path is known.
+    Environment(String),
+    Text(String),
+    Time(TimeFormat),
+    Error,
+    Status(Stage),
+    ResponseField(FieldName, Stage),
+    ContentOctets,
+    ProcessTime,
+    ResponseTime,
+    TotalTime,
+    /// What this server never has: `%l`, values of protocols it does not speak.
+    Nothing,
+}
+
+impl Value {
+    /// When the value is known.
+    pub(super) fn stage(&self) -> Stage {
+        match self {
+            Self::Status(stage) | Self::ResponseField(_, stage) => *stage,
+            Self::Error => Stage::Response,
+            Self::ContentOctets | Self::ProcessTime | Self::ResponseTime | Self::TotalTime => Stage::End,
+            _ => Stage::Request,
+        }
+    }
+}
+
+/// A field name: known ones are found without comparing text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum FieldName {
+    Known(Known),
+    Other(Box<[u8]>),
+}
+
+impl FieldName {
+    fn new(name: &str) -> Self {
+        Known::of(name.as_bytes())
+            .map_or_else(|| Self::Other(name.to_ascii_lowercase().into_bytes().into()), Self::Known)
+    }
+
+    /// The name in lower case.
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Known(known) => known.name(),
+            Self::Other(name) => name,
+        }
+    }
+}
+
+/// The value behind `%`, or behind `%<` if `original`: `%h`.
+pub(super) fn plain(letter: char, original: bool) -> Option<Value> {
+    Some(match letter {
+        'A' => Value::LocalAddress,
+        'b' => Value::ContentOctets,
+        'H' => Value::Protocol,
+        'h' => Value::PeerAddress,
+        'l' => Value::Nothing,
+        'm' => Value::Method,
+        'p' => Value::LocalPort,
+        'q' => Value::Query,
+        'r' => Value::RequestLine,
+        's' => Value::Status(response_stage(original)),
+        't' => Value::Time(TimeFormat::Bracketed),
+        'U' => Value::Path,
+        'u' => Value::Environment("REMOTE_USER".to_owned()),
+        'V' => Value::Authority,
+        'v' => Value::Host,
+        _ => return None,
+    })
+}
+
+/// The value `%{name}letter`, or what is wrong with it.
+pub(super) fn named(name: &str, letter: char, original: bool) -> Result<Value, String> {
+    match (letter, name) {
+        (_, "") => Err(format!("`%{{}}{letter}` lacks a name between the braces")),
+        ('i', _) => Ok(Value::RequestField(FieldName::new(name))),
+        ('o', _) => Ok(Value::ResponseField(FieldName::new(name), response_stage(original))),
+        ('e', _) => Ok(Value::Environment(name.to_owned())),
+        ('t', _) => TimeFormat::new(name).map(Value::Time),
+        ('p', "local") => Ok(Value::LocalPort),
+        ('p', "remote") => Ok(Value::PeerPort),
+        ('p', _) => Err(format!("`%{{{name}}}p` is unknown: it is %{{local}}p or %{{remote}}p")),
+        ('x', _) => extended(&name.to_ascii_lowercase())
+            .ok_or_else(|| format!("`%{{{name}}}x` is unknown: no such extension")),
+        _ => Err(format!("`%{{{name}}}{letter}` is unknown: behind the braces stands i, o, e, t, p or x")),
+    }
+}
+
+fn response_stage(original: bool) -> Stage {
+    if original { Stage::Original } else { Stage::Response }
+}
+
+/// `%{name}x`.
+fn extended(name: &str) -> Option<Value> {
+    Some(match name {
+        "connection-id" => Value::ConnectionId,
+        "connect-time" => Value::ConnectTime,
+        "request-header-time" => Value::RequestHeaderTime,
+        "request-body-time" => Value::RequestContentTime,
+        "request-total-time" => Value::RequestTotalTime,
+        "process-time" => Value::ProcessTime,
+        "response-time" => Value::ResponseTime,
+        "duration" | "total-time" => Value::TotalTime,
+        "error" => Value::Error,
+        "http1.request-index" => Value::RequestIndex,
+        _ if NOT_HERE.contains(&name) => Value::Nothing,
+        _ => return None,
+    })
+}
+
+/// What h2o logs of connections and requests that this server does not have (yet).
+const NOT_HERE: &[&str] = &[
+    "http2.stream-id",
+    "http2.priority.received",
+    "http2.priority.received.exclusive",
+    "http2.priority.received.parent",
+    "http2.priority.received.weight",
+    "http2.priority.actual",
+    "http2.priority.actual.parent",
+    "http2.priority.actual.weight",
+    "http3.stream-id",
+    "http3.quic-stats",
+    "http3.quic-version",
+    "cc.name",
+    "delivery-rate",
+    "ssl.protocol-version",
+    "ssl.session-reused",
+    "ssl.session-id",
+    "ssl.cipher",
+    "ssl.cipher-bits",
+    "ssl.server-name",
+    "ssl.negotiated-protocol",
+    "ssl.ech.config-id",
+    "ssl.ech.kem",
+    "ssl.ech.cipher",
+    "ssl.ech.cipher-bits",
+    "ssl.backend",
+    "proxy.idle-time",
+    "proxy.connect-time",
+    "proxy.request-time",
+    "proxy.process-time",
+    "proxy.response-time",
+    "proxy.total-time",
+    "proxy.request-bytes",
+    "proxy.request-bytes-header",
+    "proxy.request-bytes-body",
+    "proxy.response-bytes",
+    "proxy.response-bytes-header",
+    "proxy.response-bytes-body",
+    "proxy.ssl.protocol-version",
+    "proxy.ssl.session-reused",
+    "proxy.ssl.cipher",
+    "proxy.ssl.cipher-bits",
+    "proxy.ssl.session-id",
+    "proxy.ssl.server-name",
+];

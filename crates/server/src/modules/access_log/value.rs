@@ -1,0 +1,176 @@
+//! How each value of a log line is written. Every function says `false` if there is no such value.
+
+use super::Escape;
+use super::specifier::{FieldName, Value};
+use super::timestamp::Moment;
+use hayami_http::ResponseHead;
+use hayami_net::service::{Address, Ended, Request};
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// What is known when a request is routed.
+pub(super) struct Asked<'a> {
+    pub(super) request: &'a Request<'a>,
+    pub(super) host: &'a str,
+    pub(super) at: Moment,
+}
+
+impl Asked<'_> {
+    pub(super) fn push(&self, value: &Value, escape: Escape, out: &mut Vec<u8>) -> bool {
+        let request = self.request;
+        let (head, connection) = (&*request.head, request.connection);
+        let text = |octets: &[u8], out: &mut Vec<u8>| text(octets, escape, out);
+        match value {
+            Value::LocalAddress => address(&connection.local, out),
+            Value::LocalPort => port(&connection.local, out),
+            Value::PeerAddress => address(&connection.peer, out),
+            Value::PeerPort => port(&connection.peer, out),
+            Value::ConnectionId => number(connection.id, out),
+            Value::ConnectTime => duration(request.begun.saturating_duration_since(connection.accepted), out),
+            Value::RequestIndex => number(u64::from(request.index) + 1, out),
+            Value::RequestHeaderTime => {
+                duration(request.received.saturating_duration_since(request.begun), out)
+            }
+            // Content has not come yet when a request is routed; without any, it took no time.
+            Value::RequestContentTime => request.content_length == Some(0) && duration(Duration::ZERO, out),
+            Value::RequestTotalTime => {
+                request.content_length == Some(0)
+                    && duration(request.received.saturating_duration_since(request.begun), out)
+            }
+            Value::Method => text(head.method_name(), out),
+            Value::Path => text(head.path(), out),
+            Value::Query => query(head.query(), escape, out),
+            Value::Protocol => !head.method_name().is_empty() && verbatim(head.version().name(), out),
+            Value::RequestLine => request_line(request, escape, out),
+            // Without a name, the client asked for what answers.
+            Value::Authority => text(head.authority(), out) || text(self.host.as_bytes(), out),
+            Value::Host => text(self.host.as_bytes(), out),
+            Value::RequestField(FieldName::Known(known)) => {
+                head.get(*known).is_some_and(|v| field(v, escape, out))
+            }
+            Value::RequestField(FieldName::Other(name)) => {
+                head.fields().get_named(name).is_some_and(|v| field(v, escape, out))
+            }
+            Value::Text(own) => field(own.as_bytes(), escape, out),
+            Value::Time(time) => {
+                time.push(&self.at, out);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Appends a value of an answer: status, field or error.
+pub(super) fn push_answer(
+    value: &Value,
+    head: &ResponseHead,
+    error: &str,
+    escape: Escape,
+    out: &mut Vec<u8>,
+) -> bool {
+    match value {
+        Value::Status(_) => number(u64::from(head.status().code()), out),
+        Value::ResponseField(name, _) => lines(head, name.as_bytes(), escape, out),
+        // Not `-`: that would look like an error of this name.
+        Value::Error => field(error.as_bytes(), escape, out),
+        _ => false,
+    }
+}
+
+/// The lines of a name; only `set-cookie` may have several that are no list, all of them are logged.
+fn lines(head: &ResponseHead, name: &[u8], escape: Escape, out: &mut Vec<u8>) -> bool {
+    let mut lines = head.iter().filter(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value);
+    let Some(first) = lines.next() else { return false };
+    field(first, escape, out);
+    if name == b"set-cookie" {
+        lines.for_each(|line| {
+            out.extend_from_slice(b", ");
+            field(line, escape, out);
+        });
+    }
+    true
+}
+
+/// What is known when an answer has left.
+pub(super) struct Times<'a> {
+    pub(super) begun: Instant,
+    pub(super) received: Instant,
+    pub(super) end: &'a Ended,
+}
+
+impl Times<'_> {
+    pub(super) fn push(&self, value: &Value, out: &mut Vec<u8>) -> bool {
+        let end = self.end;
+        match value {
+            Value::ContentOctets => number(end.content_octets, out),
+            Value::ProcessTime => duration(end.began.saturating_duration_since(self.received), out),
+            Value::ResponseTime => duration(end.ended.saturating_duration_since(end.began), out),
+            Value::TotalTime => duration(end.ended.saturating_duration_since(self.begun), out),
+            _ => false,
+        }
+    }
+}
+
+/// Appends octets, if there are any.
+fn text(octets: &[u8], escape: Escape, out: &mut Vec<u8>) -> bool {
+    escape.push(octets, out);
+    !octets.is_empty()
+}
+
+/// Appends octets that are there even if there are none.
+fn field(octets: &[u8], escape: Escape, out: &mut Vec<u8>) -> bool {
+    escape.push(octets, out);
+    true
+}
+
+fn verbatim(text: &str, out: &mut Vec<u8>) -> bool {
+    out.extend_from_slice(text.as_bytes());
+    true
+}
+
+fn query(query: Option<&[u8]>, escape: Escape, out: &mut Vec<u8>) -> bool {
+    if let Some(query) = query {
+        out.push(b'?');
+        escape.push(query, out);
+    }
+    true
+}
+
+fn request_line(request: &Request<'_>, escape: Escape, out: &mut Vec<u8>) -> bool {
+    if request.head.method_name().is_empty() {
+        return false;
+    }
+    escape.push(request.head.method_name(), out);
+    out.push(b' ');
+    escape.push(request.head.target(), out);
+    out.push(b' ');
+    verbatim(request.head.version().name(), out)
+}
+
+fn number(number: u64, out: &mut Vec<u8>) -> bool {
+    verbatim(itoa::Buffer::new().format(number), out)
+}
+
+fn address(address: &Address, out: &mut Vec<u8>) -> bool {
+    match address {
+        // Writing to a Vec cannot fail.
+        Address::Ip(ip) => write!(out, "{}", ip.ip().to_canonical()).is_ok(),
+        Address::Unix => false,
+    }
+}
+
+fn port(address: &Address, out: &mut Vec<u8>) -> bool {
+    matches!(address, Address::Ip(_)) && number(u64::from(address.port()), out)
+}
+
+/// Seconds, with six decimals unless it is a whole number of them, as in h2o.
+fn duration(duration: Duration, out: &mut Vec<u8>) -> bool {
+    let micros = duration.subsec_micros();
+    number(duration.as_secs(), out);
+    if micros != 0 {
+        // Writing to a Vec cannot fail.
+        let _ = write!(out, ".{micros:06}");
+    }
+    true
+}

@@ -1,0 +1,115 @@
+//! The thread that writes.
+
+use super::command::Command;
+use super::loss::Loss;
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+/// What comes through the queue.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// Whole lines for one of the writer's outputs.
+    Lines { output: usize, lines: Vec<u8> },
+    /// All workers have ended: write what is before this and end.
+    Stop,
+}
+
+/// Where lines end up.
+#[derive(Debug)]
+pub(super) enum Output {
+    /// A file opened for appending: lines of several processes never mix.
+    File(File),
+    /// A command's standard input.
+    Command(Command),
+}
+
+/// An output and how it fares.
+#[derive(Debug)]
+pub(super) struct Outlet {
+    pub(super) output: Output,
+    pub(super) loss: Arc<Loss>,
+    /// The last write ended within a line.
+    pub(super) torn: bool,
+}
+
+/// Writes what comes through `queue` until it is told to stop.
+pub(super) fn run(queue: &Receiver<Message>, outlets: Vec<Outlet>) {
+    let mut outlets = outlets;
+    while let Ok(Message::Lines { output, lines }) = queue.recv() {
+        if let Some(outlet) = outlets.get_mut(output) {
+            outlet.write(&lines);
+        }
+    }
+    for outlet in outlets {
+        if let Output::Command(command) = outlet.output {
+            command.close();
+        }
+    }
+}
+
+impl Outlet {
+    fn write(&mut self, lines: &[u8]) {
+        if std::mem::take(&mut self.torn) && self.output.write(b"\n").is_err() {
+            self.torn = true;
+        }
+        let mut rest = lines;
+        match write_all(&mut self.output, &mut rest) {
+            Ok(()) => self.loss.works(),
+            Err(error) => {
+                self.torn |= rest.len() < lines.len() && lines[lines.len() - rest.len() - 1] != b'\n';
+                self.loss.add(rest, &error.to_string());
+            }
+        }
+    }
+}
+
+/// Writes all of `rest`, in one piece if the system takes it. What could not be written stays in `rest`.
+fn write_all(output: &mut Output, rest: &mut &[u8]) -> io::Result<()> {
+    while !rest.is_empty() {
+        match output.write(rest) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => *rest = &rest[written..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => output.recover(error)?,
+        }
+    }
+    Ok(())
+}
+
+impl Output {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.write(octets),
+            Self::Command(command) => command.write(octets),
+        }
+    }
+
+    /// Starts a command again that has ended.
+    fn recover(&mut self, error: io::Error) -> io::Result<()> {
+        match self {
+            Self::Command(command) if error.kind() == io::ErrorKind::BrokenPipe => command.restart(),
+            _ => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn outlet(path: &str) -> Outlet {
+        let file = File::options().append(true).open(Path::new(path)).expect(path);
+        Outlet { output: Output::File(file), loss: Arc::new(Loss::new(path.to_owned())), torn: false }
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_to_count_and_no_more() {
+        let mut outlet = outlet("/dev/full");
+        outlet.write(b"a\nb\n");
+        outlet.write(b"c\n");
+        assert!(!outlet.torn, "nothing was written, so nothing is torn");
+    }
+}
