@@ -1,0 +1,87 @@
+//! Building the router: every host, every path, their handlers and filters.
+
+use super::host::HostTable;
+use super::path::PathTable;
+use super::{Host, Name, Route, Router};
+use crate::config::settings::{HandlerSettings, HostSettings, Inherited, PathSettings, Settings};
+use crate::handler::Handler;
+use crate::modules::access_log::{Logs, PathLogs};
+use crate::modules::env::Environment;
+use crate::modules::{expires, file, headers, listen, redirect};
+use crate::worker::WorkerContext;
+use std::rc::Rc;
+
+/// Builds the router of one worker.
+///
+/// # Errors
+/// One line for the user: a handler cannot be made, or a host's name is none.
+pub fn build(settings: &Settings, logs: &Logs, worker: &WorkerContext) -> Result<Router, String> {
+    let builder = Builder { logs, worker };
+    let hosts = settings.hosts.iter().map(|host| builder.host(host)).collect::<Result<_, _>>()?;
+    let bindings = listen::bindings(settings);
+    let listeners = bindings.iter().map(|binding| table(settings, binding.hosts.iter().copied()));
+    Ok(Router {
+        hosts,
+        listeners: listeners.collect::<Result<_, _>>()?,
+        everywhere: table(settings, 0..settings.hosts.len())?,
+        nowhere: builder.route("", &Inherited::default(), Vec::new()),
+    })
+}
+
+fn table(settings: &Settings, hosts: impl Iterator<Item = usize>) -> Result<HostTable, String> {
+    let mut rows = Vec::new();
+    for index in hosts {
+        let host = &settings.hosts[index];
+        let name =
+            Name::of(host.name.as_bytes()).ok_or_else(|| format!("`{}` is no name of a host", host.name))?;
+        rows.push((index, name, host.strict_match));
+    }
+    Ok(HostTable::new(rows.into_iter()))
+}
+
+struct Builder<'a> {
+    logs: &'a Logs,
+    worker: &'a WorkerContext,
+}
+
+impl Builder<'_> {
+    fn host(&self, settings: &HostSettings) -> Result<Host, String> {
+        let path =
+            |path: &PathSettings| Ok((path.prefix.as_bytes().into(), self.path(&settings.name, path)?));
+        let paths = PathTable::new(settings.paths.iter().map(path).collect::<Result<_, String>>()?);
+        let otherwise = self.route(&settings.name, &settings.inherited, Vec::new());
+        let pathless = Rc::clone(paths.find(b"/").map_or(&otherwise, |(route, _)| route));
+        Ok(Host { paths, otherwise, pathless })
+    }
+
+    fn path(&self, host: &str, path: &PathSettings) -> Result<Rc<Route>, String> {
+        let handlers = path.handlers.iter().map(|handler| self.handler(handler, &path.inherited));
+        let handlers =
+            handlers.collect::<Result<_, _>>().map_err(|e| format!("{host}, path {}: {e}", path.prefix))?;
+        Ok(self.route(host, &path.inherited, handlers))
+    }
+
+    fn handler(&self, handler: &HandlerSettings, inherited: &Inherited) -> Result<Box<dyn Handler>, String> {
+        match handler {
+            HandlerSettings::FileDir(dir) => file::build_dir(dir, inherited, self.worker),
+            HandlerSettings::FileFile(file) => file::build_file(file, inherited, self.worker),
+            HandlerSettings::Redirect(settings) => Ok(redirect::build(settings)),
+        }
+    }
+
+    fn route(&self, host: &str, inherited: &Inherited, handlers: Vec<Box<dyn Handler>>) -> Rc<Route> {
+        let env = Rc::new(Environment::new(&inherited.env));
+        Rc::new(Route {
+            handlers,
+            // The order in which h2o registers them; commands on fields see what `expires` added.
+            filters: [expires::build(&inherited.expires), headers::build(&inherited.headers)]
+                .into_iter()
+                .flatten()
+                .collect(),
+            error_pages: inherited.error_doc.clone(),
+            logs: Rc::new(PathLogs::new(&inherited.access_log, self.logs, host, &env)),
+            env,
+            reports_errors: inherited.error_log.emit_request_errors,
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! From a host and a path to what answers there: built from the settings once per worker.
+//!
+//! [`host`] and [`path`] are the two lookups. Handlers, filters and logs of a path are in its [`Route`];
+//! calling them is the service's work.
+
+mod build;
+mod host;
+mod path;
+
+pub use build::build;
+
+use crate::handler::{Filter, Handler};
+use crate::modules::access_log::PathLogs;
+use crate::modules::env::Environment;
+use crate::modules::error_doc;
+use hayami_http::split_authority;
+use host::HostTable;
+use path::PathTable;
+use std::rc::Rc;
+
+/// All hosts of a configuration.
+pub struct Router {
+    hosts: Vec<Host>,
+    /// By listener: the hosts that answer there.
+    listeners: Vec<HostTable>,
+    /// Every host, for internal redirects.
+    everywhere: HostTable,
+    /// What answers when no host does.
+    nowhere: Rc<Route>,
+}
+
+/// A host's paths.
+struct Host {
+    paths: PathTable<Route>,
+    /// What answers when no path fits.
+    otherwise: Rc<Route>,
+    /// What answers when there is no path to look up: `/`, or else the same.
+    pathless: Rc<Route>,
+}
+
+/// What happens to the requests of one path.
+#[derive(Default)]
+pub struct Route {
+    /// Asked in order until one does not decline.
+    pub handlers: Vec<Box<dyn Handler>>,
+    /// Applied in order to every answer.
+    pub filters: Vec<Box<dyn Filter>>,
+    /// Pages in place of the server's own error texts.
+    pub error_pages: error_doc::Settings,
+    /// What handlers and logs see of the environment.
+    pub env: Rc<Environment>,
+    /// Where the requests are logged.
+    pub logs: Rc<PathLogs>,
+    /// Whether errors of the requests go to the error log.
+    pub reports_errors: bool,
+}
+
+/// Index of a host; `None` if no host answers.
+pub type HostIndex = Option<usize>;
+
+impl Router {
+    /// The host that serves `authority` on a listener.
+    #[inline]
+    pub fn host(&self, listener: usize, authority: &[u8]) -> HostIndex {
+        self.listeners.get(listener)?.find(authority)
+    }
+
+    /// The host named `authority`, on whatever listener.
+    pub fn named_host(&self, authority: &[u8]) -> HostIndex {
+        self.everywhere.named(authority)
+    }
+
+    /// What answers at a normalized path of a host, and the length of the path's prefix.
+    #[inline]
+    pub fn route(&self, host: HostIndex, path: &[u8]) -> (&Rc<Route>, usize) {
+        let Some(host) = host.map(|index| &self.hosts[index]) else { return (&self.nowhere, 0) };
+        host.paths.find(path).unwrap_or((&host.otherwise, 0))
+    }
+
+    /// What answers at a host when there is no path to look up.
+    #[inline]
+    pub fn pathless(&self, host: HostIndex) -> &Rc<Route> {
+        host.map_or(&self.nowhere, |index| &self.hosts[index].pathless)
+    }
+}
+
+/// A host and a port: of an authority, or of a key of `hosts`.
+#[derive(Clone, Copy, Debug)]
+struct Name<'a> {
+    host: &'a [u8],
+    port: Option<u16>,
+}
+
+impl<'a> Name<'a> {
+    fn of(authority: &'a [u8]) -> Option<Self> {
+        split_authority(authority).map(|(host, port)| Self { host, port })
+    }
+}
