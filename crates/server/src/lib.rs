@@ -10,7 +10,13 @@
 //! (signals, user, descriptors: the `hayami` program).
 #![forbid(unsafe_code)]
 
+mod build;
 pub mod config;
 pub mod handler;
 pub mod modules;
+pub mod observe;
+pub mod router;
+pub mod service;
 pub mod worker;
+
+pub use build::build;

@@ -17,3 +17,6 @@ pub mod process;
 pub mod redirect;
 pub mod stash;
 pub mod tolerated;
+
+#[cfg(test)]
+pub(crate) mod test_support;

@@ -1,0 +1,151 @@
+//! From a request to a response: the route, its handlers, internal redirects.
+
+use super::{Core, plain, target};
+use crate::handler::{Exchange, Outcome};
+use crate::modules::access_log::Record;
+use crate::router::{HostIndex, Route};
+use hayami_http::{Method, PathFault, RequestHead, Response, Status, TargetForm, normalize};
+use hayami_net::service::{ConnectionInfo, Request};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+/// Buffers that every request uses again.
+#[derive(Default)]
+pub(super) struct Scratch {
+    /// The normalized path.
+    pub(super) path: Vec<u8>,
+    decoded: Vec<u8>,
+}
+
+/// How far a request has come.
+pub(super) struct Way {
+    pub(super) host: HostIndex,
+    pub(super) route: Rc<Route>,
+    pub(super) connection: Rc<ConnectionInfo>,
+    pub(super) record: Option<Box<Record>>,
+    /// Length of the path's prefix.
+    below: usize,
+    /// The handler to ask next.
+    next: usize,
+    /// Internal redirects so far.
+    redirects: u32,
+    /// Why the target has no route.
+    pub(super) fault: Option<PathFault>,
+}
+
+/// What comes next on the way.
+pub(super) enum Step {
+    Ready(Response),
+    Later(LaterOutcome),
+}
+
+pub(super) type LaterOutcome = Pin<Box<dyn Future<Output = Outcome>>>;
+
+/// What a server as a whole allows (RFC 9110 §10.2.1).
+const ALLOWED: &[u8] = b"GET, HEAD, OPTIONS";
+
+impl Core {
+    /// Starts a request on its way at a host.
+    #[inline]
+    pub(super) fn enter(&self, host: HostIndex, connection: &Rc<ConnectionInfo>) -> Way {
+        let route = Rc::clone(self.router.pathless(host));
+        let connection = Rc::clone(connection);
+        Way { host, route, connection, record: None, below: 0, next: 0, redirects: 0, fault: None }
+    }
+
+    /// Finds the route of a request. `Declined` so far, or answered by the server itself.
+    #[inline]
+    pub(super) fn locate(&self, way: &mut Way, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
+        if let Some(response) = without_path(head) {
+            return Outcome::Ready(response);
+        }
+        scratch.path.clear();
+        match normalize(head.path(), &mut scratch.decoded) {
+            Ok(path) => scratch.path.extend_from_slice(path),
+            Err(fault) => {
+                way.fault = Some(fault);
+                return Outcome::Ready(plain(Status::BAD_REQUEST, &fault.to_string()));
+            }
+        }
+        let (route, below) = self.router.route(way.host, &scratch.path);
+        (way.below, way.next) = (below, 0);
+        if !Rc::ptr_eq(&way.route, route) {
+            way.route = Rc::clone(route);
+        }
+        Outcome::Declined
+    }
+
+    /// Goes on from `outcome` until there is a response or nothing to do but wait.
+    #[inline]
+    pub(super) fn advance(
+        &self,
+        way: &mut Way,
+        head: &mut RequestHead,
+        scratch: &mut Scratch,
+        mut outcome: Outcome,
+    ) -> Step {
+        loop {
+            outcome = match outcome {
+                Outcome::Declined => way.ask_next(head, &scratch.path),
+                Outcome::Internal { target, keep_method } => {
+                    *head = target::redirected(head, &target, keep_method);
+                    self.redirect(way, head, scratch)
+                }
+                Outcome::Ready(response) => return Step::Ready(response),
+                Outcome::Later(outcome) => return Step::Later(outcome),
+            }
+        }
+    }
+
+    /// Starts over with another head; the log stays that of the path which the client asked for.
+    #[cold]
+    fn redirect(&self, way: &mut Way, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
+        way.redirects += 1;
+        if way.redirects > self.max_reprocesses {
+            return Outcome::Ready(plain(Status::BAD_GATEWAY, "too many internal redirects"));
+        }
+        if head.form() == TargetForm::Absolute {
+            way.host = self.router.named_host(head.authority());
+        }
+        self.locate(way, head, scratch)
+    }
+
+    /// Tells log and error log why a request was refused.
+    #[cold]
+    pub(super) fn report(&self, way: &mut Way, request: &Request<'_>, reason: &str) {
+        if let Some(record) = &mut way.record {
+            record.set_error(reason);
+        }
+        if way.route.reports_errors {
+            self.reporter.request_error(request, reason);
+        }
+    }
+}
+
+impl Way {
+    /// Asks the next handler.
+    #[inline]
+    fn ask_next(&mut self, head: &mut RequestHead, path: &[u8]) -> Outcome {
+        let Some(handler) = self.route.handlers.get(self.next) else {
+            return Outcome::Ready(plain(Status::NOT_FOUND, ""));
+        };
+        self.next += 1;
+        let (connection, env) = (&self.connection, &self.route.env);
+        handler.handle(&mut Exchange { head, path, below: self.below, connection, env })
+    }
+}
+
+/// The answer to what has no path to look up, or asks for what this server never does.
+#[inline]
+fn without_path(head: &RequestHead) -> Option<Response> {
+    let mut response = match head.method() {
+        // RFC 9110 §9.3.7: `*` asks about the server as a whole.
+        Method::Options if head.form() == TargetForm::Asterisk => Response::empty(Status::OK),
+        // RFC 9110 §15.5.6: the methods that are allowed go with the refusal.
+        Method::Connect | Method::Trace => plain(Status::METHOD_NOT_ALLOWED, ""),
+        _ => return None,
+    };
+    response.head.append(b"allow", ALLOWED);
+    Some(response)
+}

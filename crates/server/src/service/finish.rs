@@ -1,0 +1,125 @@
+//! From a handler's response to the answer that leaves: error page, filters, log.
+
+use super::dispatch::{LaterOutcome, Scratch, Step, Way};
+use super::{Core, target};
+use crate::handler::RequestInfo;
+use crate::modules::error_doc;
+use hayami_http::{RequestHead, Response, Status};
+use hayami_net::service::{Answer, Observer, Outcome};
+use std::rc::Rc;
+
+/// A request that outlives the call that brought it.
+pub(super) struct Journey {
+    pub(super) way: Way,
+    pub(super) head: RequestHead,
+    pub(super) scratch: Scratch,
+}
+
+impl Journey {
+    /// Waits for the response.
+    async fn response(&mut self, core: &Core, mut later: LaterOutcome) -> Response {
+        loop {
+            match core.advance(&mut self.way, &mut self.head, &mut self.scratch, later.await) {
+                Step::Ready(response) => return response,
+                Step::Later(next) => later = next,
+            }
+        }
+    }
+}
+
+impl Core {
+    /// Finishes a response that is here. Only an error page may take its time.
+    #[inline]
+    pub(super) fn finish(
+        self: &Rc<Self>,
+        mut way: Way,
+        head: &mut RequestHead,
+        path: &[u8],
+        response: Response,
+    ) -> Outcome {
+        way.note_original(&response);
+        match self.error_page(&way, head, response.head.status()) {
+            None => Outcome::Ready(way.leave(head, path, response)),
+            Some((_, Step::Ready(page))) => Outcome::Ready(way.leave(head, path, with_page(response, page))),
+            Some((mut page, Step::Later(later))) => {
+                let (core, head, path) = (Rc::clone(self), std::mem::take(head), path.to_vec());
+                Outcome::Later(Box::pin(async move {
+                    let page = page.response(&core, later).await;
+                    way.leave(&head, &path, with_page(response, page))
+                }))
+            }
+        }
+    }
+
+    /// Finishes a response that comes later.
+    pub(super) fn finish_later(self: &Rc<Self>, mut journey: Journey, later: LaterOutcome) -> Outcome {
+        let core = Rc::clone(self);
+        Outcome::Later(Box::pin(async move {
+            let response = journey.response(&core, later).await;
+            let Journey { way, mut head, scratch } = journey;
+            match core.finish(way, &mut head, &scratch.path, response) {
+                Outcome::Ready(answer) => answer,
+                Outcome::Later(answer) => answer.await,
+            }
+        }))
+    }
+
+    /// Finishes a refusal, which cannot wait: an error page that is not at hand is done without.
+    pub(super) fn finish_now(&self, mut way: Way, head: &RequestHead, response: Response) -> Answer {
+        way.note_original(&response);
+        match self.error_page(&way, head, response.head.status()) {
+            Some((_, Step::Ready(page))) => way.leave(head, b"/", with_page(response, page)),
+            _ => way.leave(head, b"/", response),
+        }
+    }
+
+    /// The page that stands for an error of this status, fetched from this server itself.
+    #[inline]
+    fn error_page(&self, way: &Way, head: &RequestHead, status: Status) -> Option<(Journey, Step)> {
+        if !status.is_error() {
+            return None;
+        }
+        let url = way.route.error_pages.url(status)?;
+        Some(self.fetch(way, target::page(head, url.as_bytes())))
+    }
+
+    /// Asks this server itself: no log, no error page of the error page.
+    #[cold]
+    fn fetch(&self, way: &Way, mut head: RequestHead) -> (Journey, Step) {
+        let host =
+            if head.authority().is_empty() { way.host } else { self.router.named_host(head.authority()) };
+        let mut way = self.enter(host, &way.connection);
+        let mut scratch = Scratch::default();
+        let outcome = self.locate(&mut way, &head, &mut scratch);
+        let step = self.advance(&mut way, &mut head, &mut scratch, outcome);
+        (Journey { way, head, scratch }, step)
+    }
+}
+
+/// `response` with the page's content, if there is a page: an error page that is an error itself is none.
+fn with_page(response: Response, page: Response) -> Response {
+    if page.head.status() == Status::OK { error_doc::merge(response, page) } else { response }
+}
+
+impl Way {
+    #[inline]
+    fn note_original(&mut self, response: &Response) {
+        if let Some(record) = &mut self.record {
+            record.note_original(&response.head);
+        }
+    }
+
+    /// Filters, then the log: the last that happens to a response before it is sent.
+    #[inline]
+    fn leave(self, head: &RequestHead, path: &[u8], mut response: Response) -> Answer {
+        let request = RequestInfo { head, path };
+        for filter in &self.route.filters {
+            filter.apply(&request, &mut response);
+        }
+        let observer = self.record.map(|mut record| {
+            record.note_response(&response.head);
+            record as Box<dyn Observer>
+        });
+        Answer { response, observer }
+    }
+}

@@ -1,0 +1,106 @@
+//! The service of a worker: what the connections of `hayami_net` ask for every request.
+//!
+//! ```text
+//! respond ─ dispatch: route ▸ handlers ▸ internal redirects ─ finish: error page ▸ filters ▸ log
+//! refuse ──────────────────────────────────────────────────── finish
+//! ```
+
+mod dispatch;
+mod finish;
+mod page;
+mod target;
+#[cfg(test)]
+mod tests;
+
+pub use page::plain;
+
+use crate::config::settings::Settings;
+use crate::modules::access_log::{Logs, WorkerLogs};
+use crate::modules::identity::SendServerName;
+use crate::observe::Reporter;
+use crate::router::{self, Router};
+use crate::worker::WorkerContext;
+use dispatch::{Scratch, Step};
+use finish::Journey;
+use hayami_net::service::{Answer, Outcome, Refusal, Request, Service};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Answers the requests of one worker.
+pub struct Site(Rc<Core>);
+
+/// What the requests of a worker share; an answer that comes later keeps it.
+struct Core {
+    router: Router,
+    logs: Rc<WorkerLogs>,
+    reporter: Reporter,
+    server_name: Option<Vec<u8>>,
+    max_reprocesses: u32,
+    scratch: RefCell<Scratch>,
+}
+
+impl Site {
+    /// Builds the service of one worker; called within its runtime.
+    ///
+    /// # Errors
+    /// One line for the user: a handler cannot be made.
+    pub fn new(settings: &Settings, logs: &Logs, worker: WorkerContext) -> Result<Self, String> {
+        let identity = &settings.global.identity;
+        let named = identity.send != SendServerName::Off;
+        Ok(Self(Rc::new(Core {
+            router: router::build(settings, logs, &worker)?,
+            logs: logs.worker(&worker),
+            reporter: Reporter::new(Rc::clone(&worker.clock)),
+            server_name: named.then(|| identity.server_name.clone().into_bytes()),
+            max_reprocesses: settings.global.limits.max_reprocesses,
+            scratch: RefCell::default(),
+        })))
+    }
+}
+
+impl Service for Site {
+    #[inline]
+    fn respond(&self, request: &mut Request<'_>) -> Outcome {
+        let core = &self.0;
+        let mut scratch = core.scratch.take();
+        let host = core.router.host(request.connection.listener, request.head.authority());
+        let mut way = core.enter(host, request.connection);
+        let located = core.locate(&mut way, request.head, &mut scratch);
+        way.record = core.logs.begin(&way.route.logs, request);
+        if let Some(fault) = way.fault {
+            core.report(&mut way, request, &fault.to_string());
+        }
+        match core.advance(&mut way, request.head, &mut scratch, located) {
+            Step::Ready(response) => {
+                let outcome = core.finish(way, request.head, &scratch.path, response);
+                core.scratch.replace(scratch);
+                outcome
+            }
+            Step::Later(later) => {
+                core.finish_later(Journey { way, head: std::mem::take(request.head), scratch }, later)
+            }
+        }
+    }
+
+    fn refuse(&self, refusal: &Refusal, request: &mut Request<'_>) -> Answer {
+        let core = &self.0;
+        let host = core.router.host(request.connection.listener, request.head.authority());
+        let mut way = core.enter(host, request.connection);
+        way.record = core.logs.begin(&way.route.logs, request);
+        let reason = refusal.to_string();
+        core.report(&mut way, request, &reason);
+        core.finish_now(way, request.head, plain(refusal.status(), &reason))
+    }
+
+    fn server_name(&self) -> Option<&[u8]> {
+        self.0.server_name.as_deref()
+    }
+
+    fn wants_local_address(&self) -> bool {
+        self.0.logs.want_local_address()
+    }
+
+    async fn stop(&self) {
+        self.0.logs.drain().await;
+    }
+}

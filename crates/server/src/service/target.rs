@@ -1,0 +1,102 @@
+//! Heads of requests that the server makes from others: internal redirects and error pages.
+
+use hayami_http::request::RequestLine;
+use hayami_http::{RequestHead, Span, TargetForm};
+
+/// The head of a `GET` without fields for `url`, which may be relative to the target of `head`.
+pub(super) fn page(head: &RequestHead, url: &[u8]) -> RequestHead {
+    with_target(b"GET", &resolve(head.path(), url))
+}
+
+/// `head` with another target. Without `keep_method`, all methods but HEAD become GET.
+pub(super) fn redirected(head: &RequestHead, to: &[u8], keep_method: bool) -> RequestHead {
+    let kept = keep_method || head.method_name() == b"HEAD";
+    let method = if kept { head.method_name() } else { b"GET" };
+    let mut changed = with_target(method, &resolve(head.path(), to));
+    for (name, value) in head.fields().iter() {
+        changed.fields_mut().append(name, value);
+    }
+    changed
+}
+
+/// `url` as an absolute URL or an absolute path with its query, without fragment (RFC 3986 §5.2).
+fn resolve(base: &[u8], url: &[u8]) -> Vec<u8> {
+    let url = url.split(|&octet| octet == b'#').next().unwrap_or_default();
+    if url.starts_with(b"/") || authority_span(url).is_some() {
+        return url.to_vec();
+    }
+    let folder = memchr::memrchr(b'/', base).map_or(0, |slash| slash + 1);
+    [&base[..folder], url].concat()
+}
+
+/// Where the authority of `http://authority/…` stands.
+fn authority_span(url: &[u8]) -> Option<(usize, usize)> {
+    let start = memchr::memmem::find(url, b"://")? + 3;
+    let scheme = &url[..start - 3];
+    if scheme.is_empty() || !scheme.iter().all(u8::is_ascii_alphanumeric) {
+        return None;
+    }
+    let len = url[start..].iter().position(|octet| matches!(octet, b'/' | b'?'));
+    Some((start, len.map_or(url.len(), |len| start + len)))
+}
+
+fn with_target(method: &[u8], target: &[u8]) -> RequestHead {
+    let octets = [method, b" ", target].concat();
+    let start = method.len() + 1;
+    let authority = authority_span(target).map(|(from, to)| (start + from, start + to));
+    let path_start = authority.map_or(start, |(_, end)| end);
+    let query = memchr::memchr(b'?', &octets[path_start..]).map(|mark| path_start + mark);
+    let mut head = RequestHead::default();
+    head.reset_to(&octets);
+    head.set_line(RequestLine {
+        method: Span::new(0, method.len()),
+        target: Span::new(start, octets.len()),
+        form: if authority.is_some() { TargetForm::Absolute } else { TargetForm::Origin },
+        path: Span::new(path_start, query.unwrap_or(octets.len())),
+        query: query.map(|mark| Span::new(mark + 1, octets.len())),
+        authority: authority.map(|(from, to)| Span::new(from, to)),
+        ..RequestLine::default()
+    });
+    head
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handler::testing;
+    use hayami_http::{Known, Method};
+
+    #[test]
+    fn targets_are_resolved_against_the_path_of_the_request() {
+        let cases = [
+            ("/a/b", "/404.html", "/404.html", None, ""),
+            ("/a/b", "404.html?x#y", "/a/404.html", Some("x"), ""),
+            ("/", "c", "/c", None, ""),
+            ("/a", "http://other:81/p?q", "/p", Some("q"), "other:81"),
+            ("/a", "http://other", "/", None, "other"),
+            ("/a", "/x?u=http://y/", "/x", Some("u=http://y/"), ""),
+        ];
+        for (base, url, path, query, authority) in cases {
+            let head = page(&testing::get(base), url.as_bytes());
+            assert_eq!(head.path(), path.as_bytes(), "{url}");
+            assert_eq!(head.query(), query.map(str::as_bytes), "{url}");
+            assert_eq!(head.authority(), authority.as_bytes(), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_redirect_keeps_the_fields_and_the_method_if_it_shall() {
+        for (method, keep, want) in [
+            ("POST", false, Method::Get),
+            ("POST", true, Method::Post),
+            ("HEAD", false, Method::Head),
+            ("PUT", false, Method::Get),
+        ] {
+            let mut head = testing::head(method, "/a");
+            head.fields_mut().append(b"range", b"bytes=0-1");
+            let changed = redirected(&head, b"/b", keep);
+            assert_eq!((changed.method(), changed.path()), (want, &b"/b"[..]));
+            assert_eq!(changed.get(Known::Range), Some(&b"bytes=0-1"[..]));
+        }
+    }
+}
