@@ -1,1 +1,38 @@
-fn main() {}
+//! The program: command line, rights, descriptors, signals, workers.
+//!
+//! ```text
+//! args ─▶ site (a folder or a file becomes settings) ─▶ check: print, exit
+//!                                                    └▶ serve: sockets, logs, pid file, user, workers, signals
+//! ```
+//!
+//! What is answered is decided in `hayami-server`, how octets move in `hayami-net`.
+#![forbid(unsafe_code)]
+
+mod args;
+mod banner;
+mod check;
+mod descriptors;
+mod error_log;
+mod exit;
+mod pid_file;
+mod serve;
+mod signals;
+mod site;
+mod sockets;
+mod user;
+mod workers;
+
+use args::Command;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let command = match args::parse(std::env::args_os()) {
+        Ok(command) => command,
+        Err(failure) => return exit::finish(Err(failure)),
+    };
+    exit::finish(match command {
+        Command::Print(text) => exit::print(&text),
+        Command::Check(args) => check::check(&args),
+        Command::Serve(args) => serve::serve(&args),
+    })
+}

@@ -130,7 +130,7 @@ impl<S: Service> Connection<S> {
 
     /// Answers what is no request, and closes.
     pub(crate) fn refuse(&mut self, refusal: &Refusal, head: &mut RequestHead) -> Option<Need> {
-        self.engine.close_after_response();
+        self.engine.refuse();
         let worker = Rc::clone(&self.worker);
         let answer = worker.service.refuse(refusal, &mut self.as_request(head, Some(0)));
         self.send(answer);
@@ -177,11 +177,15 @@ impl<S: Service> Connection<S> {
             let ends = self.output.position();
             self.reports.expect(Report { observer, began, content_from, ends });
         }
+        let draining = self.worker.draining.get();
         match self.engine.next() {
+            Next::KeepAlive if draining && self.input.is_empty() => {
+                self.stage = Stage::Closing { linger: true }
+            }
             Next::KeepAlive => self.begin_next(),
             Next::Discard => self.exchange = Exchange::Discarding,
             Next::Close => {
-                let linger = !self.input.is_empty() || self.unread_content || self.worker.draining.get();
+                let linger = !self.input.is_empty() || self.unread_content || draining;
                 self.stage = Stage::Closing { linger };
             }
         }

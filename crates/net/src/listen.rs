@@ -9,8 +9,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Seconds the kernel keeps a connection to itself while the client has sent nothing (tcp(7),
-/// `TCP_DEFER_ACCEPT`). The worker is woken once, with the request already there.
-const DEFER_ACCEPT: u32 = 5;
+/// `TCP_DEFER_ACCEPT`). The worker is woken once, with the request already there. One second is enough
+/// for a request that follows the handshake; a connection that stays silent is accepted then.
+const DEFER_ACCEPT: u32 = 1;
 
 /// What to listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +47,9 @@ pub struct Options {
     pub receive_buffer: Option<usize>,
     /// `TCP_CONGESTION`: name of the congestion control.
     pub congestion: Option<String>,
+    /// Packets sent before the first acknowledgement. Linux takes it from the route only (`ip route …
+    /// initcwnd`), so it is kept for other systems and has no effect here.
+    pub initial_window: Option<u32>,
     /// IPv6 only (`IPV6_V6ONLY`), so that the IPv4 address can be bound beside it.
     pub only_v6: bool,
 }

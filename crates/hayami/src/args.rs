@@ -1,0 +1,158 @@
+//! The command line.
+
+use crate::exit::Failure;
+use clap::Parser;
+use clap::error::ErrorKind;
+use std::path::PathBuf;
+
+const AFTER_HELP: &str = "\
+Examples:
+  hayami                      serve this folder on http://127.0.0.1:8080
+  hayami public -l 0.0.0.0:80 serve the folder `public` to everybody
+  hayami -c h2o.conf          serve by a configuration file (h2o's format)
+  hayami -t -c h2o.conf       check it; with -v, print what it means for every host and path
+
+Signals:
+  SIGTERM, SIGINT             accept no more, finish what runs, exit 0; a second one exits at once
+
+Exit codes:
+  0  success                  71  the system refused something (threads, memory, limits)
+  64 wrong command line       73  a file could not be created (pid-file, logs)
+  66 no such folder or file   77  not permitted (port below 1024, user)
+  69 the address is taken     78  the configuration is wrong";
+
+/// The fastest way to serve files over HTTP, with nothing to tune.
+#[derive(Debug, Parser, PartialEq, Eq)]
+#[command(name = "hayami", disable_version_flag = true, after_help = AFTER_HELP)]
+pub struct Args {
+    /// The folder to serve
+    #[arg(value_name = "DIR", default_value = ".", conflicts_with = "conf")]
+    pub dir: PathBuf,
+
+    /// The configuration file to serve by
+    #[arg(short, long, value_name = "FILE")]
+    pub conf: Option<PathBuf>,
+
+    /// With DIR: the address to listen on; a port alone means 127.0.0.1
+    #[arg(
+        short,
+        long,
+        value_name = "[ADDRESS:]PORT",
+        default_value = "127.0.0.1:8080",
+        conflicts_with = "conf"
+    )]
+    pub listen: String,
+
+    /// How to run: `worker` in the foreground (`master` and `daemon` are not there yet)
+    #[arg(short, long, value_name = "MODE", default_value = "worker")]
+    pub mode: String,
+
+    /// Check the configuration and exit
+    #[arg(short, long)]
+    pub test: bool,
+
+    /// With -t: print the effective configuration of every host and path. Alone: the same as --version
+    #[arg(short)]
+    pub verbose: bool,
+
+    /// Print the version and the features, a line each
+    #[arg(long)]
+    pub version: bool,
+}
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Print a text and exit.
+    Print(String),
+    /// Check what would be served.
+    Check(Args),
+    /// Serve.
+    Serve(Args),
+}
+
+/// Reads the command line.
+///
+/// # Errors
+/// [`Failure::Usage`] with clap's own explanation.
+pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Command, Failure> {
+    let args = match Args::try_parse_from(args) {
+        Ok(args) => args,
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => return Ok(Command::Print(error.to_string())),
+        Err(error) => {
+            let text = error.to_string();
+            return Err(Failure::Usage(text.trim_start_matches("error: ").trim_end().to_owned()));
+        }
+    };
+    if args.version || (args.verbose && !args.test) {
+        return Ok(Command::Print(version()));
+    }
+    check_mode(&args.mode)?;
+    Ok(if args.test { Command::Check(args) } else { Command::Serve(args) })
+}
+
+fn check_mode(mode: &str) -> Result<(), Failure> {
+    match mode {
+        "worker" => Ok(()),
+        "test" => Err(Failure::Usage("`-m test` is written `-t` here".into())),
+        "master" | "daemon" => Err(Failure::Usage(format!(
+            "`-m {mode}` is not there yet in this version; run in the foreground (`-m worker`, the default) \
+             and let systemd or another supervisor keep it running"
+        ))),
+        _ => Err(Failure::Usage(format!("there is no mode `{mode}`; use `-m worker`"))),
+    }
+}
+
+/// Name and version, then a line for each feature.
+pub fn version() -> String {
+    let features = [
+        ("HTTP/1.1", "YES"),
+        ("HTTP/2", "not yet"),
+        ("HTTP/3", "not yet"),
+        ("TLS", "not yet"),
+        ("proxy", "not yet"),
+        ("fastcgi", "not yet"),
+        ("configuration", "h2o.conf (YAML 1.1)"),
+        ("precompressed files", "br, zstd, gzip"),
+        ("mruby", "NO"),
+    ];
+    let lines = features.iter().map(|(name, value)| format!("{name}: {value}\n"));
+    format!("hayami version {}\n{}", env!("CARGO_PKG_VERSION"), lines.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Command, Failure> {
+        parse(line.split(' ').map(Into::into))
+    }
+
+    #[test]
+    fn a_folder_or_a_file_is_served_and_not_both() {
+        assert!(matches!(parsed("hayami"), Ok(Command::Serve(a)) if a.dir == PathBuf::from(".")));
+        assert!(matches!(parsed("hayami -m worker -c f"), Ok(Command::Serve(a)) if a.conf.is_some()));
+        assert!(matches!(parsed("hayami -t -c f"), Ok(Command::Check(_))));
+        assert!(matches!(parsed("hayami dir -c f"), Err(Failure::Usage(_))));
+    }
+
+    #[test]
+    fn modes_that_are_not_there_say_what_to_do() {
+        for (mode, word) in
+            [("master", "systemd"), ("daemon", "foreground"), ("test", "-t"), ("x", "-m worker")]
+        {
+            let Err(Failure::Usage(text)) = parsed(&format!("hayami -m {mode}")) else {
+                panic!("{mode} is refused")
+            };
+            assert!(text.contains(word), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_version_is_a_name_and_then_features() {
+        let Ok(Command::Print(text)) = parsed("hayami --version") else { panic!("a text") };
+        assert!(text.starts_with("hayami version 0."));
+        assert!(text.lines().skip(1).all(|line| line.contains(": ")));
+        assert_eq!(parsed("hayami -v").ok(), Some(Command::Print(text)));
+    }
+}

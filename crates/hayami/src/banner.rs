@@ -1,0 +1,56 @@
+//! What the user sees when the server is ready.
+
+use crate::descriptors::OpenFiles;
+use crate::sockets::Bound;
+
+/// What the banner tells.
+pub struct Facts<'a> {
+    /// The folder or the configuration file.
+    pub what: String,
+    /// The sockets.
+    pub bound: &'a [Bound],
+    /// Number of workers.
+    pub workers: usize,
+    /// The open-files limit.
+    pub files: OpenFiles,
+    /// Connections that are served at once.
+    pub connections: usize,
+}
+
+/// Several lines for people, the last of them `ready` with the process id for scripts.
+pub fn text(facts: &Facts<'_>) -> String {
+    let mut lines = vec![format!("hayami {} serves {}", env!("CARGO_PKG_VERSION"), facts.what)];
+    let mut row = |name: &str, value: String| lines.push(format!("  {name:<12}{value}"));
+    for bound in facts.bound {
+        row("address", bound.to_string());
+    }
+    row("workers", facts.workers.to_string());
+    row("open files", files(facts.files));
+    row("connections", format!("{} at once", facts.connections));
+    row("process", std::process::id().to_string());
+    lines.push("ready".to_owned());
+    lines.join("\n")
+}
+
+fn files(files: OpenFiles) -> String {
+    match files.before == files.now {
+        true => format!("{} (the hard limit)", files.now),
+        false => format!("{} (raised from {})", files.now, files.before),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_banner_names_what_is_served_and_that_it_is_ready() {
+        let files = OpenFiles { before: 1024, now: 20_000 };
+        let facts = Facts { what: "public".into(), bound: &[], workers: 2, files, connections: 900 };
+        let text = text(&facts);
+        assert!(text.starts_with("hayami "), "{text}");
+        assert!(text.contains("open files  20000 (raised from 1024)"), "{text}");
+        assert!(text.contains(&format!("process     {}\n", std::process::id())), "{text}");
+        assert!(text.ends_with("\nready"), "{text}");
+    }
+}

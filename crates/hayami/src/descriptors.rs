@@ -1,0 +1,51 @@
+//! The limit of open files: raised as far as the system lets us, so that nobody has to.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Descriptors kept for everything that is no connection: listeners, logs, files being sent.
+const RESERVE: u64 = 64;
+
+/// The open-files limit before and after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenFiles {
+    /// The soft limit the program was started with.
+    pub before: u64,
+    /// The limit now.
+    pub now: u64,
+}
+
+/// Raises the soft limit to the hard one.
+pub fn raise() -> OpenFiles {
+    let limit = getrlimit(Resource::Nofile);
+    let before = limit.current.unwrap_or(u64::MAX);
+    // It cannot fail for want of rights: the hard limit stays. If it does all the same, we live with less.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    OpenFiles { before, now: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) }
+}
+
+impl OpenFiles {
+    /// Connections that the limit has room for, beside a few files each worker keeps open.
+    pub fn connections(self) -> u64 {
+        self.now.saturating_sub(RESERVE.min(self.now / 4)).saturating_sub(self.now / 16).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_room_for_files() {
+        let limit = |now| OpenFiles { before: now, now };
+        assert_eq!(limit(1024).connections(), 1024 - 64 - 64);
+        assert!(limit(16).connections() < 16);
+        assert_eq!(limit(1).connections(), 1);
+    }
+
+    #[test]
+    fn the_limit_is_raised_to_the_hard_one() {
+        let raised = raise();
+        assert!(raised.now >= raised.before);
+        assert_eq!(Some(raised.now), getrlimit(Resource::Nofile).maximum.or(Some(u64::MAX)));
+    }
+}

@@ -1,0 +1,85 @@
+//! How the program ends: a line for people and a code for scripts (sysexits.h).
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Why the program could not do what it was asked to.
+#[derive(Debug)]
+pub enum Failure {
+    /// The command line makes no sense: 64.
+    Usage(String),
+    /// A folder or file named on the command line is not there: 66.
+    NoInput(String),
+    /// An address is taken: 69.
+    Unavailable(String),
+    /// The system refused something else: 71.
+    System(String),
+    /// A file could not be created: 73.
+    CannotCreate(String),
+    /// The rights do not suffice: 77.
+    NoPermission(String),
+    /// The configuration is wrong: 78. The text is rendered already, several lines.
+    Config(String),
+}
+
+impl Failure {
+    /// The exit code.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 64,
+            Self::NoInput(_) => 66,
+            Self::Unavailable(_) => 69,
+            Self::System(_) => 71,
+            Self::CannotCreate(_) => 73,
+            Self::NoPermission(_) => 77,
+            Self::Config(_) => 78,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(text) => f.write_str(text.trim_end()),
+            Self::Usage(text)
+            | Self::NoInput(text)
+            | Self::Unavailable(text)
+            | Self::System(text)
+            | Self::CannotCreate(text)
+            | Self::NoPermission(text) => write!(f, "hayami: {text}"),
+        }
+    }
+}
+
+/// Reports the failure, if any, and gives the process's exit code.
+pub fn finish(result: Result<(), Failure>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+/// Prints to standard output. Who closed it early (`hayami --help | head -1`) has read enough.
+///
+/// # Errors
+/// None; the type fits the other commands.
+pub fn print(text: &str) -> Result<(), Failure> {
+    use std::io::Write;
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_configuration_exits_with_78_as_sysexits_says() {
+        assert_eq!(Failure::Config("x:1:2".into()).code(), 78);
+        assert_eq!(Failure::Config("x:1:2\n".into()).to_string(), "x:1:2");
+        assert_eq!(Failure::Usage("no".into()).to_string(), "hayami: no");
+    }
+}

@@ -1,0 +1,119 @@
+//! From settings to a running server, and to its end.
+//!
+//! The order matters: sockets, logs and the pid file need the rights that the program then gives up.
+
+use crate::args::Args;
+use crate::banner::{self, Facts};
+use crate::exit::Failure;
+use crate::pid_file::PidFile;
+use crate::signals::{LOOK, Stop};
+use crate::workers::{self, Plan};
+use crate::{descriptors, error_log, site, sockets, user};
+use hayami_net::{Phase, Quota};
+use hayami_server::config::settings::Settings;
+use hayami_server::modules::access_log;
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long the end waits for a disk or a command that does not take the last log lines.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Serves until a signal ends it.
+///
+/// # Errors
+/// What keeps it from starting.
+pub fn serve(args: &Args) -> Result<(), Failure> {
+    let settings = Arc::new(site::load(args)?.settings);
+    workers::rehearse(&settings)?;
+    let process = &settings.global.process;
+    let become_user = user::find(process.user.as_deref())?;
+    let files = descriptors::raise();
+    let cpus = workers::cpus(&process.threads);
+    let bound = sockets::bind_all(&settings, cpus.len())?;
+    let logs = access_log::Logs::open_all(&settings).map_err(Failure::CannotCreate)?;
+    let pid_file = process.pid_file.as_deref().map(PidFile::write).transpose()?;
+    if let Some(target) = &process.error_log {
+        error_log::redirect(target)?;
+    }
+    if let Some(user) = &become_user {
+        user::become_user(user)?;
+    }
+    let connections = connections(&settings, files);
+    let what = args.conf.as_ref().unwrap_or(&args.dir).display().to_string();
+    let facts = Facts { what, bound: &bound, workers: cpus.len(), files, connections };
+    let ready = banner::text(&facts);
+    let (shares, _udp) = sockets::share_out(bound, cpus.len());
+    let quota = Arc::new(Quota::new(connections, soft_limit(&settings)));
+    let plan = Arc::new(Plan { settings: Arc::clone(&settings), logs: Arc::new(logs), quota, cpus });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::System(format!("cannot make the main loop: {error}")))?;
+    runtime.block_on(run(&plan, shares, &ready))?;
+    plan.logs.close(PATIENCE);
+    drop(pid_file);
+    Ok(())
+}
+
+/// Starts the workers, and waits for their end.
+async fn run(plan: &Arc<Plan>, shares: Vec<Vec<hayami_net::Listener>>, ready: &str) -> Result<(), Failure> {
+    let mut stop = Stop::listen()?;
+    let (phase, phases) = watch::channel(Phase::Run);
+    let threads = workers::start(plan, shares, &phases)?;
+    eprintln!("{ready}");
+    tokio::select! {
+        signal = stop.next() => eprintln!("hayami: {signal}: accepting no more, finishing what runs"),
+        () = any_ended(&threads) => {}
+    }
+    // Without receivers all workers have ended already.
+    let _ = phase.send(Phase::Drain);
+    tokio::select! {
+        signal = stop.next() => {
+            eprintln!("hayami: {signal} again: {} connections are cut off", plan.quota.live());
+            std::process::exit(0);
+        }
+        () = all_ended(&threads) => {}
+    }
+    threads.into_iter().try_for_each(outcome)
+}
+
+async fn any_ended(threads: &[JoinHandle<io::Result<()>>]) {
+    while !threads.iter().any(JoinHandle::is_finished) {
+        tokio::time::sleep(LOOK * 10).await;
+    }
+}
+
+async fn all_ended(threads: &[JoinHandle<io::Result<()>>]) {
+    while !threads.iter().all(JoinHandle::is_finished) {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+fn outcome(thread: JoinHandle<io::Result<()>>) -> Result<(), Failure> {
+    match thread.join() {
+        Ok(result) => result.map_err(|error| Failure::System(error.to_string())),
+        Err(_) => Err(Failure::System("a worker panicked; please report the lines above".into())),
+    }
+}
+
+/// `max-connections`, or as many as the open-files limit has room for.
+fn connections(settings: &Settings, files: descriptors::OpenFiles) -> usize {
+    let room = usize::try_from(files.connections()).unwrap_or(usize::MAX);
+    match settings.global.limits.max_connections {
+        Some(wanted) if wanted > room => {
+            eprintln!(
+                "hayami: max-connections {wanted} is cut to {room}, since {} files may be open",
+                files.now
+            );
+            room
+        }
+        Some(wanted) => wanted,
+        None => room,
+    }
+}
+
+fn soft_limit(settings: &Settings) -> Option<(usize, Duration)> {
+    let limits = &settings.global.limits;
+    limits.soft_connection_limit.map(|limit| (limit, limits.soft_connection_min_age))
+}

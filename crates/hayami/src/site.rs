@@ -1,0 +1,89 @@
+//! What is to be served: a configuration file, or a folder, which becomes a configuration as well.
+
+use crate::args::Args;
+use crate::exit::Failure;
+use hayami_server::config::load::{self, Loaded};
+use std::io::IsTerminal;
+use std::path::Path;
+
+/// Reads the configuration that the command line names, and prints its warnings.
+///
+/// # Errors
+/// The folder is missing, or the configuration is wrong.
+pub fn load(args: &Args) -> Result<Loaded, Failure> {
+    let styled = std::io::stderr().is_terminal();
+    let loaded = match &args.conf {
+        Some(file) if !file.exists() => {
+            Err(Failure::NoInput(format!("there is no file {}", file.display())))?
+        }
+        Some(file) => load::load_file(file),
+        None => load::load_text("the command line", &folder(&args.dir, &args.listen)?),
+    };
+    let loaded = loaded.map_err(|errors| Failure::Config(errors.text(styled)))?;
+    eprint!("{}", loaded.warnings_text(styled));
+    Ok(loaded)
+}
+
+/// A configuration that serves a folder: index files, listings, precompressed files beside the originals.
+fn folder(dir: &Path, listen: &str) -> Result<String, Failure> {
+    let metadata = std::fs::metadata(dir).map_err(|error| {
+        Failure::NoInput(format!(
+            "cannot serve {}: {error}; `hayami DIR` takes an existing folder",
+            dir.display()
+        ))
+    })?;
+    if !metadata.is_dir() {
+        let text = format!("{} is a file; `hayami DIR` takes the folder it is in", dir.display());
+        return Err(Failure::NoInput(text));
+    }
+    let (host, port) = address(listen)?;
+    let dir =
+        dir.to_str().ok_or_else(|| Failure::NoInput(format!("the name {} is not UTF-8", dir.display())))?;
+    Ok(format!(
+        "listen:\n  host: {}\n  port: {port}\nfile.dirlisting: ON\nfile.send-compressed: ON\n\
+         hosts:\n  default:\n    paths:\n      /:\n        file.dir: {}\n",
+        quoted(host),
+        quoted(dir)
+    ))
+}
+
+/// A scalar that YAML reads as it stands.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// `PORT`, `HOST:PORT` or `[ADDRESS]:PORT`.
+fn address(listen: &str) -> Result<(&str, u16), Failure> {
+    let (host, port) = listen.rsplit_once(':').unwrap_or(("127.0.0.1", listen));
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let port = port.parse().map_err(|_| {
+        Failure::Usage(format!("`{listen}` is no address to listen on; write a port, or ADDRESS:PORT"))
+    })?;
+    Ok((host, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_a_port_or_a_host_and_a_port() {
+        assert_eq!(address("8080").ok(), Some(("127.0.0.1", 8080)));
+        assert_eq!(address("0.0.0.0:80").ok(), Some(("0.0.0.0", 80)));
+        assert_eq!(address("[::1]:80").ok(), Some(("::1", 80)));
+        for wrong in ["", "x", "1:2:x", "localhost", "1:99999"] {
+            assert_eq!(address(wrong).expect_err(wrong).code(), 64);
+        }
+    }
+
+    #[test]
+    fn a_folder_becomes_a_configuration_whatever_its_name() {
+        let dir = std::env::temp_dir().join(format!("hayami 'odd' name: {}", std::process::id()));
+        std::fs::create_dir(&dir).expect("made");
+        let text = folder(&dir, "8080").expect("a configuration");
+        let loaded = load::load_text("test", &text).map_err(|e| e.text(false)).expect("it loads");
+        assert_eq!(loaded.settings.hosts.len(), 1);
+        std::fs::remove_dir(&dir).expect("removed");
+        assert_eq!(folder(&dir, "8080").expect_err("gone").code(), 66);
+    }
+}

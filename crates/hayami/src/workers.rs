@@ -1,0 +1,111 @@
+//! The workers: a thread each, with a service, sockets and a loop of its own.
+
+use crate::exit::Failure;
+use hayami_h1::Limits;
+use hayami_net::{Clock, Config, Listener, Phase, Quota, Timeouts};
+use hayami_server::build;
+use hayami_server::config::settings::Settings;
+use hayami_server::modules::access_log::Logs;
+use hayami_server::modules::file::FileCache;
+use hayami_server::modules::process::Threads;
+use hayami_server::worker::WorkerContext;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::sync::watch;
+
+/// What all workers are made from.
+pub struct Plan {
+    /// The settings.
+    pub settings: Arc<Settings>,
+    /// The opened access logs.
+    pub logs: Arc<Logs>,
+    /// The quota of connections.
+    pub quota: Arc<Quota>,
+    /// The CPU of each worker, or `None` to leave it to the kernel.
+    pub cpus: Vec<Option<usize>>,
+}
+
+/// The CPU of each worker: their number is that of the workers.
+pub fn cpus(threads: &Threads) -> Vec<Option<usize>> {
+    match threads {
+        // Affinity mask and cgroup quota are both heeded.
+        Threads::Usable => vec![None; std::thread::available_parallelism().map_or(1, usize::from)],
+        Threads::Number(number) => vec![None; *number],
+        Threads::Cpus(cpus) => cpus.iter().map(|cpu| Some(*cpu)).collect(),
+    }
+}
+
+/// Builds a service and throws it away: what it cannot do shows before anything is bound.
+///
+/// # Errors
+/// [`Failure::Config`] with the reason.
+pub fn rehearse(settings: &Settings) -> Result<(), Failure> {
+    let built = build(settings, &Logs::default(), context(settings, 1, &Rc::new(Clock::default())));
+    built.map(drop).map_err(|error| Failure::Config(format!("hayami: {error}")))
+}
+
+/// Starts every worker.
+///
+/// # Errors
+/// A thread could not be made.
+pub fn start(
+    plan: &Arc<Plan>,
+    shares: Vec<Vec<Listener>>,
+    phase: &watch::Receiver<Phase>,
+) -> Result<Vec<JoinHandle<io::Result<()>>>, Failure> {
+    let mut threads = Vec::new();
+    for (index, listeners) in shares.into_iter().enumerate() {
+        let (plan, phase) = (Arc::clone(plan), phase.clone());
+        let thread = std::thread::Builder::new()
+            .name(format!("worker {index}"))
+            .spawn(move || run(&plan, plan.cpus[index], listeners, phase));
+        threads
+            .push(thread.map_err(|error| Failure::System(format!("cannot start worker {index}: {error}")))?);
+    }
+    Ok(threads)
+}
+
+fn run(
+    plan: &Plan,
+    cpu: Option<usize>,
+    listeners: Vec<Listener>,
+    phase: watch::Receiver<Phase>,
+) -> io::Result<()> {
+    let settings = &*plan.settings;
+    let config = Config {
+        cpu,
+        listeners,
+        limits: limits(settings),
+        timeouts: timeouts(settings),
+        quota: Arc::clone(&plan.quota),
+    };
+    hayami_net::run(config, phase, |clock| {
+        build(settings, &plan.logs, context(settings, plan.cpus.len(), clock)).map_err(io::Error::other)
+    })
+}
+
+fn context(settings: &Settings, workers: usize, clock: &Rc<Clock>) -> WorkerContext {
+    let files = Rc::new(FileCache::new(&settings.global.file_cache, workers));
+    WorkerContext { clock: Rc::clone(clock), workers, files }
+}
+
+fn limits(settings: &Settings) -> Limits {
+    let http1 = &settings.global.http1;
+    Limits {
+        request_line: http1.request_line,
+        head: http1.head,
+        fields: http1.fields,
+        content: settings.global.limits.request_body,
+        chunk_line: http1.chunk_line,
+        chunk_extensions: http1.chunk_extensions,
+        trailer: http1.trailer,
+        ..Limits::default()
+    }
+}
+
+fn timeouts(settings: &Settings) -> Timeouts {
+    let http1 = &settings.global.http1;
+    Timeouts { request: http1.request_timeout, io: http1.request_io_timeout, ..Timeouts::default() }
+}
