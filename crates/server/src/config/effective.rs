@@ -1,8 +1,154 @@
-//! The effective configuration as text, for `hayami -t -v`.
+//! The effective configuration as text, for `hayami -t -v`: what holds for the process, on every listener,
+//! in every host and at every path, inherited values and defaults included.
+//!
+//! The text reads like a configuration; comments say where a value comes from.
 
-use super::settings::Settings;
+use super::directive::{Directive, Level};
+use super::load::Loaded;
+use super::registry::{self, GROUPS};
+use super::settings::Written;
+use super::yaml::Node;
+use crate::modules::listen;
 
-/// The text.
-pub fn text(_settings: &Settings) -> String {
-    String::new()
+/// Directives that add to what outer levels and earlier lines say; of others the last one holds.
+const ADDING: &[&str] = &["access-log", "error-doc", "file.custom-handler", "listen", "setenv", "unsetenv"];
+
+/// The same, by the beginning of their names.
+const ADDING_FAMILIES: &[&str] = &["header.", "file.mime."];
+
+/// Old names, and the names under which they are shown.
+const OLD_NAMES: &[(&str, &str)] = &[("file.send-gzip", "file.send-compressed")];
+
+/// Groups whose directives are shown only where they are written: unwritten, they say nothing.
+const SILENT: &[&str] = &["HTTP/2 and HTTP/3", "Accepted without effect", "Anchors"];
+
+/// Where the comments begin.
+const COMMENTS: usize = 56;
+
+/// The text; it ends in a line break.
+pub fn text(loaded: &Loaded) -> String {
+    let first = "# The effective configuration: what holds, and from where.\n";
+    let mut text = Text { loaded, lines: first.to_owned() };
+    text.global();
+    text.listeners();
+    text.lines.push_str("hosts:\n");
+    for host in 0..loaded.settings.hosts.len() {
+        text.host(host);
+    }
+    text.lines
+}
+
+struct Text<'a> {
+    loaded: &'a Loaded,
+    lines: String,
+}
+
+impl<'a> Text<'a> {
+    /// What holds for the process.
+    fn global(&mut self) {
+        for directive in
+            shown().filter(|directive| directive.levels.iter().all(|level| level == Level::Global))
+        {
+            if directive.name != "hosts" {
+                self.directive(0, directive, |written| written.host.is_none());
+            }
+        }
+    }
+
+    fn listeners(&mut self) {
+        let settings = &self.loaded.settings;
+        self.lines.push_str("listen:\n");
+        for binding in listen::bindings(settings) {
+            let names: Vec<_> =
+                binding.hosts.iter().map(|host| settings.hosts[*host].name.as_str()).collect();
+            let hosts =
+                if names.len() == settings.hosts.len() { "every host".to_owned() } else { names.join(", ") };
+            self.line(2, &format!("- {}", binding.listener), &format!("for {hosts}"));
+        }
+    }
+
+    fn host(&mut self, host: usize) {
+        let settings = &self.loaded.settings.hosts[host];
+        let name = Node::scalar(&settings.name).flow();
+        self.lines.push_str(&format!("  {name}:\n"));
+        for directive in shown() {
+            // Those of paths too are shown where they take effect.
+            let own = directive.levels.contains(Level::Host) && !directive.levels.contains(Level::Path);
+            if own && !matches!(directive.name, "listen" | "paths") {
+                let of_host =
+                    |written: &Written| written.host.is_none_or(|at| at == host) && written.path.is_none();
+                self.directive(4, directive, of_host);
+            }
+        }
+        self.lines.push_str("    paths:\n");
+        for path in 0..settings.paths.len() {
+            self.path(host, path);
+        }
+    }
+
+    /// Handlers in their order, then what holds for them.
+    fn path(&mut self, host: usize, path: usize) {
+        let prefix = Node::scalar(&self.loaded.settings.hosts[host].paths[path].prefix).flow();
+        self.lines.push_str(&format!("      {prefix}:\n"));
+        let handler = |written: &&Written| registry::find(written.name).is_some_and(is_handler);
+        let here = |written: &&Written| (written.host, written.path) == (Some(host), Some(path));
+        let mut handlers = self.loaded.written.iter().filter(here).filter(handler).peekable();
+        if handlers.peek().is_none() {
+            self.line(8, "# no handler: every request is answered with 404", "");
+        }
+        for handler in handlers {
+            self.written(8, handler);
+        }
+        for directive in
+            shown().filter(|directive| directive.levels.contains(Level::Path) && !is_handler(directive))
+        {
+            self.directive(8, directive, |written| {
+                written.host.is_none_or(|at| at == host) && written.path.is_none_or(|at| at == path)
+            });
+        }
+    }
+
+    /// What holds of a directive where `visible` says which lines are seen, or its default.
+    fn directive(&mut self, indent: usize, directive: &Directive, visible: impl Fn(&Written) -> bool) {
+        let named = |written: &Written| {
+            written.name == directive.name || OLD_NAMES.contains(&(written.name, directive.name))
+        };
+        let lines = self.loaded.written.iter();
+        let seen: Vec<_> = lines.filter(|written| named(written) && visible(written)).collect();
+        let adding = ADDING.contains(&directive.name)
+            || ADDING_FAMILIES.iter().any(|family| directive.name.starts_with(family));
+        let first = if adding { 0 } else { seen.len().saturating_sub(1) };
+        for written in &seen[first..] {
+            self.written(indent, written);
+        }
+        if seen.is_empty() && !directive.default.is_empty() && !is_silent(directive) {
+            self.line(indent, &format!("{}: {}", directive.name, directive.default), "default");
+        }
+    }
+
+    fn written(&mut self, indent: usize, written: &Written) {
+        let origin = self.loaded.sources.line(written.value.at);
+        self.line(indent, &format!("{}: {}", written.name, written.value.flow()), &origin);
+    }
+
+    fn line(&mut self, indent: usize, text: &str, comment: &str) {
+        let line = format!("{:indent$}{text}", "");
+        let line = if comment.is_empty() { line } else { format!("{line:COMMENTS$} # {comment}") };
+        self.lines.push_str(&line);
+        self.lines.push('\n');
+    }
+}
+
+fn shown() -> impl Iterator<Item = &'static Directive> {
+    let old = |name| OLD_NAMES.iter().any(|(old, _)| *old == name);
+    registry::all().filter(move |directive| directive.name != "stash" && !old(directive.name))
+}
+
+fn is_handler(directive: &Directive) -> bool {
+    !directive.levels.contains(Level::Global) && !directive.levels.contains(Level::Host)
+}
+
+fn is_silent(directive: &Directive) -> bool {
+    let mut silent = GROUPS.iter().filter(|group| SILENT.contains(&group.title));
+    silent.any(|group| group.directives.iter().any(|own| own.name == directive.name))
 }

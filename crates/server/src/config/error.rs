@@ -43,7 +43,7 @@ impl ConfigError {
     }
 }
 
-/// Why a configuration can not be used: everything wrong that was found in one go, never empty.
+/// Why a configuration cannot be used: everything wrong that was found in one go, never empty.
 #[derive(Debug)]
 pub struct Errors {
     /// What is wrong, in the order found.

@@ -5,7 +5,7 @@
 
 use super::directive::{Directive, Level, Scope};
 use super::error::{ConfigError, Errors};
-use super::settings::{HandlerSettings, Inherited, Reading, Settings};
+use super::settings::{HandlerSettings, Inherited, Reading, Settings, Written};
 use super::source::Sources;
 use super::yaml::{Node, Place};
 use super::{VERSION, foreign, nearest, not_yet, registry, render, yaml};
@@ -20,6 +20,8 @@ pub struct Loaded {
     pub warnings: Vec<ConfigError>,
     /// The texts of which it consists.
     pub sources: Sources,
+    /// The directives as written, in the order in which they were applied.
+    pub written: Vec<Written>,
 }
 
 impl Loaded {
@@ -71,7 +73,7 @@ fn load(root: Result<Node, ConfigError>, sources: Sources) -> Result<Loaded, Err
         return Err(Errors { errors: sorted(reading.errors), sources });
     }
     settings.hosts = reading.hosts.into_iter().map(|(_, host)| host).collect();
-    Ok(Loaded { settings, warnings: sorted(reading.warnings), sources })
+    Ok(Loaded { settings, warnings: sorted(reading.warnings), sources, written: reading.written })
 }
 
 /// Without hosts there is nothing to say, without listeners nobody to hear it.
@@ -123,9 +125,22 @@ pub fn apply(scope: &mut Scope<'_>, node: &Node, ignored: &[&str]) {
     // Stable: within a stage the order written counts.
     rows.sort_by_key(|(row, _)| Stage::of(row));
     for (row, value) in rows {
-        if let Err(error) = (row.set)(scope, value) {
-            scope.global.reading.errors.push(named(error, row));
+        match (row.set)(scope, value) {
+            Ok(()) => note(scope, row, value),
+            Err(error) => scope.global.reading.errors.push(named(error, row)),
         }
+    }
+}
+
+/// Remembers what was written. A level that is being read has not joined its list yet: its index is the
+/// length of the list.
+fn note(scope: &mut Scope<'_>, row: &Directive, value: &Node) {
+    let host = scope.host.as_ref().map(|_| scope.global.reading.hosts.len());
+    let paths = scope.host.as_ref().map(|host| host.paths.len());
+    let path = paths.filter(|_| scope.level == Level::Path);
+    // `file.custom-handler` is remembered as a whole.
+    if scope.level != Level::Extension && Stage::of(row) != Stage::Structure {
+        scope.global.reading.written.push(Written { name: row.name, value: value.clone(), host, path });
     }
 }
 
@@ -156,8 +171,9 @@ enum Stage {
     Setting,
     /// Sees the settings of its level.
     Listener,
-    /// Hosts, paths and handlers.
-    Below,
+    Handler,
+    /// Hosts and paths.
+    Structure,
 }
 
 impl Stage {
@@ -166,9 +182,9 @@ impl Stage {
         match row.name {
             "unsetenv" => Self::Unset,
             "listen" | "file.custom-handler" => Self::Listener,
-            "hosts" | "paths" => Self::Below,
+            "hosts" | "paths" => Self::Structure,
             // What stands in paths only is a handler.
-            _ if !outer => Self::Below,
+            _ if !outer => Self::Handler,
             _ => Self::Setting,
         }
     }
@@ -181,9 +197,18 @@ fn directive(key: &Node, level: Level) -> Result<&'static Directive, ConfigError
     if row.levels.contains(level) {
         return Ok(row);
     }
+    let error = key.error(format!("`{name}` cannot stand {}", level.place()));
+    Err(error.help(format!("it may stand {}", places(row))))
+}
+
+/// `at the top of the file, in a host or in a path`
+fn places(row: &Directive) -> String {
     let places: Vec<_> = row.levels.iter().map(Level::place).collect();
-    let error = key.error(format!("`{name}` can not stand {}", level.place()));
-    Err(error.help(format!("it may stand {}", places.join(", "))))
+    match places.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
 }
 
 fn unknown(key: &Node, name: &str) -> ConfigError {

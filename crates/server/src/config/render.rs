@@ -1,9 +1,9 @@
 //! Errors and warnings as text: the message, the place, the line itself with a marker, the advice.
 
 use super::error::ConfigError;
-use super::source::{Source, Sources};
+use super::source::{Source, Sources, floor};
 use super::yaml::Place;
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet, normalize_untrusted_str};
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, normalize_untrusted_str};
 use std::ops::Range;
 
 /// More errors than this are only counted: a wrong indentation can make hundreds, and the first ones tell.
@@ -14,31 +14,37 @@ const LINE: usize = 400;
 
 /// The text of `errors`; ends in a line break.
 pub(super) fn errors(errors: &[ConfigError], sources: &Sources, styled: bool) -> String {
-    let mut text: String =
-        errors.iter().take(MOST).map(|error| one(&Level::ERROR, error, sources, styled)).collect();
+    let mut text = all(&Level::ERROR, &errors[..errors.len().min(MOST)], sources, styled);
     if errors.len() > MOST {
-        text.push_str(&format!("and {} more errors\n", errors.len() - MOST));
+        text.push_str(&format!("\nand {} more errors\n", errors.len() - MOST));
     }
     text
 }
 
 /// The text of `warnings`; empty if there are none.
 pub(super) fn warnings(warnings: &[ConfigError], sources: &Sources, styled: bool) -> String {
-    warnings.iter().map(|warning| one(&Level::WARNING, warning, sources, styled)).collect()
+    all(&Level::WARNING, warnings, sources, styled)
+}
+
+fn all(level: &Level<'_>, errors: &[ConfigError], sources: &Sources, styled: bool) -> String {
+    let texts: Vec<_> = errors.iter().map(|error| one(level, error, sources, styled)).collect();
+    texts.join("\n")
 }
 
 fn one(level: &Level<'_>, error: &ConfigError, sources: &Sources, styled: bool) -> String {
     let renderer = if styled { Renderer::styled() } else { Renderer::plain() };
-    let mut group = level
-        .clone()
-        .primary_title(normalize_untrusted_str(&error.message))
-        .elements(snippets(error, sources));
-    if !error.help.is_empty() {
-        group = group.element(Level::HELP.message(normalize_untrusted_str(&error.help)));
+    let title = level.clone().primary_title(normalize_untrusted_str(&error.message));
+    let help = normalize_untrusted_str(&error.help);
+    if sources.get(error.at).is_none() {
+        // Without a picture there is nothing for the help to hang on.
+        let text = renderer.render(&[Group::with_title(title)]) + "\n";
+        return if help.is_empty() { text } else { format!("{text}  = help: {help}\n") };
     }
-    let mut text = renderer.render(&[group]);
-    text.push('\n');
-    text
+    let mut group = title.elements(snippets(error, sources));
+    if !help.is_empty() {
+        group = group.element(Level::HELP.message(help));
+    }
+    renderer.render(&[group]) + "\n"
 }
 
 /// The line of the error, and the line of the other place: in one picture if they are in one file.
@@ -100,9 +106,4 @@ impl<'a> View<'a> {
         let end = within(place.end).clamp(start, line_end);
         start..start + self.text[start..end].trim_end().len()
     }
-}
-
-/// The greatest character boundary of `text` that is not behind `at`.
-fn floor(text: &str, at: usize) -> usize {
-    text.floor_char_boundary(at.min(text.len()))
 }

@@ -4,7 +4,7 @@
 //! levels inherit to [`Inherited`], a handler to [`HandlerSettings`].
 
 use super::error::ConfigError;
-use super::yaml::Place;
+use super::yaml::{Node, Place};
 use crate::modules::{
     access_log, env, error_doc, error_log, expires, file, headers, http1, identity, limits, listen, process,
     redirect,
@@ -47,6 +47,21 @@ pub struct Reading {
     pub warnings: Vec<ConfigError>,
     /// The hosts so far, with the places of their names.
     pub hosts: Vec<(Place, HostSettings)>,
+    /// The directives so far, for `effective`.
+    pub written: Vec<Written>,
+}
+
+/// A directive as it was written and applied.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// Its name.
+    pub name: &'static str,
+    /// Its argument.
+    pub value: Node,
+    /// The host in which it stands.
+    pub host: Option<usize>,
+    /// The path of that host in which it stands.
+    pub path: Option<usize>,
 }
 
 /// One entry of `hosts:`.
@@ -60,6 +75,8 @@ pub struct HostSettings {
     pub listen: Vec<listen::Listener>,
     /// Paths in the order written.
     pub paths: Vec<PathSettings>,
+    /// What holds for the host where no path says otherwise.
+    pub inherited: Inherited,
 }
 
 /// One entry of `paths:`.

@@ -27,8 +27,25 @@ impl Sources {
         self.0.get(place.file as usize)
     }
 
+    /// `file:line` of `place`.
+    pub fn line(&self, place: Place) -> String {
+        let Some(source) = self.get(place) else { return String::new() };
+        let above = source.text.as_bytes().iter().take(place.start as usize);
+        let line = above.filter(|octet| **octet == b'\n').count() + 1;
+        format!("{}:{line}", source.name)
+    }
+
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Source> {
         self.0.iter()
     }
+}
+
+/// The greatest character boundary of `text` that is not behind `at`.
+pub(super) fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
 }

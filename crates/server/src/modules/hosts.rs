@@ -87,6 +87,7 @@ fn host(scope: &mut Scope<'_>, key: &Node, value: &Node) -> Result<(), ConfigErr
         value,
         &[],
     );
+    host.inherited = inherited;
     scope.global.reading.hosts.push((key.at, host));
     if value.get("paths").is_none() {
         let error = key.error(format!("the host `{name}` has no `paths`"));
@@ -99,7 +100,10 @@ fn host(scope: &mut Scope<'_>, key: &Node, value: &Node) -> Result<(), ConfigErr
 fn check_name(key: &Node) -> Result<&str, ConfigError> {
     let wanted = || key.expected("the name of a host: `host`, `host:port`, `*.suffix`, `*` or `default`");
     let text = key.text().map_err(|_| wanted())?;
-    let (host, port) = split_port(text).ok_or_else(wanted)?;
+    let (host, port) = split_port(text).ok_or_else(|| match text.parse::<std::net::Ipv6Addr>() {
+        Ok(_) => wanted().help(format!("an IPv6 address needs brackets: \"[{text}]\"")),
+        Err(_) => wanted(),
+    })?;
     if port.is_some_and(|port| Node::scalar(port).integer(1..=65535).is_err()) {
         return Err(
             key.error(format!("expected a port from 1 to 65535, found `{}`", port.unwrap_or_default()))
@@ -118,16 +122,14 @@ fn check_name(key: &Node) -> Result<&str, ConfigError> {
     if octets.is_empty() || !octets.bytes().all(fits) { Err(wanted()) } else { Ok(text) }
 }
 
-/// `host` or `host:port`; a colon within brackets belongs to the address.
+/// `host` or `host:port`; the colons of an IPv6 address stand within its brackets.
 fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
     let behind = text.rfind(']').map_or(0, |bracket| bracket + 1);
-    match text[behind..].find(':') {
-        None if behind == text.len() || behind == 0 => Some((text, None)),
-        Some(colon) if behind == 0 || colon == 0 => {
-            Some((&text[..behind + colon], Some(&text[behind + colon + 1..])))
-        }
-        _ => None,
-    }
+    let Some((host, port)) = text[behind..].split_once(':') else {
+        return (behind == 0 || behind == text.len()).then_some((text, None));
+    };
+    let whole = (behind == 0 || host.is_empty()) && !port.contains(':');
+    whole.then_some((&text[..behind + host.len()], Some(port)))
 }
 
 fn path(scope: &mut Scope<'_>, key: &Node, value: &Node) -> Result<(), ConfigError> {

@@ -34,7 +34,7 @@ impl<'s> Reader<'s> {
     pub(super) fn main_file(&mut self, path: &str) -> Result<Node, ConfigError> {
         let octets = File::open(path).and_then(read).map_err(|error| {
             let error =
-                ConfigError::nowhere(format!("can not read the configuration `{path}`: {}", reason(&error)));
+                ConfigError::nowhere(format!("cannot read the configuration `{path}`: {}", reason(&error)));
             error.help("name another file with `-c FILE`")
         })?;
         self.open.extend(std::fs::canonicalize(path));
@@ -106,10 +106,11 @@ impl<'s> Reader<'s> {
 
 /// A device or a pipe could block for ever.
 fn regular(path: &Path) -> io::Result<File> {
-    if std::fs::metadata(path)?.is_file() {
-        return File::open(path);
+    let kind = std::fs::metadata(path)?;
+    if kind.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
     }
-    Err(io::Error::other("it is not a regular file"))
+    if kind.is_file() { File::open(path) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
 fn read(file: File) -> io::Result<Vec<u8>> {
@@ -134,12 +135,12 @@ fn decode(octets: Vec<u8>) -> Result<String, (String, u32, &'static str)> {
 }
 
 fn unreadable(path: &str, error: &io::Error, at: Place) -> ConfigError {
-    let message = format!("can not read `{path}`: {}", reason(error));
-    let error = ConfigError::new(at, message);
-    if Path::new(path).is_absolute() {
-        return error;
+    let relative = error.kind() == io::ErrorKind::NotFound && Path::new(path).is_relative();
+    let error = ConfigError::new(at, format!("cannot read `{path}`: {}", reason(error)));
+    if relative {
+        return error.help("a relative path starts from the directory in which the server is started");
     }
-    error.help("a relative path starts from the directory in which the server is started")
+    error
 }
 
 /// Why, in words.

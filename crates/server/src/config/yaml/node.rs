@@ -61,7 +61,7 @@ impl Node {
     fn found(&self) -> String {
         match &self.value {
             Value::Scalar(text) if text.is_empty() => "nothing".to_owned(),
-            Value::Scalar(text) => format!("`{text}`"),
+            Value::Scalar(text) => format!("`{}`", short(text)),
             Value::Sequence(_) => "a sequence".to_owned(),
             Value::Mapping(_) => "a mapping".to_owned(),
         }
@@ -180,10 +180,61 @@ impl Node {
         pairs.iter().find(|(name, _)| name.is(key)).map(|(_, value)| value)
     }
 
+    /// The node on one line of YAML.
+    pub fn flow(&self) -> String {
+        match &self.value {
+            Value::Scalar(text) => quoted(text),
+            Value::Sequence(nodes) => {
+                let nodes: Vec<_> = nodes.iter().map(Self::flow).collect();
+                format!("[{}]", nodes.join(", "))
+            }
+            Value::Mapping(pairs) => {
+                let pairs: Vec<_> =
+                    pairs.iter().map(|(key, value)| format!("{}: {}", key.flow(), value.flow())).collect();
+                format!("{{{}}}", pairs.join(", "))
+            }
+        }
+    }
+
     /// Whether this is the scalar `text`.
     pub fn is(&self, text: &str) -> bool {
         matches!(&self.value, Value::Scalar(own) if own == text)
     }
+}
+
+/// Text as a scalar within brackets, with quotes where it could be taken for something else.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+()=;$~ ".contains(c);
+    let inner = |c: char| plain(c) || "%*:@&!|'\"<>?^\\`#".contains(c);
+    let safe = text.starts_with(|c: char| c.is_alphanumeric() || "/._(=;$~+".contains(c))
+        && !text.ends_with([' ', ':'])
+        && !text.contains(": ")
+        && !text.contains(" #")
+        && text.chars().all(inner);
+    if safe { text.to_owned() } else { escaped(text) }
+}
+
+/// Text in double quotes (YAML 1.1 §9.1).
+fn escaped(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            c if c.is_control() || c == '\u{feff}' => quoted.push_str(&format!("\\U{:08X}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
+}
+
+/// Text for a message: on one line, and not too long.
+fn short(text: &str) -> String {
+    let shown: String = text.chars().take(60).collect();
+    let dots = if shown.len() < text.len() { "…" } else { "" };
+    let control = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    shown.chars().map(control).collect::<String>() + dots
 }
 
 #[cfg(test)]

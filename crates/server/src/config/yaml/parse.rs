@@ -1,6 +1,7 @@
 //! From the text of one file to its raw tree.
 
 use super::{ConfigError, Place};
+use crate::config::source::floor;
 use granit_parser::{ErrorKind, Event, Options, Parser, ScanError, Span, Tag};
 use std::borrow::Cow;
 
@@ -176,8 +177,7 @@ impl<'t> Builder<'t> {
     /// A fault of YAML in our words.
     fn explain(&self, error: &ScanError) -> ConfigError {
         let start = error.marker().byte_offset().unwrap_or(0).min(self.text.len());
-        let width =
-            self.text[self.text.floor_char_boundary(start)..].chars().next().map_or(0, char::len_utf8);
+        let width = self.text[floor(self.text, start)..].chars().next().map_or(0, char::len_utf8);
         let octet = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         let at = Place { file: self.file, start: octet(start), end: octet(start + width) };
         if let (Some(star), ErrorKind::ExpectedBlockMappingKey) = (self.star, error.kind()) {
@@ -199,7 +199,7 @@ fn scalar(text: Cow<'_, str>, at: Place) -> String {
 fn words(kind: &ErrorKind) -> (&'static str, &'static str) {
     match kind {
         ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation => {
-            ("a tab can not indent", "YAML indents with spaces only")
+            ("a tab cannot indent", "YAML indents with spaces only")
         }
         ErrorKind::MappingValueNotAllowed => (
             "a `:` is not expected here",
@@ -210,16 +210,19 @@ fn words(kind: &ErrorKind) -> (&'static str, &'static str) {
             "keys of one mapping begin in the same column",
         ),
         ErrorKind::ExpectedBlockSequenceEntry => {
-            ("a sequence can not go on without `- `", "elements of a sequence all begin with `- `")
+            ("a sequence cannot go on without `- `", "elements of a sequence all begin with `- `")
         }
         ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => {
             ("a key without `:`", "a space must follow the colon: `key: value`")
+        }
+        ErrorKind::InvalidQuotedScalarIndent => {
+            ("a quoted text goes on here", "close the quote above, or indent the lines that belong to it")
         }
         ErrorKind::UnclosedQuotedScalar => ("this quote is never closed", ""),
         ErrorKind::UnclosedFlowCollection { .. } => ("this bracket is never closed", ""),
         ErrorKind::MisplacedFlowCollectionEnd => ("this bracket closes nothing", ""),
         ErrorKind::UnexpectedCharacter { .. } => {
-            ("a value can not begin with this character", "put the value in quotes")
+            ("a value cannot begin with this character", "put the value in quotes")
         }
         ErrorKind::UnknownQuotedScalarEscape => {
             ("there is no such escape", "double the backslash, or use single quotes, which know no escapes")

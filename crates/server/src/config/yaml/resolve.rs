@@ -33,7 +33,7 @@ impl Document {
             (Some(Value::Mapping(pairs)), Value::Mapping(more)) => pairs.extend(more),
             (Some(Value::Sequence(nodes)), Value::Sequence(more)) => nodes.extend(more),
             _ => {
-                let error = ConfigError::new(at, "these files can not be joined");
+                let error = ConfigError::new(at, "these files cannot be joined");
                 return Err(error
                     .help("either all of them must be mappings, or all sequences")
                     .also(more.at, "this one differs"));
@@ -117,10 +117,10 @@ impl<'t> Resolver<'t, '_, '_> {
                 format!("with its aliases, nested deeper than {DEEPEST} levels"),
             ));
         }
-        if let Some(tag) = &raw.tag {
-            if let Some(node) = self.tagged(raw, tag)? {
-                return Ok(node);
-            }
+        if let Some(tag) = &raw.tag
+            && let Some(node) = self.tagged(raw, tag)?
+        {
+            return Ok(node);
         }
         self.reader.spend(NODE, raw.at)?;
         let value = match &raw.value {
