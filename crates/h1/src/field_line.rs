@@ -90,6 +90,7 @@ pub(crate) fn judge(octets: &[u8], at: usize, first: usize, limits: &Limits, sto
 }
 
 /// Parses one line at `at`. LF alone ends it too, as RFC 9112 §2.2 allows and nginx and h2o do.
+#[inline]
 pub(crate) fn parse(octets: &[u8], at: usize) -> Result<Line, Stop> {
     let name_end = token_end(octets, at);
     match octets.get(name_end) {

@@ -72,6 +72,10 @@ pub(crate) fn persists(fields: &FieldSection, seen: Seen, version: Version) -> b
     if !seen.has(Known::Connection) {
         return default;
     }
+    // What browsers send.
+    if !seen.repeats(Known::Connection) && fields.get(Known::Connection) == Some(b"keep-alive") {
+        return true;
+    }
     let (mut close, mut keep) = (false, false);
     for option in fields.get_all(Known::Connection).flat_map(list) {
         close |= option.eq_ignore_ascii_case(b"close");

@@ -35,9 +35,28 @@ const fn is_one_of(octet: u8, set: &[u8]) -> bool {
     false
 }
 
-/// The index behind the token that starts at `at`.
-pub(crate) fn token_end(octets: &[u8], at: usize) -> usize {
+/// The index behind the token that starts at `at`. Field names are mostly letters and `-`, which are
+/// found eight at a time.
+#[inline]
+pub(crate) fn token_end(octets: &[u8], mut at: usize) -> usize {
+    while let Some(eight) = eight_at(octets, at) {
+        let others = HIGHS & !letters_and_hyphens(eight);
+        if others != 0 {
+            at += others.trailing_zeros() as usize / 8;
+            break;
+        }
+        at += 8;
+    }
     run_end(octets, at, TOKEN)
+}
+
+/// Bit 0x80 of every octet that is a letter or `-`.
+fn letters_and_hyphens(eight: u64) -> u64 {
+    let lower = (eight | ONES * 0x20) & !HIGHS;
+    let from_a = lower + ONES * (0x80 - b'a' as u64);
+    let beyond_z = lower + ONES * (0x7f - b'z' as u64);
+    let not_hyphen = ((eight ^ ONES * b'-' as u64) & !HIGHS) + !HIGHS;
+    ((from_a & !beyond_z) | !not_hyphen) & !eight & HIGHS
 }
 
 /// Whether all of `octets` is one token.
@@ -53,18 +72,31 @@ fn run_end(octets: &[u8], mut at: usize, class: u8) -> usize {
 }
 
 /// The index of the first octet from `at` that no target may have.
-pub(crate) fn target_end(octets: &[u8], at: usize) -> usize {
+pub(crate) fn target_end(octets: &[u8], mut at: usize) -> usize {
+    while let Some(eight) = eight_at(octets, at) {
+        // Which one it is, is looked up by the table.
+        if below_or_equal(eight, 0x21, b'#') | below_or_equal(eight, 0, 0x7f) | (eight & HIGHS) != 0 {
+            break;
+        }
+        at += 8;
+    }
     run_end(octets, at, TARGET)
 }
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = ONES * 0x80;
 
+/// Eight octets; the one at `at` is the lowest.
+fn eight_at(octets: &[u8], at: usize) -> Option<u64> {
+    octets.get(at..).and_then(<[u8]>::first_chunk::<8>).map(|eight| u64::from_le_bytes(*eight))
+}
+
 /// The index of the first octet from `at` that no field value may have: any control but HTAB
 /// (RFC 9110 §5.5). CR and LF are such octets.
+#[inline]
 pub(crate) fn value_end(octets: &[u8], mut at: usize) -> usize {
-    while let Some(eight) = octets.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        let controls = controls_in(u64::from_le_bytes(*eight));
+    while let Some(eight) = eight_at(octets, at) {
+        let controls = controls_in(eight);
         if controls == 0 {
             at += 8;
             continue;
@@ -81,12 +113,17 @@ pub(crate) fn value_end(octets: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Bit 0x80 of the first octet below 0x20 or equal to 0x7f; octets behind it may be marked wrongly,
-/// since a difference borrows from the next octet.
+/// Bit 0x80 of the first control octet, 0 if there is none.
 fn controls_in(eight: u64) -> u64 {
-    let below = eight.wrapping_sub(ONES * 0x20) & !eight;
-    let del = eight ^ (ONES * 0x7f);
-    (below | (del.wrapping_sub(ONES) & !del)) & HIGHS
+    below_or_equal(eight, 0x20, 0x7f)
+}
+
+/// Bit 0x80 of the first octet that is below `limit` or is `octet`, 0 if there is none. Octets behind it
+/// may be marked wrongly, since a difference borrows from the next octet.
+fn below_or_equal(eight: u64, limit: u8, octet: u8) -> u64 {
+    let below = eight.wrapping_sub(ONES * limit as u64) & !eight;
+    let equal = eight ^ (ONES * octet as u64);
+    (below | (equal.wrapping_sub(ONES) & !equal)) & HIGHS
 }
 
 fn is_control(octet: u8) -> bool {
@@ -142,6 +179,21 @@ mod tests {
         let targets: Vec<u8> = (0..=255).filter(|o| target_end(&[*o], 0) == 1).collect();
         assert_eq!(targets, (0x21..=0x7e).filter(|o| *o != b'#').collect::<Vec<_>>());
         assert!(!is_token(b""));
+    }
+
+    #[test]
+    fn runs_end_where_the_tables_say_wherever_the_octet_stands() {
+        for octet in 0..=255 {
+            for at in 0..19 {
+                let mut octets = [b'x'; 20];
+                octets[at] = octet;
+                assert_eq!(token_end(&octets, 0), run_end(&octets, 0, TOKEN), "{octet} at {at}");
+                assert_eq!(target_end(&octets, 0), run_end(&octets, 0, TARGET), "{octet} at {at}");
+                octets[at + 1] = octet.wrapping_add(1);
+                assert_eq!(token_end(&octets, 0), run_end(&octets, 0, TOKEN), "{octet} at {at}");
+                assert_eq!(target_end(&octets, 0), run_end(&octets, 0, TARGET), "{octet} at {at}");
+            }
+        }
     }
 
     #[test]
