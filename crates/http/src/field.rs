@@ -126,20 +126,29 @@ const fn slot_of(name: &[u8], factor: u32) -> usize {
     (u32::from_le_bytes(octets).wrapping_mul(factor) >> 24) as usize
 }
 
-/// Whether `name` is `lower`, a name of lower-case letters and `-`, in any case.
+/// Whether `name` is `lower`, a name of lower-case letters and `-`, in any case. Both are compared in
+/// pieces that may overlap.
 fn equals_folded(name: &[u8], lower: &[u8]) -> bool {
     if name.len() != lower.len() {
         return false;
     }
-    let (Some(name_tail), Some(lower_tail)) = (name.last_chunk::<8>(), lower.last_chunk::<8>()) else {
-        return name.eq_ignore_ascii_case(lower);
-    };
-    let pairs = name.as_chunks::<8>().0.iter().zip(lower.as_chunks::<8>().0);
-    pairs.fold(differs(name_tail, lower_tail), |sum, (n, l)| sum | differs(n, l)) == 0
+    if let (Some(tail), Some(lower_tail)) = (name.last_chunk::<8>(), lower.last_chunk::<8>()) {
+        let pairs = name.as_chunks::<8>().0.iter().zip(lower.as_chunks::<8>().0);
+        return pairs.fold(differ(tail, lower_tail), |sum, (n, l)| sum | differ(n, l)) == 0;
+    }
+    match (name.first_chunk(), name.last_chunk(), lower.first_chunk(), lower.last_chunk()) {
+        (Some(n), Some(n_tail), Some(l), Some(l_tail)) => differ(&joined(n, n_tail), &joined(l, l_tail)) == 0,
+        _ => name.eq_ignore_ascii_case(lower),
+    }
+}
+
+fn joined(head: &[u8; 4], tail: &[u8; 4]) -> [u8; 8] {
+    let (head, tail) = (u32::from_ne_bytes(*head), u32::from_ne_bytes(*tail));
+    (u64::from(head) << 32 | u64::from(tail)).to_ne_bytes()
 }
 
 /// Bits in which eight octets differ, bit 0x20 of letters left out.
-fn differs(name: &[u8; 8], lower: &[u8; 8]) -> u64 {
+fn differ(name: &[u8; 8], lower: &[u8; 8]) -> u64 {
     let (name, lower) = (u64::from_ne_bytes(*name), u64::from_ne_bytes(*lower));
     let letters = (lower & 0x4040_4040_4040_4040) >> 1;
     (name ^ lower) & !letters
