@@ -90,7 +90,7 @@ pub(crate) fn judge(octets: &[u8], at: usize, first: usize, limits: &Limits, sto
 }
 
 /// Parses one line at `at`. LF alone ends it too, as RFC 9112 §2.2 allows and nginx and h2o do.
-#[inline]
+#[inline(always)] // a line that is returned through memory costs 5 ns
 pub(crate) fn parse(octets: &[u8], at: usize) -> Result<Line, Stop> {
     let name_end = token_end(octets, at);
     match octets.get(name_end) {
@@ -122,6 +122,7 @@ fn line_end(octets: &[u8], at: usize) -> Result<usize, Stop> {
 }
 
 /// The line at `at` is none `name ":"`: it is the empty one, or broken at `name_end`.
+#[inline(never)]
 fn no_field(octets: &[u8], at: usize, name_end: usize, octet: u8) -> Result<Line, Stop> {
     Err(match octet {
         b'\r' | b'\n' if name_end == at => {

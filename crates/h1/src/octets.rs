@@ -3,6 +3,7 @@
 
 const TOKEN: u8 = 1;
 const TARGET: u8 = 2;
+const PLAIN_HOST: u8 = 4;
 
 /// The classes of each octet.
 static CLASSES: [u8; 256] = {
@@ -21,7 +22,8 @@ const fn class_of(octet: u8) -> u8 {
     // RFC 9112 §3.2 wants a URI's characters; as nginx and h2o do, all visible ones are taken, because
     // browsers send `|`, `{` and `"` unencoded. Not the fragment's `#` (RFC 9110 §7.1).
     let target = octet != b'#';
-    (token as u8 * TOKEN) | (target as u8 * TARGET)
+    let plain_host = octet.is_ascii_alphanumeric() || is_one_of(octet, b"-._");
+    (token as u8 * TOKEN) | (target as u8 * TARGET) | (plain_host as u8 * PLAIN_HOST)
 }
 
 const fn is_one_of(octet: u8, set: &[u8]) -> bool {
@@ -62,6 +64,17 @@ fn letters_and_hyphens(eight: u64) -> u64 {
 /// Whether all of `octets` is one token.
 pub(crate) fn is_token(octets: &[u8]) -> bool {
     !octets.is_empty() && token_end(octets, 0) == octets.len()
+}
+
+/// Whether it is a host as most are: letters, digits, `.`, `-` and `_`, with a port of up to four digits
+/// or none. Others may be valid too.
+pub(crate) fn is_plain_host(octets: &[u8]) -> bool {
+    let end = run_end(octets, 0, PLAIN_HOST);
+    match &octets[end..] {
+        [] => end > 0,
+        [b':', port @ ..] => end > 0 && port.len() <= 4 && port.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
 }
 
 fn run_end(octets: &[u8], mut at: usize, class: u8) -> usize {

@@ -7,7 +7,7 @@ use crate::framing::{self, Declared};
 use crate::head::{Progress, judge_start, too_long};
 use crate::incoming::Incoming;
 use crate::limits::Limits;
-use crate::octets::list;
+use crate::octets::{is_plain_host, list};
 use crate::request_line;
 use crate::state::Move;
 use hayami_http::{Known, Method, RequestHead, Version, split_authority};
@@ -143,6 +143,7 @@ fn check_host(head: &RequestHead, seen: Seen) -> Result<(), Fault> {
         None if head.version() < Version::Http11 => Ok(()),
         None => Err(Fault::MissingHost),
         Some(_) if seen.repeats(Known::Host) => Err(Fault::RepeatedHost),
+        Some(host) if is_plain_host(host) => Ok(()),
         // Empty if the target has no authority (RFC 9112 §3.2).
         Some(host) if host.is_empty() || split_authority(host).is_some() => Ok(()),
         Some(_) => Err(Fault::InvalidHost),
