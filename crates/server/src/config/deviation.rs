@@ -1,4 +1,4 @@
-//! Where our defaults are not h2o's, and why.
+//! Where we differ from h2o, and why: defaults, directives of our own, behaviour.
 
 /// A default of ours that is not h2o's.
 pub(super) struct Deviation {
@@ -30,4 +30,36 @@ pub(super) const DEVIATIONS: &[Deviation] = &[
                  a fixed number is wrong on every machine but one.",
     },
     Deviation { name: "server-name", h2o: "h2o/VERSION", reason: "It is another server." },
+];
+
+/// Directives that h2o does not have.
+pub(super) const OWN: &[&str] = &[
+    "file.cache.descriptors",
+    "file.cache.max-file-size",
+    "file.cache.revalidate",
+    "file.cache.size",
+    "file.symlinks",
+    "limit-chunk-extensions",
+    "limit-chunk-line",
+    "limit-request-fields",
+    "limit-request-head",
+    "limit-request-line",
+    "limit-request-trailer",
+];
+
+/// What else differs: what a configuration of h2o would notice, and why.
+pub(super) const BEHAVIOUR: &[(&str, &str)] = &[
+    (
+        "A path that is written twice in one host is an error.",
+        "h2o never reaches the second one: nobody means that.",
+    ),
+    ("Tags other than `!file` and `!env` are an error.", "h2o ignores them: a slip stays unseen."),
+    (
+        "`!env` with a variable that is not set is an error.",
+        "h2o puts in nothing, and the server starts with half a configuration.",
+    ),
+    ("`!file` takes a pattern, `conf.d/*.conf`.", "A directory of sites is how many people keep them."),
+    ("A host name is checked; h2o takes any text.", "A name that no client can send is a typing error."),
+    ("Octets may carry a letter, seconds a fraction.", "They read better."),
+    ("A month in `expires` has 30 days; in h2o it has 30 hours.", "It is a slip of h2o's."),
 ];

@@ -1,7 +1,8 @@
 //! docs/directives.md, from the directive tables.
 
-use super::deviation::DEVIATIONS;
+use super::deviation::{BEHAVIOUR, DEVIATIONS, OWN};
 use super::directive::{Directive, Level};
+use super::not_yet;
 use super::registry::{self, GROUPS};
 
 /// What stands above the tables.
@@ -31,7 +32,7 @@ pub fn directives() -> String {
             text.push_str(&one(directive));
         }
     }
-    text + &deviations()
+    text + &not_yet() + &deviations()
 }
 
 fn one(directive: &Directive) -> String {
@@ -55,16 +56,30 @@ fn quoted(text: &str) -> String {
     if text.contains('`') || !text.contains(['|', '*', '<']) { text.to_owned() } else { format!("`{text}`") }
 }
 
-fn deviations() -> String {
-    let mut text = "
+/// What h2o has and hayami has not.
+fn not_yet() -> String {
+    let mut text =
+        "\n## Not there yet\n\nThese directives of h2o are errors; they come with later versions.\n\n"
+            .to_owned();
+    for (topic, names) in not_yet::NOT_YET {
+        let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+        text.push_str(&format!("- {topic}: {}\n", names.join(", ")));
+    }
+    text
+}
+
+/// The text above the table of [`DEVIATIONS`].
+const DEVIATIONS_HEAD: &str = "
 ## Deviations from h2o
 
 Every default is h2o's, except these:
 
 | directive | h2o | hayami | reason |
 |---|---|---|---|
-"
-    .to_owned();
+";
+
+fn deviations() -> String {
+    let mut text = DEVIATIONS_HEAD.to_owned();
     for deviation in DEVIATIONS {
         let ours = registry::find(deviation.name).map_or("", |directive| directive.default);
         text.push_str(&format!(
@@ -72,7 +87,12 @@ Every default is h2o's, except these:
             deviation.name, deviation.h2o, deviation.reason
         ));
     }
-    text
+    text.push_str("\nThis too is different:\n\n| here | reason |\n|---|---|\n");
+    for (what, reason) in BEHAVIOUR {
+        text.push_str(&format!("| {what} | {reason} |\n"));
+    }
+    let own: Vec<_> = OWN.iter().map(|name| format!("`{name}`")).collect();
+    text + &format!("\nh2o does not have {}.\n", own.join(", "))
 }
 
 #[cfg(test)]
@@ -91,8 +111,8 @@ mod tests {
 
     #[test]
     fn deviations_name_directives() {
-        for deviation in DEVIATIONS {
-            assert!(registry::find(deviation.name).is_some(), "{}", deviation.name);
+        for name in DEVIATIONS.iter().map(|deviation| &deviation.name).chain(OWN) {
+            assert!(registry::find(name).is_some(), "{name}");
         }
     }
 }

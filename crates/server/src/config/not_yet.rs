@@ -1,7 +1,7 @@
 //! The directives of h2o that hayami does not have yet: a better answer than "unknown".
 
 /// Names by what they belong to.
-const NOT_YET: &[(&str, &[&str])] = &[
+pub(super) const NOT_YET: &[(&str, &[&str])] = &[
     ("TLS", &["ssl-session-resumption", "acme"]),
     ("HTTP/3", &["quic-nodes"]),
     ("compression on the fly", &["compress", "compress-minimum-size", "gzip"]),
