@@ -95,3 +95,36 @@ pub(crate) fn content_length(length: u64, out: &mut Vec<u8>) {
 fn decimal(number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hayami_http::Span;
+
+    #[test]
+    fn ready_lines_have_the_registered_reasons() {
+        for code in 100..1000 {
+            let status = Status::new(code).expect("three digits");
+            let (mut ready, mut other) = (Vec::new(), Vec::new());
+            status_line(status, &mut ready);
+            other_status_line(status, &mut other);
+            assert_eq!(ready, other);
+        }
+    }
+
+    #[test]
+    fn sections_that_a_parser_made_are_written_line_by_line() {
+        let octets = b"A:1\nConnection:x\nB:\t2 \n";
+        let mut section = FieldSection::default();
+        section.reset_to(octets);
+        section.push_span(Span::new(0, 1), Span::new(2, 3));
+        section.push_span(Span::new(4, 14), Span::new(15, 16));
+        section.push_span(Span::new(17, 18), Span::new(20, 21));
+        let mut out = Vec::new();
+        fields(&section, |_| true, &mut out);
+        assert_eq!(out, b"A: 1\r\nB: 2\r\n");
+        out.clear();
+        fields(&section, |name| name != b"A", &mut out);
+        assert_eq!(out, b"B: 2\r\n");
+    }
+}

@@ -54,10 +54,10 @@ pub(crate) fn token_end(octets: &[u8], mut at: usize) -> usize {
 
 /// Bit 0x80 of every octet that is a letter or `-`.
 fn letters_and_hyphens(eight: u64) -> u64 {
-    let lower = (eight | ONES * 0x20) & !HIGHS;
+    let lower = (eight | (ONES * 0x20)) & !HIGHS;
     let from_a = lower + ONES * (0x80 - b'a' as u64);
     let beyond_z = lower + ONES * (0x7f - b'z' as u64);
-    let not_hyphen = ((eight ^ ONES * b'-' as u64) & !HIGHS) + !HIGHS;
+    let not_hyphen = ((eight ^ (ONES * b'-' as u64)) & !HIGHS) + !HIGHS;
     ((from_a & !beyond_z) | !not_hyphen) & !eight & HIGHS
 }
 

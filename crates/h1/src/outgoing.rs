@@ -71,6 +71,7 @@ impl Outgoing {
             return;
         }
         let size = out.len() - mark - SIZE_LINE;
+        debug_assert!(size <= u32::MAX as usize, "a piece has less than 4 GiB");
         if size == 0 {
             out.truncate(mark);
             return;
@@ -94,6 +95,43 @@ impl Outgoing {
                 out.extend_from_slice(b"\r\n");
                 0
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_size_is_filled_in_behind_its_data() {
+        for size in [1_usize, 15, 16, 255, 4096, 65537] {
+            let (mut outgoing, mut out) = (Outgoing::Chunked, b"before".to_vec());
+            let mark = outgoing.begin(&mut out);
+            out.resize(out.len() + size, b'x');
+            outgoing.end(mark, &mut out);
+            let line = format!("before{size:08x}\r\n");
+            assert!(out.starts_with(line.as_bytes()) && out.ends_with(b"x\r\n"));
+            assert_eq!(out.len(), line.len() + size + 2);
+        }
+    }
+
+    #[test]
+    fn what_a_framing_does_not_allow_is_dropped() {
+        let cases: [(Outgoing, &[u8], u64); 4] = [
+            (Outgoing::Nothing, b"", 0),
+            (Outgoing::Length(3), b"abc", 0),
+            (Outgoing::Length(9), b"abcde", 4),
+            (Outgoing::UntilClose, b"abcde", 0),
+        ];
+        for (mut outgoing, want, missing) in cases {
+            let mut out = Vec::new();
+            outgoing.content(b"ab", &mut out);
+            let mark = outgoing.begin(&mut out);
+            out.extend_from_slice(b"cde");
+            outgoing.end(mark, &mut out);
+            assert_eq!((&out[..], outgoing.finish(None, &mut Vec::new())), (want, missing));
+            assert_eq!(outgoing, Outgoing::Nothing);
         }
     }
 }

@@ -47,9 +47,10 @@ mod tests {
 
     #[test]
     fn status_lines_are_read_strictly() {
+        type Parsed = Result<(Version, Status, usize), Stop>;
         let bad = Err(Stop::Fault(Fault::MalformedStatusLine));
         let ok = |version, code, len| Ok((version, Status::new(code).unwrap(), len));
-        let cases: [(&[u8], Result<(Version, Status, usize), Stop>); 17] = [
+        let cases: [(&[u8], Parsed); 17] = [
             (b"HTTP/1.1 200 OK\r\n", ok(Version::Http11, 200, 17)),
             (b"HTTP/1.1 200 OK\nx", ok(Version::Http11, 200, 16)),
             (b"HTTP/1.0 404 Not Found\r\n", ok(Version::Http10, 404, 24)),

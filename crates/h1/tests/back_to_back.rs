@@ -92,9 +92,9 @@ fn ask(client: &mut Client, exchanges: &[Exchange]) -> Vec<u8> {
         fields.append(b"host", b"example.org");
         exchange.fields.iter().for_each(|(name, value)| fields.append(name, value));
         let content = exchange.request.length().map_or(RequestContent::Chunked, RequestContent::Length);
-        client.send_head(exchange.method, &exchange.target, &fields, content, &mut out).unwrap();
+        client.send_head(exchange.method, &exchange.target, &fields, content, &mut out).expect("in turn");
         exchange.request.pieces.iter().for_each(|piece| client.send_content(piece, &mut out));
-        client.send_end(exchange.request.trailers().as_ref(), &mut out).unwrap();
+        client.send_end(exchange.request.trailers().as_ref(), &mut out).expect("in turn");
     }
     out
 }
@@ -146,7 +146,7 @@ impl Answering<'_> {
         let framing = self.server.send_head(&head, response.length(), b"", &mut self.out);
         assert_eq!(framing == Framing::Chunked, response.chunked && has_content(exchange));
         response.pieces.iter().for_each(|piece| self.server.send_content(piece, &mut self.out));
-        self.server.send_end(response.trailers().as_ref(), &mut self.out).unwrap();
+        self.server.send_end(response.trailers().as_ref(), &mut self.out).expect("all was sent");
         assert_eq!(self.server.next(), Next::KeepAlive);
     }
 }

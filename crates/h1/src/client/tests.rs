@@ -3,6 +3,7 @@
 use super::*;
 use crate::RequestContent;
 use crate::testing::{asked, by_octet, responses, responses_within};
+use hayami_http::Status;
 
 fn check(methods: &[&[u8]], cases: &[(&str, &str)]) {
     for (wire, want) in cases {

@@ -134,7 +134,7 @@ impl Server {
         input: &[u8],
         head: &mut RequestHead,
     ) -> Result<Received, Fault> {
-        if self.next() == Next::KeepAlive {
+        if self.state.receiving == Receiving::Complete && self.next() == Next::KeepAlive {
             self.begin_again();
         }
         let result = match self.state.receiving {
@@ -186,11 +186,13 @@ impl Server {
         self.stopping = true;
     }
 
-    /// What to do with the connection. The answer counts when the response is complete; before, it is
-    /// [`Next::Close`].
+    /// What to do with the connection. The answer counts when the response is complete, and before a
+    /// request; in between it is [`Next::Close`], since a response broken off cannot be mended.
     pub fn next(&self) -> Next {
         let stays = self.request.persists && !self.stopping;
         match (self.state.receiving, self.state.sending) {
+            // A request of which a part has come is still answered.
+            (Receiving::Head, Sending::Nothing) if stays || !self.progress.is_nothing() => Next::KeepAlive,
             (Receiving::Complete, Sending::Complete) if stays => Next::KeepAlive,
             (Receiving::Content, Sending::Complete) if stays => Next::Discard,
             _ => Next::Close,

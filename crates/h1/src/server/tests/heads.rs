@@ -142,12 +142,11 @@ fn field_lines_are_read_without_repairing_them() {
 
 #[test]
 fn values_come_without_the_whitespace_around_them() {
-    for pieces in [vec![&b"GET / HTTP/1.1\r\nHost:a\r\nB: \t c \td \t\r\nE:\r\n\r\n"[..]]] {
-        let (mut server, mut head) = (crate::Server::new(), Default::default());
-        server.receive(&crate::Limits::default(), pieces[0], &mut head).unwrap();
-        let lines: Vec<_> = head.fields().iter().collect();
-        assert_eq!(lines, [(&b"Host"[..], &b"a"[..]), (b"B", b"c \td"), (b"E", b"")]);
-    }
+    let wire = b"GET / HTTP/1.1\r\nHost:a\r\nB: \t c \td \t\r\nE:\r\n\r\n";
+    let mut head = Default::default();
+    crate::Server::new().receive(&crate::Limits::default(), wire, &mut head).unwrap();
+    let lines: Vec<_> = head.fields().iter().collect();
+    assert_eq!(lines, [(&b"Host"[..], &b"a"[..]), (b"B", b"c \td"), (b"E", b"")]);
 }
 
 #[test]

@@ -161,6 +161,7 @@ fn pipelined_requests_wait_for_the_response_before_them() {
     assert_eq!(receive(&mut server, &rest), Event::More);
     server.send_content(b"x", &mut out);
     assert!(server.is_idle());
+    assert_eq!((receive(&mut server, b""), server.next()), (Event::More, Next::KeepAlive));
     assert_eq!(receive(&mut server, &rest), Event::Request(RequestContent::None));
     assert!(!server.is_idle());
 }
@@ -270,7 +271,13 @@ fn a_graceful_stop_says_close_in_the_next_head() {
     assert_eq!(receive(&mut server, &rest), Event::More);
 
     let mut server = Server::new();
+    assert_eq!((server.next(), receive(&mut server, b"G")), (Next::KeepAlive, Event::More));
     server.close_after_response();
+    assert_eq!(server.next(), Next::KeepAlive);
+
+    let mut server = Server::new();
+    server.close_after_response();
+    assert_eq!(server.next(), Next::Close);
     assert_eq!(receive(&mut server, GET.as_bytes()), Event::Request(RequestContent::None));
     out.clear();
     server.send_head(&ResponseHead::new(Status::OK), Some(0), b"", &mut out);

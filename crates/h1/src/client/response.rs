@@ -1,0 +1,145 @@
+//! Response heads: parsed, checked, and what follows them decided.
+
+use super::outstanding::Asked;
+use super::{Client, ClientEvent, ClientReceived, ResponseContent, more};
+use crate::chunked::Chunked;
+use crate::fault::{Fault, Stop};
+use crate::field_line::{self, Seen};
+use crate::framing::{self, Declared};
+use crate::head::{Progress, judge_start, too_long};
+use crate::incoming::Incoming;
+use crate::limits::Limits;
+use crate::state::ReadingMove;
+use crate::status_line;
+use hayami_http::{ResponseHead, Status, Version};
+
+impl Client {
+    pub(super) fn receive_head(
+        &mut self,
+        limits: &Limits,
+        input: &[u8],
+        head: &mut ResponseHead,
+    ) -> Result<ClientReceived, Fault> {
+        if input.is_empty() {
+            return Ok(more(0));
+        }
+        // Octets nobody asked for would be taken for the answer to the next request (RFC 9112 §11.2).
+        let asked = self.outstanding.first().ok_or(Fault::UnsolicitedResponse)?;
+        match self.parse_head(limits, input, head) {
+            Ok((consumed, seen, version)) => {
+                self.progress = Progress::default();
+                let event = self.accept(limits, head, seen, version, asked)?;
+                Ok(ClientReceived { consumed, event })
+            }
+            Err(Stop::Incomplete) => Ok(more(0)),
+            Err(Stop::Fault(Fault::RequestLineTooLong)) => Err(Fault::StatusLineTooLong),
+            Err(Stop::Fault(fault)) => Err(fault),
+        }
+    }
+
+    fn parse_head(
+        &mut self,
+        limits: &Limits,
+        octets: &[u8],
+        head: &mut ResponseHead,
+    ) -> Result<(usize, Seen, Version), Stop> {
+        if !self.progress.is_nothing() {
+            self.progress.resume(limits, octets, |line| status_line::parse(line).map(drop))?;
+        }
+        let parsed = parse(limits, octets, head);
+        if parsed == Err(Stop::Incomplete) {
+            self.progress.remember(octets);
+        }
+        parsed
+    }
+
+    fn accept(
+        &mut self,
+        limits: &Limits,
+        head: &mut ResponseHead,
+        seen: Seen,
+        version: Version,
+        asked: Asked,
+    ) -> Result<ClientEvent, Fault> {
+        if head.status() == Status::SWITCHING_PROTOCOLS {
+            return Err(Fault::UnexpectedSwitch); // this client never sends Upgrade
+        }
+        if head.status().is_informational() {
+            self.interim += 1;
+            self.step(ReadingMove::Interim);
+            return if self.interim > limits.interim {
+                Err(Fault::TooManyInterim)
+            } else {
+                Ok(ClientEvent::Interim)
+            };
+        }
+        self.interim = 0;
+        let content = content_of(limits, head, seen, version, asked)?;
+        self.persists =
+            framing::persists(head.own_all(), seen, version) && content != ResponseContent::UntilClose;
+        self.outstanding.answered();
+        self.begin_content(content);
+        Ok(ClientEvent::Response(content))
+    }
+
+    fn begin_content(&mut self, content: ResponseContent) {
+        let (incoming, step) = match content {
+            ResponseContent::None => (Incoming::Nothing, ReadingMove::Whole),
+            ResponseContent::Length(length) => (Incoming::Length(length), ReadingMove::Content),
+            ResponseContent::Chunked => (Incoming::Chunked(Chunked::default()), ReadingMove::Content),
+            ResponseContent::UntilClose => (Incoming::UntilClose(0), ReadingMove::Content),
+            ResponseContent::Tunnel => (Incoming::Nothing, ReadingMove::Tunnel),
+        };
+        self.incoming = incoming;
+        self.step(step);
+        if content == ResponseContent::None {
+            self.finish_response();
+        }
+    }
+
+    /// RFC 9112 §9.6: nothing after a response with `connection: close` is one.
+    pub(super) fn finish_response(&mut self) {
+        if !self.persists {
+            self.step(ReadingMove::Close);
+        }
+    }
+}
+
+/// Parses a whole head.
+fn parse(limits: &Limits, octets: &[u8], head: &mut ResponseHead) -> Result<(usize, Seen, Version), Stop> {
+    let (version, status, at) =
+        status_line::parse(octets).map_err(|stop| judge_start(octets, limits, stop))?;
+    if let Some(fault) = too_long(at, limits) {
+        return Err(fault.into());
+    }
+    head.set_status(status);
+    let fields = head.own_all();
+    fields.clear();
+    let (len, seen) = field_line::section(octets, at, limits, fields)?;
+    fields.set_octets(&octets[..len]);
+    Ok((len, seen, version))
+}
+
+/// What follows the head: the rules of RFC 9112 §6.3 in their order.
+fn content_of(
+    limits: &Limits,
+    head: &mut ResponseHead,
+    seen: Seen,
+    version: Version,
+    asked: Asked,
+) -> Result<ResponseContent, Fault> {
+    let status = head.status();
+    if asked == Asked::Head || status.forbids_content() {
+        return Ok(ResponseContent::None);
+    }
+    if asked == Asked::Connect && (200..300).contains(&status.code()) {
+        return Ok(ResponseContent::Tunnel);
+    }
+    match framing::declared(head.own_all(), seen, version)? {
+        Declared::Nothing => Ok(ResponseContent::UntilClose),
+        Declared::Chunked => Ok(ResponseContent::Chunked),
+        Declared::Length(0) => Ok(ResponseContent::None),
+        Declared::Length(length) if length > limits.content => Err(Fault::ContentTooLarge),
+        Declared::Length(length) => Ok(ResponseContent::Length(length)),
+    }
+}
