@@ -228,8 +228,9 @@ fn unknown(key: &Node, name: &str) -> ConfigError {
 
 /// "Expected …" alone does not say for what.
 fn named(mut error: ConfigError, row: &Directive) -> ConfigError {
-    if error.message.starts_with("expected ") {
-        error.message = format!("`{}`: {}", row.name, error.message);
+    let name = format!("`{}`", row.name);
+    if !error.message.contains(&name) {
+        error.message = format!("{name}: {}", error.message);
     }
     error
 }
