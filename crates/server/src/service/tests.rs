@@ -85,9 +85,13 @@ fn field(response: &Response, name: &str) -> Option<String> {
 fn folder() -> Folder {
     let folder = Folder::new();
     folder.folder("sub");
-    for (name, content) in
-        [("index.html", "home"), ("a.txt", "text"), ("404.html", "gone"), ("sub/404.html", "sub gone"), ("sub/x", "x")]
-    {
+    for (name, content) in [
+        ("index.html", "home"),
+        ("a.txt", "text"),
+        ("404.html", "gone"),
+        ("sub/404.html", "sub gone"),
+        ("sub/x", "x"),
+    ] {
         folder.write(name, content);
     }
     folder
@@ -245,7 +249,12 @@ fn refusals_are_answered_with_their_reason_or_the_sites_page() {
         let server = Server::new(text, &folder);
         let (mut head, connection) = (RequestHead::default(), testing::connection());
         server.get("/404.html");
-        shown(&server.site.refuse(&Refusal::Timeout, &mut request(&mut head, &connection, Instant::now())).response)
+        shown(
+            &server
+                .site
+                .refuse(&Refusal::Timeout, &mut request(&mut head, &connection, Instant::now()))
+                .response,
+        )
     };
     let plain = "listen: 80\nhosts: {default: {paths: {/: {file.dir: ROOT}}}}";
     assert_eq!(refuse(plain), (408, "Request Timeout: the request did not arrive in time\n".to_owned()));
@@ -324,6 +333,21 @@ hosts: {default: {paths: {/: {file.dir: ROOT}}}}
         std::fs::read_to_string(folder.path("log")).unwrap(),
         "{\"r\":null,\"m\":null,\"s\":408,\"e\":\"the request did not arrive in time\",\"a\":null}\n"
     );
+}
+
+#[test]
+fn a_request_whose_answer_nobody_waits_for_is_logged_without_its_end() {
+    let folder = folder();
+    let text = "
+listen: 80
+access-log: {path: ROOT/log, format: '%m %s %b %{response-time}x'}
+hosts: {default: {paths: {/: {file.dir: ROOT}}}}
+";
+    let server = Server::new(text, &folder);
+    drop(server.ask("GET", "a", "/a.txt"));
+    run(server.site.stop());
+    server.logs.close(Duration::from_secs(10));
+    assert_eq!(std::fs::read_to_string(folder.path("log")).unwrap(), "GET 200 - -\n");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::time::{Duration, Instant};
 
 /// Time between two starts: a command that ends at once must not keep the machine busy.
-const BETWEEN_STARTS: Duration = Duration::from_secs(1);
+const BETWEEN_STARTS: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 1000 });
 
 /// How long a command may take to end once its input has.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -63,5 +63,42 @@ impl Command {
             }
         }
         report(&format!("access-log | {text}: the command has not ended with its input; left alone"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modules::file::scratch::Scratch;
+
+    #[test]
+    fn a_command_reads_all_lines_and_ends_with_them() {
+        let folder = Scratch::new();
+        let log = folder.path("log");
+        let mut command = Command::start(&format!("cat > {}", log.display())).unwrap();
+        command.write(b"a\n").unwrap();
+        command.write(b"b\n").unwrap();
+        command.close();
+        assert_eq!(std::fs::read(log).unwrap(), b"a\nb\n");
+    }
+
+    #[test]
+    fn a_command_that_has_ended_is_started_again() {
+        let folder = Scratch::new();
+        let log = folder.path("log");
+        let mut command = Command::start(&format!("read line; echo $line >> {}", log.display())).unwrap();
+        command.write(b"a\n").unwrap();
+        command.restart().unwrap();
+        command.write(b"b\n").unwrap();
+        command.close();
+        assert_eq!(std::fs::read(log).unwrap(), b"a\nb\n");
+    }
+
+    #[test]
+    fn writing_to_a_command_that_has_ended_is_a_broken_pipe() {
+        let mut command = Command::start("exit 1").unwrap();
+        command.child.wait().unwrap();
+        let error = command.write(b"a\n").expect_err("nobody reads");
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     }
 }

@@ -192,3 +192,42 @@ impl Writer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::load::load_text;
+    use crate::modules::file::scratch::Scratch;
+
+    fn settings(logs: &str) -> Settings {
+        let text = format!("listen: 80\naccess-log: {logs}\nhosts: {{a: {{paths: {{/: {{file.dir: /}}}}}}}}");
+        load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}")).settings
+    }
+
+    #[test]
+    fn a_target_named_twice_is_opened_once() {
+        let folder = Scratch::new();
+        let log = folder.path("log").display().to_string();
+        let settings = settings(&format!("[{log}, '| cat', {{path: {log}, format: '%A'}}, '| cat']"));
+        let logs = Logs::open_all(&settings).unwrap();
+        assert_eq!(logs.targets.len(), 2);
+        assert!(logs.wants_local_address);
+    }
+
+    #[test]
+    fn what_cannot_be_opened_is_told_with_the_reason() {
+        let error = Logs::open_all(&settings("/nowhere/log")).unwrap_err();
+        assert_eq!(error, "access-log /nowhere/log: No such file or directory (os error 2)");
+    }
+
+    #[test]
+    fn a_full_queue_gives_lines_back_and_never_waits() {
+        let (queue, receiver) = sync_channel(1);
+        let sink = Sink { queue, output: 0, loss: Arc::new(Loss::new("test".to_owned())) };
+        assert_eq!(sink.try_send(b"a\n".to_vec()), Ok(()));
+        assert_eq!(sink.try_send(b"b\n".to_vec()), Err(b"b\n".to_vec()));
+        sink.send(b"c\n".to_vec());
+        drop(receiver);
+        assert_eq!(sink.try_send(b"d\n".to_vec()), Err(b"d\n".to_vec()));
+    }
+}

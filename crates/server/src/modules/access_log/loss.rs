@@ -42,6 +42,14 @@ impl Loss {
         }
     }
 
+    /// Reports what is not reported yet, at the end.
+    pub(super) fn close(&self) {
+        let lost = std::mem::take(&mut self.state().unreported);
+        if lost > 0 {
+            report(&format!("access-log {}: {} more lost", self.log, Lines(lost)));
+        }
+    }
+
     /// Counts; returns what to report, if it is time to.
     fn count(&self, octets: &[u8], why: &str, now: Instant) -> Option<String> {
         // A line may be torn: what is left of it counts as one.

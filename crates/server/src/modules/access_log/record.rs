@@ -126,19 +126,34 @@ impl Record {
         }
         out.extend_from_slice(&format.tail);
     }
-}
 
-impl Observer for Record {
-    fn ended(mut self: Box<Self>, end: &Ended) {
-        let times = value::Times { begun: self.begun, received: self.received, end };
-        self.fill(Stage::End, |value, _, out| times.push(value, out));
-        let Some(worker) = self.worker.take() else { return };
+    /// Writes the lines of all logs to the worker's buffers.
+    fn write(&self, worker: &WorkerLogs) {
         let mut values = &self.values[..];
         for log in &self.logs.logs {
             let (own, others) = values.split_at(log.format.pieces.len());
             worker.append(log.target, |out| self.write_line(&log.format, own, out));
             values = others;
         }
-        worker.recycle(self);
+    }
+}
+
+impl Observer for Record {
+    fn ended(mut self: Box<Self>, end: &Ended) {
+        let times = value::Times { begun: self.begun, received: self.received, end };
+        self.fill(Stage::End, |value, _, out| times.push(value, out));
+        if let Some(worker) = self.worker.take() {
+            self.write(&worker);
+            worker.recycle(self);
+        }
+    }
+}
+
+impl Drop for Record {
+    /// A request whose client was gone before there was an answer has a line too.
+    fn drop(&mut self) {
+        if let Some(worker) = self.worker.take() {
+            self.write(&worker);
+        }
     }
 }

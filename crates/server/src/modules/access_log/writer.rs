@@ -23,6 +23,9 @@ pub(super) enum Output {
     File(File),
     /// A command's standard input.
     Command(Command),
+    /// A disk with room for so many octets more, and what is on it.
+    #[cfg(test)]
+    Narrow(usize, Vec<u8>),
 }
 
 /// An output and how it fares.
@@ -43,6 +46,7 @@ pub(super) fn run(queue: &Receiver<Message>, outlets: Vec<Outlet>) {
         }
     }
     for outlet in outlets {
+        outlet.loss.close();
         if let Output::Command(command) = outlet.output {
             command.close();
         }
@@ -83,6 +87,14 @@ impl Output {
         match self {
             Self::File(file) => file.write(octets),
             Self::Command(command) => command.write(octets),
+            #[cfg(test)]
+            Self::Narrow(0, _) => Err(io::ErrorKind::StorageFull.into()),
+            #[cfg(test)]
+            Self::Narrow(room, disk) => {
+                let fits = octets.len().min(*room);
+                *room -= fits;
+                disk.write(&octets[..fits])
+            }
         }
     }
 
@@ -98,18 +110,32 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
-    fn outlet(path: &str) -> Outlet {
-        let file = File::options().append(true).open(Path::new(path)).expect(path);
-        Outlet { output: Output::File(file), loss: Arc::new(Loss::new(path.to_owned())), torn: false }
+    fn outlet(output: Output) -> Outlet {
+        Outlet { output, loss: Arc::new(Loss::new("test".to_owned())), torn: false }
     }
 
     #[test]
     fn a_full_disk_is_an_error_to_count_and_no_more() {
-        let mut outlet = outlet("/dev/full");
+        let mut outlet = outlet(Output::File(File::options().append(true).open("/dev/full").unwrap()));
         outlet.write(b"a\nb\n");
         outlet.write(b"c\n");
         assert!(!outlet.torn, "nothing was written, so nothing is torn");
+    }
+
+    #[test]
+    fn a_line_torn_by_a_full_disk_does_not_run_into_the_next() {
+        let cases: [(usize, &[u8]); 4] =
+            [(3, b"one\nthree\n"), (4, b"one\nthree\n"), (6, b"one\ntw\nthree\n"), (8, b"one\ntwo\nthree\n")];
+        for (room, want) in cases {
+            let mut outlet = outlet(Output::Narrow(room, Vec::new()));
+            outlet.write(b"one\ntwo\n");
+            if let Output::Narrow(room, _) = &mut outlet.output {
+                *room = 100;
+            }
+            outlet.write(b"three\n");
+            let Output::Narrow(_, disk) = outlet.output else { unreachable!("made above") };
+            assert_eq!(disk, want, "room for {room}");
+        }
     }
 }
