@@ -11,7 +11,8 @@ use std::net::Ipv6Addr;
 pub fn split_authority(authority: &[u8]) -> Option<(&[u8], Option<u16>)> {
     let host_len = match authority.first()? {
         b'[' => memchr::memchr(b']', authority)? + 1,
-        _ => memchr::memchr(b':', authority).unwrap_or(authority.len()),
+        // Names are short: a plain loop is over before a vector search has begun.
+        _ => authority.iter().position(|octet| *octet == b':').unwrap_or(authority.len()),
     };
     let (host, rest) = authority.split_at(host_len);
     let port = match rest {
@@ -42,17 +43,33 @@ fn is_ipv6(address: &[u8]) -> bool {
     str::from_utf8(address).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
 }
 
+/// The octets that stand for themselves in a name, as nearly all do.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut octet = 0;
+    while octet < 256 {
+        plain[octet] = is_unreserved(octet as u8) || is_sub_delim(octet as u8);
+        octet += 1;
+    }
+    plain
+};
+
 /// A registered name or an IPv4 address (RFC 3986 §3.2.2), not empty.
 fn is_reg_name(name: &[u8]) -> bool {
+    !name.is_empty() && (name.iter().all(|octet| PLAIN[usize::from(*octet)]) || is_escaped_name(name))
+}
+
+/// A name with percent-encoded octets in it.
+fn is_escaped_name(name: &[u8]) -> bool {
     let mut rest = name;
     while let [octet, after @ ..] = rest {
         rest = match (octet, after) {
             (b'%', [high, low, after @ ..]) if hex(*high).is_some() && hex(*low).is_some() => after,
-            (octet, _) if is_unreserved(*octet) || is_sub_delim(*octet) => after,
+            (octet, _) if PLAIN[usize::from(*octet)] => after,
             _ => return false,
         };
     }
-    !name.is_empty()
+    true
 }
 
 #[cfg(test)]

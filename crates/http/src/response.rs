@@ -16,18 +16,19 @@ use std::sync::Arc;
 pub struct ResponseHead {
     status: Status,
     shared: Option<Arc<FieldSection>>,
-    own: FieldSection,
+    /// Boxed, since a head is handed from layer to layer and most have no lines of their own.
+    own: Option<Box<FieldSection>>,
 }
 
 impl ResponseHead {
     /// A head without fields.
     pub fn new(status: Status) -> Self {
-        Self { status, shared: None, own: FieldSection::default() }
+        Self { status, shared: None, own: None }
     }
 
     /// A head whose fields were made ready beforehand.
     pub fn with_shared(status: Status, shared: Arc<FieldSection>) -> Self {
-        Self { status, shared: Some(shared), own: FieldSection::default() }
+        Self { status, shared: Some(shared), own: None }
     }
 
     /// The status.
@@ -42,7 +43,7 @@ impl ResponseHead {
 
     /// The sections in the order in which they are sent.
     pub fn sections(&self) -> impl Iterator<Item = &FieldSection> {
-        self.shared.as_deref().into_iter().chain(std::iter::once(&self.own))
+        self.shared.as_deref().into_iter().chain(self.own.as_deref())
     }
 
     /// All field lines in order.
@@ -62,7 +63,7 @@ impl ResponseHead {
 
     /// Adds a line at the end.
     pub fn append(&mut self, name: &[u8], value: &[u8]) {
-        self.own.append(name, value);
+        self.own.get_or_insert_default().append(name, value);
     }
 
     /// Removes every line of that name. Tells whether there was one.
@@ -80,12 +81,12 @@ impl ResponseHead {
     pub fn own_all(&mut self) -> &mut FieldSection {
         if let Some(shared) = self.shared.take() {
             let mut all = FieldSection::clone(&shared);
-            for (name, value) in self.own.iter() {
+            for (name, value) in self.own.iter().flat_map(|own| own.iter()) {
                 all.append(name, value);
             }
-            self.own = all;
+            self.own = Some(Box::new(all));
         }
-        &mut self.own
+        self.own.get_or_insert_default()
     }
 }
 

@@ -134,12 +134,12 @@ fn stays(octet: u8) -> bool {
 }
 
 /// RFC 3986 §2.3.
-pub(crate) fn is_unreserved(octet: u8) -> bool {
+pub(crate) const fn is_unreserved(octet: u8) -> bool {
     octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'.' | b'_' | b'~')
 }
 
 /// RFC 3986 §2.2.
-pub(crate) fn is_sub_delim(octet: u8) -> bool {
+pub(crate) const fn is_sub_delim(octet: u8) -> bool {
     matches!(octet, b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=')
 }
 
