@@ -4,10 +4,12 @@
 //! asked for makes room first; a scan of paths that are asked for once does not push out the others.
 
 use super::entry::Entry;
+use hayami_net::Clock;
 use quick_cache::unsync::{Cache, DefaultLifecycle};
 use quick_cache::{Equivalent, OptionsBuilder, Weighter};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 /// Below this a worker's cache would hold next to nothing.
 const LEAST_OCTETS: u64 = 4 << 20;
@@ -15,6 +17,8 @@ const LEAST_OCTETS: u64 = 4 << 20;
 const LEAST_DESCRIPTORS: u64 = 16;
 /// Longer paths are looked up every time: Linux takes none (PATH_MAX).
 const LONGEST_PATH: usize = 4096;
+/// A file that nobody asks for that long is closed.
+const IDLE: Duration = Duration::from_secs(60);
 
 /// `file.cache.size` and `file.cache.descriptors`: bounds for the whole process.
 #[derive(Clone, Debug)]
@@ -68,6 +72,7 @@ type Entries = Cache<Key, Rc<Entry>, Weigh, foldhash::fast::RandomState, Default
 pub struct FileCache {
     entries: RefCell<Entries>,
     next_handler: Cell<u32>,
+    closes_idle_files: Cell<bool>,
 }
 
 impl FileCache {
@@ -84,7 +89,11 @@ impl FileCache {
         let weigh = Weigh { octets_per_descriptor: size / descriptors };
         let hasher = foldhash::fast::RandomState::default();
         let entries = Cache::with_options(options, weigh, hasher, DefaultLifecycle::default());
-        Self { entries: RefCell::new(entries), next_handler: Cell::new(0) }
+        Self {
+            entries: RefCell::new(entries),
+            next_handler: Cell::new(0),
+            closes_idle_files: Cell::new(false),
+        }
     }
 
     /// A number that no other handler of this worker has, nor had.
@@ -112,6 +121,28 @@ impl FileCache {
         self.entries.borrow_mut().retain(|_, entry| entry.descriptors() == 0);
     }
 
+    /// Lets go of the descriptors that nobody has asked for lately: a removed file occupies its disk as
+    /// long as it is open.
+    fn close_idle(&self, now: Instant) {
+        let in_use = |entry: &Entry| entry.descriptors() == 0 || entry.is_fresh(now, IDLE);
+        self.entries.borrow_mut().retain(|_, entry| in_use(entry));
+    }
+
+    /// Begins to do so every now and then; within a worker's runtime only.
+    pub fn close_idle_files(self: &Rc<Self>, clock: &Rc<Clock>) {
+        if tokio::runtime::Handle::try_current().is_err() || self.closes_idle_files.replace(true) {
+            return;
+        }
+        let (files, clock) = (Rc::downgrade(self), Rc::clone(clock));
+        tokio::task::spawn_local(async move {
+            loop {
+                tokio::time::sleep(IDLE / 2).await;
+                let Some(files) = files.upgrade() else { return };
+                files.close_idle(clock.now());
+            }
+        });
+    }
+
     /// Number of entries.
     pub fn len(&self) -> usize {
         self.entries.borrow().len()
@@ -131,14 +162,31 @@ fn descriptor_bound(settings: &CacheSettings) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::entry::Found;
+    use super::super::entry::{Body, Found, Representation};
     use super::super::root::Timestamp;
     use super::*;
-    use std::time::Instant;
+    use hayami_http::FieldSection;
+    use hayami_http::negotiate::Coding;
+    use std::fs::File;
+    use std::sync::Arc;
 
     fn entry() -> Rc<Entry> {
         let now = Timestamp { seconds: 0, nanoseconds: 0 };
         Rc::new(Entry::new(Found::Absent, Vec::new(), now, Instant::now()))
+    }
+
+    fn holding_a_descriptor(validated: Instant) -> Entry {
+        let fields = Arc::new(FieldSection::default());
+        let file = File::open("/dev/null").unwrap();
+        let representation = Representation {
+            coding: Coding::Identity,
+            not_modified: Arc::clone(&fields),
+            fields,
+            modified: None,
+            body: Body::File(Arc::new(file), 0),
+        };
+        let now = Timestamp { seconds: 0, nanoseconds: 0 };
+        Entry::new(Found::Listing(representation), Vec::new(), now, validated)
     }
 
     #[test]
@@ -166,6 +214,29 @@ mod tests {
     fn a_path_longer_than_any_file_has_is_not_kept() {
         let cache = FileCache::new(&CacheSettings::default(), 1);
         cache.insert(0, &[b'a'; LONGEST_PATH + 1], entry());
+        assert!(cache.is_empty());
+    }
+
+    #[test]
+    fn files_that_nobody_asks_for_are_closed() {
+        let cache = FileCache::new(&CacheSettings::default(), 1);
+        let start = Instant::now();
+        cache.insert(0, b"open", Rc::new(holding_a_descriptor(start)));
+        cache.insert(0, b"closed", entry());
+        cache.close_idle(start + IDLE - Duration::from_secs(1));
+        assert_eq!(cache.len(), 2);
+        cache.close_idle(start + IDLE);
+        assert!(cache.get(0, b"open").is_none() && cache.get(0, b"closed").is_some());
+    }
+
+    #[test]
+    fn open_files_are_bounded_too() {
+        let cache = FileCache::new(&CacheSettings { size: 64 << 20, descriptors: 20 }, 1);
+        for number in 0..100_u32 {
+            cache.insert(0, &number.to_le_bytes(), Rc::new(holding_a_descriptor(Instant::now())));
+        }
+        assert!(cache.len() <= 20 && cache.len() > 10, "{}", cache.len());
+        cache.shed_descriptors();
         assert!(cache.is_empty());
     }
 }

@@ -3,8 +3,7 @@
 //! A handler among them answers in place of the file. Directives that change responses (`header.*`,
 //! `expires`) are applied before those of the path, which follow as for every answer of the path.
 
-use super::directives::extension_of;
-use super::mime::extension;
+use super::mime::{extension, extension_of};
 use crate::config::directive::Scope;
 use crate::config::error::ConfigError;
 use crate::config::load;
@@ -16,7 +15,7 @@ use hayami_http::Response;
 
 /// One `file.custom-handler`.
 #[derive(Clone, Debug)]
-pub struct Rule {
+pub(super) struct Rule {
     /// Extensions in lower case, without their dot.
     extensions: Vec<String>,
     /// `extension: default`: every file that no other rule is for.

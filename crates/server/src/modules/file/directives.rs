@@ -1,12 +1,10 @@
 //! The directives of static files.
 
-use super::{
-    CacheSettings, DirSettings, FileSettings, MediaType, SendCompressed, Settings, Symlinks, custom,
-};
+use super::{CacheSettings, DirSettings, FileSettings, SendCompressed, Settings, Symlinks, custom, mime};
 use crate::config::directive::{Directive, Levels, Scope};
 use crate::config::error::ConfigError;
 use crate::config::settings::HandlerSettings;
-use crate::config::yaml::{Node, Value};
+use crate::config::yaml::Node;
 use std::path::PathBuf;
 
 const TYPES: &str =
@@ -91,7 +89,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST_PATH,
         TYPES,
         "about 280 built-in types",
-        set_types,
+        mime::set_types,
         "Replaces the table of media types."
     ),
     directive!(
@@ -99,7 +97,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST_PATH,
         TYPES,
         "",
-        add_types,
+        mime::add_types,
         "Adds to the table of media types, or changes the type of an extension."
     ),
     directive!(
@@ -107,7 +105,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST_PATH,
         "a sequence of extensions",
         "",
-        remove_types,
+        mime::remove_types,
         "Removes extensions from the table of media types."
     ),
     directive!(
@@ -115,7 +113,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST_PATH,
         "a media type",
         "application/octet-stream",
-        set_default_type,
+        mime::set_default_type,
         "The media type of files without a known extension."
     ),
     directive!(
@@ -237,78 +235,6 @@ fn symlinks(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let policies = [Symlinks::Follow, Symlinks::Within, Symlinks::Never];
     own(scope).symlinks = policies[node.one_of(&["follow", "within", "never"])?];
     Ok(())
-}
-
-fn set_types(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
-    own(scope).mime.clear();
-    add_types(scope, node)
-}
-
-fn add_types(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
-    for (name, value) in node.mapping()? {
-        let (media_type, extensions) = match &value.value {
-            Value::Mapping(_) => {
-                let extensions =
-                    value.get("extensions").ok_or_else(|| value.error("`extensions` is missing"))?;
-                (with_attributes(name, value)?, extensions)
-            }
-            _ => (media_type(name)?, value),
-        };
-        for extension in extensions.one_or_many() {
-            own(scope).mime.add(extension_of(extension)?, media_type.clone());
-        }
-    }
-    Ok(())
-}
-
-fn remove_types(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
-    for extension in node.one_or_many() {
-        own(scope).mime.remove(extension_of(extension)?);
-    }
-    Ok(())
-}
-
-fn set_default_type(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
-    let media_type = match &node.value {
-        Value::Mapping(pairs) => match &pairs[..] {
-            [(name, attributes)] => with_attributes(name, attributes)?,
-            _ => return Err(node.expected("one media type")),
-        },
-        _ => media_type(node)?,
-    };
-    own(scope).mime.set_default(media_type);
-    Ok(())
-}
-
-/// `{extensions: …, is_compressible: YES, priority: highest}`
-fn with_attributes(name: &Node, attributes: &Node) -> Result<MediaType, ConfigError> {
-    let mut media_type = media_type(name)?;
-    for (key, value) in attributes.mapping()? {
-        match key.one_of(&["extensions", "is_compressible", "priority"])? {
-            0 => {}
-            1 => media_type.compressible = value.one_of(&["NO", "YES"])? == 1,
-            _ => media_type.high_priority = value.one_of(&["normal", "highest"])? == 1,
-        }
-    }
-    Ok(media_type)
-}
-
-fn media_type(node: &Node) -> Result<MediaType, ConfigError> {
-    let text = node.text()?;
-    let graphic = text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
-    match text.split_once('/') {
-        Some((kind, rest)) if !kind.is_empty() && !rest.is_empty() && graphic => Ok(MediaType::new(text)),
-        _ => Err(node.expected("a media type such as `text/plain`")),
-    }
-}
-
-/// The extension without its dot; h2o wants the dot, so that nobody wonders.
-pub(super) fn extension_of(node: &Node) -> Result<&str, ConfigError> {
-    match node.text()?.strip_prefix('.') {
-        Some(extension) if !extension.is_empty() && !extension.contains(['.', '/']) => Ok(extension),
-        Some(_) => Err(node.expected("an extension such as `.txt`, with one dot")),
-        None => Err(node.expected("an extension").help(format!("write `.{}`", node.text()?))),
-    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
 //! `file.dir` and `file.file`: the way of a request from its path to the cache, the disk, the answer.
 //!
 //! The fast way is [`FileHandler::handle`] with a fresh entry; everything else is in functions of its
-//! own: validation (one statx per path watched), loading in the loop from what the kernel has at hand,
-//! loading in a thread of the blocking pool.
+//! own: validation (one statx per path watched, which waits only if the kernel has forgotten a name it
+//! knew when the entry was made), loading in the loop from what the kernel has at hand, loading in a
+//! thread of the blocking pool.
 
 use super::cache::FileCache;
 use super::custom::Filters;
 use super::entry::{Entry, Found};
 use super::load::{Failure, Wanted, load};
+use super::loading::Loading;
 use super::root::{Patience, Root, Symlinks};
 use super::{Plan, Settings, respond};
 use crate::handler::{Exchange, Handler, Outcome, RequestInfo};
@@ -45,6 +47,7 @@ struct Server {
     rules: Vec<Filters>,
     interval: Duration,
     files: Rc<FileCache>,
+    loading: Loading,
     clock: Rc<Clock>,
 }
 
@@ -60,6 +63,7 @@ impl FileHandler {
         worker: &WorkerContext,
     ) -> Result<Self, Errno> {
         let root = Root::open(&path, settings.symlinks)?;
+        worker.files.close_idle_files(&worker.clock);
         Ok(Self(Rc::new(Server {
             place,
             path,
@@ -71,6 +75,7 @@ impl FileHandler {
             rules: settings.rules.filters(),
             interval: settings.revalidate,
             files: Rc::clone(&worker.files),
+            loading: Loading::default(),
             clock: Rc::clone(&worker.clock),
         })))
     }
@@ -117,16 +122,8 @@ impl FileHandler {
         // What is found below one root must not be kept as found below the next.
         let id = server.id.get();
         Outcome::Later(Box::pin(async move {
-            let mut loaded = server.load_in_pool(&path, below, now).await;
-            if loaded.as_ref().err() == Some(&Failure::Exhausted) {
-                server.files.shed_descriptors();
-                loaded = server.load_in_pool(&path, below, now).await;
-            }
-            match loaded {
-                Ok(entry) => {
-                    let entry = server.keep(id, &path, below, entry);
-                    server.answer(&entry, &head, &path)
-                }
+            match server.load_together(id, &path, below, now).await {
+                Ok(entry) => server.answer(&entry, &head, &path),
                 Err(failure) => server.failed(failure, &path),
             }
         }))
@@ -191,12 +188,33 @@ impl Server {
         }
     }
 
-    async fn load_in_pool(
-        self: &Rc<Self>,
+    /// Loads in the blocking pool, once for all who ask for the path at the same time.
+    async fn load_together(
+        &self,
+        id: u32,
         path: &[u8],
         below: usize,
         now: Instant,
-    ) -> Result<Entry, Failure> {
+    ) -> Result<Rc<Entry>, Failure> {
+        let key = self.key(path, below);
+        // With interval zero nobody may be told what another one asked the disk before.
+        while !self.interval.is_zero() && self.loading.wait_for(key).await {
+            if let Some(entry) = self.files.get(id, key)
+                && entry.is_fresh(now, self.interval)
+            {
+                return Ok(entry);
+            }
+        }
+        let _load = self.loading.begin(key);
+        let mut loaded = self.load_in_pool(path, below, now).await;
+        if loaded.as_ref().err() == Some(&Failure::Exhausted) {
+            self.files.shed_descriptors();
+            loaded = self.load_in_pool(path, below, now).await;
+        }
+        loaded.map(|entry| self.keep(id, path, below, entry))
+    }
+
+    async fn load_in_pool(&self, path: &[u8], below: usize, now: Instant) -> Result<Entry, Failure> {
         let (root, plan) = (Arc::clone(&self.root.borrow()), Arc::clone(&self.plan));
         let wanted = OwnedWanted::of(self.wanted(path, below));
         let task = move || load(&root, &plan, wanted.borrow(), Patience::Unlimited, now);

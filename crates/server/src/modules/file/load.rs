@@ -17,7 +17,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Why there is no entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub(super) enum Failure {
     /// The disk has to be asked, and the caller has no patience.
     WouldBlock,
     /// Descriptors or memory have run out. Says nothing about the file.
@@ -28,7 +28,7 @@ pub enum Failure {
 
 /// What a path asks for, relative to the root.
 #[derive(Clone, Copy, Debug)]
-pub enum Wanted<'a> {
+pub(super) enum Wanted<'a> {
     /// This path; with a slash at its end, the index of the directory. The listing is headed by `shown`.
     Path { path: &'a [u8], shown: &'a [u8] },
     /// This file and nothing else.
@@ -39,7 +39,7 @@ pub enum Wanted<'a> {
 ///
 /// # Errors
 /// No entry can be made at present; nothing is known about the path then.
-pub fn load(
+pub(super) fn load(
     root: &Root,
     plan: &Plan,
     wanted: Wanted<'_>,

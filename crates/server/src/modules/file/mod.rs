@@ -18,6 +18,7 @@ mod gunzip;
 mod handler;
 mod listing;
 mod load;
+mod loading;
 mod mime;
 mod multipart;
 mod respond;

@@ -126,11 +126,21 @@ pub(super) fn to_directory(path: &[u8], behind: &[u8], query: Option<&[u8]>) -> 
     }
     if let Some(query) = query {
         location.push(b'?');
-        location.extend(query.iter().filter(|b| b.is_ascii_graphic()));
+        encode_query(query, &mut location);
     }
     let mut response = Response::text(Status::MOVED_PERMANENTLY, "moved permanently");
     response.head.append(b"location", &location);
     response
+}
+
+/// The query as it came; what no URI holds is percent-encoded (RFC 3986 §3.4).
+fn encode_query(query: &[u8], out: &mut Vec<u8>) {
+    for octet in query {
+        match octet {
+            octet if octet.is_ascii_graphic() => out.push(*octet),
+            octet => out.extend_from_slice(format!("%{octet:02X}").as_bytes()),
+        }
+    }
 }
 
 /// 403.

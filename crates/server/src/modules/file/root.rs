@@ -170,7 +170,7 @@ impl Root {
 ///
 /// # Errors
 /// The kernel's.
-pub fn stat_descriptor(file: impl AsFd) -> Result<Fingerprint, Errno> {
+pub(super) fn stat_descriptor(file: impl AsFd) -> Result<Fingerprint, Errno> {
     let stat = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)?;
     Ok(Fingerprint::of(&stat))
 }

@@ -14,6 +14,7 @@ use std::time::Instant;
 mod changes;
 mod conditions;
 mod paths;
+mod refused;
 
 /// A directory and a handler that serves it with prefix `/`.
 pub(super) struct Site {

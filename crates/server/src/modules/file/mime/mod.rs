@@ -3,7 +3,10 @@
 //! The built-in table (`types`) is never copied: what a configuration changes lies over it. Looked up
 //! only when a file is loaded, so a tree and a binary search are fast enough.
 
+mod directives;
 mod types;
+
+pub(super) use directives::{add_types, extension_of, remove_types, set_default_type, set_types};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -113,7 +116,7 @@ impl Settings {
 }
 
 /// What stands behind the last dot of the last segment; empty if there is no dot.
-pub fn extension(path: &[u8]) -> &[u8] {
+pub(super) fn extension(path: &[u8]) -> &[u8] {
     let name = path.rsplit(|&b| b == b'/').next().unwrap_or_default();
     match memchr::memrchr(b'.', name) {
         Some(dot) => &name[dot + 1..],

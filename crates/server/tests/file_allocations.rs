@@ -1,0 +1,189 @@
+//! A cached file is served without an allocation: a counting allocator proves it.
+
+use hayami_http::{Content, Known, RequestHead, Response, Span, request::RequestLine};
+use hayami_net::Clock;
+use hayami_net::service::{Address, ConnectionInfo};
+use hayami_server::config::settings::Inherited;
+use hayami_server::handler::{Exchange, Handler, Outcome};
+use hayami_server::modules::file::{CacheSettings, DirSettings, FileCache, SendCompressed, build_dir};
+use hayami_server::worker::WorkerContext;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// Counts the allocations of each thread.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is passed on unchanged to the system's allocator, which keeps the contract.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the pointer came from `System` with this layout.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the pointer came from `System` with this layout; the caller answers for `size`.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A handler and a request for one path.
+struct Asking {
+    handler: Box<dyn Handler>,
+    head: RequestHead,
+    path: Vec<u8>,
+    connection: Rc<ConnectionInfo>,
+}
+
+impl Asking {
+    fn new(root: &Path, path: &str, fields: &[(&str, &str)], inherited: &Inherited) -> Self {
+        let worker = WorkerContext {
+            clock: Rc::new(Clock::default()),
+            workers: 1,
+            files: Rc::new(FileCache::new(&CacheSettings::default(), 1)),
+        };
+        let connection = ConnectionInfo {
+            id: 1,
+            listener: 0,
+            peer: Address::Unix,
+            local: Address::Unix,
+            accepted: Instant::now(),
+        };
+        Self {
+            handler: build_dir(&DirSettings { path: root.into() }, inherited, &worker).unwrap(),
+            head: head(path, fields),
+            path: path.as_bytes().to_vec(),
+            connection: Rc::new(connection),
+        }
+    }
+
+    fn ask(&mut self) -> Outcome {
+        let env = Rc::default();
+        self.ask_with(&env)
+    }
+
+    fn ask_with(&mut self, env: &Rc<hayami_server::modules::env::Environment>) -> Outcome {
+        self.handler.handle(&mut Exchange {
+            head: &mut self.head,
+            path: &self.path,
+            below: 1,
+            connection: &self.connection,
+            env,
+        })
+    }
+
+    /// Asks until the entry is there, then counts the allocations of a thousand answers.
+    fn allocations(&mut self) -> (Response, usize) {
+        let response = self.warm_up();
+        let env = Rc::default();
+        let before = ALLOCATIONS.get();
+        for _ in 0..1000 {
+            assert!(matches!(self.ask_with(&env), Outcome::Ready(_)));
+        }
+        (response, ALLOCATIONS.get() - before)
+    }
+
+    fn warm_up(&mut self) -> Response {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let mut outcome = self.ask();
+        loop {
+            match outcome {
+                Outcome::Ready(response) => return response,
+                Outcome::Later(later) => outcome = runtime.block_on(later),
+                _ => panic!("the file is there"),
+            }
+        }
+    }
+}
+
+fn head(path: &str, fields: &[(&str, &str)]) -> RequestHead {
+    let mut octets = format!("GET {path} ").into_bytes();
+    let mut spans = Vec::new();
+    for (name, value) in fields {
+        let start = octets.len();
+        octets.extend_from_slice(name.as_bytes());
+        octets.extend_from_slice(value.as_bytes());
+        let middle = start + name.len();
+        spans.push((Span::new(start, middle), Span::new(middle, octets.len())));
+    }
+    let mut head = RequestHead::default();
+    head.reset_to(&octets);
+    spans.into_iter().for_each(|(name, value)| head.fields_mut().push_span(name, value));
+    let target = Span::new(4, 4 + path.len());
+    head.set_line(RequestLine { method: Span::new(0, 3), target, path: target, ..RequestLine::default() });
+    head
+}
+
+/// A temporary directory with one file in it.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn with(name: &str, size: usize) -> Self {
+        let path = std::env::temp_dir().join(format!("hayami-allocations-{}-{size}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        std::fs::write(path.join(name), vec![b'x'; size]).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_hit_allocates_nothing() {
+    let small = Folder::with("index.html", 612);
+    let large = Folder::with("large", 100_000);
+    let cases: [(&Folder, &str, &[(&str, &str)]); 4] = [
+        (&small, "/", &[]),
+        (&small, "/index.html", &[("accept-encoding", "gzip, br"), ("if-modified-since", "x")]),
+        (&small, "/", &[("if-none-match", "\"other\"")]),
+        (&large, "/large", &[]),
+    ];
+    for (folder, path, fields) in cases {
+        let mut inherited = Inherited::default();
+        inherited.file.send_compressed = SendCompressed::On;
+        let (response, allocations) = Asking::new(&folder.0, path, fields, &inherited).allocations();
+        assert!(!response.content.is_empty());
+        assert_eq!(allocations, 0, "{path} {fields:?}");
+    }
+}
+
+#[test]
+fn what_the_client_has_already_is_told_without_an_allocation() {
+    let folder = Folder::with("a", 10);
+    let first = Asking::new(&folder.0, "/a", &[], &Inherited::default()).warm_up();
+    let etag = String::from_utf8(first.head.get(Known::ETag).unwrap().to_vec()).unwrap();
+    let mut asking = Asking::new(&folder.0, "/a", &[("if-none-match", &etag)], &Inherited::default());
+    let (response, allocations) = asking.allocations();
+    assert_eq!((response.head.status().code(), allocations), (304, 0));
+}
+
+#[test]
+fn validating_an_unchanged_file_allocates_nothing() {
+    let mut inherited = Inherited::default();
+    inherited.file.revalidate = Duration::ZERO;
+    // A file of the system: one made here would be too young to be trusted.
+    let mut asking = Asking::new(Path::new("/usr/bin"), "/env", &[], &inherited);
+    let (response, allocations) = asking.allocations();
+    assert!(!matches!(response.content, Content::Empty));
+    assert_eq!(allocations, 0);
+}
