@@ -34,10 +34,10 @@ fn allocations(configuration: &str, host: &str) -> usize {
     let folder = Folder::new();
     let text = configuration.replace("ROOT", &folder.0.display().to_string());
     let settings = load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}")).settings;
-    let logs = Logs::open_all(&settings).unwrap();
+    let logs = Logs::open_all(&settings).expect("logs");
     let files = Rc::new(FileCache::new(&settings.global.file_cache, 1));
     let worker = WorkerContext { clock: Rc::new(Clock::default()), workers: 1, files };
-    let site = build(&settings, &logs, worker).unwrap();
+    let site = build(&settings, &logs, worker).expect("a service");
     let connection = Rc::new(ConnectionInfo {
         id: 1,
         listener: 0,
@@ -78,8 +78,8 @@ impl Folder {
     fn new() -> Self {
         let id = std::thread::current().id();
         let path = std::env::temp_dir().join(format!("hayami-service-{}-{id:?}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        std::fs::write(path.join("a"), "a").unwrap();
+        std::fs::create_dir_all(&path).expect("a folder");
+        std::fs::write(path.join("a"), "a").expect("a file");
         Self(path)
     }
 }

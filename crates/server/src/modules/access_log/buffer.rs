@@ -29,6 +29,7 @@ const SPARE_RECORDS: usize = 1024;
 pub struct WorkerLogs {
     clock: Rc<Clock>,
     logs: Vec<Buffer>,
+    #[allow(clippy::vec_box)] // the boxes are what is used again
     spare: RefCell<Vec<Box<Record>>>,
     /// The minute whose difference to UTC is known, and the difference in seconds.
     offset: Cell<(u64, i32)>,

@@ -67,16 +67,13 @@ impl Logs {
                 continue;
             }
             let outlet = open(&log.target)?;
-            match outlet.output {
-                Output::File(_) => {
-                    logs.add(&log.target, &queue, files.len(), &outlet);
-                    files.push(outlet);
-                }
-                Output::Command(_) => {
-                    let (queue, receiver) = sync_channel(QUEUE);
-                    logs.add(&log.target, &queue, 0, &outlet);
-                    logs.add_writer(queue, receiver, vec![outlet]);
-                }
+            if let Output::Command(_) = outlet.output {
+                let (queue, receiver) = sync_channel(QUEUE);
+                logs.add(&log.target, &queue, 0, &outlet);
+                logs.add_writer(queue, receiver, vec![outlet]);
+            } else {
+                logs.add(&log.target, &queue, files.len(), &outlet);
+                files.push(outlet);
             }
         }
         if !files.is_empty() {

@@ -106,7 +106,7 @@ impl Record {
         for ((piece, escape), range) in pieces.zip(&mut self.values) {
             if piece.value.stage() == stage {
                 let start = self.octets.len();
-                *range = push(&piece.value, escape, &mut self.octets).then(|| start..self.octets.len());
+                *range = push(&piece.value, escape, &mut self.octets).then_some(start..self.octets.len());
             }
         }
     }
