@@ -51,11 +51,12 @@ impl Progress {
             self.lines += 1;
         }
         self.scanned = octets.len() as u32;
-        Err(if self.lines == 0 {
-            judge_start(octets, limits, Stop::Incomplete)
-        } else {
-            field_line::judge(octets, self.line as usize, 0, limits, Stop::Incomplete)
-        })
+        let fault = match self.lines {
+            0 => too_long(octets.len(), limits),
+            _ if octets.len() > limits.head as usize => Some(Fault::HeadTooLarge),
+            _ => None,
+        };
+        Err(fault.map_or(Stop::Incomplete, Stop::Fault))
     }
 
     /// Checks the line that ends `octets`. Tells whether it is the empty one.

@@ -77,7 +77,7 @@ fn chunk_lines_extensions_and_trailers_have_limits() {
 
 #[test]
 fn every_octet_of_an_endless_head_is_looked_at_once() {
-    // A quadratic reader would take minutes for this.
+    // A reader that looks at them again would look at 40 GB.
     let limits = Limits { head: 8 << 20, fields: u16::MAX, ..Limits::default() };
     let mut server = crate::Server::new();
     let mut head = hayami_http::RequestHead::default();
