@@ -1,0 +1,10 @@
+//! Black-box tests: they start the real program and speak to it over sockets. A file per feature; the names
+//! say what holds.
+//!
+//! Started by root, the program becomes `nobody`, as users will have it; what only root can try says that it
+//! is skipped otherwise.
+
+mod http1;
+mod start;
+mod strict;
+mod support;

@@ -1,0 +1,103 @@
+//! A response as it came over the wire, taken apart as plainly as can be: the tests must not share the
+//! program's own parser.
+
+/// A response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The field lines, names in lower case.
+    pub fields: Vec<(String, String)>,
+    /// The content.
+    pub content: Vec<u8>,
+}
+
+/// What is known of a response's end.
+enum Length {
+    Octets(usize),
+    Chunked,
+    UntilClose,
+}
+
+impl Answer {
+    /// The first response in `octets` and the number of octets it takes; `None` if it is not whole yet.
+    /// `closed` tells that no more octets come, `bodiless` that the request was a HEAD.
+    pub fn parse(octets: &[u8], bodiless: bool, closed: bool) -> Option<(Self, usize)> {
+        let end = find(octets, b"\r\n\r\n")?;
+        let head = String::from_utf8_lossy(&octets[..end]);
+        let mut lines = head.split("\r\n");
+        let status_line = lines.next()?;
+        let status = status_line.split(' ').nth(1).and_then(|code| code.parse().ok());
+        let status = status.unwrap_or_else(|| panic!("a status line, not {status_line:?}"));
+        let fields = lines.map(field).collect();
+        let mut answer = Self { status, fields, content: Vec::new() };
+        let rest = &octets[end + 4..];
+        let without = bodiless || status < 200 || matches!(status, 204 | 304);
+        let used = match answer.length() {
+            _ if without => 0,
+            Length::Octets(length) => {
+                answer.content = rest.get(..length)?.to_vec();
+                length
+            }
+            Length::Chunked => answer.take_chunks(rest)?,
+            Length::UntilClose if !closed => return None,
+            Length::UntilClose => {
+                answer.content = rest.to_vec();
+                rest.len()
+            }
+        };
+        Some((answer, end + 4 + used))
+    }
+
+    /// The first value of that field, or nothing.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+    }
+
+    /// All values of that field.
+    pub fn all(&self, name: &str) -> Vec<&str> {
+        self.fields.iter().filter(|(own, _)| own == name).map(|(_, value)| value.as_str()).collect()
+    }
+
+    /// The content as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.content).into_owned()
+    }
+
+    fn length(&self) -> Length {
+        if self.field("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
+            return Length::Chunked;
+        }
+        match self.all("content-length")[..] {
+            [length] => Length::Octets(length.parse().expect("content-length is a number")),
+            [] => Length::UntilClose,
+            _ => panic!("content-length is repeated: {self:?}"),
+        }
+    }
+
+    fn take_chunks(&mut self, octets: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        loop {
+            let line = find(octets.get(at..)?, b"\r\n")?;
+            let digits = String::from_utf8_lossy(&octets[at..at + line]).into_owned();
+            let size = usize::from_str_radix(&digits, 16).expect("a chunk size without extensions");
+            at += line + 2;
+            if size == 0 {
+                // No test asks for trailers.
+                return octets.get(at..at + 2).map(|_| at + 2);
+            }
+            self.content.extend_from_slice(octets.get(at..at + size)?);
+            assert_eq!(octets.get(at + size..at + size + 2)?, b"\r\n", "a chunk ends");
+            at += size + 2;
+        }
+    }
+}
+
+fn field(line: &str) -> (String, String) {
+    let (name, value) = line.split_once(':').unwrap_or_else(|| panic!("a field line, not {line:?}"));
+    (name.to_ascii_lowercase(), value.trim().to_owned())
+}
+
+fn find(octets: &[u8], what: &[u8]) -> Option<usize> {
+    octets.windows(what.len()).position(|window| window == what)
+}

@@ -1,0 +1,134 @@
+//! A client that sends octets as they are given and reads what comes back.
+
+use super::{Answer, PATIENCE};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+/// One connection.
+pub struct Client {
+    stream: TcpOrUnix,
+    /// What was received and not yet taken.
+    buffer: Vec<u8>,
+    closed: bool,
+}
+
+enum TcpOrUnix {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Client {
+    /// Connects to an address.
+    pub fn connect(address: &str) -> Self {
+        let stream =
+            TcpStream::connect(address).unwrap_or_else(|e| panic!("cannot connect to {address}: {e}"));
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_nodelay(true).expect("no delay");
+        Self { stream: TcpOrUnix::Tcp(stream), buffer: Vec::new(), closed: false }
+    }
+
+    /// Connects to a unix socket.
+    pub fn connect_unix(path: &Path) -> Self {
+        let stream = UnixStream::connect(path).expect("connected");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        Self { stream: TcpOrUnix::Unix(stream), buffer: Vec::new(), closed: false }
+    }
+
+    /// Sends. A server that has closed already is no error here: what it said shows in its answers.
+    pub fn send(&mut self, octets: impl AsRef<[u8]>) -> &mut Self {
+        let _ = match &mut self.stream {
+            TcpOrUnix::Tcp(stream) => stream.write_all(octets.as_ref()),
+            TcpOrUnix::Unix(stream) => stream.write_all(octets.as_ref()),
+        };
+        self
+    }
+
+    /// Says that nothing more will be sent.
+    pub fn finish(&mut self) -> &mut Self {
+        let _ = match &self.stream {
+            TcpOrUnix::Tcp(stream) => stream.shutdown(Shutdown::Write),
+            TcpOrUnix::Unix(stream) => stream.shutdown(Shutdown::Write),
+        };
+        self
+    }
+
+    /// The next response.
+    #[track_caller]
+    pub fn answer(&mut self) -> Answer {
+        self.answer_to(false)
+    }
+
+    /// The response to a HEAD request.
+    #[track_caller]
+    pub fn answer_to_head(&mut self) -> Answer {
+        self.answer_to(true)
+    }
+
+    #[track_caller]
+    fn answer_to(&mut self, head: bool) -> Answer {
+        loop {
+            if let Some((answer, used)) = Answer::parse(&self.buffer, head, self.closed) {
+                self.buffer.drain(..used);
+                return answer;
+            }
+            let text = String::from_utf8_lossy(&self.buffer[..self.buffer.len().min(500)]).into_owned();
+            assert!(!self.closed, "closed in the middle of a response: {text:?}");
+            self.receive();
+        }
+    }
+
+    /// All responses until the server closes.
+    #[track_caller]
+    pub fn answers(&mut self) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        self.rest();
+        while !self.buffer.is_empty() {
+            answers.push(self.answer());
+        }
+        answers
+    }
+
+    /// Waits until the server closes; returns what came before.
+    #[track_caller]
+    pub fn rest(&mut self) -> &[u8] {
+        while !self.closed {
+            self.receive();
+        }
+        &self.buffer
+    }
+
+    /// Whether the server has closed after everything that was taken. Waits for it.
+    #[track_caller]
+    pub fn is_closed(&mut self) -> bool {
+        self.rest().is_empty()
+    }
+
+    /// Receives once; at least `len` octets are in the buffer afterwards, or the server has closed.
+    #[track_caller]
+    pub fn receive_at_least(&mut self, len: usize) -> usize {
+        while self.buffer.len() < len && !self.closed {
+            self.receive();
+        }
+        self.buffer.len()
+    }
+
+    #[track_caller]
+    fn receive(&mut self) {
+        let mut piece = vec![0; 256 * 1024];
+        let received = match &mut self.stream {
+            TcpOrUnix::Tcp(stream) => stream.read(&mut piece),
+            TcpOrUnix::Unix(stream) => stream.read(&mut piece),
+        };
+        match received {
+            Ok(0) => self.closed = true,
+            Ok(count) => self.buffer.extend_from_slice(&piece[..count]),
+            // What we sent and nobody read makes a reset of a close.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => self.closed = true,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => panic!("nothing came and the connection stayed open: {error}"),
+        }
+    }
+}
