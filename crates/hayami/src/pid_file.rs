@@ -1,11 +1,16 @@
 //! `pid-file`: the process id for those who send signals; removed at the end.
 
 use crate::exit::Failure;
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// A written pid file; dropping it removes it.
 #[derive(Debug)]
-pub struct PidFile(PathBuf);
+pub struct PidFile {
+    path: PathBuf,
+    file: File,
+}
 
 impl PidFile {
     /// Writes the file.
@@ -13,22 +18,26 @@ impl PidFile {
     /// # Errors
     /// It could not be written.
     pub fn write(path: &Path) -> Result<Self, Failure> {
-        std::fs::write(path, format!("{}\n", std::process::id())).map_err(|error| {
+        let written = File::create(path).and_then(|mut file| {
+            writeln!(file, "{}", std::process::id())?;
+            Ok(file)
+        });
+        let file = written.map_err(|error| {
             let path = path.display();
             Failure::CannotCreate(format!(
                 "cannot write the pid-file {path}: {error}; its folder must exist and be writable"
             ))
         })?;
-        Ok(Self(path.to_owned()))
+        Ok(Self { path: path.to_owned(), file })
     }
 }
 
 impl Drop for PidFile {
     fn drop(&mut self) {
         // After the switch to another user we may not be allowed to, as with h2o and nginx: an empty
-        // file then says that nobody runs.
-        if std::fs::remove_file(&self.0).is_err() {
-            let _ = std::fs::write(&self.0, "");
+        // file then says that nobody runs. The descriptor keeps the rights with which it was opened.
+        if std::fs::remove_file(&self.path).is_err() {
+            let _ = self.file.set_len(0);
         }
     }
 }
