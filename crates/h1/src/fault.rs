@@ -58,7 +58,7 @@ faults! {
     MalformedLength BAD_REQUEST "Content-Length field is not a decimal number of 64 bits" "RFC 9112 §6.3",
     LengthAndEncoding BAD_REQUEST "message has both Content-Length and Transfer-Encoding" "RFC 9112 §6.3",
     EncodingInHttp10 BAD_REQUEST "HTTP/1.0 message has a Transfer-Encoding" "RFC 9112 §6.1",
-    ChunkedNotLast BAD_REQUEST "chunked coding is repeated or not the last one" "RFC 9112 §6.1",
+    ChunkedNotLast BAD_REQUEST "Transfer-Encoding is not chunked, once and last" "RFC 9112 §6.1",
     UnknownCoding NOT_IMPLEMENTED "transfer coding is unknown" "RFC 9112 §6.1",
     UnknownExpectation EXPECTATION_FAILED "Expect field asks for something unknown" "RFC 9110 §10.1.1",
     ContentTooLarge CONTENT_TOO_LARGE "content is longer than the limit" "RFC 9110 §15.5.14",

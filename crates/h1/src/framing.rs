@@ -30,7 +30,7 @@ pub(crate) fn declared(fields: &FieldSection, seen: Seen, version: Version) -> R
         if version < Version::Http11 {
             return Err(Fault::EncodingInHttp10);
         }
-        return only_chunked(fields.get_all(Known::TransferEncoding));
+        return only_chunked(fields, seen);
     }
     let Some(length) = length else { return Ok(Declared::Nothing) };
     // RFC 9112 §6.3 lets equal values pass as one; no client of today needs it.
@@ -40,18 +40,28 @@ pub(crate) fn declared(fields: &FieldSection, seen: Seen, version: Version) -> R
     decimal(length).map(Declared::Length).ok_or(Fault::MalformedLength)
 }
 
-/// An unknown coding is named as such wherever it stands: 501 helps its sender more than 400.
-fn only_chunked<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<Declared, Fault> {
+/// `chunked` alone in one line. Empty list elements beside it would be legal (RFC 9110 §5.6.1.2), but who
+/// compares the value, or takes the last line, would see another message.
+fn only_chunked(fields: &FieldSection, seen: Seen) -> Result<Declared, Fault> {
+    let value = fields.get(Known::TransferEncoding).unwrap_or_default();
+    if value.eq_ignore_ascii_case(b"chunked") && !seen.repeats(Known::TransferEncoding) {
+        return Ok(Declared::Chunked);
+    }
+    Err(coding_fault(fields.get_all(Known::TransferEncoding).flat_map(list)))
+}
+
+/// An unknown coding is named as such, with or without chunked behind it: 501 helps its sender more than
+/// 400. Chunked repeated or not last is 400 (RFC 9112 §6.1, §6.3).
+#[cold]
+fn coding_fault<'a>(codings: impl Iterator<Item = &'a [u8]>) -> Fault {
     let (mut chunked, mut unknown, mut last) = (0, 0, false);
-    for coding in lines.flat_map(list) {
+    for coding in codings {
         last = coding.eq_ignore_ascii_case(b"chunked");
         *(if last { &mut chunked } else { &mut unknown }) += 1;
     }
     match (chunked, unknown, last) {
-        (1, 0, true) => Ok(Declared::Chunked),
-        // RFC 9112 §6.1: chunked not more than once, and last.
-        (0, 0, _) | (2.., ..) | (1, _, false) => Err(Fault::ChunkedNotLast),
-        _ => Err(Fault::UnknownCoding),
+        (0, 1.., _) | (1, 1.., true) => Fault::UnknownCoding,
+        _ => Fault::ChunkedNotLast,
     }
 }
 

@@ -81,7 +81,8 @@ impl Server {
             is_http10: head.version() < Version::Http11,
             is_head: head.method() == Method::Head,
             is_connect: head.method() == Method::Connect,
-            persists: framing::persists(fields, seen, head.version()),
+            // What follows a CONNECT may be meant for the tunnel that we refuse: it is no request.
+            persists: head.method() != Method::Connect && framing::persists(fields, seen, head.version()),
             expects_continue: false,
         };
         let content = match framing::declared(fields, seen, head.version())? {

@@ -61,6 +61,9 @@ fn framing_that_two_readers_could_see_differently_is_refused() {
         ("Transfer-Encoding: chunked, chunked", "!ChunkedNotLast"),
         ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "!ChunkedNotLast"),
         ("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity", "!ChunkedNotLast"),
+        ("Transfer-Encoding: chunked\r\nTransfer-Encoding:", "!ChunkedNotLast"),
+        ("Transfer-Encoding: ,chunked", "!ChunkedNotLast"),
+        ("Transfer-Encoding: chunked,", "!ChunkedNotLast"),
         ("Transfer-Encoding:", "!ChunkedNotLast"),
         ("Transfer-Encoding: ,", "!ChunkedNotLast"),
         ("Transfer-Encoding : chunked", "!SpaceBeforeColon"),
@@ -90,7 +93,6 @@ fn chunks_are_joined_and_trailers_kept() {
         ],
     );
     check_each("transfer-encoding: CHUNKED", &[("0\r\n\r\n", ". ")]);
-    check_each("Transfer-Encoding: ,chunked ,", &[("0\r\n\r\n", ". ")]);
 }
 
 #[test]
