@@ -5,12 +5,16 @@ use hayami_http::{date, target};
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("page.css");
-const FOLDER: &str = "<svg viewBox=\"0 0 20 20\"><path d=\"M2 5a2 2 0 0 1 2-2h3.6l2 2H16a2 2 0 0 1 2 2v8a2 2 0 0 1-2 \
-                      2H4a2 2 0 0 1-2-2z\"/></svg>";
-const FILE: &str = "<svg viewBox=\"0 0 20 20\"><path d=\"M5 2h6.5L16 6.5V16a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2V4a2 2 0 0 1 \
-                    2-2zm6 1.5V7h3.5z\"/></svg>";
-const UP: &str =
-    "<svg viewBox=\"0 0 20 20\"><path d=\"M10 3l6 6-1.6 1.6L11.2 7.4V17H8.8V7.4l-3.2 3.2L4 9z\"/></svg>";
+/// The icons, drawn once; every row refers to one.
+const ICONS: &str = concat!(
+    "<svg hidden><symbol id=\"d\" viewBox=\"0 0 20 20\"><path d=\"M2 5a2 2 0 0 1 2-2h3.6l2 2H16a2 2 0 0 1 2 2v8a2 2 0 0 ",
+    "1-2 2H4a2 2 0 0 1-2-2z\"/></symbol><symbol id=\"f\" viewBox=\"0 0 20 20\"><path d=\"M5 2h6.5L16 6.5V16a2 2 0 0 ",
+    "1-2 2H5a2 2 0 0 1-2-2V4a2 2 0 0 1 2-2zm6 1.5V7h3.5z\"/></symbol><symbol id=\"u\" viewBox=\"0 0 20 20\"><path ",
+    "d=\"M10 3l6 6-1.6 1.6L11.2 7.4V17H8.8V7.4l-3.2 3.2L4 9z\"/></symbol></svg>\n",
+);
+const FOLDER: &str = "<svg><use href=\"#d\"/></svg>";
+const FILE: &str = "<svg><use href=\"#f\"/></svg>";
+const UP: &str = "<svg><use href=\"#u\"/></svg>";
 
 /// The whole page.
 pub(super) fn document(shown: &[u8], lines: &[Line], more: bool) -> Vec<u8> {
@@ -20,7 +24,9 @@ pub(super) fn document(shown: &[u8], lines: &[Line], more: bool) -> Vec<u8> {
     escape(&String::from_utf8_lossy(shown), &mut page);
     page.push_str("</title>\n<style>\n");
     page.push_str(STYLE);
-    page.push_str("</style>\n</head>\n<body>\n<main>\n<h1>");
+    page.push_str("</style>\n</head>\n<body>\n");
+    page.push_str(ICONS);
+    page.push_str("<main>\n<h1>");
     trail(shown, &mut page);
     page.push_str(
         "</h1>\n<table>\n<thead><tr><th>Name</th><th class=\"n\">Size</th><th class=\"n t\">Changed (UTC)",

@@ -75,7 +75,7 @@ mod tests {
     /// The links of the table.
     fn links(page: &str) -> Vec<&str> {
         let table = page.split("<tbody>").nth(1).unwrap();
-        table.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
+        table.split("<a href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
     }
 
     #[test]
