@@ -6,8 +6,12 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::{Duration, Instant};
 
-/// Time between two starts: a command that ends at once must not keep the machine busy.
-const BETWEEN_STARTS: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 1000 });
+/// A command that runs this long is started again at once when it ends.
+const STEADY: Duration = Duration::from_secs(10);
+
+/// Pause before the next start of a command that ends sooner; it doubles every time, up to the second.
+/// Meanwhile lines are lost: a writer that waited could not be stopped.
+const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(64)];
 
 /// How long a command may take to end once its input has.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -19,6 +23,8 @@ pub(super) struct Command {
     child: Child,
     input: ChildStdin,
     started: Instant,
+    /// Time that must have passed since `started` before the next start.
+    pause: Duration,
 }
 
 impl Command {
@@ -34,7 +40,7 @@ impl Command {
             .process_group(0)
             .spawn()?;
         let input = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        Ok(Self { text: text.to_owned(), child, input, started: Instant::now() })
+        Ok(Self { text: text.to_owned(), child, input, started: Instant::now(), pause: PAUSES[0] })
     }
 
     /// Writes; waits while the command does not read.
@@ -42,12 +48,20 @@ impl Command {
         self.input.write(octets)
     }
 
-    /// Starts the command again after it has ended.
+    /// Starts the command again after it has ended, unless that was only just done.
+    ///
+    /// # Errors
+    /// It is too early, or the command cannot be started.
     pub(super) fn restart(&mut self) -> io::Result<()> {
-        let status = self.child.wait()?;
-        report(&format!("access-log | {}: the command has ended ({status}); starting it again", self.text));
-        std::thread::sleep(BETWEEN_STARTS.saturating_sub(self.started.elapsed()));
-        *self = Self::start(&self.text)?;
+        let pause = if self.started.elapsed() >= STEADY { Duration::ZERO } else { self.pause };
+        if self.started.elapsed() < pause {
+            return Err(io::Error::other("the command has ended"));
+        }
+        // It may have closed its input and live on; then another one takes its place.
+        let end = self.child.try_wait()?.map_or("closed its input".to_owned(), |s| format!("ended ({s})"));
+        report(&format!("access-log | {}: the command has {end}; starting it again", self.text));
+        let started = Self::start(&self.text)?;
+        *self = Self { pause: (pause * 2).clamp(PAUSES[0], PAUSES[1]), ..started };
         Ok(())
     }
 
@@ -83,12 +97,19 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_has_ended_is_started_again() {
+    fn a_command_that_ends_is_started_again_with_growing_pauses() {
         let folder = Scratch::new();
         let log = folder.path("log");
-        let mut command = Command::start(&format!("read line; echo $line >> {}", log.display())).unwrap();
+        let mut command = Command::start(&format!("read line && echo $line >> {}", log.display())).unwrap();
         command.write(b"a\n").unwrap();
+        command.child.wait().unwrap();
+        assert_eq!(command.restart().unwrap_err().to_string(), "the command has ended");
+        command.started -= PAUSES[0];
         command.restart().unwrap();
+        assert_eq!(command.pause, PAUSES[0] * 2);
+        command.started -= STEADY;
+        command.restart().unwrap();
+        assert_eq!(command.pause, PAUSES[0]);
         command.write(b"b\n").unwrap();
         command.close();
         assert_eq!(std::fs::read(log).unwrap(), b"a\nb\n");

@@ -23,6 +23,13 @@ struct State {
     failing: bool,
 }
 
+impl State {
+    /// Whether a report is due.
+    fn is_time(&self, now: Instant) -> bool {
+        self.reported.is_none_or(|last| now.saturating_duration_since(last) >= BETWEEN_REPORTS)
+    }
+}
+
 impl Loss {
     pub(super) fn new(log: String) -> Self {
         Self { log, state: Mutex::default() }
@@ -37,7 +44,7 @@ impl Loss {
 
     /// Notes that writing works.
     pub(super) fn works(&self) {
-        if let Some(line) = self.recovered() {
+        if let Some(line) = self.recovered(Instant::now()) {
             report(&line);
         }
     }
@@ -57,7 +64,7 @@ impl Loss {
         let mut state = self.state();
         state.unreported += lines.max(1);
         state.failing = true;
-        if state.reported.is_some_and(|last| now.saturating_duration_since(last) < BETWEEN_REPORTS) {
+        if !state.is_time(now) {
             return None;
         }
         state.reported = Some(now);
@@ -69,13 +76,14 @@ impl Loss {
         ))
     }
 
-    fn recovered(&self) -> Option<String> {
+    fn recovered(&self, now: Instant) -> Option<String> {
         let mut state = self.state();
-        if !std::mem::take(&mut state.failing) {
+        if !state.failing || !state.is_time(now) {
             return None;
         }
+        (state.failing, state.reported) = (false, Some(now));
         let lost = std::mem::take(&mut state.unreported);
-        let more = if lost > 0 { format!("; {} more were lost", Lines(lost)) } else { String::new() };
+        let more = if lost > 0 { format!("; {} more lost", Lines(lost)) } else { String::new() };
         Some(format!("access-log {}: writing works again{more}", self.log))
     }
 
@@ -111,7 +119,9 @@ mod tests {
         assert_eq!(loss.count(b"torn", "disk full", later(9)), None);
         assert!(loss.count(b"a\n", "disk full", later(10)).unwrap().contains(" 3 lines lost"));
         assert_eq!(loss.count(b"a\n", "disk full", later(11)), None);
-        assert_eq!(loss.recovered().unwrap(), "access-log /log: writing works again; 1 line more were lost");
-        assert_eq!(loss.recovered(), None);
+        assert_eq!(loss.recovered(later(12)), None, "too soon: it may fail again at once");
+        let works = "access-log /log: writing works again; 1 line more lost";
+        assert_eq!(loss.recovered(later(20)).unwrap(), works);
+        assert_eq!(loss.recovered(later(40)), None);
     }
 }
