@@ -115,7 +115,10 @@ impl<S: Service> Connection<S> {
                 Need::Input => self.read(cx),
             };
             if read.is_pending() {
-                return self.rest(self.wait_for_input());
+                let wait = self.wait_for_input();
+                // The server stopped while the response before was on its way.
+                let stopped = wait == Wait::Head && self.input.is_empty() && self.worker.draining.get();
+                return if stopped { Poll::Ready(()) } else { self.rest(wait) };
             }
             if self.stage == Stage::Over {
                 return Poll::Ready(());
