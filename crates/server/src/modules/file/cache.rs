@@ -82,7 +82,7 @@ impl FileCache {
         let size = (settings.size / workers).max(LEAST_OCTETS.min(settings.size));
         let descriptors = (descriptor_bound(settings) / workers).max(LEAST_DESCRIPTORS);
         let options = OptionsBuilder::new()
-            .estimated_items_capacity((size / 8192) as usize + 16)
+            .estimated_items_capacity((size / 16384) as usize + 16)
             .weight_capacity(size)
             .build()
             .expect("both capacities are given");

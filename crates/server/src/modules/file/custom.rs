@@ -38,7 +38,7 @@ pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError>
     for name in named.one_or_many() {
         match name.is("default") {
             true => default = true,
-            false => extensions.push(extension_of(name)?.to_ascii_lowercase()),
+            false => extensions.push(extension_of(scope, name)?.to_ascii_lowercase()),
         }
     }
     let own = own_settings(scope, node);

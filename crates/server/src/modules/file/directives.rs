@@ -216,8 +216,8 @@ fn file(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
 
 fn index(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let name = |node: &Node| match node.text()? {
-        text if text.is_empty() || text.contains(['/', '\0']) || text == ".." || text == "." => {
-            Err(node.expected("the name of a file, without a slash"))
+        text if text.contains('\0') || text.split('/').any(|s| matches!(s, "" | "." | "..")) => {
+            Err(node.expected("the name of a file in the directory"))
         }
         text => Ok(text.to_owned()),
     };
@@ -322,9 +322,10 @@ mod tests {
         let cases = [
             ("file.dir: ''", "the path of a directory"),
             ("file.file: /srv/", "use file.dir"),
-            ("file.index: [a/b]", "without a slash"),
+            ("file.index: [../b]", "the name of a file in the directory"),
             ("file.mime.addtypes: {text: .a}", "a media type"),
             ("file.mime.addtypes: {text/a: a}", "write `.a`"),
+            ("file.mime.addtypes: {text/a: ./a}", "an extension such as `.txt`"),
             ("file.mime.addtypes: {text/a: {is_compressible: YES}}", "`extensions` is missing"),
             ("file.mime.settypes: {text/a: {extensions: .a, colour: red}}", "colour"),
             ("file.send-compressed: maybe", "gunzip"),

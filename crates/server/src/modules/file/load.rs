@@ -49,7 +49,10 @@ pub(super) fn load(
     let wall = wall_clock();
     let mut search = Search { root, plan, patience, wall, watched: Vec::new() };
     let found = match wanted {
-        Wanted::File(path) => search.candidate(path)?,
+        Wanted::File(path) => match search.candidate(path)? {
+            Found::Directory(_) => Found::Forbidden,
+            found => found,
+        },
         Wanted::Path { path, shown } if shown.ends_with(b"/") => search.index_of(path, shown)?,
         Wanted::Path { path: b"", .. } => Found::Directory(b"/"[..].into()),
         Wanted::Path { path, .. } => search.candidate(path)?,

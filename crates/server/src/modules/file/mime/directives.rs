@@ -21,7 +21,8 @@ pub(in crate::modules::file) fn add_types(scope: &mut Scope<'_>, node: &Node) ->
             _ => (media_type(name)?, value),
         };
         for extension in extensions.one_or_many() {
-            scope.inherited.file.mime.add(extension_of(extension)?, media_type.clone());
+            let extension = extension_of(scope, extension)?;
+            scope.inherited.file.mime.add(extension, media_type.clone());
         }
     }
     Ok(())
@@ -29,7 +30,8 @@ pub(in crate::modules::file) fn add_types(scope: &mut Scope<'_>, node: &Node) ->
 
 pub(in crate::modules::file) fn remove_types(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     for extension in node.one_or_many() {
-        scope.inherited.file.mime.remove(extension_of(extension)?);
+        let extension = extension_of(scope, extension)?;
+        scope.inherited.file.mime.remove(extension);
     }
     Ok(())
 }
@@ -72,10 +74,21 @@ fn media_type(node: &Node) -> Result<MediaType, ConfigError> {
 }
 
 /// The extension without its dot; h2o wants the dot, so that nobody wonders.
-pub(in crate::modules::file) fn extension_of(node: &Node) -> Result<&str, ConfigError> {
+pub(in crate::modules::file) fn extension_of<'n>(
+    scope: &mut Scope<'_>,
+    node: &'n Node,
+) -> Result<&'n str, ConfigError> {
     match node.text()?.strip_prefix('.') {
-        Some(extension) if !extension.is_empty() && !extension.contains(['.', '/']) => Ok(extension),
-        Some(_) => Err(node.expected("an extension such as `.txt`, with one dot")),
+        Some(extension) if extension.is_empty() || extension.contains('/') => {
+            Err(node.expected("an extension such as `.txt`"))
+        }
+        Some(extension) => {
+            if extension.contains('.') {
+                let warning = node.error(format!("no file has the extension `.{extension}`"));
+                scope.warn(warning.help("an extension begins at the last dot of a name"));
+            }
+            Ok(extension)
+        }
         None => Err(node.expected("an extension").help(format!("write `.{}`", node.text()?))),
     }
 }

@@ -162,6 +162,9 @@ fn a_single_file_answers_every_path_below_its_prefix() {
     site.dir.remove("app.html");
     site.wait();
     assert!(site.get("/").is_none());
+    site.dir.folder("app.html");
+    site.wait();
+    assert_eq!(site.text("/").0, 403);
 }
 
 #[test]
