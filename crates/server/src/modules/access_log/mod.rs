@@ -13,6 +13,7 @@
 //! Not here: the error log (`error_log`, and `observe` for what the server says in it).
 
 mod buffer;
+mod calendar;
 mod command;
 mod escape;
 mod format;

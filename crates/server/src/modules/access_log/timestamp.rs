@@ -1,5 +1,6 @@
 //! Times in a log line: `%t`, its fractions, and what `strftime` can do in the C locale.
 
+use super::calendar::{Civil, Moment};
 use std::io::Write;
 
 /// How a time is written.
@@ -112,67 +113,6 @@ fn strftime_parts(text: &str) -> Result<Vec<Part>, char> {
     Ok(parts)
 }
 
-/// A point in time and the difference of the local time there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Moment {
-    /// Seconds since 1970.
-    pub(super) unix: u64,
-    /// Millionths of a second.
-    pub(super) micros: u32,
-    /// Seconds by which the local time is ahead of UTC.
-    pub(super) offset: i32,
-}
-
-/// A date and time of the Gregorian calendar.
-struct Civil {
-    year: i64,
-    /// 1 to 12.
-    month: i64,
-    day: i64,
-    hour: i64,
-    minute: i64,
-    second: i64,
-    /// 0 is Sunday.
-    weekday: i64,
-    /// 0 is the first of January.
-    yearday: i64,
-}
-
-impl Moment {
-    fn local(&self) -> Civil {
-        let seconds = self.unix as i64 + i64::from(self.offset);
-        let (days, rest) = (seconds.div_euclid(86400), seconds.rem_euclid(86400));
-        let (year, month, day) = date(days);
-        Civil {
-            year,
-            month,
-            day,
-            hour: rest / 3600,
-            minute: rest / 60 % 60,
-            second: rest % 60,
-            weekday: (days + 4).rem_euclid(7), // 1970 began on a Thursday
-            yearday: days - days_before(year, 1, 1),
-        }
-    }
-}
-
-/// Days from 1970 to a date. Years are counted from March, so that the leap day is the last of them.
-fn days_before(year: i64, month: i64, day: i64) -> i64 {
-    let shifted = if month > 2 { year } else { year - 1 };
-    let months = (month + 9) % 12;
-    let yearday = (153 * months + 2) / 5 + day - 1;
-    let leap_days = shifted.div_euclid(4) - shifted.div_euclid(100) + shifted.div_euclid(400);
-    365 * shifted + leap_days + yearday - 719_468
-}
-
-/// Year, month and day of the day that comes `days` after the first of January 1970.
-fn date(days: i64) -> (i64, i64, i64) {
-    let guess = 1970 + days.div_euclid(366);
-    let year = (guess..).find(|year| days_before(year + 1, 1, 1) > days).unwrap_or(guess);
-    let month = (1..12).find(|month| days_before(year, month + 1, 1) > days).unwrap_or(12);
-    (year, month, days - days_before(year, month, 1) + 1)
-}
-
 /// `+0900`
 struct Offset(i32);
 
@@ -208,8 +148,8 @@ fn convert(letter: char, at: &Moment, local: &Civil, out: &mut Vec<u8>) {
         'D' | 'x' => return all("m/d/y", out),
         'e' => write!(out, "{:2}", local.day),
         'F' => return all("Y-m-d", out),
-        'g' => write!(out, "{:02}", iso_week(local).0 % 100),
-        'G' => write!(out, "{}", iso_week(local).0),
+        'g' => write!(out, "{:02}", local.iso_week().0 % 100),
+        'G' => write!(out, "{}", local.iso_week().0),
         'H' => write!(out, "{:02}", local.hour),
         'I' => write!(out, "{hour12:02}"),
         'j' => write!(out, "{:03}", local.yearday + 1),
@@ -228,7 +168,7 @@ fn convert(letter: char, at: &Moment, local: &Civil, out: &mut Vec<u8>) {
         'T' | 'X' => return all("H:M:S", out),
         'u' => write!(out, "{}", (local.weekday + 6) % 7 + 1),
         'U' => write!(out, "{:02}", (local.yearday + 7 - local.weekday) / 7),
-        'V' => write!(out, "{:02}", iso_week(local).1),
+        'V' => write!(out, "{:02}", local.iso_week().1),
         'w' => write!(out, "{}", local.weekday),
         'W' => write!(out, "{:02}", (local.yearday + 7 - (local.weekday + 6) % 7) / 7),
         'y' => write!(out, "{:02}", local.year % 100),
@@ -239,14 +179,6 @@ fn convert(letter: char, at: &Moment, local: &Civil, out: &mut Vec<u8>) {
         'Z' => write!(out, "{}", Offset(at.offset)),
         _ => write!(out, "%"),
     };
-}
-
-/// Year and week of ISO 8601: weeks begin on Monday, the first one has the year's first Thursday.
-fn iso_week(local: &Civil) -> (i64, i64) {
-    let monday_based = (local.weekday + 6) % 7;
-    let thursday = days_before(local.year, 1, 1) + local.yearday - monday_based + 3;
-    let year = date(thursday).0;
-    (year, (thursday - days_before(year, 1, 1)) / 7 + 1)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! How each value of a log line is written. Every function says `false` if there is no such value.
 
 use super::Escape;
+use super::calendar::Moment;
 use super::specifier::{FieldName, Value};
-use super::timestamp::Moment;
 use hayami_http::ResponseHead;
 use hayami_net::service::{Address, Ended, Request};
 use std::io::Write;
