@@ -66,7 +66,7 @@ impl Asking {
             accepted: Instant::now(),
         };
         Self {
-            handler: build_dir(&DirSettings { path: root.into() }, inherited, &worker).unwrap(),
+            handler: build_dir(&DirSettings { path: root.into() }, inherited, &worker).expect("a directory"),
             head: head(path, fields),
             path: path.as_bytes().to_vec(),
             connection: Rc::new(connection),
@@ -100,7 +100,7 @@ impl Asking {
     }
 
     fn warm_up(&mut self) -> Response {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         let mut outcome = self.ask();
         loop {
             match outcome {
@@ -136,8 +136,8 @@ struct Folder(std::path::PathBuf);
 impl Folder {
     fn with(name: &str, size: usize) -> Self {
         let path = std::env::temp_dir().join(format!("hayami-allocations-{}-{size}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        std::fs::write(path.join(name), vec![b'x'; size]).unwrap();
+        std::fs::create_dir_all(&path).expect("a directory");
+        std::fs::write(path.join(name), vec![b'x'; size]).expect("a file");
         Self(path)
     }
 }
@@ -152,7 +152,8 @@ impl Drop for Folder {
 fn a_hit_allocates_nothing() {
     let small = Folder::with("index.html", 612);
     let large = Folder::with("large", 100_000);
-    let cases: [(&Folder, &str, &[(&str, &str)]); 4] = [
+    type Case<'a> = (&'a Folder, &'a str, &'a [(&'a str, &'a str)]);
+    let cases: [Case<'_>; 4] = [
         (&small, "/", &[]),
         (&small, "/index.html", &[("accept-encoding", "gzip, br"), ("if-modified-since", "x")]),
         (&small, "/", &[("if-none-match", "\"other\"")]),

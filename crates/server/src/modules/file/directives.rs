@@ -56,7 +56,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST_PATH,
         "ON | OFF",
         "OFF",
-        |scope, node| Ok(own(scope).dirlisting = node.on_off()?),
+        |scope, node| node.on_off().map(|value| own(scope).dirlisting = value),
         "Lists the files of a directory that has no index. Names that begin with a dot are left out."
     ),
     directive!(
@@ -64,7 +64,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST_PATH,
         "ON | OFF",
         "ON",
-        |scope, node| Ok(own(scope).etag = node.on_off()?),
+        |scope, node| node.on_off().map(|value| own(scope).etag = value),
         "Sends an entity tag, made of the time of the last change in nanoseconds and the size."
     ),
     directive!(
@@ -139,7 +139,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST_PATH,
         "seconds",
         "1",
-        |scope, node| Ok(own(scope).revalidate = node.seconds()?),
+        |scope, node| node.seconds().map(|value| own(scope).revalidate = value),
         "How long a file is served from the cache before the disk is asked whether it changed; 0 asks for every \
          request."
     ),
@@ -148,7 +148,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST_PATH,
         "octets",
         "64k",
-        |scope, node| Ok(own(scope).max_file_size = node.octets()?.min(LARGEST_IN_MEMORY)),
+        |scope, node| node.octets().map(|value| own(scope).max_file_size = value.min(LARGEST_IN_MEMORY)),
         "Files up to this size are kept in memory; of larger ones the cache keeps the open file. At most 16m."
     ),
     directive!(
@@ -156,7 +156,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "octets",
         "64m",
-        |scope, node| Ok(cache(scope).size = node.octets()?),
+        |scope, node| node.octets().map(|value| cache(scope).size = value),
         "Memory for cached files, for the whole process; every worker has its share."
     ),
     directive!(
@@ -164,7 +164,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "a number",
         "1024",
-        |scope, node| Ok(cache(scope).descriptors = node.integer(0..=1 << 20)?),
+        |scope, node| node.integer(0..=1 << 20).map(|value| cache(scope).descriptors = value),
         "Most files that the cache keeps open, for the whole process. Never more than a quarter of the open-files \
          limit."
     ),

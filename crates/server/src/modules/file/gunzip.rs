@@ -48,7 +48,7 @@ struct Work {
 }
 
 impl Work {
-    fn next(mut self) -> io::Result<Self> {
+    fn next(mut self: Box<Self>) -> io::Result<Box<Self>> {
         self.piece.clear();
         (&mut self.decoder).take(PIECE as u64).read_to_end(&mut self.piece)?;
         Ok(self)
@@ -57,8 +57,8 @@ impl Work {
 
 enum State {
     /// The piece from this index on is still to be sent.
-    Sending(Work, usize),
-    Working(JoinHandle<io::Result<Work>>),
+    Sending(Box<Work>, usize),
+    Working(JoinHandle<io::Result<Box<Work>>>),
     Ended,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Unpacking(State);
 impl Unpacking {
     pub(super) fn new(file: Arc<File>) -> Self {
         let decoder = MultiGzDecoder::new(FromStart { file, at: 0 });
-        Self(State::Sending(Work { decoder, piece: Vec::new() }, 0))
+        Self(State::Sending(Box::new(Work { decoder, piece: Vec::new() }), 0))
     }
 }
 

@@ -7,12 +7,17 @@ use tokio::sync::Notify;
 
 /// The loads under way of one handler.
 #[derive(Default)]
-pub(super) struct Loading(RefCell<Vec<(Box<[u8]>, Rc<Notify>)>>);
+pub(super) struct Loading(RefCell<Vec<Running>>);
+
+struct Running {
+    key: Box<[u8]>,
+    ended: Rc<Notify>,
+}
 
 impl Loading {
     /// Waits for the end of a load of this key. `false` at once if there is none.
     pub(super) async fn wait_for(&self, key: &[u8]) -> bool {
-        let ended = self.0.borrow().iter().find(|(own, _)| **own == *key).map(|(_, ended)| Rc::clone(ended));
+        let ended = self.0.borrow().iter().find(|load| *load.key == *key).map(|load| Rc::clone(&load.ended));
         match ended {
             Some(ended) => {
                 ended.notified().await;
@@ -25,7 +30,7 @@ impl Loading {
     /// Begins a load, which ends when what is returned is dropped: also if nobody waits for it any more.
     pub(super) fn begin(&self, key: &[u8]) -> Load<'_> {
         let ended = Rc::new(Notify::new());
-        self.0.borrow_mut().push((key.into(), Rc::clone(&ended)));
+        self.0.borrow_mut().push(Running { key: key.into(), ended: Rc::clone(&ended) });
         Load { loading: self, ended }
     }
 }
@@ -38,7 +43,7 @@ pub(super) struct Load<'a> {
 
 impl Drop for Load<'_> {
     fn drop(&mut self) {
-        self.loading.0.borrow_mut().retain(|(_, ended)| !Rc::ptr_eq(ended, &self.ended));
+        self.loading.0.borrow_mut().retain(|load| !Rc::ptr_eq(&load.ended, &self.ended));
         self.ended.notify_waiters();
     }
 }

@@ -204,3 +204,19 @@ fn a_directory_without_index_is_listed_if_wanted() {
     site.wait();
     assert!(site.text("/sub/").1.contains("./two.txt"));
 }
+
+#[test]
+fn directives_for_extensions_hold_for_these_files_only() {
+    let text = "listen: 80\n\
+                hosts:\n  default:\n    paths:\n      /:\n        file.dir: /\n        \
+                file.custom-handler: {extension: [.js, .css], header.set: 'x-kind: code'}\n";
+    let loaded = crate::config::load::load_text("test", text).unwrap();
+    let inherited = loaded.settings.hosts[0].paths[0].inherited.clone();
+    let fill = |dir: &Scratch| {
+        dir.write("a.js", "");
+        dir.write("a.html", "");
+    };
+    let site = Site::new(fill, |settings| *settings = inherited.file);
+    assert_eq!(field(&site.get("/a.js").unwrap(), "x-kind"), Some("code".into()));
+    assert_eq!(field(&site.get("/a.html").unwrap(), "x-kind"), None);
+}
