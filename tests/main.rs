@@ -4,7 +4,9 @@
 //! Started by root, the program becomes `nobody`, as users will have it; what only root can try says that it
 //! is skipped otherwise.
 
+mod files;
 mod http1;
+mod ranges;
 mod start;
 mod strict;
 mod support;

@@ -3,13 +3,13 @@
 
 /// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// The status code.
-    pub status: u16,
+    pub(crate) status: u16,
     /// The field lines, names in lower case.
-    pub fields: Vec<(String, String)>,
+    pub(crate) fields: Vec<(String, String)>,
     /// The content.
-    pub content: Vec<u8>,
+    pub(crate) content: Vec<u8>,
 }
 
 /// What is known of a response's end.
@@ -22,7 +22,7 @@ enum Length {
 impl Answer {
     /// The first response in `octets` and the number of octets it takes; `None` if it is not whole yet.
     /// `closed` tells that no more octets come, `bodiless` that the request was a HEAD.
-    pub fn parse(octets: &[u8], bodiless: bool, closed: bool) -> Option<(Self, usize)> {
+    pub(crate) fn parse(octets: &[u8], bodiless: bool, closed: bool) -> Option<(Self, usize)> {
         let end = find(octets, b"\r\n\r\n")?;
         let head = String::from_utf8_lossy(&octets[..end]);
         let mut lines = head.split("\r\n");
@@ -50,17 +50,17 @@ impl Answer {
     }
 
     /// The first value of that field, or nothing.
-    pub fn field(&self, name: &str) -> Option<&str> {
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
     /// All values of that field.
-    pub fn all(&self, name: &str) -> Vec<&str> {
+    pub(crate) fn all(&self, name: &str) -> Vec<&str> {
         self.fields.iter().filter(|(own, _)| own == name).map(|(_, value)| value.as_str()).collect()
     }
 
     /// The content as text.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.content).into_owned()
     }
 

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 /// One connection.
-pub struct Client {
+pub(crate) struct Client {
     stream: TcpOrUnix,
     /// What was received and not yet taken.
     buffer: Vec<u8>,
@@ -21,7 +21,7 @@ enum TcpOrUnix {
 
 impl Client {
     /// Connects to an address.
-    pub fn connect(address: &str) -> Self {
+    pub(crate) fn connect(address: &str) -> Self {
         let stream =
             TcpStream::connect(address).unwrap_or_else(|e| panic!("cannot connect to {address}: {e}"));
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -31,14 +31,14 @@ impl Client {
     }
 
     /// Connects to a unix socket.
-    pub fn connect_unix(path: &Path) -> Self {
+    pub(crate) fn connect_unix(path: &Path) -> Self {
         let stream = UnixStream::connect(path).expect("connected");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         Self { stream: TcpOrUnix::Unix(stream), buffer: Vec::new(), closed: false }
     }
 
     /// Sends. A server that has closed already is no error here: what it said shows in its answers.
-    pub fn send(&mut self, octets: impl AsRef<[u8]>) -> &mut Self {
+    pub(crate) fn send(&mut self, octets: impl AsRef<[u8]>) -> &mut Self {
         let _ = match &mut self.stream {
             TcpOrUnix::Tcp(stream) => stream.write_all(octets.as_ref()),
             TcpOrUnix::Unix(stream) => stream.write_all(octets.as_ref()),
@@ -47,7 +47,7 @@ impl Client {
     }
 
     /// Says that nothing more will be sent.
-    pub fn finish(&mut self) -> &mut Self {
+    pub(crate) fn finish(&mut self) -> &mut Self {
         let _ = match &self.stream {
             TcpOrUnix::Tcp(stream) => stream.shutdown(Shutdown::Write),
             TcpOrUnix::Unix(stream) => stream.shutdown(Shutdown::Write),
@@ -57,13 +57,13 @@ impl Client {
 
     /// The next response.
     #[track_caller]
-    pub fn answer(&mut self) -> Answer {
+    pub(crate) fn answer(&mut self) -> Answer {
         self.answer_to(false)
     }
 
     /// The response to a HEAD request.
     #[track_caller]
-    pub fn answer_to_head(&mut self) -> Answer {
+    pub(crate) fn answer_to_head(&mut self) -> Answer {
         self.answer_to(true)
     }
 
@@ -82,7 +82,7 @@ impl Client {
 
     /// All responses until the server closes.
     #[track_caller]
-    pub fn answers(&mut self) -> Vec<Answer> {
+    pub(crate) fn answers(&mut self) -> Vec<Answer> {
         let mut answers = Vec::new();
         self.rest();
         while !self.buffer.is_empty() {
@@ -93,7 +93,7 @@ impl Client {
 
     /// Waits until the server closes; returns what came before.
     #[track_caller]
-    pub fn rest(&mut self) -> &[u8] {
+    pub(crate) fn rest(&mut self) -> &[u8] {
         while !self.closed {
             self.receive();
         }
@@ -102,13 +102,13 @@ impl Client {
 
     /// Whether the server has closed after everything that was taken. Waits for it.
     #[track_caller]
-    pub fn is_closed(&mut self) -> bool {
+    pub(crate) fn is_closed(&mut self) -> bool {
         self.rest().is_empty()
     }
 
     /// Receives once; at least `len` octets are in the buffer afterwards, or the server has closed.
     #[track_caller]
-    pub fn receive_at_least(&mut self, len: usize) -> usize {
+    pub(crate) fn receive_at_least(&mut self, len: usize) -> usize {
         while self.buffer.len() < len && !self.closed {
             self.receive();
         }

@@ -6,28 +6,28 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The program that cargo built for these tests.
-pub const PROGRAM: &str = env!("CARGO_BIN_EXE_hayami");
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_hayami");
 
 /// How to start the program.
-pub struct Launch {
+pub(crate) struct Launch {
     command: Command,
     args: Vec<OsString>,
 }
 
 /// A program that has ended by itself.
 #[derive(Debug)]
-pub struct Finished {
+pub(crate) struct Finished {
     /// The exit code; -1 after a signal.
-    pub code: i32,
+    pub(crate) code: i32,
     /// Standard output.
-    pub stdout: String,
+    pub(crate) stdout: String,
     /// Standard error.
-    pub stderr: String,
+    pub(crate) stderr: String,
 }
 
 impl Launch {
     /// With these arguments.
-    pub fn new<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Self {
+    pub(crate) fn new<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Self {
         let args: Vec<OsString> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
         let mut command = Command::new(PROGRAM);
         command.args(&args);
@@ -36,7 +36,7 @@ impl Launch {
 
     /// With a configuration file `hayami.conf` of this text in the folder; `DIR` stands for the folder.
     /// Unless the text says where to listen, any free port of this machine.
-    pub fn config(dir: &Scratch, text: &str) -> Self {
+    pub(crate) fn config(dir: &Scratch, text: &str) -> Self {
         let listen = if text.contains("listen:") { "" } else { "listen: 127.0.0.1:0\n" };
         let text = format!("{listen}{text}").replace("DIR", &dir.text(""));
         dir.write("hayami.conf", text);
@@ -44,7 +44,7 @@ impl Launch {
     }
 
     /// By a shell that does something before it becomes the program: `ulimit -n 64`.
-    pub fn after(mut self, shell: &str) -> Self {
+    pub(crate) fn after(mut self, shell: &str) -> Self {
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(format!("{shell}; exec \"$0\" \"$@\"")).arg(PROGRAM).args(&self.args);
         if let Some(folder) = self.command.get_current_dir() {
@@ -56,25 +56,25 @@ impl Launch {
 
     /// Has the configuration checked with `-t`, and these arguments.
     #[track_caller]
-    pub fn finish_test(mut self, args: &[&str]) -> Finished {
+    pub(crate) fn finish_test(mut self, args: &[&str]) -> Finished {
         self.command.arg("-t").args(args);
         self.finish()
     }
 
     /// In this working directory.
-    pub fn within(mut self, folder: &Path) -> Self {
+    pub(crate) fn within(mut self, folder: &Path) -> Self {
         self.command.current_dir(folder);
         self
     }
 
     /// With this environment variable.
-    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
     /// By another user, as root can.
-    pub fn by(self, user: u32) -> Self {
+    pub(crate) fn by(self, user: u32) -> Self {
         let Self { mut command, args } = self;
         std::os::unix::process::CommandExt::uid(&mut command, user);
         std::os::unix::process::CommandExt::gid(&mut command, user);
@@ -83,13 +83,13 @@ impl Launch {
 
     /// Starts it and waits until it serves.
     #[track_caller]
-    pub fn serve(self) -> Server {
+    pub(crate) fn serve(self) -> Server {
         Server::start(self.command)
     }
 
     /// Starts it and waits for its end.
     #[track_caller]
-    pub fn finish(mut self) -> Finished {
+    pub(crate) fn finish(mut self) -> Finished {
         let output = self.command.stdin(Stdio::null()).output().expect("the program starts");
         Finished {
             code: output.status.code().unwrap_or(-1),
@@ -100,6 +100,6 @@ impl Launch {
 }
 
 /// Whether root runs the tests.
-pub fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

@@ -11,10 +11,10 @@ mod server;
 mod tools;
 mod wait;
 
-pub use answer::Answer;
-pub use client::Client;
-pub use launch::{Finished, Launch, is_root};
-pub use scratch::Scratch;
-pub use server::Server;
-pub use tools::{missing, output};
-pub use wait::{PATIENCE, until, until_some};
+pub(crate) use answer::Answer;
+pub(crate) use client::Client;
+pub(crate) use launch::{Launch, is_root};
+pub(crate) use scratch::Scratch;
+pub(crate) use server::Server;
+pub(crate) use tools::{missing, output};
+pub(crate) use wait::{PATIENCE, until, until_some};

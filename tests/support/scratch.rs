@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A folder that everybody may read: started by root, the program becomes another user.
-pub struct Scratch(PathBuf);
+pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
     /// An empty folder.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("hayami-{}-{number}", std::process::id()));
@@ -20,17 +20,17 @@ impl Scratch {
     }
 
     /// The path of `name` in the folder; that of the folder itself if it is empty.
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         if name.is_empty() { self.0.clone() } else { self.0.join(name) }
     }
 
     /// The path as text.
-    pub fn text(&self, name: &str) -> String {
+    pub(crate) fn text(&self, name: &str) -> String {
         self.path(name).to_str().expect("test paths are UTF-8").to_owned()
     }
 
     /// Writes a file, and the folders it needs.
-    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> &Self {
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> &Self {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("below the folder")).expect("its folder");
         fs::write(&path, content).expect("written");
@@ -38,24 +38,24 @@ impl Scratch {
     }
 
     /// Writes a file beside, and puts it in the place of `name` in one step, as a deployment does.
-    pub fn replace(&self, name: &str, content: impl AsRef<[u8]>) {
+    pub(crate) fn replace(&self, name: &str, content: impl AsRef<[u8]>) {
         let beside = format!("{name}.new");
         self.write(&beside, content);
         fs::rename(self.path(&beside), self.path(name)).expect("renamed");
     }
 
     /// The content of a file as text.
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
     /// Sets the permissions of a file or folder.
-    pub fn permit(&self, name: &str, mode: u32) {
+    pub(crate) fn permit(&self, name: &str, mode: u32) {
         fs::set_permissions(self.path(name), fs::Permissions::from_mode(mode)).expect("permissions");
     }
 
     /// Makes `link` lead to `target`.
-    pub fn link(&self, target: impl AsRef<Path>, link: &str) -> &Self {
+    pub(crate) fn link(&self, target: impl AsRef<Path>, link: &str) -> &Self {
         std::os::unix::fs::symlink(target, self.path(link)).expect("a link");
         self
     }

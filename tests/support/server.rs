@@ -8,29 +8,29 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 
 /// A running program; dropping it ends it at once.
-pub struct Server {
+pub(crate) struct Server {
     child: Child,
     stderr: Arc<Mutex<String>>,
     /// The first address of its banner, `127.0.0.1:40000`; empty if it listens on unix sockets only.
-    pub address: String,
+    pub(crate) address: String,
 }
 
 impl Server {
     /// `hayami FOLDER` on any free port.
     #[track_caller]
-    pub fn folder(dir: &Scratch) -> Self {
+    pub(crate) fn folder(dir: &Scratch) -> Self {
         Launch::new(["-l", "127.0.0.1:0", &dir.text("")]).serve()
     }
 
     /// By a configuration; see [`Launch::config`].
     #[track_caller]
-    pub fn config(dir: &Scratch, text: &str) -> Self {
+    pub(crate) fn config(dir: &Scratch, text: &str) -> Self {
         Launch::config(dir, text).serve()
     }
 
     /// By a configuration that serves the folder `site` of the folder at `/`, with these lines at the path.
     #[track_caller]
-    pub fn site(dir: &Scratch, lines: &str) -> Self {
+    pub(crate) fn site(dir: &Scratch, lines: &str) -> Self {
         let lines = lines.replace('\n', "\n        ");
         let head = "hosts:\n  default:\n    paths:\n      /:\n        ";
         Self::config(dir, &format!("{head}{lines}\n        file.dir: DIR/site\n"))
@@ -69,7 +69,7 @@ impl Server {
     }
 
     /// The addresses of its banner, without `http://` and `/`.
-    pub fn addresses(&self) -> Vec<String> {
+    pub(crate) fn addresses(&self) -> Vec<String> {
         let banner = self.stderr();
         let rows = banner.lines().filter_map(|line| line.trim().strip_prefix("address"));
         let urls = rows.filter_map(|row| row.trim().strip_prefix("http://"));
@@ -77,55 +77,55 @@ impl Server {
     }
 
     /// What stands behind a name in its banner.
-    pub fn banner(&self, name: &str) -> String {
+    pub(crate) fn banner(&self, name: &str) -> String {
         let banner = self.stderr();
         let row = banner.lines().find_map(|line| line.trim().strip_prefix(name));
         row.unwrap_or_else(|| panic!("the banner has no `{name}`: {banner}")).trim().to_owned()
     }
 
     /// The port of the first address.
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.address.rsplit(':').next().and_then(|port| port.parse().ok()).expect("an address with a port")
     }
 
     /// Its process id.
-    pub fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// What it has written to standard error so far.
-    pub fn stderr(&self) -> String {
+    pub(crate) fn stderr(&self) -> String {
         self.stderr.lock().expect("no panic within").clone()
     }
 
     /// Waits until this stands on its standard error.
     #[track_caller]
-    pub fn until_stderr(&self, text: &str) {
+    pub(crate) fn until_stderr(&self, text: &str) {
         until(&format!("standard error says `{text}`"), || self.stderr().contains(text));
     }
 
     /// Connects.
     #[track_caller]
-    pub fn connect(&self) -> Client {
+    pub(crate) fn connect(&self) -> Client {
         Client::connect(&self.address)
     }
 
     /// Sends octets over a new connection; the answers until the server closes it.
     #[track_caller]
-    pub fn ask(&self, octets: impl AsRef<[u8]>) -> Vec<Answer> {
+    pub(crate) fn ask(&self, octets: impl AsRef<[u8]>) -> Vec<Answer> {
         self.connect().send(octets).answers()
     }
 
     /// The answer to one GET request.
     #[track_caller]
-    pub fn get(&self, target: &str) -> Answer {
+    pub(crate) fn get(&self, target: &str) -> Answer {
         self.get_with(target, "")
     }
 
     /// The answer to one GET request with these field lines, each ended by CRLF. A `Host` among them
     /// takes the place of the usual one.
     #[track_caller]
-    pub fn get_with(&self, target: &str, lines: &str) -> Answer {
+    pub(crate) fn get_with(&self, target: &str, lines: &str) -> Answer {
         let host = if lines.to_ascii_lowercase().contains("host:") { "" } else { "Host: a\r\n" };
         let mut answers =
             self.ask(format!("GET {target} HTTP/1.1\r\n{host}{lines}Connection: close\r\n\r\n"));
@@ -134,19 +134,19 @@ impl Server {
     }
 
     /// Sends a signal.
-    pub fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("the program runs");
     }
 
     /// Waits for its end.
     #[track_caller]
-    pub fn wait(&mut self) -> ExitStatus {
+    pub(crate) fn wait(&mut self) -> ExitStatus {
         until_some("the program ends", || self.child.try_wait().expect("a child"))
     }
 
     /// Ends it by SIGTERM; its exit code.
     #[track_caller]
-    pub fn stop(&mut self) -> Option<i32> {
+    pub(crate) fn stop(&mut self) -> Option<i32> {
         self.signal(Signal::TERM);
         self.wait().code()
     }

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 /// Whether a program is not installed; says so. With `HAYAMI_ALL_CLIENTS=1` that is a failure.
-pub fn missing(program: &str) -> bool {
+pub(crate) fn missing(program: &str) -> bool {
     let found = Command::new("/bin/sh")
         .args(["-c", "command -v \"$0\" >/dev/null", program])
         .status()
@@ -18,7 +18,7 @@ pub fn missing(program: &str) -> bool {
 
 /// Runs a program; its exit code, and its standard output as octets.
 #[track_caller]
-pub fn output<'a>(program: &str, args: impl IntoIterator<Item = &'a str>) -> (i32, Vec<u8>) {
+pub(crate) fn output<'a>(program: &str, args: impl IntoIterator<Item = &'a str>) -> (i32, Vec<u8>) {
     let output = Command::new(program).args(args).stdin(Stdio::null()).output();
     let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
     let code = output.status.code().unwrap_or(-1);

@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 /// After this time what is waited for will not happen. Long, since the machine may be busy.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Looks again and again until `condition` holds.
 ///
 /// # Panics
 /// It does not hold in time.
 #[track_caller]
-pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
     until_some(what, || condition().then_some(()));
 }
 
@@ -19,7 +19,7 @@ pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
 /// # Panics
 /// There is none in time.
 #[track_caller]
-pub fn until_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begin = Instant::now();
     loop {
         if let Some(value) = look() {

@@ -1,0 +1,364 @@
+//! Files: which one a path names, what is said of it, and that none outside the root is ever served.
+//!
+//! Ranges and conditions are in `ranges`, files that change while they are served in `faults`.
+
+use crate::support::{Client, Scratch, Server, is_root};
+use std::os::unix::fs::symlink;
+
+/// What no request may ever bring to light.
+const SECRET: &str = "the secret";
+
+#[test]
+fn extensions_tell_the_type() {
+    let dir = Scratch::new();
+    let cases = [
+        ("a.html", "text/html"),
+        ("a.css", "text/css"),
+        ("a.js", "text/javascript"),
+        ("a.json", "application/json"),
+        ("a.txt", "text/plain"),
+        ("a.svg", "image/svg+xml"),
+        ("a.png", "image/png"),
+        ("a.JPG", "image/jpeg"),
+        ("a.woff2", "font/woff2"),
+        ("a.wasm", "application/wasm"),
+        ("a.pdf", "application/pdf"),
+        ("a.mp4", "video/mp4"),
+        ("a.webp", "image/webp"),
+        ("a.tar.gz", "application/gzip"),
+        ("a.unknown", "application/octet-stream"),
+        ("no-extension", "application/octet-stream"),
+    ];
+    cases.iter().for_each(|(name, _)| _ = dir.write(&format!("site/{name}"), "x"));
+    let server = Server::site(&dir, "");
+    for (name, media_type) in cases {
+        let answer = server.get(&format!("/{name}"));
+        let found = answer.field("content-type").unwrap_or_default();
+        assert_eq!(found.split(';').next(), Some(media_type), "{name}: {found}");
+    }
+}
+
+#[test]
+fn a_folder_shows_its_index_or_nothing() {
+    let dir = Scratch::new();
+    dir.write("site/a/index.html", "index").write("site/b/index.txt", "text").write("site/c/x", "x");
+    let server = Server::site(&dir, "");
+    let cases =
+        [("/a/", 200, "index"), ("/b/", 200, "text"), ("/c/", 404, ""), ("/d/", 404, ""), ("/a/x/", 404, "")];
+    for (target, status, text) in cases {
+        let answer = server.get(target);
+        assert_eq!(answer.status, status, "{target}");
+        assert!(text.is_empty() || answer.text() == text, "{target}");
+    }
+    assert_eq!(server.get("/c/x/").status, 404, "a file is no folder");
+    let server = Server::site(&dir, "file.index: [x, index.html]");
+    assert_eq!((server.get("/c/").text(), server.get("/b/").status), ("x".to_owned(), 404));
+}
+
+#[test]
+fn a_folder_without_its_slash_is_redirected_within_the_site() {
+    let dir = Scratch::new();
+    dir.write("site/a b/index.html", "x")
+        .write("site/ü/index.html", "x")
+        .write("site/evil.example/index.html", "x");
+    let server = Server::site(&dir, "");
+    let cases = [
+        ("/a%20b", "/a%20b/"),
+        ("/a%20b?q=1&r", "/a%20b/?q=1&r"),
+        ("/%c3%bc", "/%C3%BC/"),
+        ("//evil.example", "/evil.example/"),
+        ("/%2Fevil.example", "/evil.example/"),
+    ];
+    for (target, location) in cases {
+        let answer = server.get(target);
+        assert_eq!((answer.status, answer.field("location")), (301, Some(location)), "{target}");
+    }
+}
+
+#[test]
+fn no_path_leaves_the_root() {
+    let dir = Scratch::new();
+    dir.write("secret", SECRET)
+        .write("site/index.html", "x")
+        .write("site/sub/a", "a")
+        .write("sitesecret", SECRET);
+    let server = Server::site(&dir, "");
+    let paths = [
+        "/../secret",
+        "/sub/../../secret",
+        "/./../secret",
+        "/%2e%2e/secret",
+        "/%2E%2e%2fsecret",
+        "/..%2fsecret",
+        "/sub%2f..%2f..%2fsecret",
+        "/%252e%252e/secret",
+        "/%25%32%65%25%32%65/secret",
+        "/..%5csecret",
+        "/..\\secret",
+        "/%c0%ae%c0%ae/secret",
+        "/%e0%80%ae%e0%80%ae/secret",
+        "/..%c0%afsecret",
+        "/..%00/secret",
+        "/%2e%2e%00/secret",
+        "/...//secret",
+        "/....//secret",
+        "/..;/secret",
+        "/.%2e/secret",
+        "//../secret",
+        "/sub/..//../secret",
+        "/..secret",
+        "/../sitesecret",
+        "/../site/../secret",
+        "http://a/../secret",
+        "http://a/%2e%2e/secret",
+    ];
+    for path in paths {
+        let answer = server.get(path);
+        assert!(matches!(answer.status, 400 | 404), "{path}: {}", answer.status);
+        assert!(!answer.text().contains(SECRET), "{path}");
+    }
+    let absolute = server.get(&format!("/{}", dir.text("secret")));
+    assert_eq!(absolute.status, 404);
+}
+
+#[test]
+fn paths_are_decoded_once_and_malformed_ones_refused() {
+    let dir = Scratch::new();
+    dir.write("site/a b", "space")
+        .write("site/100%", "percent")
+        .write("site/%41", "coded")
+        .write("site/日本", "kanji");
+    dir.write("site/a?b#c", "marks").write("site/x+y", "plus");
+    let server = Server::site(&dir, "");
+    let cases = [
+        ("/a%20b", "space"),
+        ("/100%25", "percent"),
+        ("/%2541", "coded"),
+        ("/%E6%97%A5%e6%9c%ac", "kanji"),
+        ("/a%3Fb%23c", "marks"),
+        ("/x+y", "plus"),
+        ("/./x/..//%61%20b", "space"),
+        ("/a%20b?a=%zz%00", "space"),
+    ];
+    for (target, text) in cases {
+        let answer = server.get(target);
+        assert_eq!((answer.status, answer.text().as_str()), (200, text), "{target}");
+    }
+    for target in ["/%", "/%4", "/%zz", "/%00", "/a%00b", "/%u0041"] {
+        assert_eq!(server.get(target).status, 400, "{target}");
+    }
+    let long = format!("/{}", "x/".repeat(3000));
+    assert_eq!(server.get(&long).status, 404, "longer than any path");
+    assert_eq!(server.get(&format!("/{}", "x".repeat(300))).status, 404, "longer than any name");
+}
+
+#[test]
+fn symbolic_links_follow_the_policy() {
+    let dir = Scratch::new();
+    dir.write("secret", SECRET).write("site/a", "a").write("outside/b", "b");
+    dir.link("a", "site/inner").link("../secret", "site/outer").link("../outside", "site/folder");
+    dir.link("loop", "site/loop").link("nowhere", "site/broken");
+    symlink("/proc/self/environ", dir.path("site/proc")).expect("a link");
+    let cases = [
+        ("follow", [("inner", 200), ("outer", 200), ("folder/b", 200)]),
+        ("within", [("inner", 200), ("outer", 403), ("folder/b", 403)]),
+        ("never", [("inner", 403), ("outer", 403), ("folder/b", 403)]),
+    ];
+    for (policy, wanted) in cases {
+        let server = Server::site(&dir, &format!("file.symlinks: {policy}"));
+        for (name, status) in wanted {
+            assert_eq!(server.get(&format!("/{name}")).status, status, "{policy}: {name}");
+        }
+        assert_eq!(server.get("/a").status, 200, "{policy}");
+        for name in ["loop", "broken"] {
+            assert!(matches!(server.get(&format!("/{name}")).status, 403 | 404), "{policy}: {name}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_file_is_not_served_and_holds_nobody_up() {
+    let dir = Scratch::new();
+    dir.write("site/a", "a");
+    let made = std::process::Command::new("mkfifo").arg(dir.path("site/fifo")).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let _socket = std::os::unix::net::UnixListener::bind(dir.path("site/socket")).expect("a socket");
+    symlink("/dev/zero", dir.path("site/device")).expect("a link");
+    let server = Server::site(&dir, "");
+    for name in ["fifo", "socket", "device"] {
+        let status = server.get(&format!("/{name}")).status;
+        assert!(matches!(status, 403 | 404), "{name}: {status}");
+    }
+    assert_eq!(server.get("/a").text(), "a");
+}
+
+#[test]
+fn what_may_not_be_read_is_403() {
+    let dir = Scratch::new();
+    dir.write("site/a", "a").write("site/closed/b", "b");
+    dir.permit("site/a", 0);
+    dir.permit("site/closed", 0);
+    // Started by root, the program becomes nobody, who may not read either.
+    let server = Server::site(&dir, "");
+    assert_eq!(server.get("/a").status, 403);
+    assert_eq!(server.get("/closed/b").status, 403);
+    dir.permit("site/closed", 0o755);
+    if is_root() {
+        dir.permit("site/a", 0o644);
+        let server = Server::site(&dir, "");
+        assert_eq!(server.get("/a").status, 200);
+    }
+}
+
+#[test]
+fn compressed_neighbours_are_sent_to_those_who_take_them() {
+    let dir = Scratch::new();
+    dir.write("site/a.js", "plain")
+        .write("site/a.js.br", "brotli")
+        .write("site/a.js.gz", "gzip")
+        .write("site/b.js", "b");
+    let server = Server::site(&dir, "file.send-compressed: ON");
+    let cases = [
+        ("", "plain", None),
+        ("gzip", "gzip", Some("gzip")),
+        ("br, gzip", "brotli", Some("br")),
+        ("gzip;q=1, br;q=0.5", "gzip", Some("gzip")),
+        ("gzip, br;q=0", "gzip", Some("gzip")),
+        ("zstd", "plain", None),
+        ("identity", "plain", None),
+        ("gzip;q=0", "plain", None),
+        ("*", "brotli", Some("br")),
+    ];
+    for (accepted, text, coding) in cases {
+        let answer = server.get_with("/a.js", &format!("Accept-Encoding: {accepted}\r\n"));
+        assert_eq!((answer.text().as_str(), answer.field("content-encoding")), (text, coding), "{accepted}");
+        assert_eq!(answer.field("content-type").and_then(|t| t.split(';').next()), Some("text/javascript"));
+        assert!(
+            answer.field("vary").is_some_and(|v| v.eq_ignore_ascii_case("accept-encoding")),
+            "{accepted}"
+        );
+    }
+    let tag = |accepted: &str| {
+        let answer = server.get_with("/a.js", &format!("Accept-Encoding: {accepted}\r\n"));
+        answer.field("etag").map(str::to_owned).expect("a tag")
+    };
+    assert_ne!(tag("br"), tag("gzip"), "other octets, other tag");
+    let server = Server::site(&dir, "");
+    assert_eq!(server.get_with("/a.js", "Accept-Encoding: gzip\r\n").text(), "plain", "off by default");
+}
+
+#[test]
+fn gunzip_unpacks_for_those_who_take_no_gzip() {
+    let dir = Scratch::new();
+    dir.write("site/plain.txt", "hello ".repeat(1000));
+    let packed = std::process::Command::new("gzip").arg(dir.path("site/plain.txt")).status();
+    if !packed.is_ok_and(|status| status.success()) {
+        return println!("skipped: gzip is not installed");
+    }
+    let server = Server::site(&dir, "file.send-compressed: gunzip");
+    assert_eq!(server.get("/plain.txt").text(), "hello ".repeat(1000));
+    let zipped = server.get_with("/plain.txt", "Accept-Encoding: gzip\r\n");
+    assert_eq!(zipped.field("content-encoding"), Some("gzip"));
+    assert!(zipped.content.len() < 200);
+}
+
+#[test]
+fn listings_escape_every_name() {
+    let dir = Scratch::new();
+    let names =
+        ["<script>.txt", "a&b\"c", "it's", "日本.txt", "line\nbreak", "100%", "a b", "javascript:x", "q?#"];
+    names.iter().for_each(|name| _ = dir.write(&format!("site/{name}"), name));
+    dir.write("site/.hidden", "x").write("site/folder/x", "x");
+    let server = Server::site(&dir, "file.dirlisting: ON");
+    let answer = server.get("/");
+    let page = answer.text();
+    assert_eq!(
+        answer.field("content-type").map(str::to_ascii_lowercase).as_deref(),
+        Some("text/html; charset=utf-8")
+    );
+    assert!(!page.contains("<script>"), "{page}");
+    assert!(!page.contains(".hidden") && page.contains("folder/"));
+    // Every link leads to its file.
+    let links: Vec<_> = page.split("<a href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let mut found = 0;
+    for link in links.iter().filter(|link| link.starts_with("./") && link.len() > 2) {
+        let target =
+            link.trim_start_matches("./").replace("&amp;", "&").replace("&#39;", "'").replace("&#x27;", "'");
+        if let Some(name) = names.iter().find(|name| server.get(&format!("/{target}")).text() == **name) {
+            found += 1;
+            assert!(name.len() > 1);
+        }
+    }
+    assert_eq!(found, names.len(), "{page}");
+    assert_eq!(server.get("/folder").status, 301);
+    assert_eq!(Server::site(&dir, "").get("/").status, 404, "off by default");
+}
+
+#[test]
+fn media_types_are_changed_by_directives() {
+    let dir = Scratch::new();
+    dir.write("site/a.html", "x").write("site/a.foo", "x").write("site/a", "x").write("site/a.css", "x");
+    let of =
+        |server: &Server, name: &str| server.get(name).field("content-type").unwrap_or_default().to_owned();
+    let lines = "file.mime.addtypes: {text/x-foo: .foo, \"text/html; charset=latin1\": [.html]}\n\
+                 file.mime.removetypes: [.css]\nfile.mime.setdefaulttype: text/x-default";
+    let server = Server::site(&dir, lines);
+    assert_eq!(of(&server, "/a.foo").split(';').next(), Some("text/x-foo"));
+    assert_eq!(of(&server, "/a.html"), "text/html; charset=latin1");
+    assert_eq!(of(&server, "/a.css").split(';').next(), Some("text/x-default"));
+    assert_eq!(of(&server, "/a").split(';').next(), Some("text/x-default"));
+    let server = Server::site(&dir, "file.mime.settypes: {text/x-foo: .foo}");
+    assert_eq!(of(&server, "/a.foo").split(';').next(), Some("text/x-foo"));
+    assert_eq!(of(&server, "/a.html"), "application/octet-stream");
+}
+
+#[test]
+fn one_file_answers_for_a_whole_path() {
+    let dir = Scratch::new();
+    dir.write("site/app.html", "app").write("site/real.txt", "real");
+    let text = "hosts: {default: {paths: {/: [{file.dir: DIR/site}, {file.file: DIR/site/app.html}]}}}\n";
+    let server = Server::config(&dir, text);
+    assert_eq!(server.get("/real.txt").text(), "real");
+    for target in ["/", "/users/7", "/none.js", "/a/b/?c"] {
+        let answer = server.get(target);
+        assert_eq!((answer.status, answer.text().as_str()), (200, "app"), "{target}");
+        assert_eq!(answer.field("content-type").and_then(|t| t.split(';').next()), Some("text/html"));
+    }
+}
+
+#[test]
+fn a_large_file_arrives_octet_by_octet() {
+    let dir = Scratch::new();
+    let mut state = 1_u64;
+    let octets: Vec<u8> = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    })
+    .take(20_000_003)
+    .collect();
+    dir.write("site/large", &octets);
+    for lines in ["", "file.cache.max-file-size: 0", "file.cache.max-file-size: 16m"] {
+        let server = Server::site(&dir, lines);
+        assert!(server.get("/large").content == octets, "{lines}");
+        let part = server.get_with("/large", "Range: bytes=9999999-15000000\r\n");
+        assert!(part.content == octets[9_999_999..=15_000_000], "{lines}");
+        // Several at once, one of them slow.
+        let mut clients: Vec<Client> = (0..8).map(|_| server.connect()).collect();
+        clients.iter_mut().for_each(|client| _ = client.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n"));
+        clients.iter_mut().for_each(|client| assert!(client.answer().content == octets, "{lines}"));
+    }
+}
+
+#[test]
+fn empty_files_and_files_of_every_small_size_arrive() {
+    let dir = Scratch::new();
+    let sizes = [0, 1, 1459, 1460, 4095, 4096, 4097, 65535, 65536, 65537, 131_072, 1_048_576];
+    sizes.iter().for_each(|size| _ = dir.write(&format!("site/{size}"), vec![b'x'; *size]));
+    let server = Server::site(&dir, "");
+    let mut client = server.connect();
+    for size in sizes.iter().chain(&sizes) {
+        client.send(format!("GET /{size} HTTP/1.1\r\nHost: a\r\n\r\n"));
+        let answer = client.answer();
+        assert_eq!((answer.status, answer.content.len()), (200, *size));
+    }
+}
