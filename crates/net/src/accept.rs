@@ -1,27 +1,14 @@
 //! Accepting connections, as many as there may be.
 
-use crate::connection::Connection;
-use crate::register::register;
 use crate::service::{Address, ConnectionInfo, Service};
 use crate::socket::Socket;
-use crate::worker::{Listener, Phase, Worker};
+use crate::worker::{Listener, Worker};
 use rustix::io::Errno;
 use rustix::net::{SocketAddrAny, SocketFlags};
-use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
-use tokio::sync::watch;
-
-/// Connections accepted before others get their turn.
-const BATCH: usize = 64;
-/// How long to wait before trying again when the process has no room for a connection. The kernel
-/// keeps those that come in the meantime in its queue.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// How many connections the process may have, and has.
 #[derive(Debug)]
@@ -77,109 +64,82 @@ impl Quota {
     }
 }
 
-/// Accepts the connections of one listener for one worker.
-pub(crate) struct Acceptor<S> {
-    worker: Rc<Worker<S>>,
-    fd: AsyncFd<OwnedFd>,
+/// The queue of one listener, as one worker sees it.
+pub(crate) struct Acceptor {
+    pub(crate) fd: OwnedFd,
     index: usize,
     address: Address,
+    /// Connections may wait in the kernel's queue.
+    pub(crate) ready: bool,
 }
 
-/// What a round of accepting ended with.
-enum Round {
-    /// The queue is empty.
-    Empty,
-    /// The batch is full.
-    Batch,
-    /// There is no room for more.
+/// What asking for a connection led to.
+pub(crate) enum Accepted {
+    /// A connection.
+    New(Socket, ConnectionInfo),
+    /// One that was lost before we took it (accept(2)).
+    Lost,
+    /// None is waiting.
+    None,
+    /// The quota is used up: some may be waiting.
     NoRoom,
+    /// No descriptors or no memory: some may be waiting.
+    Starved,
 }
 
-impl<S: Service> Acceptor<S> {
-    pub(crate) fn new(worker: Rc<Worker<S>>, listener: Listener) -> io::Result<Self> {
-        let fd = register(listener.fd, Interest::READABLE)?;
-        Ok(Self { worker, fd, index: listener.index, address: listener.address })
+impl Acceptor {
+    pub(crate) fn new(listener: Listener) -> Self {
+        Self { fd: listener.fd, index: listener.index, address: listener.address, ready: true }
     }
 
-    /// Accepts until told to drain; then empties the queue once more, since the kernel resets what is
-    /// left in it, and closes the listener.
-    pub(crate) async fn run(self, mut phase: watch::Receiver<Phase>) {
-        loop {
-            tokio::select! {
-                biased;
-                _ = phase.wait_for(|phase| *phase == Phase::Drain) => break,
-                ready = self.fd.readable() => {
-                    let Ok(mut ready) = ready else { return };
-                    match self.round().await {
-                        Round::Empty => ready.clear_ready(),
-                        Round::Batch => tokio::task::yield_now().await,
-                        Round::NoRoom => tokio::time::sleep(PAUSE).await,
-                    }
-                }
+    /// Takes one connection.
+    pub(crate) fn accept<S: Service>(&mut self, worker: &Worker<S>) -> Accepted {
+        let Some(id) = worker.quota.enter() else { return Accepted::NoRoom };
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let error = match rustix::net::acceptfrom_with(&self.fd, flags) {
+            Ok((fd, peer)) => return self.accepted(fd, peer, id, worker),
+            Err(error) => error,
+        };
+        worker.quota.leave();
+        match error {
+            Errno::AGAIN => {
+                self.ready = false;
+                Accepted::None
             }
-        }
-        while let Round::Batch = self.round().await {}
-    }
-
-    async fn round(&self) -> Round {
-        std::future::poll_fn(|cx| std::task::Poll::Ready(self.accept_batch(cx))).await
-    }
-
-    fn accept_batch(&self, cx: &mut std::task::Context<'_>) -> Round {
-        self.worker.clock.refresh();
-        for _ in 0..BATCH {
-            let Some(id) = self.worker.quota.enter() else { return Round::NoRoom };
-            let accepted =
-                rustix::net::acceptfrom_with(self.fd.get_ref(), SocketFlags::NONBLOCK | SocketFlags::CLOEXEC);
-            match accepted {
-                Ok((fd, peer)) => self.begin(fd, peer, id, cx),
-                Err(error) => {
-                    self.worker.quota.leave();
-                    match error {
-                        Errno::AGAIN => return Round::Empty,
-                        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => return self.starve(),
-                        // The connection was lost before we took it (accept(2)): on to the next.
-                        _ => {}
-                    }
-                }
+            Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => {
+                worker.quota.starved.fetch_add(1, Ordering::Relaxed);
+                Accepted::Starved
             }
+            _ => Accepted::Lost,
         }
-        Round::Batch
     }
 
-    /// Serves a new connection's first turn; only if it is not over then, it becomes a task.
-    fn begin(&self, fd: OwnedFd, peer: Option<SocketAddrAny>, id: u64, cx: &mut std::task::Context<'_>) {
+    fn accepted<S: Service>(
+        &self,
+        fd: OwnedFd,
+        peer: Option<SocketAddrAny>,
+        id: u64,
+        worker: &Worker<S>,
+    ) -> Accepted {
         let info = ConnectionInfo {
             id,
             listener: self.index,
             peer: peer.and_then(|p| SocketAddr::try_from(p).ok()).map_or(Address::Unix, Address::Ip),
-            local: self.local(&fd),
-            accepted: self.worker.clock.now(),
+            local: self.local(&fd, worker),
+            accepted: worker.clock.now(),
         };
-        let mut connection = Connection::new(Rc::clone(&self.worker), Socket::new(fd), info);
-        if connection.turn(cx).is_pending() {
-            connection.spawn();
-        }
+        Accepted::New(Socket::new(fd), info)
     }
 
     /// Our end of a connection. Of a socket bound to any address it costs a system call, so it is asked
     /// for only when somebody wants it.
-    fn local(&self, fd: &OwnedFd) -> Address {
+    fn local<S: Service>(&self, fd: &OwnedFd, worker: &Worker<S>) -> Address {
         match &self.address {
-            Address::Ip(a) if a.ip().is_unspecified() && self.worker.service.wants_local_address() => {
+            Address::Ip(a) if a.ip().is_unspecified() && worker.service.wants_local_address() => {
                 crate::listen::bound_address(fd)
             }
             known => known.clone(),
         }
-    }
-
-    /// No descriptors or no memory: idle connections make room.
-    #[cold]
-    fn starve(&self) -> Round {
-        self.worker.quota.starved.fetch_add(1, Ordering::Relaxed);
-        self.worker.shed.set(BATCH);
-        self.worker.timers.wake_all();
-        Round::NoRoom
     }
 }
 

@@ -8,18 +8,16 @@ use crate::exchange::{Exchange, Need, Reports};
 use crate::output::{Flushed, Output};
 use crate::service::{ConnectionInfo, Refusal, Service};
 use crate::socket::Socket;
-use crate::timer::Slot;
+use crate::timer::NEVER;
 use crate::worker::Worker;
-use std::future::Future;
 use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
-use std::time::Instant;
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
 
 /// Octets that are thrown away after the last response, so that the peer can read it: closing with
 /// unread octets makes the kernel reset the connection (RFC 9112 §9.6).
-const LINGER_OCTETS: usize = 1024 * 1024;
+const LINGER_OCTETS: u32 = 1024 * 1024;
 
 /// How far a connection is from its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +27,7 @@ pub(crate) enum Stage {
     /// What waits is still sent; `linger`: octets of the peer's may be on the way.
     Closing { linger: bool },
     /// Everything is sent; octets that come are thrown away until the peer closes.
-    Lingering { octets: usize },
+    Lingering { octets: u32 },
     /// Over.
     Over,
 }
@@ -44,141 +42,156 @@ enum Wait {
     Close,
 }
 
-pub(crate) struct Connection<S: Service> {
-    pub(crate) worker: Rc<Worker<S>>,
+/// What a turn ended with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// The connection waits for its socket, its waker or its deadline.
+    Waits,
+    /// It has more to send than its share of a turn.
+    Again,
+    /// It is over.
+    Over,
+}
+
+pub(crate) struct Connection {
     pub(crate) info: Rc<ConnectionInfo>,
     pub(crate) engine: hayami_h1::Server,
     pub(crate) exchange: Exchange,
     pub(crate) input: Input,
     pub(crate) output: Output,
     pub(crate) stage: Stage,
+    pub(crate) reports: Reports,
+    /// When the first octet of the request at hand was seen.
+    pub(crate) begun: Instant,
+    /// When the connection became idle, in milliseconds of the worker's clock.
+    pub(crate) idle_since: u32,
     /// Requests so far.
     pub(crate) requests: u32,
-    /// When the connection became idle, and when the first octet of the request at hand was seen.
-    pub(crate) idle_since: Instant,
-    pub(crate) begun: Instant,
-    pub(crate) reports: Reports,
     /// Content of the request at hand is still to come.
     pub(crate) unread_content: bool,
-    socket: Socket,
-    slot: Option<Slot>,
+    /// Wakes this connection; made when something has to be waited for that is not the socket.
+    pub(crate) waker: Option<Waker>,
+    pub(crate) index: u32,
+    pub(crate) socket: Socket,
     wait: Wait,
-    deadline: Option<Instant>,
+    deadline: u32,
 }
 
-impl<S: Service> Connection<S> {
-    pub(crate) fn new(worker: Rc<Worker<S>>, socket: Socket, info: ConnectionInfo) -> Self {
-        worker.live.set(worker.live.get() + 1);
+impl Connection {
+    /// A connection that will have the place `index` among those of its worker.
+    pub(crate) fn new<S: Service>(
+        worker: &Worker<S>,
+        socket: Socket,
+        info: ConnectionInfo,
+        index: usize,
+    ) -> Self {
         Self {
             engine: hayami_h1::Server::new(),
             exchange: Exchange::Reading,
             input: Input::default(),
             output: Output::default(),
             stage: Stage::Open,
-            requests: 0,
-            idle_since: info.accepted,
-            begun: info.accepted,
             reports: Reports::default(),
+            begun: info.accepted,
+            idle_since: worker.clock.millis(),
+            requests: 0,
             unread_content: false,
+            waker: None,
+            index: index as u32,
             info: Rc::new(info),
             socket,
-            slot: None,
             wait: Wait::Head,
-            deadline: None,
-            worker,
+            deadline: NEVER,
         }
     }
 
-    /// Makes the connection a task of its own.
-    pub(crate) fn spawn(mut self) {
-        if self.socket.register().is_ok() {
-            tokio::task::spawn_local(self);
-        }
+    /// When [`expire`](Self::expire) has to be called, in milliseconds of the worker's clock.
+    pub(crate) fn deadline(&self) -> u32 {
+        self.deadline
     }
 
-    /// One turn. `Ready`: the connection is over.
-    pub(crate) fn turn(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        loop {
-            let need = self.answer(cx);
-            match self.flush(cx) {
-                Poll::Pending => return self.rest(Wait::Room),
-                Poll::Ready(Flushed::Share) => {
-                    cx.waker().wake_by_ref();
-                    return self.rest(Wait::Room);
-                }
+    /// One turn.
+    pub(crate) fn turn<S: Service>(&mut self, worker: &Worker<S>) -> Turn {
+        while self.stage != Stage::Over {
+            let need = self.answer(worker);
+            match self.flush(worker) {
+                Poll::Pending => return self.rest(worker, Wait::Room),
+                Poll::Ready(Flushed::Share) => return self.yield_turn(worker),
                 Poll::Ready(Flushed::All) => {}
+            }
+            if need == Need::Input && worker.draining.get() && self.is_between_requests() {
+                self.stage = Stage::Closing { linger: true };
+                continue;
+            }
+            if self.stage == Stage::Over {
+                return Turn::Over;
             }
             let read = match need {
                 Need::Room => continue,
-                Need::Later => return self.rest(Wait::Answer),
-                Need::Close => self.close(cx),
-                Need::Input => self.read(cx),
+                Need::Later => return self.rest(worker, Wait::Answer),
+                Need::Close => self.close(worker),
+                Need::Input => self.read(worker),
             };
             if read.is_pending() {
-                let wait = self.wait_for_input();
-                // The server stopped while the response before was on its way.
-                let stopped = wait == Wait::Head && self.input.is_empty() && self.worker.draining.get();
-                return if stopped { Poll::Ready(()) } else { self.rest(wait) };
-            }
-            if self.stage == Stage::Over {
-                return Poll::Ready(());
+                return self.rest(worker, self.wait_for_input());
             }
         }
+        Turn::Over
     }
 
-    fn flush(&mut self, cx: &mut Context<'_>) -> Poll<Flushed> {
-        let flushed = self.output.poll_flush(&self.socket, cx);
-        self.reports.sent(self.output.sent(), &self.worker.clock);
+    fn flush<S>(&mut self, worker: &Worker<S>) -> Poll<Flushed> {
+        let flushed = self.output.flush(&self.socket);
+        self.reports.sent(self.output.sent(), &worker.clock);
         match flushed {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(flushed)) => Poll::Ready(flushed),
             Poll::Ready(Err(error)) => {
-                self.abort(reason(&error));
+                self.abort(worker, reason(&error));
                 Poll::Ready(Flushed::All)
             }
         }
     }
 
     /// Ends the connection with responses unfinished.
-    pub(crate) fn abort(&mut self, why: &'static str) {
-        self.reports.aborted(why, self.output.sent(), &self.worker.clock);
+    pub(crate) fn abort<S>(&mut self, worker: &Worker<S>, why: &'static str) {
+        self.reports.aborted(why, self.output.sent(), &worker.clock);
         self.stage = Stage::Over;
     }
 
-    fn read(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    fn read<S>(&mut self, worker: &Worker<S>) -> Poll<()> {
         let first = self.input.is_empty();
-        let room = self.input.room(&self.worker.pool);
-        match std::task::ready!(self.socket.poll_read(cx, room)) {
+        match std::task::ready!(self.socket.read(self.input.room(&worker.pool))) {
             Ok(0) | Err(_) => self.stage = Stage::Over,
-            Ok(_) if first => self.begun = self.worker.clock.now(),
+            Ok(_) if first => self.begun = worker.clock.now(),
             Ok(_) => {}
         }
         Poll::Ready(())
     }
 
     /// Everything is sent: closes, or waits for the peer to close first.
-    fn close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    fn close<S>(&mut self, worker: &Worker<S>) -> Poll<()> {
         match self.stage {
             Stage::Closing { linger: true } => {
                 self.socket.shut_down_sending();
-                self.deadline = Some(self.worker.clock.now() + self.worker.timeouts.linger);
+                self.deadline = after(worker.clock.millis(), worker.timeouts.linger);
                 self.stage = Stage::Lingering { octets: LINGER_OCTETS };
-                Poll::Ready(())
             }
             Stage::Lingering { octets } => {
                 self.input.consume(self.input.unread().len());
-                std::task::ready!(self.read(cx));
-                let left = octets.saturating_sub(self.input.unread().len());
+                std::task::ready!(self.read(worker));
+                let left = octets.saturating_sub(self.input.unread().len() as u32);
                 if self.stage != Stage::Over {
                     self.stage = if left == 0 { Stage::Over } else { Stage::Lingering { octets: left } };
                 }
-                Poll::Ready(())
             }
-            _ => {
-                self.stage = Stage::Over;
-                Poll::Ready(())
-            }
+            _ => self.stage = Stage::Over,
         }
+        Poll::Ready(())
+    }
+
+    /// Whether nothing of a request has arrived.
+    fn is_between_requests(&self) -> bool {
+        self.input.is_empty() && self.stage == Stage::Open && matches!(self.exchange, Exchange::Reading)
     }
 
     fn wait_for_input(&self) -> Wait {
@@ -189,89 +202,67 @@ impl<S: Service> Connection<S> {
         }
     }
 
+    /// Lets others have a turn.
+    fn yield_turn<S>(&mut self, worker: &Worker<S>) -> Turn {
+        self.rest(worker, Wait::Room);
+        Turn::Again
+    }
+
     /// Waits: gives memory back that holds nothing, and sets the deadline.
-    fn rest(&mut self, wait: Wait) -> Poll<()> {
-        self.input.release(&self.worker.pool);
-        self.output.release(&self.worker.pool);
-        let timeouts = &self.worker.timeouts;
-        let now = self.worker.clock.now();
+    fn rest<S>(&mut self, worker: &Worker<S>, wait: Wait) -> Turn {
+        self.input.release(&worker.pool);
+        self.output.release(&worker.pool);
+        self.wait = wait;
         self.deadline = match wait {
-            Wait::Head => Some(self.idle_since + timeouts.request),
-            Wait::Content | Wait::Room => Some(now + timeouts.io),
-            Wait::Answer => None,
+            Wait::Head => after(self.idle_since, worker.timeouts.request),
+            Wait::Content | Wait::Room => after(worker.clock.millis(), worker.timeouts.io),
+            Wait::Answer => NEVER,
             Wait::Close => self.deadline,
         };
-        self.wait = wait;
-        match (&self.slot, self.deadline) {
-            (Some(slot), Some(deadline)) => self.worker.timers.set(slot, deadline),
-            (Some(slot), None) => self.worker.timers.clear(slot),
-            (None, _) => {}
-        }
-        Poll::Pending
+        Turn::Waits
     }
 
-    /// The deadline has passed.
+    /// The deadline has passed; a turn follows.
     #[cold]
-    fn expire(&mut self) {
-        self.deadline = None;
+    pub(crate) fn expire<S: Service>(&mut self, worker: &Worker<S>) {
         match self.wait {
-            Wait::Head if !self.input.is_empty() => self.refuse_late(),
-            Wait::Room => self.abort("the client did not read in time"),
-            Wait::Head | Wait::Content | Wait::Close | Wait::Answer => self.stage = Stage::Over,
+            Wait::Head if !self.input.is_empty() => self.refuse_late(worker),
+            Wait::Room => self.abort(worker, "the client did not read in time"),
+            Wait::Answer => {}
+            Wait::Head | Wait::Content | Wait::Close => self.stage = Stage::Over,
         }
     }
 
-    fn refuse_late(&mut self) {
-        let worker = Rc::clone(&self.worker);
+    fn refuse_late<S: Service>(&mut self, worker: &Worker<S>) {
         let mut head = worker.head.borrow_mut();
         head.reset_to(b"");
-        self.refuse(&Refusal::Timeout, &mut head);
+        self.refuse(worker, &Refusal::Timeout, &mut head);
     }
 
-    /// Whether an idle connection has to go: the server stops, or something is scarce.
-    fn must_yield(&self, now: Instant) -> bool {
-        let idle = self.wait == Wait::Head && self.input.is_empty() && self.stage == Stage::Open;
-        idle && (self.worker.draining.get() || self.is_shed(now))
+    /// For how long it has been idle: nothing received, nothing to be sent.
+    pub(crate) fn idle_millis(&self, now: u32) -> Option<u32> {
+        let idle = self.wait == Wait::Head && self.is_between_requests();
+        idle.then(|| now.saturating_sub(self.idle_since))
     }
 
-    fn is_shed(&self, now: Instant) -> bool {
-        let shed = self.worker.shed.get();
-        let goes = shed > 0 && now.duration_since(self.idle_since) >= self.worker.quota.min_age();
-        if goes {
-            self.worker.shed.set(shed - 1);
+    /// Closes it if it is idle and no request has arrived in the meantime.
+    pub(crate) fn close_if_idle<S>(&mut self, worker: &Worker<S>) -> bool {
+        if self.idle_millis(0).is_some() && self.read(worker).is_pending() {
+            self.stage = Stage::Over;
         }
-        goes
+        self.stage == Stage::Over
+    }
+
+    /// Tells those who wait for the end of a response that there will be none.
+    pub(crate) fn lost<S>(&mut self, worker: &Worker<S>) {
+        self.reports.aborted("the connection was lost", self.output.sent(), &worker.clock);
     }
 }
 
-impl<S: Service> Future for Connection<S> {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let now = self.worker.clock.refresh();
-        if self.slot.is_none() {
-            self.slot = Some(self.worker.timers.register(cx.waker().clone()));
-        } else if self.deadline.is_some_and(|deadline| deadline <= now) {
-            self.expire();
-        }
-        if self.must_yield(now) && self.read(cx).is_pending() {
-            return Poll::Ready(());
-        }
-        if self.stage == Stage::Over { Poll::Ready(()) } else { self.turn(cx) }
-    }
-}
-
-impl<S: Service> Unpin for Connection<S> {}
-
-impl<S: Service> Drop for Connection<S> {
-    fn drop(&mut self) {
-        self.reports.aborted("the connection was lost", self.output.sent(), &self.worker.clock);
-        if let Some(slot) = self.slot.take() {
-            self.worker.timers.release(slot);
-        }
-        self.worker.live.set(self.worker.live.get() - 1);
-        self.worker.quota.leave();
-    }
+/// A deadline: milliseconds on the worker's clock, never [`NEVER`].
+fn after(millis: u32, timeout: Duration) -> u32 {
+    let timeout = u32::try_from(timeout.as_millis()).unwrap_or(NEVER);
+    millis.saturating_add(timeout).min(NEVER - 1)
 }
 
 fn reason(error: &io::Error) -> &'static str {

@@ -3,12 +3,12 @@
 use crate::clock::Clock;
 use crate::connection::{Connection, Stage};
 use crate::service::{Answer, Ended, Observer, Outcome, Refusal, Request, Service};
+use crate::worker::Worker;
 use hayami_h1::{Event, Framing, Next, RequestContent};
 use hayami_http::{Known, RequestHead, Response, Source};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
-use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -28,7 +28,7 @@ pub(crate) enum Exchange {
     /// The answer needs I/O.
     Waiting(Pin<Box<dyn Future<Output = Answer>>>),
     /// The head is sent, the content comes piece by piece.
-    Streaming(Streaming),
+    Streaming(Box<Streaming>),
 }
 
 /// A response whose content is being pulled.
@@ -53,9 +53,9 @@ pub(crate) enum Need {
     Close,
 }
 
-impl<S: Service> Connection<S> {
+impl Connection {
     /// Answers what has been received, as far as there is room.
-    pub(crate) fn answer(&mut self, cx: &mut Context<'_>) -> Need {
+    pub(crate) fn answer<S: Service>(&mut self, worker: &Worker<S>) -> Need {
         loop {
             if self.stage != Stage::Open {
                 return Need::Close;
@@ -64,12 +64,15 @@ impl<S: Service> Connection<S> {
                 return Need::Room;
             }
             let need = match &mut self.exchange {
-                Exchange::Reading | Exchange::Discarding => self.receive(),
-                Exchange::Waiting(answer) => match answer.as_mut().poll(cx) {
-                    Poll::Pending => Some(Need::Later),
-                    Poll::Ready(answer) => self.send(answer),
-                },
-                Exchange::Streaming(_) => self.pull(cx),
+                Exchange::Reading | Exchange::Discarding => self.receive(worker),
+                Exchange::Waiting(answer) => {
+                    let waker = self.waker.get_or_insert_with(|| worker.woken.waker(self.index as usize));
+                    match answer.as_mut().poll(&mut Context::from_waker(waker)) {
+                        Poll::Pending => Some(Need::Later),
+                        Poll::Ready(answer) => self.send(worker, answer),
+                    }
+                }
+                Exchange::Streaming(_) => self.pull(worker),
             };
             if let Some(need) = need {
                 return need;
@@ -78,42 +81,46 @@ impl<S: Service> Connection<S> {
     }
 
     /// Hands the input to the engine and acts on what it says.
-    fn receive(&mut self) -> Option<Need> {
-        if self.input.is_empty() {
+    fn receive<S: Service>(&mut self, worker: &Worker<S>) -> Option<Need> {
+        // The end of content is an event of its own, which needs no more octets.
+        if self.input.is_empty() && !self.unread_content {
             return Some(Need::Input);
         }
-        let worker = Rc::clone(&self.worker);
         let mut head = worker.head.borrow_mut();
         let received = match self.engine.receive(&worker.limits, self.input.unread(), &mut head) {
             Ok(received) => received,
-            Err(fault) => return self.refuse(&Refusal::Fault(fault), &mut head),
+            Err(fault) => return self.refuse(worker, &Refusal::Fault(fault), &mut head),
         };
         self.input.consume(received.consumed);
         match received.event {
             Event::More => return Some(Need::Input),
-            Event::Request(content) => return self.request(content, &mut head),
+            Event::Request(content) => return self.request(worker, content, &mut head),
             Event::Content(_) => {}
             Event::End => {
                 self.unread_content = false;
-                self.begin_next();
+                self.begin_next(worker);
             }
         }
         None
     }
 
-    fn request(&mut self, content: RequestContent, head: &mut RequestHead) -> Option<Need> {
+    fn request<S: Service>(
+        &mut self,
+        worker: &Worker<S>,
+        content: RequestContent,
+        head: &mut RequestHead,
+    ) -> Option<Need> {
         let content_length = match content {
             RequestContent::None => Some(0),
             RequestContent::Length(octets) => Some(octets),
             RequestContent::Chunked => None,
         };
         self.unread_content = content_length != Some(0);
-        if self.worker.draining.get() || content_length.is_some_and(|octets| octets > DISCARD) {
+        if worker.draining.get() || content_length.is_some_and(|octets| octets > DISCARD) {
             self.engine.close_after_response();
         }
-        let worker = Rc::clone(&self.worker);
-        match worker.service.respond(&mut self.as_request(head, content_length)) {
-            Outcome::Ready(answer) => self.send(answer),
+        match worker.service.respond(&mut self.as_request(worker, head, content_length)) {
+            Outcome::Ready(answer) => self.send(worker, answer),
             Outcome::Later(answer) => {
                 self.exchange = Exchange::Waiting(answer);
                 None
@@ -121,19 +128,28 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    fn as_request<'a>(&'a mut self, head: &'a mut RequestHead, content_length: Option<u64>) -> Request<'a> {
+    fn as_request<'a, S>(
+        &'a mut self,
+        worker: &Worker<S>,
+        head: &'a mut RequestHead,
+        content_length: Option<u64>,
+    ) -> Request<'a> {
         let index = self.requests;
         self.requests += 1;
-        let received = self.worker.clock.now();
+        let received = worker.clock.now();
         Request { head, content_length, connection: &self.info, index, begun: self.begun, received }
     }
 
     /// Answers what is no request, and closes.
-    pub(crate) fn refuse(&mut self, refusal: &Refusal, head: &mut RequestHead) -> Option<Need> {
+    pub(crate) fn refuse<S: Service>(
+        &mut self,
+        worker: &Worker<S>,
+        refusal: &Refusal,
+        head: &mut RequestHead,
+    ) -> Option<Need> {
         self.engine.refuse();
-        let worker = Rc::clone(&self.worker);
-        let answer = worker.service.refuse(refusal, &mut self.as_request(head, Some(0)));
-        self.send(answer);
+        let answer = worker.service.refuse(refusal, &mut self.as_request(worker, head, Some(0)));
+        self.send(worker, answer);
         if self.stage == Stage::Open {
             // A refusal with streamed content has no way to finish.
             self.exchange = Exchange::Reading;
@@ -143,9 +159,8 @@ impl<S: Service> Connection<S> {
     }
 
     /// Writes a response's head, and its content unless that has to be pulled.
-    fn send(&mut self, answer: Answer) -> Option<Need> {
+    fn send<S: Service>(&mut self, worker: &Worker<S>, answer: Answer) -> Option<Need> {
         let Answer { response: Response { head, content }, observer } = answer;
-        let worker = &*self.worker;
         let server = worker.service.server_name().filter(|_| head.get(Known::Server).is_none());
         let common = worker.common.lines(&worker.clock, server);
         let length = content.len();
@@ -164,25 +179,32 @@ impl<S: Service> Connection<S> {
         };
         match source {
             Some(source) => {
-                self.exchange = Exchange::Streaming(Streaming { source, observer, began, content_from });
+                let streaming = Streaming { source, observer, began, content_from };
+                self.exchange = Exchange::Streaming(Box::new(streaming));
             }
-            None => self.complete(observer, began, content_from),
+            None => self.complete(worker, observer, began, content_from),
         }
         None
     }
 
     /// The response's last octet is in the output.
-    fn complete(&mut self, observer: Option<Box<dyn Observer>>, began: Instant, content_from: u64) {
+    fn complete<S>(
+        &mut self,
+        worker: &Worker<S>,
+        observer: Option<Box<dyn Observer>>,
+        began: Instant,
+        content_from: u64,
+    ) {
         if let Some(observer) = observer {
             let ends = self.output.position();
             self.reports.expect(Report { observer, began, content_from, ends });
         }
-        let draining = self.worker.draining.get();
+        let draining = worker.draining.get();
         match self.engine.next() {
             Next::KeepAlive if draining && self.input.is_empty() => {
                 self.stage = Stage::Closing { linger: true }
             }
-            Next::KeepAlive => self.begin_next(),
+            Next::KeepAlive => self.begin_next(worker),
             Next::Discard => self.exchange = Exchange::Discarding,
             Next::Close => {
                 let linger = !self.input.is_empty() || self.unread_content || draining;
@@ -192,51 +214,55 @@ impl<S: Service> Connection<S> {
     }
 
     /// Request and response are complete: the next request may come.
-    fn begin_next(&mut self) {
+    fn begin_next<S>(&mut self, worker: &Worker<S>) {
         self.exchange = Exchange::Reading;
-        self.idle_since = self.worker.clock.now();
-        self.begun = self.idle_since;
+        self.idle_since = worker.clock.millis();
+        self.begun = worker.clock.now();
     }
 
     /// Pulls content into the output.
-    fn pull(&mut self, cx: &mut Context<'_>) -> Option<Need> {
+    fn pull<S: Service>(&mut self, worker: &Worker<S>) -> Option<Need> {
         let Exchange::Streaming(streaming) = &mut self.exchange else { return None };
         let room = ROOM - self.output.held();
+        let waker = self.waker.get_or_insert_with(|| worker.woken.waker(self.index as usize));
+        let mut cx = Context::from_waker(waker);
         let engine = &mut self.engine;
-        let filled = self.output.write(&self.worker.pool, |out| {
+        let filled = self.output.write(&worker.pool, |out| {
             let mark = engine.begin_chunk(out);
-            let filled = streaming.source.fill(cx, room, out);
+            let filled = streaming.source.fill(&mut cx, room, out);
             engine.end_chunk(mark, out);
             filled
         });
         match filled {
             Poll::Pending => Some(Need::Later),
             Poll::Ready(Ok(false)) => None,
-            Poll::Ready(Ok(true)) => self.finish_stream(),
+            Poll::Ready(Ok(true)) => self.finish_stream(worker),
             Poll::Ready(Err(_)) => {
-                self.abort("the content ended early");
+                self.abort(worker, "the content ended early");
                 Some(Need::Close)
             }
         }
     }
 
-    fn finish_stream(&mut self) -> Option<Need> {
+    fn finish_stream<S>(&mut self, worker: &Worker<S>) -> Option<Need> {
         let Exchange::Streaming(mut ended) = std::mem::replace(&mut self.exchange, Exchange::Reading) else {
             return None;
         };
         let trailers = ended.source.trailers();
         let engine = &mut self.engine;
-        if self.output.write(&self.worker.pool, |out| engine.send_end(trailers.as_ref(), out)).is_err() {
-            self.abort("the content was shorter than announced");
+        if self.output.write(&worker.pool, |out| engine.send_end(trailers.as_ref(), out)).is_err() {
+            self.abort(worker, "the content was shorter than announced");
             return Some(Need::Close);
         }
-        self.complete(ended.observer, ended.began, ended.content_from);
+        let Streaming { observer, began, content_from, .. } = *ended;
+        self.complete(worker, observer, began, content_from);
         None
     }
 }
 
 /// Responses whose end somebody wants to hear of, in the order in which they leave.
 #[derive(Default)]
+#[expect(clippy::box_collection, reason = "one pointer in each of many idle connections")]
 pub(crate) struct Reports(Option<Box<VecDeque<Report>>>);
 
 struct Report {

@@ -1,9 +1,10 @@
 //! Sockets, timers and the loop: the only layer that touches the network.
 //!
 //! ```text
-//! worker ── accept ── connection (a task) ── exchange ── Service (the layer above)
-//!    │                   │        │              │
-//!  timer               socket   output         hayami_h1 (octets ⇄ events)
+//! worker ── reactor ── connection ── exchange ── Service (the layer above)
+//!           │  │  │      │     │         │
+//!      accept  │ timer  socket output  hayami_h1 (octets ⇄ events)
+//!            slots
 //! ```
 //!
 //! One thread per worker, everything in it single-threaded. A connection costs no memory for octets
@@ -17,10 +18,12 @@ mod connection;
 mod exchange;
 pub mod listen;
 pub mod output;
-mod register;
+mod reactor;
 pub mod service;
+mod slots;
 pub mod socket;
 pub mod timer;
+mod waker;
 pub mod worker;
 
 pub use accept::Quota;

@@ -8,7 +8,7 @@ use crate::socket::Socket;
 use hayami_http::{Content, FileSlice, Shared};
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
-use std::task::{Context, Poll, ready};
+use std::task::{Poll, ready};
 
 /// Content up to this size is copied behind its head: a copy of 8 KB costs less than gathering it.
 const COPY_SIZE: usize = 8 * 1024;
@@ -25,7 +25,8 @@ pub struct Output {
     /// Octets of the buffer that were sent.
     sent: usize,
     /// What is not in the buffer, each with the place in the buffer before which it comes.
-    pieces: VecDeque<(usize, Piece)>,
+    #[expect(clippy::box_collection, reason = "one pointer in each of many idle connections")]
+    pieces: Option<Box<VecDeque<(usize, Piece)>>>,
     /// Octets that were ever put in, and ever sent.
     put: u64,
     left: u64,
@@ -104,20 +105,21 @@ impl Output {
 
     fn push(&mut self, len: u64, piece: Piece) {
         self.put += len;
-        self.pieces.push_back((self.octets.len(), piece));
+        self.pieces.get_or_insert_default().push_back((self.octets.len(), piece));
     }
 
     /// Sends what the socket takes, one share of a turn at most.
     ///
     /// # Errors
     /// The peer is gone, or a file became shorter than its head promised.
-    pub fn poll_flush(&mut self, socket: &Socket, cx: &mut Context<'_>) -> Poll<io::Result<Flushed>> {
+    #[inline]
+    pub fn flush(&mut self, socket: &Socket) -> Poll<io::Result<Flushed>> {
         let share_ends = self.left + FILE_TURN;
         while !self.is_empty() {
             if self.left >= share_ends {
                 return Poll::Ready(Ok(Flushed::Share));
             }
-            let sent = ready!(self.poll_send_some(socket, cx))?;
+            let sent = ready!(self.send_some(socket))?;
             self.advance(sent);
         }
         self.octets.clear();
@@ -131,29 +133,36 @@ impl Output {
             self.octets.clear();
             self.sent = 0;
             pool.give(std::mem::take(&mut self.octets));
+            self.pieces = None;
         }
     }
 
-    fn poll_send_some(&self, socket: &Socket, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        match self.pieces.front() {
-            None => socket.poll_send(cx, &self.octets[self.sent..], false),
+    #[inline]
+    fn send_some(&self, socket: &Socket) -> Poll<io::Result<usize>> {
+        match self.first_piece() {
+            None => socket.send(&self.octets[self.sent..], false),
             Some((at, Piece::File(slice))) if *at == self.sent => {
-                let sent = ready!(socket.poll_sendfile(cx, slice, FILE_TURN))?;
+                let sent = ready!(socket.sendfile(slice, FILE_TURN))?;
                 Poll::Ready(if sent == 0 { Err(shorter()) } else { Ok(sent) })
             }
-            Some((at, Piece::File(_))) => socket.poll_send(cx, &self.octets[self.sent..*at], true),
-            Some((_, Piece::Shared(_))) => self.poll_gather(socket, cx),
+            Some((at, Piece::File(_))) => socket.send(&self.octets[self.sent..*at], true),
+            Some((_, Piece::Shared(_))) => self.gather(socket),
         }
+    }
+
+    #[inline]
+    fn first_piece(&self) -> Option<&(usize, Piece)> {
+        self.pieces.as_ref()?.front()
     }
 
     /// Sends the buffer and the pieces in memory in between, up to the next file.
-    fn poll_gather(&self, socket: &Socket, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    fn gather(&self, socket: &Socket) -> Poll<io::Result<usize>> {
         let mut slices = [IoSlice::new(&[]); GATHER];
         let mut count = 0;
         let mut from = self.sent;
         let mut file_follows = false;
         let mut all = true;
-        for (at, piece) in &self.pieces {
+        for (at, piece) in self.pieces.iter().flat_map(|pieces| pieces.iter()) {
             if count + 2 > GATHER {
                 all = false;
                 break;
@@ -172,14 +181,14 @@ impl Output {
             slices[count] = IoSlice::new(&self.octets[from..]);
             count += 1;
         }
-        socket.poll_send_vectored(cx, &slices[..count], file_follows || !all)
+        socket.send_vectored(&slices[..count], file_follows || !all)
     }
 
     /// Takes `sent` octets off the front.
     fn advance(&mut self, mut sent: usize) {
         self.left += sent as u64;
         while sent > 0 {
-            let copied_end = self.pieces.front().map_or(self.octets.len(), |(at, _)| *at);
+            let copied_end = self.first_piece().map_or(self.octets.len(), |(at, _)| *at);
             let copied = sent.min(copied_end - self.sent);
             self.sent += copied;
             sent -= copied;
@@ -191,10 +200,11 @@ impl Output {
 
     /// Takes up to `sent` octets off the first piece; how many it had.
     fn advance_piece(&mut self, sent: usize) -> usize {
-        let Some((_, piece)) = self.pieces.front_mut() else { return sent };
+        let Some(pieces) = &mut self.pieces else { return sent };
+        let Some((_, piece)) = pieces.front_mut() else { return sent };
         let (taken, empty) = piece.advance(sent);
         if empty {
-            self.pieces.pop_front();
+            pieces.pop_front();
         }
         taken
     }
@@ -249,11 +259,12 @@ mod tests {
             theirs.read_to_end(&mut all).expect("read");
             all
         });
+        ours.set_nonblocking(true).expect("set");
         let socket = Socket::new(ours.into());
-        let mut cx = Context::from_waker(std::task::Waker::noop());
         while !output.is_empty() {
-            if let Poll::Ready(result) = output.poll_flush(&socket, &mut cx) {
-                result.expect("sent");
+            match output.flush(&socket) {
+                Poll::Ready(result) => drop(result.expect("sent")),
+                Poll::Pending => socket.may_write(),
             }
         }
         drop(socket);
@@ -313,8 +324,7 @@ mod tests {
         let mut output = Output::default();
         output.put(&Pool::default(), Content::File(slice));
         let (ours, _theirs) = UnixStream::pair().expect("a pair of sockets");
-        let mut cx = Context::from_waker(std::task::Waker::noop());
-        let Poll::Ready(Err(error)) = output.poll_flush(&Socket::new(ours.into()), &mut cx) else {
+        let Poll::Ready(Err(error)) = output.flush(&Socket::new(ours.into())) else {
             panic!("an error was expected")
         };
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);

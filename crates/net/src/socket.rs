@@ -1,6 +1,5 @@
 //! A connected socket: read and written directly, asking the loop only when the kernel says "not now".
 
-use crate::register::register;
 use hayami_http::FileSlice;
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
@@ -8,104 +7,85 @@ use rustix::net::{RecvFlags, SendFlags};
 use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::task::{Context, Poll, ready};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use std::task::Poll;
 
-/// A socket, known to the loop or not yet.
+/// A non-blocking socket and what is known of its readiness (epoll(7), edge-triggered).
 ///
 /// A fresh connection is read at once; if its request can be answered and the connection closed in the
-/// same turn, the loop never hears of it and three system calls are saved.
+/// same turn, the loop never hears of it and two system calls are saved.
 #[derive(Debug)]
-pub enum Socket {
-    /// Accepted, not registered; `emptied` once a read found nothing more.
-    Fresh {
-        /// The descriptor.
-        fd: OwnedFd,
-        /// The next read waits for the loop.
-        emptied: Cell<bool>,
-    },
-    /// Registered with the loop.
-    Registered(AsyncFd<OwnedFd>),
-    /// Nothing any more.
-    Closed,
+pub struct Socket {
+    fd: OwnedFd,
+    /// A read may find something.
+    readable: Cell<bool>,
+    /// The peer will send no more: a read finds the rest, then the end.
+    ended: Cell<bool>,
+    /// A write was refused; the loop has to tell when to try again.
+    blocked: Cell<bool>,
 }
 
 impl Socket {
-    /// A socket the loop does not know; it must be non-blocking.
+    /// A socket of which nothing is known yet; it must be non-blocking.
     pub fn new(fd: OwnedFd) -> Self {
-        Self::Fresh { fd, emptied: Cell::new(false) }
+        Self { fd, readable: Cell::new(true), ended: Cell::new(false), blocked: Cell::new(false) }
     }
 
-    /// Registers the socket with the loop of the current worker.
-    ///
-    /// # Errors
-    /// The kernel has no room for one more (`fs.epoll.max_user_watches`); the socket is closed then.
-    pub fn register(&mut self) -> io::Result<()> {
-        *self = match std::mem::replace(self, Self::Closed) {
-            Self::Fresh { fd, .. } => {
-                Self::Registered(register(fd, Interest::READABLE | Interest::WRITABLE)?)
-            }
-            other => other,
-        };
-        Ok(())
+    /// The loop says that there is something to read; with `ended`, that it is the last.
+    pub fn may_read(&self, ended: bool) {
+        self.readable.set(true);
+        self.ended.set(self.ended.get() || ended);
     }
 
-    /// Reads into the spare capacity of `buffer`: `Ok(0)` is the end of the stream.
+    /// The loop says that there is room to write.
+    pub fn may_write(&self) {
+        self.blocked.set(false);
+    }
+
+    /// Whether a write waits for the loop.
+    pub fn is_blocked(&self) -> bool {
+        self.blocked.get()
+    }
+
+    /// Reads into the spare capacity of `buffer`: `Ok(0)` is the end of the stream. `Pending`: nothing
+    /// there; the loop tells when there is.
     ///
     /// A read that does not fill the buffer has emptied the socket, so the next one waits for the loop
-    /// instead of asking the kernel in vain (epoll(7), edge-triggered).
-    pub fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut Vec<u8>) -> Poll<io::Result<usize>> {
-        let fd = match self {
-            Self::Fresh { fd, emptied } => return read_fresh(fd, emptied, buffer),
-            Self::Registered(fd) => fd,
-            Self::Closed => return Poll::Ready(Ok(0)),
-        };
-        loop {
-            let mut guard = ready!(fd.poll_read_ready(cx))?;
+    /// instead of asking the kernel in vain.
+    #[inline]
+    pub fn read(&self, buffer: &mut Vec<u8>) -> Poll<io::Result<usize>> {
+        while self.readable.get() {
             let room = buffer.capacity() - buffer.len();
-            match receive(fd.get_ref(), buffer) {
-                Ok(octets) => {
-                    if octets < room {
-                        guard.clear_ready();
-                    }
+            // recv(2) and not read(2), which takes the longer way through the kernel's file layer.
+            match rustix::net::recv(&self.fd, spare_capacity(buffer), RecvFlags::empty()) {
+                Ok((octets, _)) => {
+                    self.readable.set(octets == room || self.ended.get());
                     return Poll::Ready(Ok(octets));
                 }
-                Err(Errno::AGAIN) => guard.clear_ready(),
+                Err(Errno::AGAIN) => self.readable.set(false),
                 Err(Errno::INTR) => {}
                 Err(error) => return Poll::Ready(Err(error.into())),
             }
         }
+        Poll::Pending
     }
 
     /// Sends one piece. `more`: something follows at once, so the kernel may hold back a partial segment.
-    pub fn poll_send(&self, cx: &mut Context<'_>, octets: &[u8], more: bool) -> Poll<io::Result<usize>> {
-        let flags = send_flags(more);
-        self.poll_write(cx, |fd| rustix::net::send(fd, octets, flags))
+    #[inline]
+    pub fn send(&self, octets: &[u8], more: bool) -> Poll<io::Result<usize>> {
+        self.write(|fd| rustix::net::send(fd, octets, send_flags(more)))
     }
 
     /// Sends several pieces in one system call.
-    pub fn poll_send_vectored(
-        &self,
-        cx: &mut Context<'_>,
-        pieces: &[IoSlice<'_>],
-        more: bool,
-    ) -> Poll<io::Result<usize>> {
-        let flags = send_flags(more);
+    pub fn send_vectored(&self, pieces: &[IoSlice<'_>], more: bool) -> Poll<io::Result<usize>> {
         let none = || rustix::net::SendAncillaryBuffer::default();
-        self.poll_write(cx, |fd| rustix::net::sendmsg(fd, pieces, &mut none(), flags))
+        self.write(|fd| rustix::net::sendmsg(fd, pieces, &mut none(), send_flags(more)))
     }
 
     /// Sends a piece of a file without it passing through this process. `Ok(0)`: the file is shorter
     /// than it was.
-    pub fn poll_sendfile(
-        &self,
-        cx: &mut Context<'_>,
-        slice: &FileSlice,
-        most: u64,
-    ) -> Poll<io::Result<usize>> {
+    pub fn sendfile(&self, slice: &FileSlice, most: u64) -> Poll<io::Result<usize>> {
         let count = usize::try_from(slice.len.min(most)).unwrap_or(usize::MAX);
-        self.poll_write(cx, |fd| {
+        self.write(|fd| {
             let mut offset = slice.offset;
             rustix::fs::sendfile(fd, &*slice.file, Some(&mut offset), count)
         })
@@ -113,40 +93,29 @@ impl Socket {
 
     /// Tells the peer that nothing more will come.
     pub fn shut_down_sending(&self) {
-        if let Some(fd) = self.fd() {
-            // It fails only if the peer is gone already, which is as good.
-            let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Write);
-        }
+        // It fails only if the peer is gone already, which is as good.
+        let _ = rustix::net::shutdown(&self.fd, rustix::net::Shutdown::Write);
     }
 
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
-        match self {
-            Self::Fresh { fd, .. } => Some(fd.as_fd()),
-            Self::Registered(fd) => Some(fd.get_ref().as_fd()),
-            Self::Closed => None,
-        }
-    }
-
-    fn poll_write(
+    fn write(
         &self,
-        cx: &mut Context<'_>,
         mut write: impl FnMut(BorrowedFd<'_>) -> rustix::io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
-        let Some(socket) = self.fd() else { return Poll::Ready(Err(io::ErrorKind::NotConnected.into())) };
-        loop {
-            match write(socket) {
+        while !self.blocked.get() {
+            match write(self.fd.as_fd()) {
                 Ok(octets) => return Poll::Ready(Ok(octets)),
-                Err(Errno::AGAIN) => {}
-                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => self.blocked.set(true),
+                Err(Errno::INTR) => {}
                 Err(error) => return Poll::Ready(Err(error.into())),
             }
-            let Self::Registered(fd) = self else { return Poll::Pending };
-            // The loop thinks the socket writable until told otherwise; then it tells us of the change.
-            ready!(fd.poll_write_ready(cx))?.clear_ready();
-            if fd.poll_write_ready(cx)?.is_pending() {
-                return Poll::Pending;
-            }
         }
+        Poll::Pending
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 
@@ -154,20 +123,52 @@ fn send_flags(more: bool) -> SendFlags {
     if more { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL }
 }
 
-/// recv(2) and not read(2), which takes the longer way through the kernel's file layer.
-fn receive(fd: &OwnedFd, buffer: &mut Vec<u8>) -> rustix::io::Result<usize> {
-    rustix::net::recv(fd, spare_capacity(buffer), RecvFlags::empty()).map(|(octets, _)| octets)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
 
-fn read_fresh(fd: &OwnedFd, emptied: &Cell<bool>, buffer: &mut Vec<u8>) -> Poll<io::Result<usize>> {
-    if emptied.get() {
-        return Poll::Pending;
+    fn pair() -> (Socket, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
+        ours.set_nonblocking(true).expect("set");
+        (Socket::new(ours.into()), theirs)
     }
-    let room = buffer.capacity() - buffer.len();
-    let result = receive(fd, buffer);
-    emptied.set(!matches!(result, Ok(octets) if octets == room));
-    match result {
-        Err(Errno::AGAIN | Errno::INTR) => Poll::Pending,
-        other => Poll::Ready(other.map_err(Into::into)),
+
+    #[test]
+    fn a_read_that_empties_the_socket_waits_for_the_loop() {
+        let (socket, mut theirs) = pair();
+        let mut buffer = Vec::with_capacity(8);
+        theirs.write_all(b"abc").expect("sent");
+        assert!(matches!(socket.read(&mut buffer), Poll::Ready(Ok(3))));
+        theirs.write_all(b"defghijk").expect("sent");
+        assert!(socket.read(&mut buffer).is_pending(), "nobody said that there is more");
+        socket.may_read(false);
+        assert!(matches!(socket.read(&mut buffer), Poll::Ready(Ok(5))));
+        buffer.clear();
+        assert!(matches!(socket.read(&mut buffer), Poll::Ready(Ok(3))), "a filled buffer leaves it readable");
+    }
+
+    #[test]
+    fn the_end_of_the_stream_is_seen_behind_the_last_octets() {
+        let (socket, mut theirs) = pair();
+        theirs.write_all(b"abc").expect("sent");
+        drop(theirs);
+        socket.may_read(true);
+        let mut buffer = Vec::with_capacity(8);
+        assert!(matches!(socket.read(&mut buffer), Poll::Ready(Ok(3))));
+        assert!(matches!(socket.read(&mut buffer), Poll::Ready(Ok(0))));
+    }
+
+    #[test]
+    fn a_refused_write_waits_until_there_is_room() {
+        let (socket, mut theirs) = pair();
+        let octets = vec![7; 1 << 20];
+        while socket.send(&octets, false).is_ready() {}
+        assert!(socket.is_blocked());
+        theirs.read_exact(&mut vec![0; 1 << 16]).expect("read");
+        assert!(socket.send(b"x", false).is_pending(), "nobody said that there is room");
+        socket.may_write();
+        assert!(socket.send(b"x", false).is_ready());
     }
 }

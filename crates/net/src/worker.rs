@@ -1,13 +1,15 @@
 //! A worker: one thread, one loop, its own listeners, buffers, deadlines and service.
 
-use crate::accept::{Acceptor, Quota};
+use crate::accept::Quota;
 use crate::buffer::Pool;
 use crate::clock::Clock;
+use crate::reactor::Reactor;
 use crate::service::{Address, Service};
-use crate::timer::{SWEEP, Timers};
+use crate::waker::Woken;
 use hayami_h1::Limits;
 use hayami_http::RequestHead;
 use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
@@ -71,16 +73,13 @@ pub enum Phase {
 pub(crate) struct Worker<S> {
     pub(crate) service: S,
     pub(crate) clock: Rc<Clock>,
-    pub(crate) timers: Timers,
     pub(crate) pool: Pool,
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,
     pub(crate) quota: Arc<Quota>,
     pub(crate) draining: Cell<bool>,
-    /// Connections of this worker.
-    pub(crate) live: Cell<usize>,
-    /// Idle connections to be closed early, because something is scarce.
-    pub(crate) shed: Cell<usize>,
+    /// Connections whose waker was woken.
+    pub(crate) woken: Arc<Woken>,
     /// The head of the request at hand; used again and again.
     pub(crate) head: RefCell<RequestHead>,
     pub(crate) common: Common,
@@ -140,57 +139,28 @@ async fn serve<S: Service>(
     let clock = Rc::new(Clock::default());
     let worker = Rc::new(Worker {
         service: make(&clock)?,
-        timers: Timers::new(clock.now()),
         clock,
         pool: Pool::default(),
         limits: config.limits,
         timeouts: config.timeouts,
         quota: config.quota,
         draining: Cell::new(false),
-        live: Cell::new(0),
-        shed: Cell::new(0),
+        woken: Arc::default(),
         head: RefCell::default(),
         common: Common::new(),
     });
-    let mut acceptors = Vec::new();
-    for listener in config.listeners {
-        let acceptor = Acceptor::new(Rc::clone(&worker), listener)?;
-        acceptors.push(tokio::task::spawn_local(acceptor.run(phase.clone())));
-    }
-    let sweeper = tokio::task::spawn_local(sweep(Rc::clone(&worker)));
-    // An error means that the program is gone: then drain as well.
-    let _ = phase.wait_for(|phase| *phase == Phase::Drain).await;
-    for acceptor in acceptors {
-        let _ = acceptor.await;
-    }
-    drain(&worker).await;
-    sweeper.abort();
+    let mut reactor = Reactor::new(Rc::clone(&worker), config.listeners)?;
+    // An error means that the program is gone: then the worker drains as well.
+    let mut draining = std::pin::pin!(phase.wait_for(|phase| *phase == Phase::Drain));
+    poll_fn(|cx| {
+        if !worker.draining.get() && draining.as_mut().poll(cx).is_ready() {
+            reactor.drain();
+        }
+        reactor.poll(cx)
+    })
+    .await;
     worker.service.stop().await;
     Ok(())
-}
-
-/// Closes idle connections, lets the others finish.
-async fn drain<S: Service>(worker: &Worker<S>) {
-    worker.draining.set(true);
-    worker.timers.wake_all();
-    while worker.live.get() > 0 {
-        tokio::time::sleep(SWEEP / 10).await;
-    }
-}
-
-/// Notices deadlines, and sheds idle connections above the soft limit.
-async fn sweep<S: Service>(worker: Rc<Worker<S>>) {
-    let mut ticks = tokio::time::interval(SWEEP);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        let now = worker.clock.refresh();
-        worker.timers.sweep(now);
-        worker.shed.set(worker.quota.excess(worker.live.get()));
-        if worker.shed.get() > 0 {
-            worker.timers.wake_all();
-        }
-    }
 }
 
 fn pin_to(cpu: usize) -> io::Result<()> {

@@ -143,7 +143,7 @@ fn pipelined_requests_are_answered_in_order_whatever_each_takes() {
     let got = server.exchange(format!("{input}GET /last{CLOSE}").as_bytes());
     let order: Vec<usize> = ["/one", "/later", "000005\r\npiece", "/two", "/three", "/last"]
         .iter()
-        .map(|part| got.find(&format!("{part}")).unwrap_or_else(|| panic!("{part} in {got}")))
+        .map(|part| got.find(*part).unwrap_or_else(|| panic!("{part} in {got}")))
         .collect();
     assert!(order.is_sorted(), "{got}");
     assert_eq!(got.matches("HTTP/1.1 200").count(), 7);

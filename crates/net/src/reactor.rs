@@ -1,0 +1,272 @@
+//! The loop of a worker: an epoll of its own, so that a connection is neither a task nor a registration.
+//!
+//! The worker's runtime sees one descriptor that is readable when any connection is. Everything else of
+//! the runtime (timers, signals, tasks, other sockets) goes on beside it. Per request this saves the
+//! wakers, locks and queues of a task; per connection, its memory.
+
+use crate::accept::{Accepted, Acceptor};
+use crate::connection::{Connection, Turn};
+use crate::service::{ConnectionInfo, Service};
+use crate::slots::Slots;
+use crate::socket::Socket;
+use crate::timer::{Deadlines, NEVER, SWEEP};
+use crate::worker::{Listener, Worker};
+use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+/// Events taken from the kernel at once; then the other tasks of the worker get their turn.
+const EVENTS: usize = 256;
+/// Connections accepted before those that are there get their turn.
+const BATCH: usize = 64;
+/// Idle connections closed at once when there are no descriptors left.
+const SHED: usize = 64;
+/// Event data of listeners start here; below are connections.
+const LISTENERS: u64 = 1 << 32;
+
+pub(crate) struct Reactor<S: Service> {
+    worker: Rc<Worker<S>>,
+    epoll: AsyncFd<OwnedFd>,
+    events: Vec<Event>,
+    connections: Slots<Connection>,
+    deadlines: Deadlines,
+    acceptors: Vec<Acceptor>,
+    /// Connections that want another turn at once, and those whose waker was woken.
+    again: Vec<u32>,
+    sweep: Interval,
+}
+
+impl<S: Service> Reactor<S> {
+    pub(crate) fn new(worker: Rc<Worker<S>>, listeners: Vec<Listener>) -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let acceptors: Vec<Acceptor> = listeners.into_iter().map(Acceptor::new).collect();
+        for (index, acceptor) in acceptors.iter().enumerate() {
+            let data = EventData::new_u64(LISTENERS + index as u64);
+            epoll::add(&epoll, &acceptor.fd, data, EventFlags::IN | EventFlags::ET)?;
+        }
+        let mut sweep = interval(SWEEP);
+        sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Ok(Self {
+            worker,
+            epoll: register(epoll)?,
+            events: Vec::with_capacity(EVENTS),
+            connections: Slots::default(),
+            deadlines: Deadlines::default(),
+            acceptors,
+            again: Vec::new(),
+            sweep,
+        })
+    }
+
+    /// Serves. `Ready` when the worker drains and its last connection has ended.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.worker.clock.refresh();
+        let more = self.take_events(cx);
+        self.take_woken(cx);
+        let waiting = self.accept();
+        while self.sweep.poll_tick(cx).is_ready() {
+            self.sweep();
+        }
+        if more || waiting || !self.again.is_empty() {
+            cx.waker().wake_by_ref();
+        }
+        if self.worker.draining.get() && self.connections.len() == 0 {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+
+    /// Stops accepting, once the kernel's queue is empty: what is left in it would be reset.
+    pub(crate) fn drain(&mut self) {
+        for acceptor in &mut self.acceptors {
+            acceptor.ready = true;
+        }
+        while self.accept() {}
+        self.acceptors.clear();
+        self.worker.draining.set(true);
+        self.close_idle(usize::MAX, 0);
+    }
+
+    /// Gives every connection that the kernel names its turn. Whether there may be more at once.
+    fn take_events(&mut self, cx: &mut Context<'_>) -> bool {
+        let Poll::Ready(Ok(mut guard)) = self.epoll.poll_read_ready(cx) else { return false };
+        self.events.clear();
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        // It can only be interrupted; then the next call finds the same.
+        let taken =
+            epoll::wait(self.epoll.get_ref(), spare_capacity(&mut self.events), Some(&now)).unwrap_or(EVENTS);
+        if taken < EVENTS {
+            guard.clear_ready();
+            // Registers the task for the next edge; the answer is "not yet" by construction.
+            if self.epoll.poll_read_ready(cx).is_ready() {
+                cx.waker().wake_by_ref();
+            }
+        }
+        for index in 0..self.events.len() {
+            let Event { data, flags } = self.events[index];
+            self.dispatch(data.u64(), flags);
+        }
+        taken == EVENTS
+    }
+
+    fn dispatch(&mut self, data: u64, flags: EventFlags) {
+        if data >= LISTENERS {
+            if let Some(acceptor) = self.acceptors.get_mut((data - LISTENERS) as usize) {
+                acceptor.ready = true;
+            }
+            return;
+        }
+        let Some(connection) = self.connections.get_mut(data as usize) else { return };
+        let ended = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+        if ended || flags.contains(EventFlags::IN) {
+            connection.socket.may_read(ended);
+        }
+        if flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR) {
+            connection.socket.may_write();
+        }
+        self.turn(data as usize);
+    }
+
+    fn take_woken(&mut self, cx: &Context<'_>) {
+        let mut woken = std::mem::take(&mut self.again);
+        self.worker.woken.take(cx.waker(), &mut woken);
+        for index in woken.drain(..) {
+            self.turn(index as usize);
+        }
+        if self.again.is_empty() {
+            self.again = woken;
+        }
+    }
+
+    fn turn(&mut self, index: usize) {
+        let Some(connection) = self.connections.get_mut(index) else { return };
+        let blocked = connection.socket.is_blocked();
+        let turn = connection.turn(&self.worker);
+        self.deadlines.set(index, connection.deadline());
+        if !blocked && connection.socket.is_blocked() {
+            watch_writes(&self.epoll, connection);
+        }
+        match turn {
+            Turn::Waits => {}
+            Turn::Again => self.again.push(index as u32),
+            Turn::Over => self.end(index),
+        }
+    }
+
+    fn end(&mut self, index: usize) {
+        if let Some(connection) = self.connections.get_mut(index) {
+            connection.lost(&self.worker);
+        }
+        self.connections.remove(index);
+        self.deadlines.set(index, NEVER);
+        self.worker.quota.leave();
+    }
+
+    /// Accepts a batch from each listener. Whether more may be waiting that there is room for.
+    fn accept(&mut self) -> bool {
+        let mut waiting = false;
+        for index in 0..self.acceptors.len() {
+            waiting |= self.acceptors[index].ready && self.accept_batch(index);
+        }
+        waiting
+    }
+
+    fn accept_batch(&mut self, index: usize) -> bool {
+        for _ in 0..BATCH {
+            match self.acceptors[index].accept(&self.worker) {
+                Accepted::New(socket, info) => self.begin(socket, info),
+                Accepted::Lost => {}
+                Accepted::None => return false,
+                // The next end of a connection, or the next sweep, finds the listener still ready.
+                Accepted::NoRoom => return false,
+                Accepted::Starved => {
+                    self.close_idle(SHED, 0);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Serves a new connection's first turn; only if it is not over then, the kernel is asked to watch it.
+    fn begin(&mut self, socket: Socket, info: ConnectionInfo) {
+        let index = self.connections.next();
+        let mut connection = Connection::new(&self.worker, socket, info, index);
+        let turn = connection.turn(&self.worker);
+        let watched = turn != Turn::Over && watch(&self.epoll, &connection);
+        if !watched {
+            connection.lost(&self.worker);
+            self.worker.quota.leave();
+            return;
+        }
+        self.deadlines.set(index, connection.deadline());
+        self.connections.insert(connection);
+        if turn == Turn::Again {
+            self.again.push(index as u32);
+        }
+    }
+
+    /// Notices deadlines, and closes idle connections above the soft limit.
+    fn sweep(&mut self) {
+        let mut passed = Vec::new();
+        self.deadlines.take_passed(self.worker.clock.millis(), &mut passed);
+        for index in passed {
+            if let Some(connection) = self.connections.get_mut(index) {
+                connection.expire(&self.worker);
+            }
+            self.turn(index);
+        }
+        let excess = self.worker.quota.excess(self.connections.len());
+        if excess > 0 {
+            let min_age = self.worker.quota.min_age().as_millis();
+            self.close_idle(excess, u32::try_from(min_age).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// Closes connections that have been idle for `min_age` milliseconds, `most` of them.
+    fn close_idle(&mut self, most: usize, min_age: u32) {
+        let now = self.worker.clock.millis();
+        let idle = |connection: &Connection| connection.idle_millis(now).is_some_and(|age| age >= min_age);
+        let indexes: Vec<usize> = self.connections.indexes(idle).take(most).collect();
+        for index in indexes {
+            let over = self.connections.get_mut(index).is_some_and(|c| c.close_if_idle(&self.worker));
+            if over { self.end(index) } else { self.turn(index) }
+        }
+    }
+}
+
+/// Has the kernel tell when there is something to read, and also when it can be written if that is what
+/// the connection waits for. `false`: it has no room (`fs.epoll.max_user_watches`).
+fn watch(epoll: &AsyncFd<OwnedFd>, connection: &Connection) -> bool {
+    let (data, flags) = interest(connection);
+    epoll::add(epoll.get_ref(), connection.socket.as_fd(), data, flags).is_ok()
+}
+
+/// From the first refused write on, the kernel also tells of room to write. Most connections never ask.
+fn watch_writes(epoll: &AsyncFd<OwnedFd>, connection: &Connection) {
+    let (data, flags) = interest(connection);
+    // Modifying what is there needs no memory.
+    let _ = epoll::modify(epoll.get_ref(), connection.socket.as_fd(), data, flags);
+}
+
+fn interest(connection: &Connection) -> (EventData, EventFlags) {
+    let read = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
+    let flags = if connection.socket.is_blocked() { read | EventFlags::OUT } else { read };
+    (EventData::new_u64(u64::from(connection.index)), flags)
+}
+
+#[allow(unsafe_code)]
+fn register(epoll: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: the descriptor is owned by the AsyncFd from here on, so it is open and the same one until
+    // the AsyncFd is dropped; nothing else closes or replaces it.
+    unsafe { AsyncFd::register_with_interest(epoll, Interest::READABLE) }
+        .map_err(|error| error.into_parts().1)
+}
