@@ -18,7 +18,7 @@ const DEFER_ACCEPT: u32 = 1;
 pub enum Endpoint {
     /// TCP.
     Tcp(SocketAddr),
-    /// A unix socket; an old socket file at that path is replaced.
+    /// A unix socket; a socket file at that path on which nobody listens is replaced.
     Unix(PathBuf),
     /// UDP, for HTTP/3.
     Udp(SocketAddr),
@@ -105,6 +105,10 @@ fn bind_inet(address: SocketAddr, kind: Type, protocol: Protocol, options: &Opti
 fn bind_unix(path: &PathBuf) -> io::Result<Socket> {
     use std::os::unix::fs::FileTypeExt;
     if std::fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket()) {
+        // Whoever listens there would go on, and never be asked again.
+        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
         std::fs::remove_file(path)?;
     }
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
@@ -189,7 +193,10 @@ mod tests {
         let path = std::env::temp_dir().join(format!("hayami-listen-{}", std::process::id()));
         let endpoint = Endpoint::Unix(path.clone());
         drop(bind(&endpoint, &Options::default()).expect("bound"));
-        drop(bind(&endpoint, &Options::default()).expect("bound again"));
+        let bound = bind(&endpoint, &Options::default()).expect("bound again");
+        let taken = bind(&endpoint, &Options::default()).expect_err("somebody listens");
+        assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
+        drop(bound);
         std::fs::remove_file(&path).expect("removed");
         std::fs::write(&path, "precious").expect("written");
         bind(&endpoint, &Options::default()).expect_err("a file stands there");
