@@ -46,7 +46,7 @@ impl Site {
     /// One line for the user: a handler cannot be made.
     pub fn new(settings: &Settings, logs: &Logs, worker: WorkerContext) -> Result<Self, String> {
         let identity = &settings.global.identity;
-        let named = identity.send != SendServerName::Off;
+        let named = identity.send == SendServerName::On;
         Ok(Self(Rc::new(Core {
             router: router::build(settings, logs, &worker)?,
             logs: logs.worker(&worker),
