@@ -1,6 +1,7 @@
 //! The chunked coding, received (RFC 9112 §7.1). Here CRLF is CRLF: a chunk is made by programs, and
 //! leniency in framing is how requests are smuggled.
 
+use crate::chunk_extension;
 use crate::fault::{Fault, Stop};
 use crate::field_line::{self, Line};
 use crate::limits::Limits;
@@ -88,7 +89,7 @@ impl Chunked {
             return Err(Fault::MalformedChunkSize.into());
         };
         let (size, digits) = chunk_size(line)?;
-        check_extension(&line[digits..])?;
+        chunk_extension::check(&line[digits..])?;
         self.extensions += (line.len() - digits) as u32;
         if self.extensions > limits.chunk_extensions {
             return Err(Fault::ExtensionsTooLong.into());
@@ -188,19 +189,4 @@ fn chunk_size(line: &[u8]) -> Result<(u64, usize), Fault> {
         digits += 1;
     }
     if digits == 0 { Err(Fault::MalformedChunkSize) } else { Ok((size, digits)) }
-}
-
-/// Extensions mean nothing here (RFC 9112 §7.1.1), but must look like some: whitespace belongs only in
-/// front of a `;`, and controls nowhere.
-fn check_extension(extension: &[u8]) -> Result<(), Fault> {
-    if extension.is_empty() {
-        return Ok(());
-    }
-    if crate::octets::value_end(extension, 0) != extension.len() {
-        return Err(Fault::MalformedExtension);
-    }
-    match crate::octets::trimmed(extension) {
-        [b';', ..] => Ok(()),
-        _ => Err(Fault::MalformedChunkSize),
-    }
 }

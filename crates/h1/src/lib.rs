@@ -26,6 +26,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod chunk_extension;
 mod chunked;
 mod client;
 mod encode;
