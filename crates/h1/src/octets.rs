@@ -66,15 +66,20 @@ pub(crate) fn is_token(octets: &[u8]) -> bool {
     !octets.is_empty() && token_end(octets, 0) == octets.len()
 }
 
-/// Whether it is a host as most are: letters, digits, `.`, `-` and `_`, with a port of up to four digits
-/// or none. Others may be valid too.
+/// Whether it is a host as most are: letters, digits, `.`, `-` and `_`, with a port or none. Others may
+/// be valid too.
 pub(crate) fn is_plain_host(octets: &[u8]) -> bool {
     let end = run_end(octets, 0, PLAIN_HOST);
     match &octets[end..] {
         [] => end > 0,
-        [b':', port @ ..] => end > 0 && port.len() <= 4 && port.iter().all(u8::is_ascii_digit),
+        [b':', port @ ..] => end > 0 && is_port(port),
         _ => false,
     }
+}
+
+/// A number up to 65535, without more zeros in front than needed, or nothing (RFC 3986 §3.2.3).
+fn is_port(digits: &[u8]) -> bool {
+    digits.iter().all(u8::is_ascii_digit) && (digits.len() < 5 || (digits.len() == 5 && digits <= b"65535"))
 }
 
 fn run_end(octets: &[u8], mut at: usize, class: u8) -> usize {

@@ -2,7 +2,41 @@
 
 use rustix::time::{ClockId, clock_gettime};
 use std::cell::Cell;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::ops::Add;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A moment on the steady clock, in nanoseconds of `CLOCK_MONOTONIC`. As `std::time::Instant`, but one
+/// number, since several of them are compared for every request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// This moment, exactly.
+    pub fn now() -> Self {
+        Self::read(ClockId::Monotonic)
+    }
+
+    /// The time since `earlier`; zero if that is later.
+    #[inline]
+    pub fn saturating_duration_since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    #[inline]
+    fn read(clock: ClockId) -> Self {
+        let time = clock_gettime(clock);
+        Self((time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64))
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Self;
+
+    #[inline]
+    fn add(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
 
 /// A worker's clock. It is read once per turn of a connection; everybody else asks here.
 ///
@@ -12,9 +46,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub struct Clock {
     exact: Cell<bool>,
     now: Cell<Instant>,
-    /// The same moment on both clocks.
     epoch: Instant,
-    coarse_epoch: Duration,
     /// The wall clock's second, and the steady time at which it ends.
     unix: Cell<u64>,
     second_ends: Cell<Instant>,
@@ -27,7 +59,6 @@ impl Default for Clock {
             exact: Cell::new(false),
             now: Cell::new(now),
             epoch: now,
-            coarse_epoch: coarse(),
             unix: Cell::new(0),
             second_ends: Cell::new(now),
         };
@@ -45,16 +76,18 @@ impl Clock {
     /// Reads the kernel's clock. The wall clock is read only when its second is over.
     #[inline]
     pub fn refresh(&self) -> Instant {
-        let now = if self.exact.get() {
-            Instant::now()
-        } else {
-            self.epoch + coarse().saturating_sub(self.coarse_epoch)
-        };
+        let now = Instant::read(if self.exact.get() { ClockId::Monotonic } else { ClockId::MonotonicCoarse });
         self.now.set(now);
         if now >= self.second_ends.get() {
             self.next_second();
         }
         now
+    }
+
+    /// Reads the kernel's clock again within a turn of the loop, if it has to be exact.
+    #[inline]
+    pub fn refresh_if_exact(&self) -> Instant {
+        if self.exact.get() { self.refresh() } else { self.now.get() }
     }
 
     #[cold]
@@ -75,8 +108,7 @@ impl Clock {
     /// 49 days starts over, which closes its idle connections early and nothing else.
     #[inline]
     pub fn millis(&self) -> u32 {
-        let since = self.now.get().saturating_duration_since(self.epoch);
-        (since.as_secs() as u32).wrapping_mul(1000).wrapping_add(since.subsec_millis())
+        (self.now.get().0.saturating_sub(self.epoch.0) / 1_000_000) as u32
     }
 
     /// Moves the steady time forward without asking the kernel, until the next reading: for tests of
@@ -90,11 +122,6 @@ impl Clock {
     pub fn unix(&self) -> u64 {
         self.unix.get()
     }
-}
-
-fn coarse() -> Duration {
-    let time = clock_gettime(ClockId::MonotonicCoarse);
-    Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
 }
 
 /// Seconds by which the local time (`TZ`, `/etc/localtime`) is ahead of UTC at a second since 1970; 0 if the
@@ -127,7 +154,7 @@ mod tests {
     #[test]
     fn the_coarse_clock_stays_within_milliseconds_of_the_exact_one() {
         let clock = Clock::default();
-        let apart = |a: Instant, b: Instant| a.max(b) - a.min(b);
+        let apart = |a: Instant, b: Instant| a.max(b).saturating_duration_since(a.min(b));
         assert!(apart(clock.refresh(), Instant::now()) < Duration::from_millis(200));
         clock.be_exact();
         let before = Instant::now();

@@ -4,6 +4,7 @@
 //! to answer. What the octets mean is the engine's affair and `exchange`'s; nothing here knows HTTP.
 
 use crate::buffer::Input;
+use crate::clock::Instant;
 use crate::exchange::{Exchange, Need, Reports};
 use crate::output::{Flushed, Output};
 use crate::service::{ConnectionInfo, Refusal, Service};
@@ -13,7 +14,7 @@ use crate::worker::Worker;
 use std::io;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Octets that are thrown away after the last response, so that the peer can read it: closing with
 /// unread octets makes the kernel reset the connection (RFC 9112 §9.6).

@@ -1,6 +1,6 @@
 //! Requests and responses of a connection: what the engine's events lead to.
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Instant};
 use crate::connection::{Connection, Stage};
 use crate::service::{Answer, Ended, Observer, Outcome, Refusal, Request, Service};
 use crate::worker::Worker;
@@ -10,7 +10,6 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 /// Octets of responses that may wait for the client to read before no more requests of its are
 /// answered, and before streamed content is no longer pulled.
@@ -136,7 +135,7 @@ impl Connection {
     ) -> Request<'a> {
         let index = self.requests;
         self.requests += 1;
-        let received = worker.clock.now();
+        let received = worker.clock.refresh_if_exact();
         Request { head, content_length, connection: &self.info, index, begun: self.begun, received }
     }
 
@@ -167,7 +166,7 @@ impl Connection {
         let engine = &mut self.engine;
         let framing = self.output.write(&worker.pool, |out| engine.send_head(&head, length, &common, out));
         drop(common);
-        let began = worker.clock.now();
+        let began = worker.clock.refresh_if_exact();
         let content_from = self.output.position();
         let source = match framing {
             Framing::Complete => None,

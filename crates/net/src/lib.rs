@@ -27,5 +27,5 @@ mod waker;
 pub mod worker;
 
 pub use accept::Quota;
-pub use clock::Clock;
+pub use clock::{Clock, Instant};
 pub use worker::{Config, Listener, Phase, Timeouts, run};

@@ -148,6 +148,7 @@ impl<S: Service> Reactor<S> {
 
     fn turn(&mut self, index: usize) {
         let Some(connection) = self.connections.get_mut(index) else { return };
+        self.worker.clock.refresh_if_exact();
         let blocked = connection.socket.is_blocked();
         let turn = connection.turn(&self.worker);
         self.deadlines.set(index, connection.deadline());

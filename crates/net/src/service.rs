@@ -3,6 +3,7 @@
 //! A [`Service`] belongs to one worker and is called by that worker's connections only, so nothing in
 //! here is `Send` and nothing locks.
 
+use crate::clock::Instant;
 use hayami_h1::Fault;
 use hayami_http::{RequestHead, Response};
 use std::fmt;
@@ -10,7 +11,6 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::time::Instant;
 
 /// The address of one end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]

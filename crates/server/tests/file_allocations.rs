@@ -2,6 +2,7 @@
 
 use hayami_http::{Content, Known, RequestHead, Response, Span, request::RequestLine};
 use hayami_net::Clock;
+use hayami_net::Instant;
 use hayami_net::service::{Address, ConnectionInfo};
 use hayami_server::config::settings::Inherited;
 use hayami_server::handler::{Exchange, Handler, Outcome};
@@ -11,7 +12,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Counts the allocations of each thread.
 struct Counting;

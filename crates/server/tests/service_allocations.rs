@@ -4,6 +4,7 @@ mod counting;
 
 use hayami_http::{RequestHead, Span, request::RequestLine};
 use hayami_net::Clock;
+use hayami_net::Instant;
 use hayami_net::service::{Address, Answer, ConnectionInfo, Ended, Outcome, Request, Service};
 use hayami_server::build;
 use hayami_server::config::load::load_text;
@@ -12,7 +13,7 @@ use hayami_server::modules::file::FileCache;
 use hayami_server::worker::WorkerContext;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[global_allocator]
 static ALLOCATOR: counting::Counting = counting::Counting;

@@ -3,9 +3,9 @@
 use super::{Exchange, Handler, Outcome};
 use hayami_http::request::RequestLine;
 use hayami_http::{RequestHead, Span, normalize};
+use hayami_net::Instant;
 use hayami_net::service::{Address, ConnectionInfo};
 use std::rc::Rc;
-use std::time::Instant;
 
 /// The head of a request without fields, as the HTTP/1 parser would make it.
 pub(crate) fn head(method: &str, target: &str) -> RequestHead {

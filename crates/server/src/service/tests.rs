@@ -9,9 +9,10 @@ use crate::modules::file::scratch::Scratch as Folder;
 use crate::worker::WorkerContext;
 use hayami_http::{Content, RequestHead, Response};
 use hayami_net::Clock;
+use hayami_net::Instant;
 use hayami_net::service::{Address, Answer, ConnectionInfo, Ended, Outcome, Refusal, Request, Service};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 struct Server {
     site: Site,

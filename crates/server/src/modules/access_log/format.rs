@@ -102,6 +102,11 @@ impl Format {
         self.pieces.iter().any(|piece| matches!(&piece.value, Value::Time(time) if time.is_fine()))
     }
 
+    /// Whether durations are asked for, for which the worker's coarse clock is too coarse.
+    pub(super) fn wants_durations(&self) -> bool {
+        self.pieces.iter().any(|piece| piece.value.is_duration())
+    }
+
     /// Whether the address on which a connection came in is asked for.
     pub(super) fn wants_local_address(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece.value, Value::LocalAddress))

@@ -25,6 +25,7 @@ pub struct Logs {
     targets: Vec<Target>,
     sinks: Vec<Sink>,
     wants_local_address: bool,
+    wants_durations: bool,
     writers: Mutex<Vec<Writer>>,
 }
 
@@ -63,6 +64,7 @@ impl Logs {
         let (queue, receiver) = sync_channel(QUEUE);
         for log in places(settings).flat_map(|inherited| &inherited.access_log.logs) {
             logs.wants_local_address |= log.format.wants_local_address();
+            logs.wants_durations |= log.format.wants_durations();
             if logs.index(&log.target).is_some() {
                 continue;
             }
@@ -99,6 +101,9 @@ impl Logs {
     /// One worker's side; within a worker's runtime, its timer is started too.
     pub fn worker(&self, worker: &WorkerContext) -> Rc<WorkerLogs> {
         let logs = Rc::new(WorkerLogs::new(Rc::clone(&worker.clock), &self.sinks, self.wants_local_address));
+        if self.wants_durations {
+            worker.clock.be_exact();
+        }
         self.lock().iter_mut().for_each(Writer::start);
         if !self.sinks.is_empty() && tokio::runtime::Handle::try_current().is_ok() {
             tokio::task::spawn_local(Rc::clone(&logs).run());

@@ -7,10 +7,10 @@ use super::specifier::{Stage, Value};
 use super::{Escape, Settings, value};
 use crate::modules::env::Environment;
 use hayami_http::ResponseHead;
+use hayami_net::Instant;
 use hayami_net::service::{Ended, Observer, Request};
 use std::ops::Range;
 use std::rc::Rc;
-use std::time::Instant;
 
 /// The logs of a path.
 #[derive(Debug, Default)]

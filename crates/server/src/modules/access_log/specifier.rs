@@ -63,6 +63,20 @@ impl Value {
             _ => Stage::Request,
         }
     }
+
+    /// Whether it is the time that something took.
+    pub(super) fn is_duration(&self) -> bool {
+        matches!(
+            self,
+            Self::ConnectTime
+                | Self::RequestHeaderTime
+                | Self::RequestContentTime
+                | Self::RequestTotalTime
+                | Self::ProcessTime
+                | Self::ResponseTime
+                | Self::TotalTime
+        )
+    }
 }
 
 /// A field name: known ones are found without comparing text.

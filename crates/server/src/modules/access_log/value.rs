@@ -4,9 +4,10 @@ use super::Escape;
 use super::calendar::Moment;
 use super::specifier::{FieldName, Value};
 use hayami_http::ResponseHead;
+use hayami_net::Instant;
 use hayami_net::service::{Address, Ended, Request};
 use std::io::Write;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What is known when a request is routed.
 pub(super) struct Asked<'a> {

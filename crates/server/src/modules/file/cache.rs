@@ -5,11 +5,12 @@
 
 use super::entry::Entry;
 use hayami_net::Clock;
+use hayami_net::Instant;
 use quick_cache::unsync::{Cache, DefaultLifecycle};
 use quick_cache::{Equivalent, OptionsBuilder, Weighter};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Below this a worker's cache would hold next to nothing.
 const LEAST_OCTETS: u64 = 4 << 20;
@@ -223,7 +224,7 @@ mod tests {
         let start = Instant::now();
         cache.insert(0, b"open", Rc::new(holding_a_descriptor(start)));
         cache.insert(0, b"closed", entry());
-        cache.close_idle(start + IDLE - Duration::from_secs(1));
+        cache.close_idle(start + (IDLE - Duration::from_secs(1)));
         assert_eq!(cache.len(), 2);
         cache.close_idle(start + IDLE);
         assert!(cache.get(0, b"open").is_none() && cache.get(0, b"closed").is_some());

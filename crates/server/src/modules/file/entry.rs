@@ -6,12 +6,13 @@
 use super::root::{Fingerprint, Root, Timestamp};
 use hayami_http::negotiate::Coding;
 use hayami_http::{Content, FieldSection, FileSlice, Known, Shared, conditional};
+use hayami_net::Instant;
 use rustix::io::Errno;
 use std::cell::Cell;
 use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What is at a path.
 #[derive(Debug)]

@@ -16,12 +16,13 @@ use crate::handler::{Exchange, Handler, Outcome, RequestInfo};
 use crate::worker::WorkerContext;
 use hayami_http::RequestHead;
 use hayami_net::Clock;
+use hayami_net::Instant;
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What a handler serves.
 pub(super) enum Place {

@@ -8,12 +8,13 @@ use super::root::{Fingerprint, Patience, Root, Timestamp, stat_descriptor};
 use super::{Plan, SendCompressed, gunzip, listing};
 use hayami_http::negotiate::Coding;
 use hayami_http::{FieldSection, Shared, date};
+use hayami_net::Instant;
 use rustix::fs::FileType;
 use rustix::io::{Errno, ReadWriteFlags};
 use std::fs::File;
 use std::io::IoSliceMut;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Why there is no entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

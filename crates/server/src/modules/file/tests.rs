@@ -7,9 +7,9 @@ use crate::modules::env::Environment;
 use hayami_http::request::{RequestLine, TargetForm};
 use hayami_http::{Content, Known, RequestHead, Response, Span, Status, Version};
 use hayami_net::Clock;
+use hayami_net::Instant;
 use hayami_net::service::{Address, ConnectionInfo};
 use std::rc::Rc;
-use std::time::Instant;
 
 mod changes;
 mod conditions;
