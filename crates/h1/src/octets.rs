@@ -13,6 +13,13 @@ static CLASSES: [u8; 256] = {
         classes[octet] = class_of(octet as u8);
         octet += 1;
     }
+    // Raw UTF-8 in a target, which hand-written links and scripts send: taken as nginx and h2o do. It is
+    // no delimiter of anything (RFC 3986 §2.1 wants it percent-encoded).
+    let mut octet = 0x80;
+    while octet <= 0xff {
+        classes[octet] = TARGET;
+        octet += 1;
+    }
     classes
 };
 
@@ -195,7 +202,8 @@ mod tests {
         let tokens = (0..=255).filter(|o| is_token(&[*o])).count();
         assert_eq!(tokens, 15 + 10 + 26 + 26);
         let targets: Vec<u8> = (0..=255).filter(|o| target_end(&[*o], 0) == 1).collect();
-        assert_eq!(targets, (0x21..=0x7e).filter(|o| *o != b'#').collect::<Vec<_>>());
+        let visible = (0x21..=0x7e).filter(|o| *o != b'#');
+        assert_eq!(targets, visible.chain(0x80..=0xff).collect::<Vec<_>>());
         assert!(!is_token(b""));
     }
 

@@ -67,7 +67,7 @@ fn request_lines_have_single_spaces_and_visible_targets() {
             ("\u{16}\u{3}\u{1}", "!MalformedMethod"),
             ("GET  / HTTP/1.1", "!MissingTarget"),
             ("GET ", "!MissingTarget"),
-            ("GET /\u{e9} HTTP/1.1", "!TargetCharacter"),
+            ("GET /\u{e9} HTTP/1.1", r"GET /\xc3\xa9 "),
             ("GET /\0 HTTP/1.1", "!TargetCharacter"),
             ("GET /\u{7f} HTTP/1.1", "!TargetCharacter"),
             ("GET /\t HTTP/1.1", "!TargetCharacter"),
