@@ -24,7 +24,7 @@ Exit codes:
 /// The fastest way to serve files over HTTP, with nothing to tune.
 #[derive(Debug, Parser, PartialEq, Eq)]
 #[command(name = "hayami", disable_version_flag = true, after_help = AFTER_HELP)]
-pub struct Args {
+pub(crate) struct Args {
     /// The folder to serve
     #[arg(value_name = "DIR", default_value = ".", conflicts_with = "conf")]
     pub dir: PathBuf,
@@ -62,7 +62,7 @@ pub struct Args {
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Command {
+pub(crate) enum Command {
     /// Print a text and exit.
     Print(String),
     /// Check what would be served.
@@ -75,7 +75,7 @@ pub enum Command {
 ///
 /// # Errors
 /// [`Failure::Usage`] with clap's own explanation.
-pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Command, Failure> {
+pub(crate) fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Command, Failure> {
     let args = match Args::try_parse_from(args) {
         Ok(args) => args,
         Err(error) if error.kind() == ErrorKind::DisplayHelp => return Ok(Command::Print(error.to_string())),
@@ -104,7 +104,7 @@ fn check_mode(mode: &str) -> Result<(), Failure> {
 }
 
 /// Name and version, then a line for each feature.
-pub fn version() -> String {
+pub(crate) fn version() -> String {
     let features = [
         ("HTTP/1.1", "YES"),
         ("HTTP/2", "not yet"),

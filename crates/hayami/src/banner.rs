@@ -4,7 +4,7 @@ use crate::descriptors::OpenFiles;
 use crate::sockets::Bound;
 
 /// What the banner tells.
-pub struct Facts<'a> {
+pub(crate) struct Facts<'a> {
     /// The folder or the configuration file.
     pub what: String,
     /// The sockets.
@@ -18,7 +18,7 @@ pub struct Facts<'a> {
 }
 
 /// Several lines for people, the last of them `ready` with the process id for scripts.
-pub fn text(facts: &Facts<'_>) -> String {
+pub(crate) fn text(facts: &Facts<'_>) -> String {
     let mut lines = vec![format!("hayami {} serves {}", env!("CARGO_PKG_VERSION"), facts.what)];
     let mut row = |name: &str, value: String| lines.push(format!("  {name:<12}{value}"));
     for bound in facts.bound {

@@ -10,7 +10,7 @@ use hayami_server::config::effective;
 ///
 /// # Errors
 /// What serving would fail with.
-pub fn check(args: &Args) -> Result<(), Failure> {
+pub(crate) fn check(args: &Args) -> Result<(), Failure> {
     let loaded = site::load(args)?;
     crate::user::find(loaded.settings.global.process.user.as_deref())?;
     workers::rehearse(&loaded.settings)?;

@@ -7,7 +7,7 @@ const RESERVE: u64 = 64;
 
 /// The open-files limit before and after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpenFiles {
+pub(crate) struct OpenFiles {
     /// The soft limit the program was started with.
     pub before: u64,
     /// The limit now.
@@ -15,7 +15,7 @@ pub struct OpenFiles {
 }
 
 /// Raises the soft limit to the hard one.
-pub fn raise() -> OpenFiles {
+pub(crate) fn raise() -> OpenFiles {
     let limit = getrlimit(Resource::Nofile);
     let before = limit.current.unwrap_or(u64::MAX);
     // It cannot fail for want of rights: the hard limit stays. If it does all the same, we live with less.
@@ -25,7 +25,7 @@ pub fn raise() -> OpenFiles {
 
 impl OpenFiles {
     /// Connections that the limit has room for, beside a few files each worker keeps open.
-    pub fn connections(self) -> u64 {
+    pub(crate) fn connections(self) -> u64 {
         self.now.saturating_sub(RESERVE.min(self.now / 4)).saturating_sub(self.now / 16).max(1)
     }
 }

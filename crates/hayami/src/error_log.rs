@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 ///
 /// # Errors
 /// The file could not be opened or the command not be started.
-pub fn redirect(target: &Target) -> Result<(), Failure> {
+pub(crate) fn redirect(target: &Target) -> Result<(), Failure> {
     let failed =
         |error: std::io::Error| Failure::CannotCreate(format!("cannot open the error-log {target}: {error}"));
     let fd = match target {

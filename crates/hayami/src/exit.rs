@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 /// Why the program could not do what it was asked to.
 #[derive(Debug)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// The command line makes no sense: 64.
     Usage(String),
     /// A folder or file named on the command line is not there: 66.
@@ -24,7 +24,7 @@ pub enum Failure {
 
 impl Failure {
     /// The exit code.
-    pub fn code(&self) -> u8 {
+    pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Usage(_) => 64,
             Self::NoInput(_) => 66,
@@ -52,7 +52,7 @@ impl fmt::Display for Failure {
 }
 
 /// Reports the failure, if any, and gives the process's exit code.
-pub fn finish(result: Result<(), Failure>) -> ExitCode {
+pub(crate) fn finish(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -66,7 +66,7 @@ pub fn finish(result: Result<(), Failure>) -> ExitCode {
 ///
 /// # Errors
 /// None; the type fits the other commands.
-pub fn print(text: &str) -> Result<(), Failure> {
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
     use std::io::Write;
     let _ = std::io::stdout().write_all(text.as_bytes());
     Ok(())

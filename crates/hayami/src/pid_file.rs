@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// A written pid file; dropping it removes it.
 #[derive(Debug)]
-pub struct PidFile {
+pub(crate) struct PidFile {
     path: PathBuf,
     file: File,
 }
@@ -17,7 +17,7 @@ impl PidFile {
     ///
     /// # Errors
     /// It could not be written.
-    pub fn write(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn write(path: &Path) -> Result<Self, Failure> {
         let written = File::create(path).and_then(|mut file| {
             writeln!(file, "{}", std::process::id())?;
             Ok(file)

@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// What keeps it from starting.
-pub fn serve(args: &Args) -> Result<(), Failure> {
+pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     let settings = Arc::new(site::load(args)?.settings);
     workers::rehearse(&settings)?;
     let process = &settings.global.process;
@@ -71,6 +71,7 @@ async fn run(plan: &Arc<Plan>, shares: Vec<Vec<hayami_net::Listener>>, ready: &s
     tokio::select! {
         signal = stop.next() => {
             eprintln!("hayami: {signal} again: {} connections are cut off", plan.quota.live());
+            plan.logs.close(PATIENCE / 5);
             std::process::exit(0);
         }
         () = all_ended(&threads) => {}

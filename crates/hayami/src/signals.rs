@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The signals that end the program.
-pub struct Stop {
+pub(crate) struct Stop {
     terminate: Signal,
     interrupt: Signal,
     quit: Signal,
@@ -16,7 +16,7 @@ impl Stop {
     ///
     /// # Errors
     /// The system refused the handlers.
-    pub fn listen() -> Result<Self, Failure> {
+    pub(crate) fn listen() -> Result<Self, Failure> {
         let on =
             |kind| signal(kind).map_err(|error| Failure::System(format!("cannot handle signals: {error}")));
         Ok(Self {
@@ -27,7 +27,7 @@ impl Stop {
     }
 
     /// The name of the next one.
-    pub async fn next(&mut self) -> &'static str {
+    pub(crate) async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
@@ -37,4 +37,4 @@ impl Stop {
 }
 
 /// How often the program looks whether its workers have ended.
-pub const LOOK: Duration = Duration::from_millis(10);
+pub(crate) const LOOK: Duration = Duration::from_millis(10);

@@ -10,7 +10,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// The folder is missing, or the configuration is wrong.
-pub fn load(args: &Args) -> Result<Loaded, Failure> {
+pub(crate) fn load(args: &Args) -> Result<Loaded, Failure> {
     let styled = std::io::stderr().is_terminal();
     let loaded = match &args.conf {
         Some(file) if !file.exists() => {

@@ -15,7 +15,7 @@ use std::os::unix::fs::PermissionsExt;
 
 /// A bound address with a socket for every worker.
 #[derive(Debug)]
-pub struct Bound {
+pub(crate) struct Bound {
     endpoint: Endpoint,
     /// Index of the binding, which tells the hosts that answer here.
     index: usize,
@@ -41,7 +41,7 @@ impl fmt::Display for Bound {
 ///
 /// # Errors
 /// An address is taken or not permitted, a name unknown; nothing is listened on then.
-pub fn bind_all(settings: &Settings, workers: usize) -> Result<Vec<Bound>, Failure> {
+pub(crate) fn bind_all(settings: &Settings, workers: usize) -> Result<Vec<Bound>, Failure> {
     let mut bound = Vec::new();
     for (index, binding) in bindings(settings).iter().enumerate() {
         let options = options(settings, &binding.listener.options);
@@ -61,7 +61,7 @@ pub fn bind_all(settings: &Settings, workers: usize) -> Result<Vec<Bound>, Failu
 }
 
 /// Each worker's sockets, and the UDP ports that are only kept.
-pub fn share_out(bound: Vec<Bound>, workers: usize) -> (Vec<Vec<Listener>>, Vec<OwnedFd>) {
+pub(crate) fn share_out(bound: Vec<Bound>, workers: usize) -> (Vec<Vec<Listener>>, Vec<OwnedFd>) {
     let mut shares: Vec<Vec<Listener>> = (0..workers).map(|_| Vec::new()).collect();
     let mut kept = Vec::new();
     for bound in bound {

@@ -11,7 +11,7 @@ const UNPRIVILEGED: &str = "nobody";
 ///
 /// # Errors
 /// There is no such user, or only root could become it.
-pub fn find(configured: Option<&str>) -> Result<Option<User>, Failure> {
+pub(crate) fn find(configured: Option<&str>) -> Result<Option<User>, Failure> {
     let name = match (configured, geteuid().is_root()) {
         (Some(name), _) => name,
         (None, true) => UNPRIVILEGED,
@@ -30,7 +30,7 @@ pub fn find(configured: Option<&str>) -> Result<Option<User>, Failure> {
 ///
 /// # Errors
 /// The system refused.
-pub fn become_user(user: &User) -> Result<(), Failure> {
+pub(crate) fn become_user(user: &User) -> Result<(), Failure> {
     if user.uid == geteuid() {
         return Ok(());
     }
@@ -45,7 +45,7 @@ pub fn become_user(user: &User) -> Result<(), Failure> {
 ///
 /// # Errors
 /// There is none.
-pub fn named(name: &str) -> Result<User, Failure> {
+pub(crate) fn named(name: &str) -> Result<User, Failure> {
     User::from_name(name).ok().flatten().ok_or_else(|| {
         Failure::Config(format!("hayami: there is no user `{name}`; `getent passwd` lists those there are"))
     })
@@ -55,7 +55,7 @@ pub fn named(name: &str) -> Result<User, Failure> {
 ///
 /// # Errors
 /// There is no such user or group.
-pub fn owner(user: Option<&str>, group: Option<&str>) -> Result<(Option<Uid>, Option<Gid>), Failure> {
+pub(crate) fn owner(user: Option<&str>, group: Option<&str>) -> Result<(Option<Uid>, Option<Gid>), Failure> {
     let user = user.map(named).transpose()?;
     let group = match group {
         Some(name) => Some(group_named(name)?),

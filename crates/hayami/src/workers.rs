@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use tokio::sync::watch;
 
 /// What all workers are made from.
-pub struct Plan {
+pub(crate) struct Plan {
     /// The settings.
     pub settings: Arc<Settings>,
     /// The opened access logs.
@@ -28,7 +28,7 @@ pub struct Plan {
 }
 
 /// The CPU of each worker: their number is that of the workers.
-pub fn cpus(threads: &Threads) -> Vec<Option<usize>> {
+pub(crate) fn cpus(threads: &Threads) -> Vec<Option<usize>> {
     match threads {
         // Affinity mask and cgroup quota are both heeded.
         Threads::Usable => vec![None; std::thread::available_parallelism().map_or(1, usize::from)],
@@ -41,7 +41,7 @@ pub fn cpus(threads: &Threads) -> Vec<Option<usize>> {
 ///
 /// # Errors
 /// [`Failure::Config`] with the reason.
-pub fn rehearse(settings: &Settings) -> Result<(), Failure> {
+pub(crate) fn rehearse(settings: &Settings) -> Result<(), Failure> {
     let built = build(settings, &Logs::default(), context(settings, 1, &Rc::new(Clock::default())));
     built.map(drop).map_err(|error| Failure::Config(format!("hayami: {error}")))
 }
@@ -50,7 +50,7 @@ pub fn rehearse(settings: &Settings) -> Result<(), Failure> {
 ///
 /// # Errors
 /// A thread could not be made.
-pub fn start(
+pub(crate) fn start(
     plan: &Arc<Plan>,
     shares: Vec<Vec<Listener>>,
     phase: &watch::Receiver<Phase>,
