@@ -4,8 +4,15 @@
 //! Started by root, the program becomes `nobody`, as users will have it; what only root can try says that it
 //! is skipped otherwise.
 
+mod answers;
+mod clients;
+mod config;
+mod faults;
 mod files;
+mod hosts;
 mod http1;
+mod layers;
+mod logs;
 mod ranges;
 mod start;
 mod strict;

@@ -1,9 +1,10 @@
 //! Starting the program: arguments, folder, limits, user.
 
-use super::{Scratch, Server};
+use super::{PATIENCE, Scratch, Server};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// The program that cargo built for these tests.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_hayami");
@@ -87,10 +88,25 @@ impl Launch {
         Server::start(self.command)
     }
 
+    /// Starts it; its banner does not come to standard error.
+    pub(crate) fn serve_without_banner(self) -> Server {
+        Server::spawn(self.command)
+    }
+
     /// Starts it and waits for its end.
     #[track_caller]
     pub(crate) fn finish(mut self) -> Finished {
-        let output = self.command.stdin(Stdio::null()).output().expect("the program starts");
+        let command = self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let begin = Instant::now();
+        while child.try_wait().expect("a child").is_none() {
+            if begin.elapsed() > PATIENCE {
+                // What it wrote tells why it did not end.
+                let _ = child.kill();
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let output = child.wait_with_output().expect("a child");
         Finished {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

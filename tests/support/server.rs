@@ -37,7 +37,14 @@ impl Server {
     }
 
     #[track_caller]
-    pub(super) fn start(mut command: Command) -> Self {
+    pub(super) fn start(command: Command) -> Self {
+        let mut server = Self::spawn(command);
+        server.await_ready();
+        server.address = server.addresses().into_iter().next().unwrap_or_default();
+        server
+    }
+
+    pub(super) fn spawn(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -52,10 +59,7 @@ impl Server {
                 copy.lock().expect("no panic within").push_str(&(line + "\n"));
             }
         });
-        let mut server = Self { child, stderr, address: String::new() };
-        server.await_ready();
-        server.address = server.addresses().into_iter().next().unwrap_or_default();
-        server
+        Self { child, stderr, address: String::new() }
     }
 
     #[track_caller]

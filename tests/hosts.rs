@@ -1,0 +1,216 @@
+//! Which site and which part of it answers: hosts, listeners, paths.
+
+use crate::support::{Client, Launch, Scratch, Server, is_root};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+
+/// Folders `one`, `two` and so on, each with an index that says its name.
+fn sites() -> Scratch {
+    let dir = Scratch::new();
+    for name in ["one", "two", "three", "four"] {
+        dir.write(&format!("{name}/index.html"), name);
+    }
+    dir
+}
+
+/// A host with this name, these lines, and this folder at `/`.
+fn host(name: &str, lines: &str, folder: &str) -> String {
+    format!("  \"{name}\":\n    {lines}\n    paths: {{/: {{file.dir: DIR/{folder}}}}}\n")
+}
+
+/// Who answers for this `Host`.
+fn who(server: &Server, host: &str) -> String {
+    server.get_with("/", &format!("Host: {host}\r\n")).text()
+}
+
+#[test]
+fn the_host_field_chooses_the_site() {
+    let dir = sites();
+    let hosts = [
+        host("one.example", "", "one"),
+        host("*.two.example", "", "two"),
+        host("exact.two.example", "", "three"),
+        host("four.example:8443", "", "four"),
+    ]
+    .concat();
+    let server = Server::config(&dir, &format!("hosts:\n{hosts}"));
+    let cases = [
+        ("one.example", "one"),
+        ("ONE.Example", "one"),
+        ("one.example:80", "one"),
+        ("a.two.example", "two"),
+        ("a.b.two.example", "two"),
+        ("exact.two.example", "three"),
+        ("four.example:8443", "four"),
+        ("four.example", "one"),
+        ("two.example", "one"),
+        ("unknown.example", "one"),
+        ("", "one"),
+        ("127.0.0.1", "one"),
+    ];
+    for (name, text) in cases {
+        assert_eq!(who(&server, name), text, "{name}");
+    }
+    let answers = server.ask("GET / HTTP/1.0\r\n\r\n");
+    assert_eq!(answers[0].text(), "one", "the first site answers for no name");
+    let answers =
+        server.ask("GET http://a.two.example/ HTTP/1.1\r\nHost: one.example\r\nConnection: close\r\n\r\n");
+    assert_eq!(answers[0].text(), "two", "the target goes before Host (RFC 9112 §3.2.2)");
+}
+
+#[test]
+fn a_star_alone_goes_before_the_first_host() {
+    let dir = sites();
+    let hosts = [host("one.example", "", "one"), host("*", "", "two")].concat();
+    let server = Server::config(&dir, &format!("hosts:\n{hosts}"));
+    assert_eq!(who(&server, "one.example"), "one");
+    assert_eq!(who(&server, "other.example"), "two");
+}
+
+#[test]
+fn strict_hosts_answer_for_their_names_only() {
+    let dir = sites();
+    let hosts = [host("one.example", "strict-match: ON", "one"), host("two.example", "", "two")].concat();
+    let server = Server::config(&dir, &format!("hosts:\n{hosts}"));
+    assert_eq!(who(&server, "one.example"), "one");
+    assert_eq!(who(&server, "other.example"), "two");
+    let hosts = host("one.example", "strict-match: ON", "one");
+    let server = Server::config(&dir, &format!("hosts:\n{hosts}"));
+    assert_eq!(who(&server, "one.example"), "one");
+    let answer = server.get_with("/", "Host: other.example\r\n");
+    assert!(answer.status >= 400 && answer.text() != "one", "{answer:?}");
+}
+
+#[test]
+fn listeners_of_a_host_serve_that_host_only() {
+    let dir = sites();
+    let hosts = [
+        host("one.example", "listen: 127.0.0.1:0", "one"),
+        host("two.example", "listen: {host: 127.0.0.1, port: 0, type: tcp, sndbuf: 64k}", "two"),
+    ]
+    .concat();
+    // The same address twice, port 0, is one listener; a second loopback address keeps them apart.
+    let text = format!("hosts:\n{}", hosts.replacen("host: 127.0.0.1", "host: 127.0.0.2", 1));
+    let server = Server::config(&dir, &text);
+    let addresses = server.addresses();
+    assert_eq!(addresses.len(), 2, "{}", server.stderr());
+    for (address, text) in addresses.iter().zip(["one", "two"]) {
+        for name in ["one.example", "two.example"] {
+            let request = format!("GET / HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n");
+            assert_eq!(Client::connect(address).send(request).answer().text(), text, "{name} at {address}");
+        }
+    }
+}
+
+#[test]
+fn every_form_of_listen_is_served() {
+    let dir = sites();
+    let listen = "listen: 127.0.0.1:0\nlisten: {port: 0, host: 127.0.0.2}\nlisten:\n  - 127.0.0.3:0\n  - localhost:0\n  \
+                  - {type: unix, port: DIR/socket}\n";
+    let server = Server::config(&dir, &format!("{listen}hosts:\n{}", host("default", "", "one")));
+    assert_eq!(server.addresses().len(), 4, "{}", server.stderr());
+    for address in server.addresses() {
+        let mut client = Client::connect(&address);
+        assert_eq!(client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").answer().text(), "one", "{address}");
+    }
+}
+
+#[test]
+fn a_port_alone_means_every_address_of_both_families() {
+    let dir = sites();
+    let server = Server::config(&dir, &format!("listen: 0\nhosts:\n{}", host("default", "", "one")));
+    for address in server.addresses() {
+        let address = address.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]");
+        let mut client = Client::connect(&address);
+        assert_eq!(client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").answer().text(), "one", "{address}");
+    }
+}
+
+#[test]
+fn a_unix_socket_has_its_permission_and_owner_and_may_be_left_over() {
+    let dir = sites();
+    let owner = if is_root() { ", owner: daemon" } else { "" };
+    let text = format!(
+        "listen: {{type: unix, port: DIR/socket, permission: 0640{owner}}}\nhosts:\n{}",
+        host("default", "", "one")
+    );
+    for _ in 0..2 {
+        let server = Server::config(&dir, &text);
+        let file = std::fs::metadata(dir.path("socket")).expect("a socket");
+        assert!(file.file_type().is_socket());
+        assert_eq!(file.permissions().mode() & 0o777, 0o640);
+        assert!(!is_root() || file.uid() != 0, "it was given away");
+        let mut client = Client::connect_unix(&dir.path("socket"));
+        for _ in 0..3 {
+            assert_eq!(client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").answer().text(), "one");
+        }
+        // The next one finds what a killed server left behind.
+        drop(server);
+    }
+    let _first = Server::config(&dir, &text);
+    let second = Launch::config(&dir, &text).finish();
+    assert_eq!(second.code, 69, "a socket in use is not taken away: {}", second.stderr);
+}
+
+#[test]
+fn a_port_for_http_3_is_bound_and_said_to_be_idle() {
+    let dir = sites();
+    let text = format!(
+        "listen: 127.0.0.1:0\nlisten: {{type: quic, host: 127.0.0.1, port: 0}}\nhosts:\n{}",
+        host("a", "", "one")
+    );
+    let server = Server::config(&dir, &text);
+    assert_eq!(who(&server, "a"), "one");
+    assert!(server.stderr().contains("HTTP/3 is not"), "{}", server.stderr());
+}
+
+#[test]
+fn the_longest_prefix_wins_and_ends_at_a_segment() {
+    let dir = sites();
+    dir.write("one/deep/x", "shallow").write("two/x", "deep").write("three/x", "deeper");
+    dir.write("one/deeper/x", "apart").write("one/deep.txt", "text");
+    let text = "hosts:\n  default:\n    paths:\n      /: {file.dir: DIR/one}\n      /deep: {file.dir: DIR/two}\n      \
+                /deep/er/: {file.dir: DIR/three}\n";
+    let server = Server::config(&dir, text);
+    let cases = [
+        ("/", 200, "one"),
+        ("/deep/x", 200, "deep"),
+        ("/deep/er/x", 200, "deeper"),
+        ("/deeper/x", 200, "apart"),
+        ("/deep.txt", 200, "text"),
+        ("/deep//x", 200, "deep"),
+        ("/other/../deep/x", 200, "deep"),
+        ("/%64eep/x", 200, "deep"),
+        ("/DEEP/x", 404, ""),
+    ];
+    for (target, status, text) in cases {
+        let answer = server.get(target);
+        assert_eq!(answer.status, status, "{target}");
+        assert!(text.is_empty() || answer.text() == text, "{target}: {}", answer.text());
+    }
+}
+
+#[test]
+fn handlers_are_asked_in_the_order_written() {
+    let dir = sites();
+    dir.write("one/a", "a of one").write("two/a", "a of two").write("two/b", "b of two");
+    let forms = [
+        "{file.dir: DIR/one, file.dir: DIR/two, redirect: /last}",
+        "[{file.dir: DIR/one}, {file.dir: DIR/two}, {redirect: /last}]",
+    ];
+    for form in forms {
+        let server = Server::config(&dir, &format!("hosts: {{default: {{paths: {{/: {form}}}}}}}\n"));
+        assert_eq!(server.get("/a").text(), "a of one", "{form}");
+        assert_eq!(server.get("/b").text(), "b of two", "{form}");
+        assert_eq!(server.get("/c").status, 302, "{form}");
+    }
+}
+
+#[test]
+fn a_path_without_a_handler_and_a_site_without_that_path_are_404() {
+    let dir = sites();
+    let server = Server::config(&dir, "hosts: {default: {paths: {/empty: {}, /one: {file.dir: DIR/one}}}}\n");
+    for target in ["/empty", "/empty/x", "/", "/other"] {
+        assert_eq!(server.get(target).status, 404, "{target}");
+    }
+    assert_eq!(server.get("/one/").text(), "one");
+}
