@@ -5,16 +5,20 @@
 
 use crate::buffer::Input;
 use crate::clock::Instant;
+use crate::cold;
 use crate::exchange::{Exchange, Need, Reports};
 use crate::output::{Flushed, Output};
 use crate::service::{ConnectionInfo, Refusal, Service};
 use crate::socket::Socket;
 use crate::timer::NEVER;
 use crate::worker::Worker;
+use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use tokio::task::JoinHandle;
 
 /// Octets that are thrown away after the last response, so that the peer can read it: closing with
 /// unread octets makes the kernel reset the connection (RFC 9112 §9.6).
@@ -74,6 +78,8 @@ pub(crate) struct Connection {
     pub(crate) waker: Option<Waker>,
     pub(crate) index: u32,
     pub(crate) socket: Socket,
+    /// Reads cold file content.
+    warming: Option<JoinHandle<()>>,
     wait: Wait,
     deadline: u32,
 }
@@ -101,6 +107,7 @@ impl Connection {
             index: index as u32,
             info: Rc::new(info),
             socket,
+            warming: None,
             wait: Wait::Head,
             deadline: NEVER,
         }
@@ -118,6 +125,10 @@ impl Connection {
             match self.flush(worker) {
                 Poll::Pending => return self.rest(worker, Wait::Room),
                 Poll::Ready(Flushed::Share) => return self.yield_turn(worker),
+                Poll::Ready(Flushed::Cold) => match self.warm(worker) {
+                    Poll::Pending => return self.rest(worker, Wait::Answer),
+                    Poll::Ready(()) => continue,
+                },
                 Poll::Ready(Flushed::All) => {}
             }
             if need == Need::Input && worker.draining.get() && self.is_between_requests() {
@@ -151,6 +162,21 @@ impl Connection {
                 Poll::Ready(Flushed::All)
             }
         }
+    }
+
+    /// Has the blocking pool bring the file content that comes next into memory.
+    #[cold]
+    fn warm<S>(&mut self, worker: &Worker<S>) -> Poll<()> {
+        let Some(slice) = self.output.cold() else { return Poll::Ready(()) };
+        let task = self
+            .warming
+            .get_or_insert_with(|| tokio::task::spawn_blocking(move || cold::read_through(&slice)));
+        let waker = self.waker.get_or_insert_with(|| worker.woken.waker(self.index as usize));
+        // If the task fails, sending the file tells why.
+        let _ = std::task::ready!(Pin::new(task).poll(&mut Context::from_waker(waker)));
+        self.warming = None;
+        self.output.warmed();
+        Poll::Ready(())
     }
 
     /// Ends the connection with responses unfinished.

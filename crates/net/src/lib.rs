@@ -14,6 +14,7 @@
 mod accept;
 pub mod buffer;
 pub mod clock;
+mod cold;
 mod connection;
 mod exchange;
 pub mod listen;

@@ -4,6 +4,7 @@
 //! gathered by the write; pieces of files leave by `sendfile`, with the head in front held back by
 //! `MSG_MORE` so that both share a segment.
 
+use crate::cold;
 use crate::socket::Socket;
 use hayami_http::{Content, FileSlice, Shared};
 use std::collections::VecDeque;
@@ -35,7 +36,11 @@ pub struct Output {
 #[derive(Debug)]
 enum Piece {
     Shared(Shared),
-    File(FileSlice),
+    File {
+        slice: FileSlice,
+        /// Octets from the front that are known to be in memory.
+        warm: u64,
+    },
 }
 
 /// What came of [`Output::poll_flush`].
@@ -45,6 +50,8 @@ pub enum Flushed {
     All,
     /// This turn sent its share; the rest goes next turn.
     Share,
+    /// What comes next is not in memory; see [`Output::cold`].
+    Cold,
 }
 
 impl Output {
@@ -91,7 +98,7 @@ impl Output {
                 self.write(pool, |out| out.extend_from_slice(shared.as_slice()));
             }
             Content::Shared(shared) => self.push(shared.len() as u64, Piece::Shared(shared)),
-            Content::File(slice) if slice.len > 0 => self.push(slice.len, Piece::File(slice)),
+            Content::File(slice) if slice.len > 0 => self.push(slice.len, Piece::File { slice, warm: 0 }),
             Content::File(_) => {}
             Content::Parts(parts) => {
                 for part in parts {
@@ -119,6 +126,9 @@ impl Output {
             if self.left >= share_ends {
                 return Poll::Ready(Ok(Flushed::Share));
             }
+            if self.is_cold() {
+                return Poll::Ready(Ok(Flushed::Cold));
+            }
             let sent = ready!(self.send_some(socket))?;
             self.advance(sent);
         }
@@ -137,15 +147,44 @@ impl Output {
         }
     }
 
+    /// The piece of a file that has to be brought into memory before it can be sent.
+    pub fn cold(&self) -> Option<FileSlice> {
+        match self.first_piece()? {
+            (_, Piece::File { slice, .. }) => Some(share(slice)),
+            (_, Piece::Shared(_)) => None,
+        }
+    }
+
+    /// The piece that [`cold`](Self::cold) gave is in memory now.
+    pub fn warmed(&mut self) {
+        if let Some((_, Piece::File { slice, warm })) = self.pieces.as_mut().and_then(|p| p.front_mut()) {
+            *warm = share(slice).len;
+        }
+    }
+
+    /// Whether a file comes next whose octets are not in memory.
+    #[inline]
+    fn is_cold(&mut self) -> bool {
+        let Some(pieces) = &mut self.pieces else { return false };
+        match pieces.front_mut() {
+            Some((at, Piece::File { slice, warm })) if *at == self.sent && *warm == 0 => {
+                let next = share(slice);
+                *warm = if cold::is_resident(&next) { next.len } else { 0 };
+                *warm == 0
+            }
+            _ => false,
+        }
+    }
+
     #[inline]
     fn send_some(&self, socket: &Socket) -> Poll<io::Result<usize>> {
         match self.first_piece() {
             None => socket.send(&self.octets[self.sent..], false),
-            Some((at, Piece::File(slice))) if *at == self.sent => {
-                let sent = ready!(socket.sendfile(slice, FILE_TURN))?;
+            Some((at, Piece::File { slice, warm })) if *at == self.sent => {
+                let sent = ready!(socket.sendfile(slice, *warm))?;
                 Poll::Ready(if sent == 0 { Err(shorter()) } else { Ok(sent) })
             }
-            Some((at, Piece::File(_))) => socket.send(&self.octets[self.sent..*at], true),
+            Some((at, Piece::File { .. })) => socket.send(&self.octets[self.sent..*at], true),
             Some((_, Piece::Shared(_))) => self.gather(socket),
         }
     }
@@ -218,14 +257,20 @@ impl Piece {
                 *shared = shared.slice(taken, shared.len() - taken);
                 (taken, shared.is_empty())
             }
-            Self::File(slice) => {
+            Self::File { slice, warm } => {
                 let taken = (octets as u64).min(slice.len);
                 slice.offset += taken;
                 slice.len -= taken;
+                *warm = warm.saturating_sub(taken);
                 (taken as usize, slice.len == 0)
             }
         }
     }
+}
+
+/// What one turn sends of a file.
+fn share(slice: &FileSlice) -> FileSlice {
+    FileSlice { len: slice.len.min(FILE_TURN), ..slice.clone() }
 }
 
 #[cold]

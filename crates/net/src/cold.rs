@@ -1,0 +1,57 @@
+//! File content that is not in memory: reading it may take milliseconds, in which a worker could have
+//! answered a thousand requests. So the kernel is asked first, and the blocking pool reads what is cold.
+
+use hayami_http::FileSlice;
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use std::io::IoSliceMut;
+use std::os::unix::fs::FileExt;
+
+/// What the pool reads at once.
+const BLOCK: usize = 64 * 1024;
+
+/// Whether the last octet of the slice can be had without waiting for a disk. The kernel reads files
+/// ahead, so what lies before it is there too, as good as always. Of file systems that cannot tell, yes.
+pub(crate) fn is_resident(slice: &FileSlice) -> bool {
+    let mut octet = [0];
+    let last = (slice.offset + slice.len).saturating_sub(1);
+    let read = preadv2(&*slice.file, &mut [IoSliceMut::new(&mut octet)], last, ReadWriteFlags::NOWAIT);
+    read != Err(Errno::AGAIN)
+}
+
+/// Reads the slice, so that it is in memory afterwards. Errors show when it is sent.
+pub(crate) fn read_through(slice: &FileSlice) {
+    let mut block = vec![0; BLOCK];
+    let end = slice.offset + slice.len;
+    let mut at = slice.offset;
+    while at < end {
+        match slice.file.read_at(&mut block, at) {
+            Ok(0) | Err(_) => return,
+            Ok(octets) => at += octets as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::io::Write;
+    use std::sync::Arc;
+
+    #[test]
+    fn what_was_read_through_is_resident() {
+        let path = std::env::temp_dir().join(format!("hayami-cold-{}", std::process::id()));
+        let mut file = File::create_new(&path).expect("made");
+        file.write_all(&vec![7; 4 << 20]).and_then(|()| file.sync_all()).expect("written");
+        let file = Arc::new(File::open(&path).expect("opened"));
+        std::fs::remove_file(&path).expect("removed");
+        rustix::fs::fadvise(&*file, 0, None, rustix::fs::Advice::DontNeed).expect("advised");
+        let slice = FileSlice { file, offset: 1 << 20, len: 2 << 20 };
+        if is_resident(&slice) {
+            eprintln!("skipped: the temporary folder is in memory, nothing in it is ever cold");
+            return;
+        }
+        read_through(&slice);
+        assert!(is_resident(&slice));
+    }
+}
