@@ -1,9 +1,8 @@
-//! HTTP/1 as RFC 9110 and 9112 have it: connections, targets, methods, content, limits, timeouts.
+//! HTTP/1 as RFC 9110 and 9112 have it: connections, targets, methods, content.
 //!
-//! What is refused for safety is in `strict`.
+//! What is refused for safety is in `strict`, what is too much or too slow in `limits`.
 
-use crate::support::{Client, Scratch, Server};
-use std::time::{Duration, Instant};
+use crate::support::{Scratch, Server};
 
 /// A folder with a few short files.
 fn site() -> Scratch {
@@ -232,123 +231,6 @@ fn requests_may_be_split_anywhere() {
     }
     let octets: Vec<&[u8]> = request.as_bytes().chunks(1).collect();
     check(&octets, "octet by octet");
-}
-
-#[test]
-fn limits_are_directives_and_have_their_statuses() {
-    let dir = site();
-    let limits = "limit-request-line: 100\nlimit-request-head: 400\nlimit-request-fields: 5\n\
-                  limit-request-body: 10\nlimit-chunk-line: 20\nlimit-chunk-extensions: 30\nlimit-request-trailer: 40\n";
-    let hosts = "hosts: {default: {paths: {/: {file.dir: DIR/site}}}}\n";
-    let server = Server::config(&dir, &format!("{limits}{hosts}"));
-    let head = |lines: &str| format!("POST /0 HTTP/1.1\r\nHost: a\r\n{lines}\r\n");
-    let chunked = |content: &str| head("Transfer-Encoding: chunked\r\n") + content;
-    let cases = [
-        (format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(100)), 414),
-        (head(&format!("X: {}\r\n", "x".repeat(400))), 431),
-        (head(&"X: y\r\n".repeat(5)), 431),
-        (head("Content-Length: 11\r\n"), 413),
-        (head("Content-Length: 99999999999999999999\r\n"), 400),
-    ];
-    for (request, status) in cases {
-        let answers = server.ask(&request);
-        assert_eq!(answers.len(), 1, "{request:?}");
-        assert_eq!(answers[0].status, status, "{request:?}");
-        assert_eq!(answers[0].field("connection"), Some("close"), "{request:?}");
-    }
-    // The refusal of the method may go first; the connection is closed all the same.
-    let content = [
-        "B\r\n01234567890\r\n0\r\n\r\n".to_owned(),
-        format!("1;{}\r\na\r\n0\r\n\r\n", "x".repeat(20)),
-        format!("{}0\r\n\r\n", "1;abcdefgh\r\na\r\n".repeat(5)),
-        format!("0\r\nX: {}\r\n\r\n", "x".repeat(50)),
-    ];
-    for content in content {
-        let answers = server.ask(chunked(&content) + &get("/1"));
-        assert_eq!(answers.len(), 1, "{content:?}: {answers:?}");
-        assert!(matches!(answers[0].status, 400 | 405 | 413 | 431), "{content:?}: {answers:?}");
-    }
-}
-
-#[test]
-fn what_is_within_the_default_limits_is_served() {
-    let dir = site();
-    let server = Server::site(&dir, "");
-    let mut client = server.connect();
-    let line = format!("GET /0?{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(8000));
-    assert_eq!(client.send(line).answer().status, 200);
-    let lines: String = (0..99).map(|number| format!("X-{number}: {}\r\n", "v".repeat(600))).collect();
-    let head = format!("GET /0 HTTP/1.1\r\nHost: a\r\n{lines}\r\n");
-    assert_eq!(client.send(head).answer().status, 200);
-}
-
-/// A site with short timeouts.
-fn hasty(dir: &Scratch) -> Server {
-    let timeouts = "http1-request-timeout: 0.4\nhttp1-request-io-timeout: 0.4\nnum-threads: 1\n";
-    Server::config(dir, &format!("{timeouts}hosts: {{default: {{paths: {{/: {{file.dir: DIR/site}}}}}}}}\n"))
-}
-
-#[test]
-fn a_slow_head_is_answered_with_408() {
-    let dir = site();
-    let server = hasty(&dir);
-    let begin = Instant::now();
-    let answers = server.ask("GET / HTTP/1.1\r\nHost:");
-    assert_eq!((answers.len(), answers[0].status), (1, 408));
-    assert!(begin.elapsed() >= Duration::from_millis(300), "it had its time");
-    // Octets that trickle in win no time.
-    let begin = Instant::now();
-    let mut client = server.connect();
-    client.send("GET / HTTP/1.1\r\nHost: a\r\nX: ");
-    while begin.elapsed() < Duration::from_millis(900) {
-        client.send("x");
-        std::thread::sleep(Duration::from_millis(30));
-    }
-    assert_eq!(client.answers().first().map(|answer| answer.status), Some(408));
-}
-
-#[test]
-fn an_idle_connection_is_closed_without_a_word() {
-    let dir = site();
-    let server = hasty(&dir);
-    assert!(server.connect().is_closed(), "nothing was asked");
-    let mut client = server.connect();
-    assert_eq!(client.send(get("/1")).answer().status, 200);
-    assert!(client.is_closed(), "nothing more was asked");
-}
-
-#[test]
-fn content_that_does_not_come_ends_the_connection() {
-    let dir = site();
-    let server = hasty(&dir);
-    for head in ["Content-Length: 10", "Transfer-Encoding: chunked"] {
-        let answers = server.ask(format!("POST /0 HTTP/1.1\r\nHost: a\r\n{head}\r\n\r\n1"));
-        assert!(answers.len() <= 1, "{head}: {answers:?}");
-    }
-}
-
-#[test]
-fn a_reader_that_takes_nothing_is_cut() {
-    let dir = site();
-    dir.write("site/large", vec![b'x'; 32_000_000]);
-    let server = hasty(&dir);
-    let before = sockets(&server);
-    let mut client: Client = server.connect();
-    client.send(get("/large"));
-    client.receive_at_least(1);
-    crate::support::until("the connection is closed", || sockets(&server) == before);
-    assert!(client.rest().len() < 32_000_000, "cut off, not padded");
-}
-
-/// How many sockets the server has open.
-fn sockets(server: &Server) -> usize {
-    let folder = format!("/proc/{}/fd", server.id());
-    let links = std::fs::read_dir(folder).expect("the process").flatten();
-    links
-        .filter(|entry| {
-            std::fs::read_link(entry.path()).is_ok_and(|to| to.to_string_lossy().contains("socket"))
-        })
-        .count()
 }
 
 #[test]
