@@ -48,7 +48,8 @@ impl Progress {
             }
             self.scanned = next as u32;
             self.line = next as u32;
-            self.lines += 1;
+            // Past the greatest limit, the parse of the whole head counts.
+            self.lines = self.lines.saturating_add(1);
         }
         self.scanned = octets.len() as u32;
         let fault = match self.lines {

@@ -65,13 +65,12 @@ impl Client {
             return Err(Fault::UnexpectedSwitch); // this client never sends Upgrade
         }
         if head.status().is_informational() {
+            if self.interim >= limits.interim {
+                return Err(Fault::TooManyInterim);
+            }
             self.interim += 1;
             self.step(ReadingMove::Interim);
-            return if self.interim > limits.interim {
-                Err(Fault::TooManyInterim)
-            } else {
-                Ok(ClientEvent::Interim)
-            };
+            return Ok(ClientEvent::Interim);
         }
         self.interim = 0;
         let content = content_of(limits, head, seen, version, asked)?;

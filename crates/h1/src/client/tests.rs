@@ -1,5 +1,7 @@
 //! Wire tests of the client role: each case whole and octet by octet.
 
+mod limits;
+
 use super::*;
 use crate::RequestContent;
 use crate::testing::{asked, by_octet, responses, responses_within};

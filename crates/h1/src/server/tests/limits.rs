@@ -75,6 +75,66 @@ fn chunk_lines_extensions_and_trailers_have_limits() {
     check(few, &format!("{chunked}0\r\na:\r\nb:\r\nc:\r\n\r\n"), "PUT / !TooManyFields");
 }
 
+/// No limits but the greatest that can be written.
+const NONE: Limits = Limits {
+    request_line: u32::MAX,
+    head: u32::MAX,
+    fields: u16::MAX,
+    content: u64::MAX,
+    chunk_line: u32::MAX,
+    chunk_extensions: u32::MAX,
+    trailer: u32::MAX,
+    interim: u16::MAX,
+};
+
+#[test]
+fn every_limit_is_the_last_number_that_passes() {
+    let wire = "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n\
+                2;xy\r\nab\r\n1;z\r\nc\r\n0\r\nd: e\r\n\r\n";
+    let line = "PUT / HTTP/1.1\r".len() as u32;
+    let head = wire.find("\r\n\r\n").expect("a head") as u32 + 4;
+    let taken = "PUT / <abc>.{d=e} ";
+    let cases = [
+        (NONE, taken),
+        (Limits { request_line: line, ..NONE }, taken),
+        (Limits { request_line: line - 1, ..NONE }, "!RequestLineTooLong"),
+        (Limits { head, ..NONE }, taken),
+        (Limits { head: head - 1, ..NONE }, "!HeadTooLarge"),
+        (Limits { fields: 2, ..NONE }, taken),
+        (Limits { fields: 1, ..NONE }, "!TooManyFields"),
+        (Limits { content: 3, ..NONE }, taken),
+        (Limits { content: 2, ..NONE }, "PUT / <ab>!ContentTooLarge"),
+        (Limits { chunk_line: 6, ..NONE }, taken),
+        (Limits { chunk_line: 5, ..NONE }, "PUT / !ChunkLineTooLong"),
+        (Limits { chunk_extensions: 5, ..NONE }, taken),
+        (Limits { chunk_extensions: 4, ..NONE }, "PUT / <ab>!ExtensionsTooLong"),
+        (Limits { trailer: 8, ..NONE }, taken),
+        (Limits { trailer: 7, ..NONE }, "PUT / <abc>!TrailerTooLarge"),
+        (Limits { interim: 0, ..NONE }, taken), // means nothing to a server
+    ];
+    for (limits, want) in cases {
+        check(limits, wire, want);
+    }
+}
+
+#[test]
+fn the_greatest_number_of_fields_is_a_limit_too() {
+    let wire = |more: usize| format!("GET / HTTP/1.1\nhost:a\n{}\n", "a:\n".repeat(more));
+    check(NONE, &wire(65534), "GET / ");
+    check(NONE, &wire(65535), "!TooManyFields");
+}
+
+#[test]
+fn a_length_beyond_every_file_is_no_overflow() {
+    let length = |n: &str| format!("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: {n}\r\n\r\nab");
+    check(NONE, &length("18446744073709551615"), "PUT / <ab>");
+    check(NONE, &length("18446744073709551616"), "!MalformedLength");
+    let chunked = "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    check(NONE, &format!("{chunked}1\r\na\r\nffffffffffffffff\r\nb"), "PUT / <ab>");
+    let limits = Limits { content: u64::MAX - 1, ..NONE };
+    check(limits, &format!("{chunked}1\r\na\r\nffffffffffffffff\r\nb"), "PUT / <a>!ContentTooLarge");
+}
+
 #[test]
 fn every_octet_of_an_endless_head_is_looked_at_once() {
     // A reader that looks at them again would look at 40 GB.
