@@ -81,8 +81,11 @@ impl Server {
             is_http10: head.version() < Version::Http11,
             is_head: head.method() == Method::Head,
             is_connect: head.method() == Method::Connect,
-            // What follows a CONNECT may be meant for the tunnel that we refuse: it is no request.
-            persists: head.method() != Method::Connect && framing::persists(fields, seen, head.version()),
+            // Not if a call came out of turn before. What follows a CONNECT may be meant for the tunnel that
+            // we refuse: it is no request.
+            persists: self.request.persists
+                && head.method() != Method::Connect
+                && framing::persists(fields, seen, head.version()),
             expects_continue: false,
         };
         let content = match framing::declared(fields, seen, head.version())? {

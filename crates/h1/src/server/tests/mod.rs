@@ -4,6 +4,7 @@ mod content;
 mod heads;
 mod limits;
 mod responses;
+mod states;
 
 use super::*;
 use crate::testing::{by_octet, requests};
