@@ -113,21 +113,10 @@ fn a_reader_that_takes_nothing_is_cut() {
     let dir = site();
     dir.write("site/large", vec![b'x'; 32_000_000]);
     let server = hasty(&dir);
-    let before = sockets(&server);
+    let before = server.sockets();
     let mut client: Client = server.connect();
     client.send(get("/large"));
     client.receive_at_least(1);
-    until("the connection is closed", || sockets(&server) == before);
+    until("the connection is closed", || server.sockets() == before);
     assert!(client.rest().len() < 32_000_000, "cut off, not padded");
-}
-
-/// How many sockets the server has open.
-fn sockets(server: &Server) -> usize {
-    let folder = format!("/proc/{}/fd", server.id());
-    let links = std::fs::read_dir(folder).expect("the process").flatten();
-    links
-        .filter(|entry| {
-            std::fs::read_link(entry.path()).is_ok_and(|to| to.to_string_lossy().contains("socket"))
-        })
-        .count()
 }

@@ -97,6 +97,13 @@ impl Server {
         self.child.id()
     }
 
+    /// How many sockets it has open.
+    pub(crate) fn sockets(&self) -> usize {
+        let links = std::fs::read_dir(format!("/proc/{}/fd", self.id())).expect("it runs").flatten();
+        let of = |entry: &std::fs::DirEntry| std::fs::read_link(entry.path()).unwrap_or_default();
+        links.filter(|entry| of(entry).to_string_lossy().starts_with("socket:")).count()
+    }
+
     /// What it has written to standard error so far.
     pub(crate) fn stderr(&self) -> String {
         self.stderr.lock().expect("no panic within").clone()
