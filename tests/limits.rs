@@ -63,7 +63,8 @@ fn what_is_within_the_default_limits_is_served() {
 
 /// A site with short timeouts.
 fn hasty(dir: &Scratch) -> Server {
-    let timeouts = "http1-request-timeout: 0.4\nhttp1-request-io-timeout: 0.4\nnum-threads: 1\n";
+    let timeouts = "http1-request-timeout: 0.4\nhttp1-request-io-timeout: 0.4\n\
+                    http1-response-io-timeout: 0.4\nnum-threads: 1\n";
     Server::config(dir, &format!("{timeouts}hosts: {{default: {{paths: {{/: {{file.dir: DIR/site}}}}}}}}\n"))
 }
 

@@ -107,5 +107,10 @@ fn limits(settings: &Settings) -> Limits {
 
 fn timeouts(settings: &Settings) -> Timeouts {
     let http1 = &settings.global.http1;
-    Timeouts { request: http1.request_timeout, io: http1.request_io_timeout, ..Timeouts::default() }
+    Timeouts {
+        request: http1.request_timeout,
+        receive: http1.request_io_timeout,
+        send: http1.response_io_timeout,
+        ..Timeouts::default()
+    }
 }

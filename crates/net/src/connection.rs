@@ -242,7 +242,8 @@ impl Connection {
         self.wait = wait;
         self.deadline = match wait {
             Wait::Head => after(self.idle_since, worker.timeouts.request),
-            Wait::Content | Wait::Room => after(worker.clock.millis(), worker.timeouts.io),
+            Wait::Content => after(worker.clock.millis(), worker.timeouts.receive),
+            Wait::Room => after(worker.clock.millis(), worker.timeouts.send),
             Wait::Answer => NEVER,
             Wait::Close => self.deadline,
         };

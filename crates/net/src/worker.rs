@@ -22,8 +22,10 @@ use tokio::sync::watch;
 pub struct Timeouts {
     /// For a whole request head, and between two requests.
     pub request: Duration,
-    /// Between two reads of content, or two writes of a response, that get anywhere.
-    pub io: Duration,
+    /// Between two reads of request content that get anywhere.
+    pub receive: Duration,
+    /// Between two writes of a response that get anywhere.
+    pub send: Duration,
     /// For the peer to close after we said that we do, when octets of its may still be on the way.
     pub linger: Duration,
 }
@@ -31,7 +33,7 @@ pub struct Timeouts {
 impl Default for Timeouts {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { request: seconds(10), io: seconds(5), linger: seconds(2) }
+        Self { request: seconds(10), receive: seconds(5), send: seconds(60), linger: seconds(2) }
     }
 }
 

@@ -124,11 +124,8 @@ fn read_all(stream: &mut TcpStream) -> String {
 }
 
 fn short() -> Timeouts {
-    Timeouts {
-        request: Duration::from_millis(300),
-        io: Duration::from_millis(300),
-        linger: Duration::from_millis(300),
-    }
+    let short = Duration::from_millis(300);
+    Timeouts { request: short, receive: short, send: short, linger: short }
 }
 
 const CLOSE: &str = " HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";

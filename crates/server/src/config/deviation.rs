@@ -39,6 +39,7 @@ pub(super) const OWN: &[&str] = &[
     "file.cache.revalidate",
     "file.cache.size",
     "file.symlinks",
+    "http1-response-io-timeout",
     "limit-chunk-extensions",
     "limit-chunk-line",
     "limit-request-fields",

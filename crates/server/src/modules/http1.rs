@@ -10,8 +10,10 @@ use std::time::Duration;
 pub struct Settings {
     /// `http1-request-timeout`: for a whole head, and how long an idle connection stays.
     pub request_timeout: Duration,
-    /// `http1-request-io-timeout`: between two pieces of content that come or go.
+    /// `http1-request-io-timeout`: between two pieces of content that come.
     pub request_io_timeout: Duration,
+    /// `http1-response-io-timeout`: between two pieces of a response that the client takes.
+    pub response_io_timeout: Duration,
     /// `http1-upgrade-to-http2`
     pub upgrade_to_http2: bool,
     /// `limit-request-line`, octets.
@@ -33,6 +35,7 @@ impl Default for Settings {
         Self {
             request_timeout: Duration::from_secs(10),
             request_io_timeout: Duration::from_secs(5),
+            response_io_timeout: Duration::from_secs(60),
             upgrade_to_http2: true,
             request_line: 8192,
             head: 65536,
@@ -63,10 +66,23 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "seconds",
         default: "5",
-        help: "The time within which the peer must send more of a request's content, or take more of a \
-               response. A connection that stands still longer is closed.",
+        help: "The time within which the client must send more of a request's content. A connection that \
+               stands still longer is closed.",
         set: |scope, node| {
             scope.global.http1.request_io_timeout = node.seconds()?;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "http1-response-io-timeout",
+        levels: Levels::GLOBAL,
+        argument: "seconds",
+        default: "60",
+        help: "The time within which the client must take more of a response. One that reads nothing for \
+               longer is cut off, so that it does not hold memory and descriptors for ever. A minute lets a \
+               paused download go on.",
+        set: |scope, node| {
+            scope.global.http1.response_io_timeout = node.seconds()?;
             Ok(())
         },
     },

@@ -4,7 +4,7 @@ use super::include::Reader;
 use super::parse::{Alias, Raw, RawTag, RawValue};
 use super::{ConfigError, Node, Place, Value, merge};
 use crate::config::nearest::nearest;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Deepest nesting with aliases put in; deeper than that of one file.
 const DEEPEST: usize = 128;
@@ -18,7 +18,7 @@ pub(super) struct Document {
     /// Nothing if the file is empty.
     pub(super) root: Option<Node>,
     /// What aliases of the including file may refer to.
-    anchors: HashMap<String, Node>,
+    anchors: BTreeMap<String, Node>,
 }
 
 impl Document {
@@ -48,9 +48,9 @@ pub(super) fn resolve(raw: &Raw, reader: &mut Reader<'_>) -> Result<Document, Co
     let mut resolver = Resolver {
         reader,
         by_id: HashMap::new(),
-        by_name: HashMap::new(),
+        by_name: BTreeMap::new(),
         files: HashMap::new(),
-        foreign: HashMap::new(),
+        foreign: BTreeMap::new(),
         within: Vec::new(),
     };
     resolver.collect(raw)?;
@@ -66,12 +66,13 @@ pub(super) fn resolve(raw: &Raw, reader: &mut Reader<'_>) -> Result<Document, Co
 struct Resolver<'t, 'r, 's> {
     reader: &'r mut Reader<'s>,
     by_id: HashMap<usize, &'t Raw>,
-    /// Of several anchors with one name the first, as in h2o.
-    by_name: HashMap<&'t str, &'t Raw>,
+    /// Of several anchors with one name the first, as in h2o. In order, so that a text has the same errors
+    /// whenever it is read.
+    by_name: BTreeMap<&'t str, &'t Raw>,
     /// What the `!file` tags of this file stand for, by the place of the tag.
     files: HashMap<Place, Node>,
     /// Anchors of included files.
-    foreign: HashMap<String, Node>,
+    foreign: BTreeMap<String, Node>,
     /// The anchored nodes that are being put in for an alias.
     within: Vec<&'t Raw>,
 }
