@@ -5,19 +5,19 @@ use hayami_http::{date, target};
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("page.css");
-/// The icons, drawn once; every row refers to one.
+/// The icons, drawn once; every row refers to one. `hidden` is HTML's, an `svg` with it still takes its room.
 const ICONS: &str = concat!(
-    "<svg hidden><symbol id=\"d\" viewBox=\"0 0 20 20\"><path d=\"M2 5a2 2 0 0 1 2-2h3.6l2 2H16a2 2 0 0 1 2 2v8a2 2 0 0 ",
-    "1-2 2H4a2 2 0 0 1-2-2z\"/></symbol><symbol id=\"f\" viewBox=\"0 0 20 20\"><path d=\"M5 2h6.5L16 6.5V16a2 2 0 0 ",
-    "1-2 2H5a2 2 0 0 1-2-2V4a2 2 0 0 1 2-2zm6 1.5V7h3.5z\"/></symbol><symbol id=\"u\" viewBox=\"0 0 20 20\"><path ",
-    "d=\"M10 3l6 6-1.6 1.6L11.2 7.4V17H8.8V7.4l-3.2 3.2L4 9z\"/></symbol></svg>\n",
+    "<svg style=\"display:none\"><symbol id=\"d\" viewBox=\"0 0 20 20\"><path d=\"M2 5a2 2 0 0 1 2-2h3.6l2 2H16a2 2 0 0 ",
+    "1 2 2v8a2 2 0 0 1-2 2H4a2 2 0 0 1-2-2z\"/></symbol><symbol id=\"f\" viewBox=\"0 0 20 20\"><path d=\"M5 2h6.5L16 ",
+    "6.5V16a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2V4a2 2 0 0 1 2-2zm6 1.5V7h3.5z\"/></symbol><symbol id=\"u\" viewBox=\"0 0 20 ",
+    "20\"><path d=\"M10 3l6 6-1.6 1.6L11.2 7.4V17H8.8V7.4l-3.2 3.2L4 9z\"/></symbol></svg>\n",
 );
 const FOLDER: &str = "<svg><use href=\"#d\"/></svg>";
 const FILE: &str = "<svg><use href=\"#f\"/></svg>";
 const UP: &str = "<svg><use href=\"#u\"/></svg>";
 
 /// The whole page.
-pub(super) fn document(shown: &[u8], lines: &[Line], more: bool) -> Vec<u8> {
+pub(super) fn document(shown: &[u8], lines: &[Line], left_out: usize) -> Vec<u8> {
     let mut page = String::with_capacity(4096 + lines.len() * 512);
     page.push_str("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page.push_str("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>");
@@ -37,7 +37,7 @@ pub(super) fn document(shown: &[u8], lines: &[Line], more: bool) -> Vec<u8> {
     }
     lines.iter().for_each(|line| entry(line, &mut page));
     page.push_str("</tbody>\n</table>\n<p>");
-    page.push_str(&summary(lines, more));
+    page.push_str(&summary(lines, left_out));
     page.push_str("</p>\n</main>\n</body>\n</html>\n");
     page.into_bytes()
 }
@@ -95,14 +95,14 @@ fn row(to: &str, name: &str, icon: &str, [size, changed]: [&str; 2], page: &mut 
 }
 
 /// `3 folders, 12 files, 1.5 MiB`
-fn summary(lines: &[Line], more: bool) -> String {
+fn summary(lines: &[Line], left_out: usize) -> String {
     let folders = lines.iter().filter(|line| line.is_folder()).count();
     let octets = lines.iter().filter(|line| !line.is_folder()).map(|line| line.state.size);
     let count = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
     let mut text = count(folders, "folder");
     let _ = write!(text, ", {}, {}", count(lines.len() - folders, "file"), size(octets.sum()));
-    if more {
-        text.push_str("; there are more than are shown here");
+    if left_out > 0 {
+        let _ = write!(text, "; {left_out} more are not shown");
     }
     text
 }
@@ -140,6 +140,11 @@ fn escape(text: &str, page: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_icons_take_no_room_above_the_page() {
+        assert!(ICONS.starts_with("<svg style=\"display:none\">"));
+    }
 
     #[test]
     fn sizes_are_short() {

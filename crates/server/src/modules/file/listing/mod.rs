@@ -12,6 +12,8 @@ use rustix::io::Errno;
 
 /// Most entries of a page. Browsers show this many in a second; each costs a statx.
 const MOST: usize = 10_000;
+/// Most names that are sorted to find the first of them: 64 MiB at the very most.
+const MOST_NAMES: usize = 250_000;
 
 /// One line of the page.
 struct Line {
@@ -31,27 +33,27 @@ impl Line {
 /// # Errors
 /// The kernel's.
 pub(super) fn page(opened: OwnedFd, root: &Root, directory: &[u8], shown: &[u8]) -> Result<Vec<u8>, Errno> {
-    let (names, more) = names(opened)?;
-    let mut lines: Vec<Line> = names.into_iter().filter_map(|name| line(root, directory, name)).collect();
+    let mut names = names(opened)?;
+    names.sort_unstable_by_key(|(folder, name)| (!folder, name.to_ascii_lowercase()));
+    let left_out = names.len().saturating_sub(MOST);
+    names.truncate(MOST);
+    let mut lines: Vec<Line> =
+        names.into_iter().filter_map(|(_, name)| line(root, directory, name)).collect();
     lines.sort_by_cached_key(|line| (!line.is_folder(), line.name.to_ascii_lowercase(), line.name.clone()));
-    Ok(html::document(shown, &lines, more))
+    Ok(html::document(shown, &lines, left_out))
 }
 
-/// The first names of the directory, and whether there are more.
-fn names(opened: OwnedFd) -> Result<(Vec<Vec<u8>>, bool), Errno> {
+/// The names in the directory, each with whether the kernel says that it is a folder.
+fn names(opened: OwnedFd) -> Result<Vec<(bool, Vec<u8>)>, Errno> {
     let mut names = Vec::new();
-    for entry in Dir::new(opened)? {
+    for entry in Dir::new(opened)?.take(MOST_NAMES) {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
-        if name.starts_with(b".") {
-            continue;
+        if !name.starts_with(b".") {
+            names.push((entry.file_type() == FileType::Directory, name.to_vec()));
         }
-        if names.len() == MOST {
-            return Ok((names, true));
-        }
-        names.push(name.to_vec());
     }
-    Ok((names, false))
+    Ok(names)
 }
 
 /// `None` for what would not be served, such as a FIFO or a link that leads nowhere.
