@@ -11,8 +11,11 @@ use std::process::{Command, Stdio};
 /// # Errors
 /// The file could not be opened or the command not be started.
 pub(crate) fn redirect(target: &Target) -> Result<(), Failure> {
-    let failed =
-        |error: std::io::Error| Failure::CannotCreate(format!("cannot open the error-log {target}: {error}"));
+    let failed = |error: std::io::Error| {
+        Failure::CannotCreate(format!(
+            "cannot open the error-log {target}: {error}; the folder of a log must exist and be writable"
+        ))
+    };
     let fd = match target {
         Target::File(path) => OpenOptions::new().append(true).create(true).open(path).map_err(failed)?.into(),
         Target::Command(command) => pipe_to(command).map_err(failed)?,

@@ -45,6 +45,7 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     let what = args.conf.as_ref().unwrap_or(&args.dir).display().to_string();
     let facts = Facts { what, bound: &bound, workers: cpus.len(), files, connections };
     let ready = banner::text(&facts);
+    let socket_files = sockets::files(&bound);
     let (shares, _udp) = sockets::share_out(bound, cpus.len());
     let quota = Arc::new(Quota::new(connections, soft_limit(&settings)));
     let plan = Arc::new(Plan { settings: Arc::clone(&settings), logs: Arc::new(logs), quota, cpus });
@@ -52,6 +53,10 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     let runtime = runtime.map_err(|error| Failure::System(format!("cannot make the main loop: {error}")))?;
     runtime.block_on(run(&plan, shares, &ready))?;
     plan.logs.close(PATIENCE);
+    for file in socket_files {
+        // Without the rights of the start it may have to stay; the next start replaces it.
+        let _ = std::fs::remove_file(file);
+    }
     drop(pid_file);
     Ok(())
 }

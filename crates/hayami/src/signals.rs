@@ -9,6 +9,10 @@ pub(crate) struct Stop {
     terminate: Signal,
     interrupt: Signal,
     quit: Signal,
+    /// Scripts for nginx and h2o send these to reload and to reopen logs. Neither is there yet, and ending
+    /// the program is what nobody means by them.
+    reload: Signal,
+    reopen: Signal,
 }
 
 impl Stop {
@@ -23,15 +27,22 @@ impl Stop {
             terminate: on(SignalKind::terminate())?,
             interrupt: on(SignalKind::interrupt())?,
             quit: on(SignalKind::quit())?,
+            reload: on(SignalKind::hangup())?,
+            reopen: on(SignalKind::user_defined1())?,
         })
     }
 
-    /// The name of the next one.
+    /// The name of the next one that ends the program.
     pub(crate) async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
-            _ = self.quit.recv() => "SIGQUIT",
+        loop {
+            let ignored = tokio::select! {
+                _ = self.terminate.recv() => return "SIGTERM",
+                _ = self.interrupt.recv() => return "SIGINT",
+                _ = self.quit.recv() => return "SIGQUIT",
+                _ = self.reload.recv() => "SIGHUP: reloading is not there yet; restart to read the configuration again",
+                _ = self.reopen.recv() => "SIGUSR1: reopening logs is not there yet; log to a command such as rotatelogs",
+            };
+            eprintln!("hayami: {ignored}");
         }
     }
 }

@@ -12,6 +12,7 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 /// A bound address with a socket for every worker.
 #[derive(Debug)]
@@ -58,6 +59,15 @@ pub(crate) fn bind_all(settings: &Settings, workers: usize) -> Result<Vec<Bound>
         }
     }
     Ok(bound)
+}
+
+/// The socket files, which are removed at the end.
+pub(crate) fn files(bound: &[Bound]) -> Vec<PathBuf> {
+    let unix = bound.iter().filter_map(|bound| match &bound.endpoint {
+        Endpoint::Unix(path) => Some(path.clone()),
+        _ => None,
+    });
+    unix.collect()
 }
 
 /// Each worker's sockets, and the UDP ports that are only kept.

@@ -140,7 +140,11 @@ fn open(target: &Target) -> Result<Outlet, String> {
         }
         Target::Command(command) => Command::start(command).map(Output::Command),
     };
-    let output = output.map_err(|error| format!("access-log {target}: {error}"))?;
+    let output = output.map_err(|error| {
+        format!(
+            "cannot open the access-log {target}: {error}; the folder of a log must exist and be writable"
+        )
+    })?;
     Ok(Outlet { output, loss: Arc::new(Loss::new(target.to_string())), torn: false })
 }
 
