@@ -121,7 +121,7 @@ mod tests {
         command.child.wait().unwrap();
         // Another test's process may hold the pipe between its fork and its exec.
         let deadline = Instant::now() + PATIENCE;
-        let mut written = Ok(());
+        let mut written = command.write(b"a\n");
         while written.is_ok() && Instant::now() < deadline {
             written = command.write(b"a\n");
         }
