@@ -8,10 +8,12 @@
 mod client;
 mod heads;
 mod server;
+mod targets;
 
 pub use client::client_engine;
 pub use heads::{chunked, request_head};
 pub use server::server_engine;
+pub use targets::{authority, path};
 
 /// A target: its name, which is that of its corpus, and its function.
 pub type Target = (&'static str, fn(&[u8]));
@@ -22,6 +24,8 @@ pub const TARGETS: &[Target] = &[
     ("chunked", chunked),
     ("server_engine", server_engine),
     ("client_engine", client_engine),
+    ("path", path),
+    ("authority", authority),
 ];
 
 /// Limits that short inputs can reach.
