@@ -6,11 +6,13 @@
 #![forbid(unsafe_code)]
 
 mod client;
+mod fields;
 mod heads;
 mod server;
 mod targets;
 
 pub use client::client_engine;
+pub use fields::{date, negotiate, range};
 pub use heads::{chunked, request_head};
 pub use server::server_engine;
 pub use targets::{authority, path};
@@ -26,6 +28,9 @@ pub const TARGETS: &[Target] = &[
     ("client_engine", client_engine),
     ("path", path),
     ("authority", authority),
+    ("range", range),
+    ("negotiate", negotiate),
+    ("date", date),
 ];
 
 /// Limits that short inputs can reach.
@@ -61,5 +66,10 @@ impl<'a> Decisions<'a> {
             }
             [] => 255,
         }
+    }
+
+    /// All that are left, the first one being the highest octet of a number.
+    pub(crate) fn number(&mut self) -> u64 {
+        std::mem::take(&mut self.0).iter().fold(0, |number, octet| number << 8 | u64::from(*octet))
     }
 }
