@@ -6,12 +6,14 @@
 #![forbid(unsafe_code)]
 
 mod client;
+mod conditions;
 mod fields;
 mod heads;
 mod server;
 mod targets;
 
 pub use client::client_engine;
+pub use conditions::{conditional, etag};
 pub use fields::{date, negotiate, range};
 pub use heads::{chunked, request_head};
 pub use server::server_engine;
@@ -31,6 +33,8 @@ pub const TARGETS: &[Target] = &[
     ("range", range),
     ("negotiate", negotiate),
     ("date", date),
+    ("etag", etag),
+    ("conditional", conditional),
 ];
 
 /// Limits that short inputs can reach.
