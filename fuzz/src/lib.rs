@@ -7,6 +7,7 @@
 
 mod client;
 mod conditions;
+mod config;
 mod fields;
 mod heads;
 mod server;
@@ -14,6 +15,7 @@ mod targets;
 
 pub use client::client_engine;
 pub use conditions::{conditional, etag};
+pub use config::{config, log_format};
 pub use fields::{date, negotiate, range};
 pub use heads::{chunked, request_head};
 pub use server::server_engine;
@@ -35,6 +37,8 @@ pub const TARGETS: &[Target] = &[
     ("date", date),
     ("etag", etag),
     ("conditional", conditional),
+    ("config", config),
+    ("log_format", log_format),
 ];
 
 /// Limits that short inputs can reach.
