@@ -10,6 +10,7 @@ mod conditions;
 mod config;
 mod fields;
 mod heads;
+mod pair;
 mod server;
 mod targets;
 
@@ -18,6 +19,7 @@ pub use conditions::{conditional, etag};
 pub use config::{config, log_format};
 pub use fields::{date, negotiate, range};
 pub use heads::{chunked, request_head};
+pub use pair::exchanges;
 pub use server::server_engine;
 pub use targets::{authority, path};
 
@@ -30,6 +32,7 @@ pub const TARGETS: &[Target] = &[
     ("chunked", chunked),
     ("server_engine", server_engine),
     ("client_engine", client_engine),
+    ("exchanges", exchanges),
     ("path", path),
     ("authority", authority),
     ("range", range),
@@ -57,6 +60,11 @@ pub(crate) const SMALL: hayami_h1::Limits = hayami_h1::Limits {
 pub(crate) struct Decisions<'a>(&'a [u8]);
 
 impl<'a> Decisions<'a> {
+    /// Nothing but decisions.
+    pub(crate) fn of(octets: &'a [u8]) -> Self {
+        Self(octets)
+    }
+
     /// Splits octets at the first NUL: decisions before it, the rest behind it.
     pub(crate) fn and_rest(octets: &'a [u8]) -> (Self, &'a [u8]) {
         match octets.iter().position(|octet| *octet == 0) {
