@@ -93,3 +93,91 @@ pub(crate) fn persists(fields: &FieldSection, seen: Seen, version: Version) -> b
     }
     !close && (default || keep)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field_line::section;
+    use crate::limits::Limits;
+    use Version::{Http10, Http11};
+
+    /// A section with these lines.
+    fn fields(lines: &str) -> (FieldSection, Seen) {
+        let octets = format!("{lines}\n");
+        let mut fields = FieldSection::default();
+        let (len, seen) = section(octets.as_bytes(), 0, &Limits::default(), &mut fields).expect(lines);
+        fields.set_octets(&octets.as_bytes()[..len]);
+        (fields, seen)
+    }
+
+    #[test]
+    fn the_connection_stays_if_both_its_field_and_its_version_let_it() {
+        // The Connection lines, and whether the connection stays in 1.0 and in 1.1.
+        let cases = [
+            ("", false, true),
+            ("Connection: keep-alive\n", true, true),
+            ("Connection: Keep-Alive\n", true, true),
+            ("Connection: close\n", false, false),
+            ("Connection: CLOSE\n", false, false),
+            ("Connection: keep-alive, close\n", false, false),
+            ("Connection: close, keep-alive\n", false, false),
+            ("Connection: keep-alive\nConnection: close\n", false, false),
+            ("Connection: keep-alive\nConnection: keep-alive\n", true, true),
+            ("Connection: upgrade\n", false, true),
+            ("Connection: upgrade, keep-alive\n", true, true),
+            ("Connection:\n", false, true),
+            ("Connection: closed\n", false, true),
+            ("Connection: keep-alive-not\n", false, true),
+            ("Connection: \"close\"\n", false, true),
+            ("Keep-Alive: timeout=5\n", false, true),
+            ("Proxy-Connection: keep-alive\n", false, true),
+        ];
+        for (lines, http10, http11) in cases {
+            let (fields, seen) = fields(lines);
+            let stays = [Http10, Http11].map(|version| persists(&fields, seen, version));
+            assert_eq!(stays, [http10, http11], "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_length_has_digits_and_64_bits() {
+        let cases: [(&[u8], Option<u64>); 12] = [
+            (b"0", Some(0)),
+            (b"00", Some(0)),
+            (b"42", Some(42)),
+            (b"18446744073709551615", Some(u64::MAX)),
+            (b"018446744073709551615", Some(u64::MAX)),
+            (b"18446744073709551616", None),
+            (b"99999999999999999999", None),
+            (b"", None),
+            (b"+1", None),
+            (b"1_0", None),
+            (b"1 ", None),
+            (b"\xd9\xa1", None),
+        ];
+        for (digits, want) in cases {
+            assert_eq!(decimal(digits), want, "{}", digits.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn framing_is_declared_once_or_not_at_all() {
+        let cases = [
+            ("", Ok(Declared::Nothing)),
+            ("Content-Length: 7\n", Ok(Declared::Length(7))),
+            ("Transfer-Encoding: Chunked\n", Ok(Declared::Chunked)),
+            ("Content-Length: 7\nContent-Length: 7\n", Err(Fault::RepeatedLength)),
+            ("Content-Length: 7\nTransfer-Encoding: chunked\n", Err(Fault::LengthAndEncoding)),
+            ("Transfer-Encoding: chunked\nTransfer-Encoding: chunked\n", Err(Fault::ChunkedNotLast)),
+            ("Transfer-Encoding: gzip\nTransfer-Encoding: chunked\n", Err(Fault::UnknownCoding)),
+        ];
+        for (lines, want) in cases {
+            let (fields, seen) = fields(lines);
+            assert_eq!(declared(&fields, seen, Http11), want, "{lines:?}");
+            // HTTP/1.0 knows no transfer codings.
+            let encoded = seen.has(Known::TransferEncoding) && want != Err(Fault::LengthAndEncoding);
+            let old = if encoded { Err(Fault::EncodingInHttp10) } else { want };
+            assert_eq!(declared(&fields, seen, Http10), old, "{lines:?} in HTTP/1.0");
+        }
+    }
+}

@@ -130,3 +130,47 @@ fn absolute_form(
         None => Err(Fault::TargetAuthority),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use TargetForm::{Absolute, Asterisk, Authority, Origin};
+
+    #[test]
+    fn each_form_is_split_into_its_parts() {
+        type Parts = (TargetForm, &'static str, Option<&'static str>, Option<&'static str>);
+        let cases: [(&str, Parts); 13] = [
+            ("GET /", (Origin, "/", None, None)),
+            ("GET /a?b", (Origin, "/a", Some("b"), None)),
+            ("GET /?", (Origin, "/", Some(""), None)),
+            ("GET /a?b?c/d", (Origin, "/a", Some("b?c/d"), None)),
+            ("GET //a:1/b", (Origin, "//a:1/b", None, None)),
+            ("GET http://a", (Absolute, "", None, Some("a"))),
+            ("GET http://a:1/b", (Absolute, "/b", None, Some("a:1"))),
+            ("GET http://a?b", (Absolute, "", Some("b"), Some("a"))),
+            ("GET https://a/?b", (Absolute, "/", Some("b"), Some("a"))),
+            ("OPTIONS HTTPS://[::1]:1", (Absolute, "", None, Some("[::1]:1"))),
+            ("OPTIONS *", (Asterisk, "", None, None)),
+            ("OPTIONS /*", (Origin, "/*", None, None)),
+            ("CONNECT a:1", (Authority, "", None, Some("a:1"))),
+        ];
+        for (start, want) in cases {
+            let wire = format!("{start} HTTP/1.1\r\n");
+            let (line, next) = parse(wire.as_bytes()).expect(start);
+            let text = |span: Span| str::from_utf8(span.of(wire.as_bytes())).expect("ASCII");
+            assert_eq!((line.form, text(line.path), line.query.map(text), line.authority.map(text)), want);
+            assert_eq!(format!("{} {}", text(line.method), text(line.target)), start);
+            assert_eq!((line.version, next), (Version::Http11, wire.len()));
+        }
+    }
+
+    #[test]
+    fn the_beginning_of_a_line_is_incomplete() {
+        let wire = b"OPTIONS https://a:1/b?c HTTP/1.0\r\n";
+        for end in 0..wire.len() {
+            let begun = parse(&wire[..end]).map(drop);
+            assert_eq!(begun, Err(Stop::Incomplete), "{}", wire[..end].escape_ascii());
+        }
+        assert_eq!(parse(&[&wire[..], b"a"].concat()).map(|(_, next)| next), Ok(wire.len()));
+    }
+}
