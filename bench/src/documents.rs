@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::workload::{Document, HELLO, PAGE};
+use crate::workload::{Document, GREETING, HELLO, PAGE};
 
 /// Makes the folder of documents inside `folder` with the small ones.
 ///
@@ -19,6 +19,7 @@ pub(crate) fn prepare(folder: &Path) -> io::Result<PathBuf> {
         fs::set_permissions(readable, fs::Permissions::from_mode(0o755))?;
     }
     fs::write(documents.join(PAGE.file), page(PAGE.octets as usize))?;
+    fs::write(documents.join(GREETING.file), "Hello, world.\n")?;
     fs::write(documents.join(HELLO.file), "hello world\n")?;
     Ok(documents)
 }

@@ -6,6 +6,7 @@ use crate::servers::{ALL, Server};
 /// A page of the size of nginx's welcome page, which the published rows served.
 pub(crate) const PAGE: Document = Document { target: "/", file: "index.html", octets: 612 };
 /// `hello world` and a line feed.
+pub(crate) const GREETING: Document = Document { target: "/greeting.txt", file: "greeting.txt", octets: 14 };
 pub(crate) const HELLO: Document = Document { target: "/hello.txt", file: "hello.txt", octets: 12 };
 /// A file that fits in no socket buffer.
 pub(crate) const MEGABYTE: Document = Document { target: "/1mb.bin", file: "1mb.bin", octets: 1 << 20 };
@@ -68,8 +69,16 @@ pub(crate) struct Workload {
 }
 
 /// All workloads, in the order they run.
-pub(crate) const WORKLOADS: [Workload; 9] = [
+pub(crate) const WORKLOADS: [Workload; 10] = [
     load("s0", "612 octets, keep-alive, 100 connections", PAGE, 100, Use::KeepAlive { depth: 1 }, Tool::Wrk),
+    load(
+        "s3",
+        "14 octets, keep-alive, 100 connections",
+        GREETING,
+        100,
+        Use::KeepAlive { depth: 1 },
+        Tool::Wrk,
+    ),
     load("s4", "12 octets, keep-alive, 300 connections", HELLO, 300, Use::KeepAlive { depth: 1 }, Tool::Wrk),
     load(
         "close-200",
