@@ -223,7 +223,11 @@ mod tests {
     #[test]
     fn what_cannot_be_opened_is_told_with_the_reason() {
         let error = Logs::open_all(&settings("/nowhere/log")).unwrap_err();
-        assert_eq!(error, "access-log /nowhere/log: No such file or directory (os error 2)");
+        assert_eq!(
+            error,
+            "cannot open the access-log /nowhere/log: No such file or directory (os error 2); \
+             the folder of a log must exist and be writable"
+        );
     }
 
     #[test]
