@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_folder_or_a_file_is_served_and_not_both() {
-        assert!(matches!(parsed("hayami"), Ok(Command::Serve(a)) if a.dir == PathBuf::from(".")));
+        assert!(matches!(parsed("hayami"), Ok(Command::Serve(a)) if a.dir == std::path::Path::new(".")));
         assert!(matches!(parsed("hayami -m worker -c f"), Ok(Command::Serve(a)) if a.conf.is_some()));
         assert!(matches!(parsed("hayami -t -c f"), Ok(Command::Check(_))));
         assert!(matches!(parsed("hayami dir -c f"), Err(Failure::Usage(_))));
