@@ -5,8 +5,9 @@ use crate::servers::{ALL, Server};
 
 /// A page of the size of nginx's welcome page, which the published rows served.
 pub(crate) const PAGE: Document = Document { target: "/", file: "index.html", octets: 612 };
-/// `hello world` and a line feed.
+/// `Hello, world.` and a line feed.
 pub(crate) const GREETING: Document = Document { target: "/greeting.txt", file: "greeting.txt", octets: 14 };
+/// `hello world` and a line feed.
 pub(crate) const HELLO: Document = Document { target: "/hello.txt", file: "hello.txt", octets: 12 };
 /// A file that fits in no socket buffer.
 pub(crate) const MEGABYTE: Document = Document { target: "/1mb.bin", file: "1mb.bin", octets: 1 << 20 };

@@ -16,6 +16,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::sync::watch;
 
 /// How long the end waits for a disk or a command that does not take the last log lines.
@@ -40,6 +41,8 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     }
     if let Some(user) = &become_user {
         user::become_user(user)?;
+        // What root may read, this user may not.
+        workers::rehearse(&settings)?;
     }
     let connections = connections(&settings, files);
     let what = args.conf.as_ref().unwrap_or(&args.dir).display().to_string();
@@ -65,8 +68,12 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
 async fn run(plan: &Arc<Plan>, shares: Vec<Vec<hayami_net::Listener>>, ready: &str) -> Result<(), Failure> {
     let mut stop = Stop::listen()?;
     let (phase, phases) = watch::channel(Phase::Run);
-    let threads = workers::start(plan, shares, &phases)?;
-    eprintln!("{ready}");
+    let (tell, told) = mpsc::unbounded_channel();
+    let threads = workers::start(plan, shares, &phases, &tell)?;
+    drop(tell);
+    if all_ready(told, threads.len()).await {
+        eprintln!("{ready}");
+    }
     tokio::select! {
         signal = stop.next() => eprintln!("hayami: {signal}: accepting no more, finishing what runs"),
         () = any_ended(&threads) => {}
@@ -82,6 +89,16 @@ async fn run(plan: &Arc<Plan>, shares: Vec<Vec<hayami_net::Listener>>, ready: &s
         () = all_ended(&threads) => {}
     }
     threads.into_iter().try_for_each(outcome)
+}
+
+/// Whether every worker has begun to serve; `false` as soon as one has ended instead.
+async fn all_ready(mut told: UnboundedReceiver<()>, workers: usize) -> bool {
+    for _ in 0..workers {
+        if told.recv().await.is_none() {
+            return false;
+        }
+    }
+    true
 }
 
 async fn any_ended(threads: &[JoinHandle<io::Result<()>>]) {

@@ -13,6 +13,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
 /// What all workers are made from.
@@ -46,7 +47,7 @@ pub(crate) fn rehearse(settings: &Settings) -> Result<(), Failure> {
     built.map(drop).map_err(|error| Failure::Config(format!("hayami: {error}")))
 }
 
-/// Starts every worker.
+/// Starts every worker; each tells `ready` when it begins to serve.
 ///
 /// # Errors
 /// A thread could not be made.
@@ -54,13 +55,14 @@ pub(crate) fn start(
     plan: &Arc<Plan>,
     shares: Vec<Vec<Listener>>,
     phase: &watch::Receiver<Phase>,
+    ready: &UnboundedSender<()>,
 ) -> Result<Vec<JoinHandle<io::Result<()>>>, Failure> {
     let mut threads = Vec::new();
     for (index, listeners) in shares.into_iter().enumerate() {
-        let (plan, phase) = (Arc::clone(plan), phase.clone());
+        let (plan, phase, ready) = (Arc::clone(plan), phase.clone(), ready.clone());
         let thread = std::thread::Builder::new()
             .name(format!("worker {index}"))
-            .spawn(move || run(&plan, plan.cpus[index], listeners, phase));
+            .spawn(move || run(&plan, plan.cpus[index], listeners, phase, ready));
         threads
             .push(thread.map_err(|error| Failure::System(format!("cannot start worker {index}: {error}")))?);
     }
@@ -72,6 +74,7 @@ fn run(
     cpu: Option<usize>,
     listeners: Vec<Listener>,
     phase: watch::Receiver<Phase>,
+    ready: UnboundedSender<()>,
 ) -> io::Result<()> {
     let settings = &*plan.settings;
     let config = Config {
@@ -80,6 +83,10 @@ fn run(
         limits: limits(settings),
         timeouts: timeouts(settings),
         quota: Arc::clone(&plan.quota),
+        // Who is told may have given up in the meantime.
+        ready: Box::new(move || {
+            let _ = ready.send(());
+        }),
     };
     hayami_net::run(config, phase, |clock| {
         build(settings, &plan.logs, context(settings, plan.cpus.len(), clock)).map_err(io::Error::other)

@@ -41,6 +41,7 @@ fn main() -> std::io::Result<()> {
         limits: Limits::default(),
         timeouts: Timeouts::default(),
         quota: Arc::new(Quota::new(20_000, None)),
+        ready: Box::new(|| ()),
     };
     let (_phase, phases) = tokio::sync::watch::channel(Phase::Run);
     run(config, phases, |_| {

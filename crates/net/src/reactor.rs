@@ -26,7 +26,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 const EVENTS: usize = 256;
 /// Connections accepted before those that are there get their turn.
 const BATCH: usize = 64;
-/// Idle connections closed at once when there are no descriptors left.
+/// Idle connections closed at once to make room for new ones.
 const SHED: usize = 64;
 /// Event data of listeners start here; below are connections.
 const LISTENERS: u64 = 1 << 32;
@@ -186,12 +186,8 @@ impl<S: Service> Reactor<S> {
                 Accepted::New(socket, info) => self.begin(socket, info),
                 Accepted::Lost => {}
                 Accepted::None => return false,
-                // The next end of a connection, or the next sweep, finds the listener still ready.
-                Accepted::NoRoom => return false,
-                Accepted::Starved => {
-                    self.close_idle(SHED, 0);
-                    return false;
-                }
+                // If nobody is idle, the next turn of the loop finds the listener still ready.
+                Accepted::NoRoom | Accepted::Starved => return self.make_room(),
             }
         }
         true
@@ -232,15 +228,36 @@ impl<S: Service> Reactor<S> {
         }
     }
 
-    /// Closes connections that have been idle for `min_age` milliseconds, `most` of them.
-    fn close_idle(&mut self, most: usize, min_age: u32) {
+    /// Closes those that have been idle longest, so that a new connection need not wait for their
+    /// timeouts. Whether there is room now.
+    #[cold]
+    fn make_room(&mut self) -> bool {
+        self.close_idle(SHED, 0) > 0
+    }
+
+    /// Closes connections that have been idle for `min_age` milliseconds, `most` of them, the longest
+    /// idle first. How many.
+    fn close_idle(&mut self, most: usize, min_age: u32) -> usize {
         let now = self.worker.clock.millis();
-        let idle = |connection: &Connection| connection.idle_millis(now).is_some_and(|age| age >= min_age);
-        let indexes: Vec<usize> = self.connections.indexes(idle).take(most).collect();
-        for index in indexes {
-            let over = self.connections.get_mut(index).is_some_and(|c| c.close_if_idle(&self.worker));
-            if over { self.end(index) } else { self.turn(index) }
+        let age = |(index, connection): (usize, &Connection)| Some((connection.idle_millis(now)?, index));
+        let mut idle: Vec<(u32, usize)> = self.connections.iter().filter_map(age).collect();
+        idle.retain(|(age, _)| *age >= min_age);
+        if idle.len() > most {
+            idle.select_nth_unstable_by(most, |a, b| b.cmp(a));
+            idle.truncate(most);
         }
+        idle.into_iter().filter(|(_, index)| self.close_if_idle(*index)).count()
+    }
+
+    /// Closes a connection, unless a request has arrived in the meantime.
+    fn close_if_idle(&mut self, index: usize) -> bool {
+        let over = self.connections.get_mut(index).is_some_and(|c| c.close_if_idle(&self.worker));
+        if over {
+            self.end(index)
+        } else {
+            self.turn(index)
+        }
+        over
     }
 }
 

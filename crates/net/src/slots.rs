@@ -46,10 +46,10 @@ impl<T> Slots<T> {
         self.taken
     }
 
-    /// The indexes of the values that `wanted` picks.
-    pub(crate) fn indexes(&self, mut wanted: impl FnMut(&T) -> bool) -> impl Iterator<Item = usize> {
+    /// The values with their indexes.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
         let slots = self.slots.iter().enumerate();
-        slots.filter_map(move |(index, slot)| slot.as_deref().is_some_and(&mut wanted).then_some(index))
+        slots.filter_map(|(index, slot)| slot.as_deref().map(|value| (index, value)))
     }
 }
 
@@ -69,6 +69,6 @@ mod tests {
         assert_eq!(slots.get_mut(0), Some(&mut 'c'));
         assert_eq!((slots.len(), slots.next()), (2, 2));
         assert_eq!(slots.get_mut(5), None);
-        assert_eq!(slots.indexes(|value| *value == 'b').collect::<Vec<_>>(), [1]);
+        assert_eq!(slots.iter().collect::<Vec<_>>(), [(0, &'c'), (1, &'b')]);
     }
 }

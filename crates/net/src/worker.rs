@@ -60,6 +60,8 @@ pub struct Config {
     pub timeouts: Timeouts,
     /// Connections of the whole process, and how many there may be.
     pub quota: Arc<Quota>,
+    /// Called once, when the worker begins to serve.
+    pub ready: Box<dyn FnOnce() + Send>,
 }
 
 /// What the worker is asked to do; sent by the program to all workers.
@@ -129,7 +131,8 @@ pub fn run<S: Service>(
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build_local(tokio::runtime::LocalOptions::default())?;
+        .build_local(tokio::runtime::LocalOptions::default())
+        .map_err(no_loop)?;
     runtime.block_on(serve(config, phase, make))
 }
 
@@ -151,7 +154,8 @@ async fn serve<S: Service>(
         head: RefCell::default(),
         common: Common::new(),
     });
-    let mut reactor = Reactor::new(Rc::clone(&worker), config.listeners)?;
+    let mut reactor = Reactor::new(Rc::clone(&worker), config.listeners).map_err(no_loop)?;
+    (config.ready)();
     // An error means that the program is gone: then the worker drains as well.
     let mut draining = std::pin::pin!(phase.wait_for(|phase| *phase == Phase::Drain));
     poll_fn(|cx| {
@@ -163,6 +167,11 @@ async fn serve<S: Service>(
     .await;
     worker.service.stop().await;
     Ok(())
+}
+
+fn no_loop(error: io::Error) -> io::Error {
+    let advice = "more files must be allowed to be open, see `ulimit -n`";
+    io::Error::new(error.kind(), format!("cannot set up the loop of a worker: {error}; {advice}"))
 }
 
 fn pin_to(cpu: usize) -> io::Result<()> {

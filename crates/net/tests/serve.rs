@@ -91,7 +91,14 @@ fn server(timeouts: Timeouts, most: usize) -> Server {
     let thread = std::thread::spawn(move || {
         let quota = Arc::new(Quota::new(most, None));
         let listeners = vec![Listener { fd, index: 0, address }];
-        let config = Config { cpu: None, listeners, limits: Limits::default(), timeouts, quota };
+        let config = Config {
+            cpu: None,
+            listeners,
+            limits: Limits::default(),
+            timeouts,
+            quota,
+            ready: Box::new(|| ()),
+        };
         run(config, phases, |_| Ok(Site(tell))).expect("ran");
     });
     Server { address: ip, phase, ended, thread }
@@ -236,8 +243,8 @@ fn a_client_that_sends_too_much_can_still_read_why_it_is_refused() {
 fn connections_above_the_quota_wait_until_there_is_room() {
     let server = server(Timeouts::default(), 1);
     let mut first = server.connect();
-    first.write_all(format!("GET /first{KEEP}").as_bytes()).expect("sent");
-    first.read_exact(&mut [0; 20]).expect("answered");
+    first.write_all(format!("GET /large{KEEP}").as_bytes()).expect("sent");
+    first.read_exact(&mut [0; 20]).expect("begun");
     let mut second = server.connect();
     second.write_all(format!("GET /second{CLOSE}").as_bytes()).expect("sent");
     second.set_read_timeout(Some(Duration::from_millis(200))).expect("set");
@@ -245,6 +252,19 @@ fn connections_above_the_quota_wait_until_there_is_room() {
     drop(first);
     second.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
     assert!(read_all(&mut second).ends_with("/second"));
+    server.stop();
+}
+
+#[test]
+fn the_connection_that_is_idle_longest_makes_room_for_a_new_one() {
+    let server = server(Timeouts::default(), 1);
+    let mut idle = server.connect();
+    idle.write_all(format!("GET /idle{KEEP}").as_bytes()).expect("sent");
+    idle.read_exact(&mut [0; 20]).expect("answered");
+    let begun = Instant::now();
+    assert!(server.exchange(format!("GET /new{CLOSE}").as_bytes()).ends_with("/new"));
+    assert!(begun.elapsed() < Duration::from_secs(5), "it does not wait for the other's timeout");
+    read_all(&mut idle);
     server.stop();
 }
 

@@ -107,6 +107,10 @@ impl Root {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::open(path, flags, Mode::empty())?;
         let probe = rustix::fs::openat2(&directory, c".", flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS);
+        // Opening needs no right to search the directory, serving from it does.
+        if matches!(probe, Err(Errno::ACCESS)) {
+            return Err(Errno::ACCESS);
+        }
         let openat2 = !matches!(probe, Err(Errno::NOSYS | Errno::PERM));
         if !openat2 && symlinks != Symlinks::Follow {
             return Err(Errno::NOSYS);
