@@ -132,15 +132,29 @@ fn a_wrong_configuration_ends_with_78_also_when_it_is_to_be_served() {
 }
 
 #[test]
-fn what_only_the_machine_can_tell_is_checked_too() {
+fn a_user_that_is_not_there_is_found_by_the_check() {
     let dir = site();
-    let cases = [("user: no-such-user-here\n", "getent passwd"), ("file.index: [a]\n", "DIR/none")];
-    for (line, text) in cases {
-        let hosts = if text.contains("DIR") { HOSTS.replace("/site", "/none") } else { HOSTS.to_owned() };
-        let ended = Launch::config(&dir, &format!("{line}{hosts}")).finish_test(&[]);
-        assert_eq!(ended.code, 78, "{line}: {}", ended.stderr);
-        assert!(ended.stderr.contains(&text.replace("DIR", &dir.text(""))), "{}", ended.stderr);
-    }
+    let ended = Launch::config(&dir, &format!("user: no-such-user-here\n{HOSTS}")).finish_test(&[]);
+    assert_eq!(ended.code, 78, "{}", ended.stderr);
+    assert!(ended.stderr.contains("getent passwd"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_a_warning_and_served_as_soon_as_it_is() {
+    let dir = site();
+    let text = HOSTS.replace("/site", "/later");
+    let ended = Launch::config(&dir, &text).finish_test(&[]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains(&format!("there is no directory {}", dir.text("later"))),
+        "{}",
+        ended.stderr
+    );
+    let server = Server::config(&dir, &text);
+    assert!(server.stderr().contains("warning"), "{}", server.stderr());
+    assert_eq!(server.get("/late.html").status, 404);
+    dir.write("later/late.html", "here");
+    assert_eq!(server.get("/late.html").text(), "here");
 }
 
 #[test]

@@ -14,6 +14,7 @@ pub(crate) fn check(args: &Args) -> Result<(), Failure> {
     let loaded = site::load(args)?;
     crate::user::find(loaded.settings.global.process.user.as_deref())?;
     workers::rehearse(&loaded.settings)?;
+    workers::warn_of_unreachable(&loaded.settings);
     if args.verbose {
         print(&effective::text(&loaded))?;
     }

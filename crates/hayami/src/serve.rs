@@ -41,9 +41,9 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     }
     if let Some(user) = &become_user {
         user::become_user(user)?;
-        // What root may read, this user may not.
-        workers::rehearse(&settings)?;
     }
+    // Only now: what root may read, this user may not.
+    workers::warn_of_unreachable(&settings);
     let connections = connections(&settings, files);
     let what = args.conf.as_ref().unwrap_or(&args.dir).display().to_string();
     let facts = Facts { what, bound: &bound, workers: cpus.len(), files, connections };

@@ -6,7 +6,7 @@ use hayami_net::{Clock, Config, Listener, Phase, Quota, Timeouts};
 use hayami_server::build;
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::access_log::Logs;
-use hayami_server::modules::file::FileCache;
+use hayami_server::modules::file::{self, FileCache};
 use hayami_server::modules::process::Threads;
 use hayami_server::worker::WorkerContext;
 use std::io;
@@ -45,6 +45,14 @@ pub(crate) fn cpus(threads: &Threads) -> Vec<Option<usize>> {
 pub(crate) fn rehearse(settings: &Settings) -> Result<(), Failure> {
     let built = build(settings, &Logs::default(), context(settings, 1, &Rc::new(Clock::default())));
     built.map(drop).map_err(|error| Failure::Config(format!("hayami: {error}")))
+}
+
+/// Warns of folders that this user cannot serve at the moment. A disk may be mounted later, so that is no
+/// error, as for h2o and nginx.
+pub(crate) fn warn_of_unreachable(settings: &Settings) {
+    for line in file::unreachable(settings) {
+        eprintln!("hayami: warning: {line}");
+    }
 }
 
 /// Starts every worker; each tells `ready` when it begins to serve.

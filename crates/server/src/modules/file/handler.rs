@@ -39,8 +39,9 @@ struct Server {
     place: Place,
     path: PathBuf,
     symlinks: Symlinks,
-    root: RefCell<Arc<Root>>,
-    root_checked: Cell<Instant>,
+    /// `None` until the directory is there: a disk may be mounted later.
+    root: RefCell<Option<Arc<Root>>>,
+    root_checked: Cell<Option<Instant>>,
     /// Part of every key in the cache; another one when another directory takes the root's place.
     id: Cell<u32>,
     plan: Arc<Plan>,
@@ -53,24 +54,27 @@ struct Server {
 }
 
 impl FileHandler {
-    /// Opens the root.
+    /// Opens the root, if it is there.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// This system can never serve it as configured.
     pub(super) fn open(
         place: Place,
         path: PathBuf,
         settings: &Settings,
         worker: &WorkerContext,
     ) -> Result<Self, Errno> {
-        let root = Root::open(&path, settings.symlinks)?;
+        let root = match Root::open(&path, settings.symlinks) {
+            Err(Errno::NOSYS) => return Err(Errno::NOSYS),
+            root => root.ok().map(Arc::new),
+        };
         worker.files.close_idle_files(&worker.clock);
         Ok(Self(Rc::new(Server {
             place,
             path,
             symlinks: settings.symlinks,
-            root: RefCell::new(Arc::new(root)),
-            root_checked: Cell::new(worker.clock.now()),
+            root_checked: Cell::new(root.as_ref().map(|_| worker.clock.now())),
+            root: RefCell::new(root),
             id: Cell::new(worker.files.new_handler()),
             plan: Arc::new(Plan::new(settings)),
             rules: settings.rules.filters(),
@@ -86,14 +90,14 @@ impl Handler for FileHandler {
     fn handle(&self, exchange: &mut Exchange<'_>) -> Outcome {
         let server = &*self.0;
         let now = server.clock.now();
-        if now.saturating_duration_since(server.root_checked.get()) >= server.interval
+        if server.must_follow_root(now)
             && let Err(error) = server.follow_root(now)
         {
             return server.without_root(error);
         }
         let key = server.key(exchange.path, exchange.below);
         if let Some(entry) = server.files.get(server.id.get(), key)
-            && (entry.is_fresh(now, server.interval) || entry.revalidate(&server.root.borrow(), now))
+            && (entry.is_fresh(now, server.interval) || server.revalidate(&entry, now))
         {
             return server.answer(&entry, exchange.head, exchange.path);
         }
@@ -154,13 +158,31 @@ impl Server {
     /// the one that took its place: so sites are deployed, by turning a symbolic link.
     #[cold]
     fn follow_root(&self, now: Instant) -> Result<(), Errno> {
-        let stays = self.root.borrow().is_at(&self.path)?;
+        let stays = match &*self.root.borrow() {
+            Some(root) => root.is_at(&self.path)?,
+            None => false,
+        };
         if !stays {
-            *self.root.borrow_mut() = Arc::new(Root::open(&self.path, self.symlinks)?);
+            *self.root.borrow_mut() = Some(Arc::new(Root::open(&self.path, self.symlinks)?));
             self.id.set(self.files.new_handler());
         }
-        self.root_checked.set(now);
+        self.root_checked.set(Some(now));
         Ok(())
+    }
+
+    #[inline]
+    fn must_follow_root(&self, now: Instant) -> bool {
+        let checked = self.root_checked.get();
+        checked.is_none_or(|checked| now.saturating_duration_since(checked) >= self.interval)
+    }
+
+    /// The root that [`follow_root`](Self::follow_root) found.
+    fn root(&self) -> Result<Arc<Root>, Failure> {
+        self.root.borrow().clone().ok_or(Failure::Io(Errno::NOENT))
+    }
+
+    fn revalidate(&self, entry: &Entry, now: Instant) -> bool {
+        self.root.borrow().as_ref().is_some_and(|root| entry.revalidate(root, now))
     }
 
     #[cold]
@@ -178,7 +200,7 @@ impl Server {
 
     /// Loads in the loop; if descriptors have run out, once more without those of the cache.
     fn load(&self, path: &[u8], below: usize, now: Instant) -> Result<Entry, Failure> {
-        let root = self.root.borrow();
+        let root = self.root()?;
         let wanted = self.wanted(path, below);
         match load(&root, &self.plan, wanted, Patience::None, now) {
             Err(Failure::Exhausted) => {
@@ -216,7 +238,7 @@ impl Server {
     }
 
     async fn load_in_pool(&self, path: &[u8], below: usize, now: Instant) -> Result<Entry, Failure> {
-        let (root, plan) = (Arc::clone(&self.root.borrow()), Arc::clone(&self.plan));
+        let (root, plan) = (self.root()?, Arc::clone(&self.plan));
         let wanted = OwnedWanted::of(self.wanted(path, below));
         let task = move || load(&root, &plan, wanted.borrow(), Patience::Unlimited, now);
         // The task does not panic and is not cancelled unless the process ends.

@@ -34,10 +34,11 @@ pub use directives::DIRECTIVES;
 pub use mime::{MediaType, Settings as MimeSettings};
 pub use root::Symlinks;
 
-use crate::config::settings::Inherited;
+use crate::config::settings::{HandlerSettings, Inherited};
 use crate::handler::Handler;
 use crate::worker::WorkerContext;
 use handler::{FileHandler, Place};
+use root::Root;
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -135,7 +136,7 @@ impl Plan {
 /// The handler of a `file.dir`.
 ///
 /// # Errors
-/// The directory is not there or not accessible; a line for the user.
+/// This system can never serve it as configured; a line for the user.
 pub fn build_dir(
     settings: &DirSettings,
     inherited: &Inherited,
@@ -148,8 +149,7 @@ pub fn build_dir(
 /// The handler of a `file.file`.
 ///
 /// # Errors
-/// The directory of the file is not there or not accessible; a line for the user. The file itself
-/// may come later.
+/// This system can never serve it as configured; a line for the user.
 pub fn build_file(
     settings: &FileSettings,
     inherited: &Inherited,
@@ -158,10 +158,7 @@ pub fn build_file(
     use std::os::unix::ffi::OsStrExt;
     let path = &settings.path;
     let name = path.file_name().ok_or_else(|| format!("file.file: {} names no file", path.display()))?;
-    let parent = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let parent = folder_of(path);
     let place = Place::Only(name.as_bytes().into());
     build(place, parent.to_owned(), inherited, worker).map_err(|e| cannot_serve("file.file", parent, e))
 }
@@ -174,6 +171,30 @@ fn build(
 ) -> Result<Box<dyn Handler>, Errno> {
     let handler = FileHandler::open(place, root, &inherited.file, worker)?;
     Ok(Box::new(handler))
+}
+
+/// The directories that cannot be served at the moment, a line for each: nobody, or not this user, can
+/// enter them. Until that changes, their requests are declined or forbidden.
+pub fn unreachable(settings: &crate::config::settings::Settings) -> Vec<String> {
+    let paths = settings.hosts.iter().flat_map(|host| host.paths.iter().map(move |path| (host, path)));
+    let all = paths.flat_map(|(host, path)| path.handlers.iter().map(move |handler| (host, path, handler)));
+    let lines = all.filter_map(|(host, path, handler)| {
+        let (directive, directory) = match handler {
+            HandlerSettings::FileDir(dir) => ("file.dir", &*dir.path),
+            HandlerSettings::FileFile(file) => ("file.file", folder_of(&file.path)),
+            HandlerSettings::Redirect(_) => return None,
+        };
+        let error = Root::open(directory, path.inherited.file.symlinks).err()?;
+        Some(format!("{}, path {}: {}", host.name, path.prefix, cannot_serve(directive, directory, error)))
+    });
+    lines.collect()
+}
+
+fn folder_of(file: &Path) -> &Path {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
 }
 
 fn cannot_serve(directive: &str, path: &Path, error: Errno) -> String {
