@@ -11,9 +11,6 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Octets of responses that may wait for the client to read before no more requests of its are
-/// answered, and before streamed content is no longer pulled.
-const ROOM: usize = 64 * 1024;
 /// Unread request content that is thrown away to keep a connection; with more to come it is cheaper to
 /// close (RFC 9112 §9.3 leaves the choice).
 const DISCARD: u64 = 256 * 1024;
@@ -59,7 +56,7 @@ impl Connection {
             if self.stage != Stage::Open {
                 return Need::Close;
             }
-            if self.output.held() >= ROOM {
+            if self.output.is_full() {
                 return Need::Room;
             }
             let need = match &mut self.exchange {
@@ -222,7 +219,7 @@ impl Connection {
     /// Pulls content into the output.
     fn pull<S: Service>(&mut self, worker: &Worker<S>) -> Option<Need> {
         let Exchange::Streaming(streaming) = &mut self.exchange else { return None };
-        let room = ROOM - self.output.held();
+        let room = self.output.room();
         let waker = self.waker.get_or_insert_with(|| worker.woken.waker(self.index as usize));
         let mut cx = Context::from_waker(waker);
         let engine = &mut self.engine;

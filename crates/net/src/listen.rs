@@ -127,6 +127,9 @@ pub fn bound_address(fd: &OwnedFd) -> Address {
 /// An error of [`bind`] in words, with what to do.
 pub fn explain(endpoint: &Endpoint, error: &io::Error) -> String {
     let advice = match (error.kind(), endpoint) {
+        (io::ErrorKind::AddrInUse, Endpoint::Unix(_)) => {
+            "another program listens there: stop it (`ss -lxp` names it) or choose another path"
+        }
         (io::ErrorKind::AddrInUse, _) => {
             "another program listens there: stop it (`ss -ltnp` names it) or choose another port"
         }

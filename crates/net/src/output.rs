@@ -13,6 +13,11 @@ use std::task::{Poll, ready};
 
 /// Content up to this size is copied behind its head: a copy of 8 KB costs less than gathering it.
 const COPY_SIZE: usize = 8 * 1024;
+/// Octets of responses that may wait for the client to read before no more requests of its are
+/// answered, and before streamed content is no longer pulled.
+const ROOM: usize = 64 * 1024;
+/// Large contents that may wait likewise: a client that asks for many and reads none costs us little.
+const MOST_PIECES: usize = 32;
 /// Pieces gathered by one write.
 const GATHER: usize = 16;
 /// Octets of files that one turn hands to the kernel before other connections get theirs. A turn of
@@ -61,8 +66,18 @@ impl Output {
     }
 
     /// Octets that wait in memory of ours, those that only this connection holds.
-    pub fn held(&self) -> usize {
+    fn held(&self) -> usize {
         self.octets.len() - self.sent
+    }
+
+    /// Whether no more should be put in before something has left.
+    pub fn is_full(&self) -> bool {
+        self.held() >= ROOM || self.pieces.as_ref().is_some_and(|pieces| pieces.len() >= MOST_PIECES)
+    }
+
+    /// Room for streamed content.
+    pub fn room(&self) -> usize {
+        ROOM.saturating_sub(self.held())
     }
 
     /// Number of octets ever put in: the position of the next one.

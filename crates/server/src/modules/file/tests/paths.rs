@@ -171,16 +171,16 @@ fn a_single_file_answers_every_path_below_its_prefix() {
 fn a_root_that_cannot_be_served_is_explained() {
     let dir = Scratch::new();
     dir.write("file", "");
-    let error = |path: PathBuf| {
-        let worker = WorkerContext {
-            clock: Rc::default(),
-            workers: 1,
-            files: Rc::new(FileCache::new(&CacheSettings::default(), 1)),
-        };
-        build_dir(&DirSettings { path }, &Inherited::default(), &worker).err().unwrap()
-    };
-    assert!(error(dir.path("missing")).contains("create it or correct the path"));
-    assert!(error(dir.path("file")).contains("use file.file"));
+    let paths = [("missing", "create it or correct the path"), ("file", "use file.file"), ("", "")];
+    let path = |name: &str| format!("/{name}: {{file.dir: '{}'}}", dir.path(name).display());
+    let text = paths.map(|(name, _)| path(name)).join(", ");
+    let text = format!("listen: 80\nhosts: {{default: {{paths: {{{text}}}}}}}");
+    let loaded = crate::config::load::load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}"));
+    let lines = unreachable(&loaded.settings);
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    for (line, (name, advice)) in lines.iter().zip(paths) {
+        assert!(line.starts_with(&format!("default, path /{name}: ")) && line.contains(advice), "{line}");
+    }
 }
 
 #[test]
