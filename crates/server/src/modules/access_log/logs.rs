@@ -118,6 +118,7 @@ impl Logs {
         let mut writers = std::mem::take(&mut *self.lock());
         writers.iter_mut().for_each(|writer| writer.stop(deadline));
         writers.into_iter().for_each(|writer| writer.join(deadline));
+        self.sinks.iter().for_each(|sink| sink.loss.abandon());
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Writer>> {
@@ -158,9 +159,13 @@ impl Sink {
 
     /// Hands lines over, or gives them back if there is no room.
     pub(super) fn try_send(&self, lines: Vec<u8>) -> Result<(), Vec<u8>> {
+        self.loss.hand_over(&lines);
         match self.queue.try_send(Message::Lines { output: self.output, lines }) {
             Err(TrySendError::Full(Message::Lines { lines, .. }))
-            | Err(TrySendError::Disconnected(Message::Lines { lines, .. })) => Err(lines),
+            | Err(TrySendError::Disconnected(Message::Lines { lines, .. })) => {
+                self.loss.settle(&lines);
+                Err(lines)
+            }
             _ => Ok(()),
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::observe::report;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Time between two reports of one log.
@@ -13,6 +14,8 @@ pub(super) struct Loss {
     /// The log's name for the user.
     log: String,
     state: Mutex<State>,
+    /// Lines handed to the writer, of which it has not said what became of them.
+    pending: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -30,15 +33,37 @@ impl State {
     }
 }
 
+fn lines_in(octets: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', octets).count() as u64
+}
+
 impl Loss {
     pub(super) fn new(log: String) -> Self {
-        Self { log, state: Mutex::default() }
+        Self { log, state: Mutex::default(), pending: AtomicU64::new(0) }
     }
 
     /// Counts the lines in `octets` as lost.
     pub(super) fn add(&self, octets: &[u8], why: &str) {
         if let Some(line) = self.count(octets, why, Instant::now()) {
             report(&line);
+        }
+    }
+
+    /// Notes that the lines in `octets` are on their way to the writer.
+    pub(super) fn hand_over(&self, octets: &[u8]) {
+        self.pending.fetch_add(lines_in(octets), Ordering::Relaxed);
+    }
+
+    /// Notes that the lines in `octets` are written, or counted as lost.
+    pub(super) fn settle(&self, octets: &[u8]) {
+        self.pending.fetch_sub(lines_in(octets), Ordering::Relaxed);
+    }
+
+    /// Reports the lines that the writer did not get done.
+    pub(super) fn abandon(&self) {
+        let lost = self.pending.swap(0, Ordering::Relaxed);
+        if lost > 0 {
+            report(&format!("access-log {}: {} lost: not taken before the end", self.log, Lines(lost)));
         }
     }
 
@@ -59,10 +84,9 @@ impl Loss {
 
     /// Counts; returns what to report, if it is time to.
     fn count(&self, octets: &[u8], why: &str, now: Instant) -> Option<String> {
-        // A line may be torn: what is left of it counts as one.
-        let lines = memchr::memchr_iter(b'\n', octets).count() as u64;
         let mut state = self.state();
-        state.unreported += lines.max(1);
+        // A line may be torn: what is left of it counts as one.
+        state.unreported += lines_in(octets).max(1);
         state.failing = true;
         if !state.is_time(now) {
             return None;

@@ -43,6 +43,7 @@ pub(super) fn run(queue: &Receiver<Message>, outlets: Vec<Outlet>) {
     while let Ok(Message::Lines { output, lines }) = queue.recv() {
         if let Some(outlet) = outlets.get_mut(output) {
             outlet.write(&lines);
+            outlet.loss.settle(&lines);
         }
     }
     for outlet in outlets {
