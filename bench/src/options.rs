@@ -12,7 +12,7 @@ use crate::workload::{WORKLOADS, Workload};
 #[derive(Parser, Debug)]
 #[command(name = "hayami-bench", version)]
 pub(crate) struct Options {
-    /// Run this workload only; may be repeated. Names: s0, s3, s4, close-200, close-1000, pipeline-16, 1mb,
+    /// Run this workload only; may be repeated. Names: s0, s3, s4, close-200, close-1000, close-200-own, pipeline-16, 1mb,
     /// 1gb, idle-18000, strace.
     #[arg(long, value_name = "NAME", value_parser = workload)]
     pub(crate) only: Vec<Workload>,

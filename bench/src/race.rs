@@ -187,7 +187,7 @@ impl Setup {
         let (address, document) = (process.address, workload.document());
         if tool == Tool::Wrk {
             let url = format!("http://{address}{}", document.target);
-            return wrk::run(&url, connections, time, self.client_core);
+            return wrk::run(&url, connections, with == Use::PerRequest, time, self.client_core);
         }
         let depth = if let Use::KeepAlive { depth } = with { depth } else { 1 };
         let request = workload.request(&address.to_string());

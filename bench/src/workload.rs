@@ -70,7 +70,7 @@ pub(crate) struct Workload {
 }
 
 /// All workloads, in the order they run.
-pub(crate) const WORKLOADS: [Workload; 10] = [
+pub(crate) const WORKLOADS: [Workload; 11] = [
     load("s0", "612 octets, keep-alive, 100 connections", PAGE, 100, Use::KeepAlive { depth: 1 }, Tool::Wrk),
     load(
         "s3",
@@ -87,13 +87,21 @@ pub(crate) const WORKLOADS: [Workload; 10] = [
         PAGE,
         200,
         Use::PerRequest,
-        Tool::Own,
+        Tool::Wrk,
     ),
     load(
         "close-1000",
         "612 octets, a connection per request, 1,000 at once",
         PAGE,
         1000,
+        Use::PerRequest,
+        Tool::Wrk,
+    ),
+    load(
+        "close-200-own",
+        "as close-200, the load made by the client of this package",
+        PAGE,
+        200,
         Use::PerRequest,
         Tool::Own,
     ),

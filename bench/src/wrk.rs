@@ -16,9 +16,18 @@ pub(crate) fn present() -> bool {
 ///
 /// # Errors
 /// wrk cannot be started, fails, or prints something else than its report.
-pub(crate) fn run(url: &str, connections: usize, time: Duration, core: usize) -> Result<Outcome, String> {
+pub(crate) fn run(
+    url: &str,
+    connections: usize,
+    per_request: bool,
+    time: Duration,
+    core: usize,
+) -> Result<Outcome, String> {
     let mut command = Command::new("wrk");
     command.args(["-t1", "--latency", "--timeout", "5s"]);
+    if per_request {
+        command.args(["-H", "Connection: close"]);
+    }
     command.arg(format!("-c{connections}")).arg(format!("-d{}s", time.as_secs().max(1))).arg(url);
     let output = pin::on_core(core, || command.output()).map_err(|error| format!("wrk: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
