@@ -16,6 +16,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use tokio::io::Interest;
@@ -150,7 +151,7 @@ impl<S: Service> Reactor<S> {
         let Some(connection) = self.connections.get_mut(index) else { return };
         self.worker.clock.refresh_if_exact();
         let blocked = connection.socket.is_blocked();
-        let turn = connection.turn(&self.worker);
+        let turn = contained(connection, &self.worker);
         self.deadlines.set(index, connection.deadline());
         if !blocked && connection.socket.is_blocked() {
             watch_writes(&self.epoll, connection);
@@ -197,7 +198,7 @@ impl<S: Service> Reactor<S> {
     fn begin(&mut self, socket: Socket, info: ConnectionInfo) {
         let index = self.connections.next();
         let mut connection = Connection::new(&self.worker, socket, info, index);
-        let turn = connection.turn(&self.worker);
+        let turn = contained(&mut connection, &self.worker);
         let watched = turn != Turn::Over && watch(&self.epoll, &connection);
         if !watched {
             connection.lost(&self.worker);
@@ -259,6 +260,13 @@ impl<S: Service> Reactor<S> {
         }
         over
     }
+}
+
+/// A turn whose panic, a bug of ours, costs its own connection and no other. The panic's message is in
+/// the error log.
+fn contained<S: Service>(connection: &mut Connection, worker: &Worker<S>) -> Turn {
+    // What the worker's connections share is buffers and counters, good at every moment.
+    catch_unwind(AssertUnwindSafe(|| connection.turn(worker))).unwrap_or(Turn::Over)
 }
 
 /// Has the kernel tell when there is something to read, and also when it can be written if that is what

@@ -47,6 +47,7 @@ fn response(request: &Request<'_>) -> Response {
     match path {
         b"/large" => response.content = Content::Shared(Shared::from(vec![b'x'; 32 << 20])),
         b"/stream" => response.content = Content::Stream(Box::new(Pieces(0, false))),
+        b"/panic" => panic!("as the test wants"),
         b"/broken" => response.content = Content::Stream(Box::new(Pieces(7, false))),
         _ if request.head.method() == Method::Post => response.head.set_status(Status::METHOD_NOT_ALLOWED),
         _ => {}
@@ -180,6 +181,18 @@ fn content_that_fails_midway_does_not_look_complete() {
     let server = server(Timeouts::default(), 10);
     let got = server.exchange(format!("GET /broken{KEEP}").as_bytes());
     assert!(!got.ends_with("0\r\n\r\n"), "{got}");
+    server.stop();
+}
+
+#[test]
+fn a_panic_costs_one_connection_and_no_other() {
+    let server = server(Timeouts::default(), 10);
+    let mut other = server.connect();
+    other.write_all(format!("GET /one{KEEP}").as_bytes()).expect("sent");
+    other.read_exact(&mut [0; 20]).expect("answered");
+    assert_eq!(server.exchange(format!("GET /panic{KEEP}").as_bytes()), "");
+    other.write_all(format!("GET /two{CLOSE}").as_bytes()).expect("sent");
+    assert!(read_all(&mut other).ends_with("/two"));
     server.stop();
 }
 
