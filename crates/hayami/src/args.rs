@@ -13,7 +13,8 @@ Examples:
   hayami -t -c h2o.conf       check it; with -v, print what it means for every host and path
 
 Signals:
-  SIGTERM, SIGINT             accept no more, finish what runs, exit 0; a second one exits at once
+  SIGTERM, SIGINT             accept no more, finish what runs, exit 0; a second one, half a second
+                              later or more, exits at once
 
 Exit codes:
   0  success                  71  the system refused something (threads, memory, limits)

@@ -15,7 +15,7 @@ use hayami_server::modules::access_log;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::sync::watch;
 
@@ -78,10 +78,11 @@ async fn run(plan: &Arc<Plan>, shares: Vec<Vec<hayami_net::Listener>>, ready: &s
         signal = stop.next() => eprintln!("hayami: {signal}: accepting no more, finishing what runs"),
         () = any_ended(&threads) => {}
     }
+    let first = Instant::now();
     // Without receivers all workers have ended already.
     let _ = phase.send(Phase::Drain);
     tokio::select! {
-        signal = stop.next() => {
+        signal = stop.again(first) => {
             eprintln!("hayami: {signal} again: {} connections are cut off", plan.quota.live());
             plan.logs.close(PATIENCE / 5);
             std::process::exit(0);

@@ -1,7 +1,7 @@
 //! Signals of the process.
 
 use crate::exit::Failure;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The signals that end the program.
@@ -45,7 +45,21 @@ impl Stop {
             eprintln!("hayami: {ignored}");
         }
     }
+
+    /// The next one that comes `TWICE` after `first`: supervisors such as timeout(1) send a signal to the
+    /// process and to its group, and mean it once.
+    pub(crate) async fn again(&mut self, first: Instant) -> &'static str {
+        loop {
+            let name = self.next().await;
+            if first.elapsed() >= TWICE {
+                return name;
+            }
+        }
+    }
 }
+
+/// Within this time a second signal is an echo of the first.
+const TWICE: Duration = Duration::from_millis(500);
 
 /// How often the program looks whether its workers have ended.
 pub(crate) const LOOK: Duration = Duration::from_millis(10);
