@@ -258,6 +258,8 @@ fn a_signal_lets_running_requests_finish() {
         busy.receive_at_least(1);
         server.signal(signal);
         server.until_stderr("finishing what runs");
+        // timeout(1) and others signal the process and its group.
+        server.signal(signal);
         assert!(idle.is_closed(), "what waits is closed");
         until("nobody accepts", || std::net::TcpStream::connect(&server.address).is_err());
         assert_eq!(busy.answer().content.len(), 40_000_000, "what runs is finished");
@@ -275,7 +277,10 @@ fn a_second_signal_ends_at_once() {
     busy.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n").receive_at_least(1);
     server.signal(Signal::TERM);
     server.until_stderr("finishing what runs");
-    server.signal(Signal::TERM);
+    until("the second signal counts", || {
+        server.signal(Signal::TERM);
+        server.stderr().contains("cut off")
+    });
     assert_eq!(server.wait().code(), Some(0));
     assert!(busy.rest().len() < 40_000_000);
 }

@@ -78,6 +78,12 @@ impl Input {
         self.octets.reserve(READ_SIZE);
     }
 
+    /// Gives the memory back, whatever is in it: the connection has ended.
+    pub fn end(&mut self, pool: &Pool) {
+        pool.give(std::mem::take(&mut self.octets));
+        self.consumed = 0;
+    }
+
     /// Gives the memory back if there is nothing in it.
     pub fn release(&mut self, pool: &Pool) {
         if self.is_empty() && self.octets.capacity() > 0 {

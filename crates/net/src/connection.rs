@@ -281,9 +281,12 @@ impl Connection {
         self.stage == Stage::Over
     }
 
-    /// Tells those who wait for the end of a response that there will be none.
-    pub(crate) fn lost<S>(&mut self, worker: &Worker<S>) {
+    /// The connection is over: tells those who wait for the end of a response that there will be none,
+    /// and gives the buffers back.
+    pub(crate) fn end<S>(&mut self, worker: &Worker<S>) {
         self.reports.aborted("the connection was lost", self.output.sent(), &worker.clock);
+        self.input.end(&worker.pool);
+        self.output.end(&worker.pool);
     }
 }
 

@@ -147,9 +147,16 @@ impl Output {
             let sent = ready!(self.send_some(socket))?;
             self.advance(sent);
         }
+        socket.cork(false);
         self.octets.clear();
         self.sent = 0;
         Poll::Ready(Ok(Flushed::All))
+    }
+
+    /// Gives the buffer back, whatever waits in it: the connection has ended.
+    pub fn end(&mut self, pool: &crate::buffer::Pool) {
+        pool.give(std::mem::take(&mut self.octets));
+        *self = Self::default();
     }
 
     /// Gives the buffer back if nothing waits.
@@ -196,6 +203,9 @@ impl Output {
         match self.first_piece() {
             None => socket.send(&self.octets[self.sent..], false),
             Some((at, Piece::File { slice, warm })) if *at == self.sent => {
+                if slice.len > *warm {
+                    socket.cork(true);
+                }
                 let sent = ready!(socket.sendfile(slice, *warm))?;
                 Poll::Ready(if sent == 0 { Err(shorter()) } else { Ok(sent) })
             }

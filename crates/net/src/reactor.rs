@@ -165,7 +165,7 @@ impl<S: Service> Reactor<S> {
 
     fn end(&mut self, index: usize) {
         if let Some(connection) = self.connections.get_mut(index) {
-            connection.lost(&self.worker);
+            connection.end(&self.worker);
         }
         self.connections.remove(index);
         self.deadlines.set(index, NEVER);
@@ -201,7 +201,7 @@ impl<S: Service> Reactor<S> {
         let turn = contained(&mut connection, &self.worker);
         let watched = turn != Turn::Over && watch(&self.epoll, &connection);
         if !watched {
-            connection.lost(&self.worker);
+            connection.end(&self.worker);
             self.worker.quota.leave();
             return;
         }

@@ -22,12 +22,15 @@ pub struct Socket {
     ended: Cell<bool>,
     /// A write was refused; the loop has to tell when to try again.
     blocked: Cell<bool>,
+    /// The kernel holds back segments that are not full (`TCP_CORK`).
+    corked: Cell<bool>,
 }
 
 impl Socket {
     /// A socket of which nothing is known yet; it must be non-blocking.
     pub fn new(fd: OwnedFd) -> Self {
-        Self { fd, readable: Cell::new(true), ended: Cell::new(false), blocked: Cell::new(false) }
+        let no = || Cell::new(false);
+        Self { fd, readable: Cell::new(true), ended: no(), blocked: no(), corked: no() }
     }
 
     /// The loop says that there is something to read; with `ended`, that it is the last.
@@ -89,6 +92,15 @@ impl Socket {
             let mut offset = slice.offset;
             rustix::fs::sendfile(fd, &*slice.file, Some(&mut offset), count)
         })
+    }
+
+    /// Has the kernel send full segments only, until told otherwise: for files that leave in many pieces.
+    #[inline]
+    pub fn cork(&self, on: bool) {
+        if self.corked.replace(on) != on {
+            // A unix socket has no segments, and refuses.
+            let _ = rustix::net::sockopt::set_tcp_cork(&self.fd, on);
+        }
     }
 
     /// Tells the peer that nothing more will come.
