@@ -1,5 +1,7 @@
 //! A cached file is served without an allocation: a counting allocator proves it.
 
+mod counting;
+
 use hayami_http::{Content, Known, RequestHead, Response, Span, request::RequestLine};
 use hayami_net::Clock;
 use hayami_net::Instant;
@@ -8,41 +10,12 @@ use hayami_server::config::settings::Inherited;
 use hayami_server::handler::{Exchange, Handler, Outcome};
 use hayami_server::modules::file::{CacheSettings, DirSettings, FileCache, SendCompressed, build_dir};
 use hayami_server::worker::WorkerContext;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Counts the allocations of each thread.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is passed on unchanged to the system's allocator, which keeps the contract.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the pointer came from `System` with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the pointer came from `System` with this layout; the caller answers for `size`.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: counting::Counting = counting::Counting;
 
 /// A handler and a request for one path.
 struct Asking {
@@ -93,11 +66,11 @@ impl Asking {
     fn allocations(&mut self) -> (Response, usize) {
         let response = self.warm_up();
         let env = Rc::default();
-        let before = ALLOCATIONS.get();
+        let before = counting::allocations();
         for _ in 0..1000 {
             assert!(matches!(self.ask_with(&env), Outcome::Ready(_)));
         }
-        (response, ALLOCATIONS.get() - before)
+        (response, counting::allocations() - before)
     }
 
     fn warm_up(&mut self) -> Response {
