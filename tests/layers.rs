@@ -15,6 +15,7 @@ use std::process::Command;
 const LAYERS: &[(&str, &[&str])] = &[
     ("hayami-http", &[]),
     ("hayami-h1", &["hayami-http"]),
+    ("hayami-hpack", &["hayami-http"]),
     ("hayami-net", &["hayami-http", "hayami-h1"]),
     // Layer 4 knows nothing of frames: no protocol engine.
     ("hayami-server", &["hayami-http", "hayami-net"]),
@@ -22,7 +23,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// The crates that take octets and the time, and give octets: no I/O, no clock, no unsafe.
-const ENGINES: &[&str] = &["hayami-http", "hayami-h1"];
+const ENGINES: &[&str] = &["hayami-http", "hayami-h1", "hayami-hpack"];
 
 /// What only crates with sockets, tasks or files have use for.
 const FOR_IO: &[&str] = &["tokio", "mio", "socket2", "rustix", "nix", "libc", "io-uring", "rustls"];
