@@ -16,9 +16,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hayami-http", &[]),
     ("hayami-h1", &["hayami-http"]),
     ("hayami-hpack", &["hayami-http"]),
-    ("hayami-net", &["hayami-http", "hayami-h1"]),
+    // Within layer 3, the sockets use TLS, not the other way round.
+    ("hayami-tls", &[]),
+    ("hayami-net", &["hayami-http", "hayami-h1", "hayami-tls"]),
     // Layer 4 knows nothing of frames: no protocol engine.
-    ("hayami-server", &["hayami-http", "hayami-net"]),
+    ("hayami-server", &["hayami-http", "hayami-net", "hayami-tls"]),
     ("hayami", &["hayami-http", "hayami-h1", "hayami-net", "hayami-server"]),
 ];
 

@@ -1,0 +1,37 @@
+//! TLS 1.2 and 1.3 for servers, without sockets: octets in, octets out.
+//!
+//! Here are the [`Session`] of a connection, the [`Acceptor`] a listener answers handshakes with, what a
+//! configuration says of them ([`Settings`], [`Identity`]), resumption stores and OCSP staples. Only the
+//! remote stores and the fetching of staples touch the network, from threads of their own. Nothing outside
+//! of this crate names rustls.
+//!
+//! ```text
+//! records ──▶ Session::receive ──▶ plain, Progress        Acceptor ◀── Settings ◀── Identity ◀── Staple
+//! records ◀── Session::seal ◀───── plain                           ◀── Resumption
+//! ```
+#![forbid(unsafe_code)]
+
+mod acceptor;
+mod choice;
+mod der;
+mod error;
+mod fault;
+mod identity;
+mod info;
+/// OCSP staples (RFC 6066 §8).
+pub mod ocsp;
+/// Sessions that are taken up again: session cache, tickets, remote stores.
+pub mod resumption;
+mod session;
+mod settings;
+
+pub use acceptor::Acceptor;
+pub use choice::{Choice, Group, Suite, Version, groups, suites_tls12, suites_tls13};
+pub use error::Error;
+pub use fault::Fault;
+pub use identity::Identity;
+pub use info::{Alpn, Info};
+pub use ocsp::Staple;
+pub use resumption::{Lookup, Resumption};
+pub use session::{Progress, Session};
+pub use settings::{ClientCa, Settings};

@@ -1,0 +1,30 @@
+//! OCSP staples: a certificate's proof that it isn't revoked, sent with it (RFC 6066 §8, RFC 6960).
+
+use arc_swap::ArcSwapOption;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The current OCSP response for one certificate, if there is one: swapped while handshakes go on.
+#[derive(Debug, Default)]
+pub struct Staple {
+    response: ArcSwapOption<Vec<u8>>,
+    version: AtomicU64,
+}
+
+impl Staple {
+    /// The response (DER), for the next handshakes.
+    pub fn current(&self) -> Option<Arc<Vec<u8>>> {
+        self.response.load_full()
+    }
+
+    /// Another response, or none.
+    pub fn set(&self, response: Option<Vec<u8>>) {
+        self.response.store(response.map(Arc::new));
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Differs after every `set`.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+}
