@@ -16,6 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hayami-http", &[]),
     ("hayami-h1", &["hayami-http"]),
     ("hayami-hpack", &["hayami-http"]),
+    ("hayami-h2", &["hayami-http", "hayami-hpack"]),
     // Within layer 3, the sockets use TLS, not the other way round.
     ("hayami-tls", &[]),
     ("hayami-net", &["hayami-http", "hayami-h1", "hayami-tls"]),
@@ -25,7 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// The crates that take octets and the time, and give octets: no I/O, no clock, no unsafe.
-const ENGINES: &[&str] = &["hayami-http", "hayami-h1", "hayami-hpack"];
+const ENGINES: &[&str] = &["hayami-http", "hayami-h1", "hayami-hpack", "hayami-h2"];
 
 /// What only crates with sockets, tasks or files have use for.
 const FOR_IO: &[&str] = &["tokio", "mio", "socket2", "rustix", "nix", "libc", "io-uring", "rustls"];

@@ -1,0 +1,19 @@
+//! HTTP/2 (RFC 9113) as an engine: frames in, events and frames out.
+#![forbid(unsafe_code)]
+
+mod abuse;
+mod code;
+mod config;
+mod event;
+mod fault;
+mod server;
+
+pub use abuse::Abuse;
+pub use code::ErrorCode;
+pub use config::{Budget, Budgets, Config};
+pub use event::{Body, Event, Key, Received, RequestContent};
+pub use fault::Fault;
+pub use server::Server;
+
+/// What a client sends first, before its SETTINGS (RFC 9113 §3.4).
+pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
