@@ -44,7 +44,8 @@ macro_rules! known {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            const ALL: [Self; Self::COUNT] = [$(Self::$variant,)*];
+            /// Every known name.
+            pub const ALL: [Self; Self::COUNT] = [$(Self::$variant,)*];
         }
     };
 }
@@ -80,6 +81,7 @@ known! {
     ProxyConnection b"proxy-connection",
     CacheControl b"cache-control",
     Location b"location",
+    Priority b"priority",
 }
 
 /// A factor for [`slot_of`] with which no two known names share a slot; found when this is compiled.
@@ -230,6 +232,53 @@ impl FieldSection {
         self.appended_only = false;
     }
 
+    /// Appends octets that belong to no line yet, as the parts of a request line do.
+    pub fn push_octets(&mut self, octets: &[u8]) -> Span {
+        let start = self.octets.len();
+        self.octets.extend_from_slice(octets);
+        self.appended_only = false;
+        Span::new(start, start + octets.len())
+    }
+
+    /// Adds a line whose octets have no separators, for protocols that frame fields in another way;
+    /// `known` is the name's [`Known::of`].
+    pub fn append_known(&mut self, name: &[u8], value: &[u8], known: Option<Known>) {
+        let name = self.push_octets(name);
+        let value = self.push_octets(value);
+        self.push_line(FieldLine { name, value, known });
+    }
+
+    /// Joins all lines of a known name into the first one (RFC 9110 §5.3; RFC 9113 §8.2.3 for Cookie,
+    /// whose separator is `; `).
+    pub fn join(&mut self, known: Known, separator: &[u8]) {
+        let Some(first) = self.lines.iter().position(|line| line.known == Some(known)) else { return };
+        let start = self.octets.len();
+        for line in self.lines.iter().filter(|line| line.known == Some(known)) {
+            if self.octets.len() > start {
+                self.octets.extend_from_slice(separator);
+            }
+            let from = line.value.start as usize;
+            self.octets.extend_from_within(from..from + line.value.len as usize);
+        }
+        self.lines[first].value = Span::new(start, self.octets.len());
+        self.appended_only = false;
+        let mut index = 0;
+        self.lines.retain(|line| {
+            index += 1;
+            index <= first + 1 || line.known != Some(known)
+        });
+        self.find_firsts();
+    }
+
+    fn find_firsts(&mut self) {
+        self.first = [0; Known::COUNT];
+        for (index, line) in self.lines.iter().enumerate().rev() {
+            if let Some(known) = line.known {
+                self.first[known as usize] = (index + 1).min(255) as u8;
+            }
+        }
+    }
+
     /// Adds a line at the end. Neither part may hold CR, LF or NUL: who takes them from outside checks.
     pub fn append(&mut self, name: &[u8], value: &[u8]) {
         debug_assert!(!value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0)));
@@ -276,6 +325,11 @@ impl FieldSection {
     /// All lines in order: name as it came, value without surrounding whitespace.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> + ExactSizeIterator {
         self.lines.iter().map(|l| (l.name.of(&self.octets), l.value.of(&self.octets)))
+    }
+
+    /// All lines in order, each with its name's [`Known::of`].
+    pub fn iter_known(&self) -> impl Iterator<Item = (&[u8], &[u8], Option<Known>)> {
+        self.lines.iter().map(|l| (l.name.of(&self.octets), l.value.of(&self.octets), l.known))
     }
 
     /// Value of the first line of a known name.
@@ -371,6 +425,22 @@ mod tests {
         section.push_span(Span::new(16, 20), Span::new(21, 22));
         assert_eq!(section.wire_form(), None);
         assert_eq!(section.get(Known::Host), Some(&b"x"[..]));
+    }
+
+    #[test]
+    fn lines_of_a_name_are_joined_into_the_first() {
+        let mut section = FieldSection::default();
+        for (name, value) in [("a", "1"), ("cookie", "x=1"), ("b", "2"), ("cookie", "y=2"), ("range", "r")] {
+            section.append_known(name.as_bytes(), value.as_bytes(), Known::of(name.as_bytes()));
+        }
+        section.join(Known::Cookie, b"; ");
+        assert_eq!(section.get(Known::Cookie), Some(&b"x=1; y=2"[..]));
+        assert_eq!(section.get(Known::Range), Some(&b"r"[..]));
+        let lines: Vec<_> = section.iter_known().map(|(name, value, _)| (name, value)).collect();
+        let want: [(&[u8], &[u8]); 4] =
+            [(b"a", b"1"), (b"cookie", b"x=1; y=2"), (b"b", b"2"), (b"range", b"r")];
+        assert_eq!(lines, want);
+        assert_eq!(section.wire_form(), None);
     }
 
     #[test]
