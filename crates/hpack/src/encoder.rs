@@ -1,6 +1,16 @@
 //! Fields to field blocks (RFC 7541 §6).
+//!
+//! The table's entries are found by hash: whoever made an entry last with a hash stands in `heads`, and each
+//! entry knows the older one with the same. Evicted ones need no care, a chain ends at the first of them.
+//! A chain can't be longer than the table, which has 128 entries at most, so nothing is won by who
+//! controls values and makes hashes meet.
 
-/// Octets of table we use at most, whatever the peer offers: the protocol's default.
+use crate::dynamic_table::DynamicTable;
+use crate::{Token, huffman, integer, octets, static_table};
+use std::hash::{BuildHasher, RandomState};
+
+/// Octets of table we use at most, whatever the peer offers: the protocol's default. It holds what repeats in
+/// our heads several times over, and costs memory per connection.
 pub const OUR_MOST: u32 = 4096;
 
 /// Whether a field enters the table.
@@ -14,36 +24,280 @@ pub enum Indexing {
     Never,
 }
 
+/// Numbers of the youngest entry with a hash of name and value, and with a hash of the name.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heads {
+    whole: u32,
+    name: u32,
+}
+
+/// What is kept about an entry: its hashes, and the numbers of the next older entries in its chains.
+#[derive(Clone, Copy, Debug, Default)]
+struct Links {
+    hashes: Hashes,
+    older: Heads,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Hashes {
+    whole: u32,
+    name: u32,
+}
+
 /// The encoder of one connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Encoder {
-    generation: u64,
+    table: DynamicTable<Links>,
+    /// By the low bits of a hash; as many as the table has places.
+    heads: Vec<Heads>,
+    seed: u64,
+    /// What the peer's settings leave of [`OUR_MOST`].
+    wanted: u32,
+    /// The smallest it has been since the last block.
+    smallest: u32,
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Encoder {
     /// An encoder with the protocol's default table size, 4096 octets. It owns no memory yet.
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            table: DynamicTable::new(OUR_MOST),
+            heads: Vec::new(),
+            seed: RandomState::new().hash_one(0),
+            wanted: OUR_MOST,
+            smallest: OUR_MOST,
+        }
     }
 
     /// The peer's SETTINGS_HEADER_TABLE_SIZE. The next block tells the peer what we make of it.
-    pub fn set_peer_limit(&mut self, _size: u32) {}
+    pub fn set_peer_limit(&mut self, size: u32) {
+        self.wanted = size.min(OUR_MOST);
+        self.smallest = self.smallest.min(self.wanted);
+    }
 
     /// Starts a block: to be called before its first field.
-    pub fn begin(&mut self, _out: &mut Vec<u8>) {}
+    #[inline]
+    pub fn begin(&mut self, out: &mut Vec<u8>) {
+        let size = self.table.max_size();
+        if size != self.wanted as usize || size != self.smallest as usize {
+            self.write_sizes(out);
+        }
+    }
+
+    /// RFC 7541 §4.2: the smallest size since the last block, then the present one.
+    #[cold]
+    fn write_sizes(&mut self, out: &mut Vec<u8>) {
+        for size in [self.smallest, self.wanted] {
+            if size as usize != self.table.max_size() {
+                integer::write(0x20, 5, size as usize, out);
+                self.table.set_max_size(size);
+            }
+        }
+        self.smallest = self.wanted;
+    }
 
     /// Appends a field. A name in upper case is written in lower case.
-    pub fn field(&mut self, _name: &[u8], _value: &[u8], _indexing: Indexing, _out: &mut Vec<u8>) {}
+    #[inline]
+    pub fn field(&mut self, name: &[u8], value: &[u8], indexing: Indexing, out: &mut Vec<u8>) {
+        if indexing != Indexing::Add {
+            return self.literal(name, value, indexing, out);
+        }
+        let hashes = self.hashes(name, value);
+        match self.find(hashes, name, value) {
+            Some(index) => integer::write(0x80, 7, index, out),
+            None => self.add(name, value, hashes, out),
+        }
+    }
 
     /// Appends `:status`.
-    pub fn status(&mut self, _code: u16, _out: &mut Vec<u8>) {}
+    #[inline]
+    pub fn status(&mut self, code: u16, out: &mut Vec<u8>) {
+        // RFC 7541 Appendix A
+        let index = match code {
+            200 => 8,
+            204 => 9,
+            206 => 10,
+            304 => 11,
+            400 => 12,
+            404 => 13,
+            500 => 14,
+            _ => return self.other_status(code, out),
+        };
+        out.push(0x80 | index);
+    }
 
-    /// Appends the pseudo-header field `token` (`:method`, `:scheme`, `:authority`, `:path`, `:protocol`).
-    pub fn pseudo(&mut self, _token: crate::Token, _value: &[u8], _indexing: Indexing, _out: &mut Vec<u8>) {}
+    #[cold]
+    fn other_status(&mut self, code: u16, out: &mut Vec<u8>) {
+        let digits = [code / 100 % 10, code / 10 % 10, code % 10].map(|digit| b'0' + digit as u8);
+        self.field(b":status", &digits, Indexing::Add, out);
+    }
+
+    /// Appends the pseudo-header field `token` (`:method`, `:scheme`, `:authority`, `:path`, `:protocol`);
+    /// values that the static table has cost one octet.
+    #[inline]
+    pub fn pseudo(&mut self, token: Token, value: &[u8], indexing: Indexing, out: &mut Vec<u8>) {
+        let first = match token {
+            Token::Method => 2,
+            Token::Path => 4,
+            Token::Scheme => 6,
+            _ => 0,
+        };
+        match static_table::value_index(first, value) {
+            Some(index) => out.push(0x80 | index as u8),
+            None => self.field(token.name(), value, indexing, out),
+        }
+    }
 
     /// Changes whenever an entry enters or leaves the table. A head that was encoded without changing it
     /// gives the same octets again as long as it's the same.
+    #[inline]
     pub fn generation(&self) -> u64 {
-        self.generation
+        self.table.changes()
+    }
+
+    #[inline]
+    fn hashes(&self, name: &[u8], value: &[u8]) -> Hashes {
+        let name = octets::hash_name(self.seed, name);
+        Hashes { whole: octets::hash(name, value) as u32, name: name as u32 }
+    }
+
+    /// Index of the entry with that name and value in the dynamic table.
+    #[inline]
+    fn find(&self, hashes: Hashes, name: &[u8], value: &[u8]) -> Option<usize> {
+        let mut number = self.heads_of(hashes.whole)?.whole;
+        let mut younger = None;
+        loop {
+            let age = self.age_behind(younger, number)?;
+            let (entry, entry_name, entry_value) = self.table.get(age)?;
+            let same = entry.meta.hashes.whole == hashes.whole;
+            if same && octets::same(value, entry_value) && octets::same_name(name, entry_name) {
+                return Some(index_of(age));
+            }
+            (number, younger) = (entry.meta.older.whole, Some(age));
+        }
+    }
+
+    /// Index of the youngest entry with that name in the dynamic table.
+    fn find_name(&self, hash: u32, name: &[u8]) -> Option<usize> {
+        let mut number = self.heads_of(hash)?.name;
+        let mut younger = None;
+        loop {
+            let age = self.age_behind(younger, number)?;
+            let (entry, entry_name, _) = self.table.get(age)?;
+            if entry.meta.hashes.name == hash && octets::same_name(name, entry_name) {
+                return Some(index_of(age));
+            }
+            (number, younger) = (entry.meta.older.name, Some(age));
+        }
+    }
+
+    #[inline]
+    fn heads_of(&self, hash: u32) -> Option<&Heads> {
+        self.heads.get(hash as usize & self.heads.len().wrapping_sub(1))
+    }
+
+    /// Age of an entry by its number, if it's older than the one before in a chain: numbers of entries that
+    /// left long ago may look young again.
+    #[inline]
+    fn age_behind(&self, younger: Option<u32>, number: u32) -> Option<u32> {
+        let age = self.table.inserted().wrapping_sub(number);
+        younger.is_none_or(|younger| younger < age).then_some(age)
+    }
+
+    /// A field that the dynamic table doesn't have, for it to have.
+    #[cold]
+    fn add(&mut self, name: &[u8], value: &[u8], hashes: Hashes, out: &mut Vec<u8>) {
+        let static_name = static_table::name_index(name);
+        if let Some(index) = static_table::value_index(static_name, value) {
+            return out.push(0x80 | index as u8);
+        }
+        if !self.table.takes(name.len(), value.len()) {
+            return self.literal(name, value, Indexing::No, out); // it would empty the table: RFC 7541 §4.4
+        }
+        let index = match static_name {
+            0 => self.find_name(hashes.name, name).unwrap_or(0),
+            index => index as usize,
+        };
+        integer::write(0x40, 6, index, out);
+        write_literal(index, name, value, out);
+        self.insert(name, value, hashes);
+    }
+
+    /// RFC 7541 §6.2.2 and §6.2.3, or an index into the static table.
+    fn literal(&mut self, name: &[u8], value: &[u8], indexing: Indexing, out: &mut Vec<u8>) {
+        let static_name = static_table::name_index(name);
+        let never = indexing == Indexing::Never;
+        match static_table::value_index(static_name, value) {
+            Some(index) if !never => return out.push(0x80 | index as u8),
+            _ => {}
+        }
+        let index = match static_name {
+            0 => self.find_name(octets::hash_name(self.seed, name) as u32, name).unwrap_or(0),
+            index => index as usize,
+        };
+        integer::write(if never { 0x10 } else { 0 }, 4, index, out);
+        write_literal(index, name, value, out);
+    }
+
+    fn insert(&mut self, name: &[u8], value: &[u8], hashes: Hashes) {
+        self.table.open();
+        let made = self.table.tail(0, name.len() + value.len());
+        let (made_name, made_value) = made.split_at_mut(name.len());
+        made_name.copy_from_slice(name);
+        made_name.make_ascii_lowercase();
+        made_value.copy_from_slice(value);
+        self.table.insert(name.len(), value.len(), Links { hashes, older: Heads::default() });
+        if self.heads.len() == self.table.places() { self.link(0) } else { self.link_all() }
+    }
+
+    #[cold]
+    fn link_all(&mut self) {
+        self.heads.clear();
+        self.heads.resize(self.table.places(), Heads::default());
+        (0..self.table.len()).rev().for_each(|age| self.link(age));
+    }
+
+    /// Puts an entry before the older ones of its chains.
+    fn link(&mut self, age: u32) {
+        let number = self.table.inserted().wrapping_sub(age);
+        let mask = self.heads.len().wrapping_sub(1);
+        let Some(links) = self.table.meta_mut(age) else { return };
+        if let Some(heads) = self.heads.get_mut(links.hashes.whole as usize & mask) {
+            links.older.whole = std::mem::replace(&mut heads.whole, number);
+        }
+        if let Some(heads) = self.heads.get_mut(links.hashes.name as usize & mask) {
+            links.older.name = std::mem::replace(&mut heads.name, number);
+        }
+    }
+}
+
+fn index_of(age: u32) -> usize {
+    (age + static_table::LAST + 1) as usize
+}
+
+/// The strings of a literal: the name too if it has no index.
+fn write_literal(index: usize, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    if index == 0 {
+        // RFC 9113 §8.2: names are in lower case.
+        write_string(name.iter().map(u8::to_ascii_lowercase), out);
+    }
+    write_string(value.iter().copied(), out);
+}
+
+/// RFC 7541 §5.2, Huffman-coded when that's shorter.
+fn write_string(text: impl ExactSizeIterator<Item = u8> + Clone, out: &mut Vec<u8>) {
+    let coded = huffman::encoded_len(text.clone());
+    if coded < text.len() {
+        integer::write(0x80, 7, coded, out);
+        huffman::encode(text, out);
+    } else {
+        integer::write(0, 7, text.len(), out);
+        out.extend(text);
     }
 }

@@ -10,10 +10,16 @@
 #![forbid(unsafe_code)]
 
 mod decoder;
+mod dynamic_table;
 mod encoder;
 mod fault;
 mod field;
+mod huffman;
+mod integer;
+mod octets;
 mod policy;
+mod static_table;
+mod well_formed;
 
 pub use decoder::{Decoded, Decoder};
 pub use encoder::{Encoder, Indexing, OUR_MOST};

@@ -1,9 +1,70 @@
 //! Which fields are worth their place in the table. The caller decides; this is what hayami decides.
 
-use crate::Indexing;
+use crate::{Indexing, OUR_MOST};
 use hayami_http::Known;
 
+/// The shortest cookie that enters the table: a shorter one could be guessed, octet by octet, by who sees
+/// the length of what is sent (RFC 7541 §7.1.3).
+const COOKIE: usize = 20;
+
+/// Octets of name and value beyond which a field isn't worth the many that it would evict.
+const LARGE: usize = OUR_MOST as usize / 4;
+
 /// How to encode a field, `known` being the name's [`Known::of`].
-pub fn indexing_of(_known: Option<Known>, _name: &[u8], _value: &[u8]) -> Indexing {
-    Indexing::Add
+pub fn indexing_of(known: Option<Known>, name: &[u8], value: &[u8]) -> Indexing {
+    match known {
+        Some(Known::Authorization) => Indexing::Never,
+        Some(Known::Cookie) if value.len() < COOKIE => Indexing::Never,
+        // These are others for each request.
+        Some(Known::Range | Known::Location) => Indexing::No,
+        None if is_one_of(SECRET, name) => Indexing::Never,
+        None if is_one_of(FLEETING, name) => Indexing::No,
+        _ if name.len() + value.len() > LARGE => Indexing::No,
+        _ => Indexing::Add,
+    }
+}
+
+/// Values that are secrets, and short ones among them (RFC 7541 §7.1.3).
+const SECRET: &[&[u8]] = &[b"set-cookie", b"proxy-authorization", b"authentication-info"];
+
+/// Values that hardly come twice.
+const FLEETING: &[&[u8]] = &[
+    b":path",
+    b"age",
+    b"content-range",
+    b"request-id",
+    b"server-timing",
+    b"traceparent",
+    b"x-request-id",
+    b"x-runtime",
+];
+
+fn is_one_of(names: &[&[u8]], name: &[u8]) -> bool {
+    names.iter().any(|one| one.len() == name.len() && one.eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_stay_out_and_what_repeats_goes_in() {
+        let long = [b'x'; 1100];
+        let cases: &[(&[u8], &[u8], Indexing)] = &[
+            (b"authorization", b"Basic x", Indexing::Never),
+            (b"Proxy-Authorization", b"Basic x", Indexing::Never),
+            (b"set-cookie", b"id=1", Indexing::Never),
+            (b"cookie", b"id=1", Indexing::Never),
+            (b"cookie", b"id=0123456789abcdef0123456789", Indexing::Add),
+            (b"content-range", b"bytes 0-1/2", Indexing::No),
+            (b"location", b"/", Indexing::No),
+            (b"etag", b"\"1\"", Indexing::Add),
+            (b"etag", &long, Indexing::No),
+            (b"content-length", b"612", Indexing::Add),
+            (b"x-other", b"1", Indexing::Add),
+        ];
+        for (name, value, want) in cases {
+            assert_eq!(indexing_of(Known::of(name), name, value), *want, "{}", name.escape_ascii());
+        }
+    }
 }
