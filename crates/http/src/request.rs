@@ -85,6 +85,20 @@ impl RequestHead {
         self.line = line;
     }
 
+    /// Starts a head whose parts come one by one, as those of HTTP/2 do: their octets go to
+    /// [`fields_mut`](Self::fields_mut), then [`set_parsed_line`](Self::set_parsed_line) follows.
+    pub fn begin(&mut self) {
+        self.fields.clear();
+        self.line = RequestLine::default();
+        self.method = Method::default();
+    }
+
+    /// Sets the request line of a method that is known already.
+    pub fn set_parsed_line(&mut self, line: RequestLine, method: Method) {
+        self.line = line;
+        self.method = method;
+    }
+
     /// The method.
     pub fn method(&self) -> Method {
         self.method

@@ -46,6 +46,19 @@ impl ResponseHead {
         self.shared.as_deref().into_iter().chain(self.own.as_deref())
     }
 
+    /// The section made ready beforehand, and this response's own.
+    pub fn parts(&self) -> (Option<&Arc<FieldSection>>, Option<&FieldSection>) {
+        (self.shared.as_ref(), self.own.as_deref())
+    }
+
+    /// Makes it a head without fields, and keeps the memory: for clients that read one after the other.
+    pub fn clear(&mut self) {
+        self.shared = None;
+        if let Some(own) = &mut self.own {
+            own.clear();
+        }
+    }
+
     /// All field lines in order.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.sections().flat_map(FieldSection::iter)
