@@ -110,13 +110,11 @@ impl Decoder {
             if size > self.limit {
                 return Err(Fault::SizeAboveLimit);
             }
-            // RFC 7541 §4.2: the smallest size that was demanded comes first.
-            if self.demanded.take().is_some_and(|demanded| size > demanded) {
-                return Err(Fault::SizeMissing);
-            }
+            // RFC 7541 §4.2: the smallest size of ours is among them; some encoders send the larger ones too.
+            self.demanded.take_if(|demanded| size <= *demanded);
             self.table.set_max_size(size);
         }
-        Ok(rest)
+        if self.demanded.is_some() { Err(Fault::SizeMissing) } else { Ok(rest) }
     }
 
     /// RFC 7541 §6.1.
