@@ -10,6 +10,7 @@ mod conditions;
 mod config;
 mod fields;
 mod heads;
+mod hpack;
 mod pair;
 mod server;
 mod targets;
@@ -19,6 +20,7 @@ pub use conditions::{conditional, etag};
 pub use config::{config, log_format};
 pub use fields::{date, negotiate, range};
 pub use heads::{chunked, request_head};
+pub use hpack::hpack;
 pub use pair::exchanges;
 pub use server::server_engine;
 pub use targets::{authority, path};
@@ -42,6 +44,7 @@ pub const TARGETS: &[Target] = &[
     ("conditional", conditional),
     ("config", config),
     ("log_format", log_format),
+    ("hpack", hpack),
 ];
 
 /// Limits that short inputs can reach.
