@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use crate::cost;
 use crate::figure::{Figure, Sample};
 use crate::guard;
-use crate::held::Held;
+use crate::held::{Held, Hold};
 use crate::pin;
 use crate::race::{Row, Setup, Table};
 use crate::servers::Server;

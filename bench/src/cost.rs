@@ -81,6 +81,13 @@ pub(crate) fn resident(root: u32) -> u64 {
     sum_of_status(root, "VmRSS:")
 }
 
+/// The sum of the proportional sizes (PSS) of a process tree now, in octets: pages that processes
+/// share are counted once in all. 0 where the kernel does not let us see them.
+pub(crate) fn proportional(root: u32) -> u64 {
+    let read = |pid| fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok();
+    tree(root).into_iter().filter_map(read).filter_map(|sizes| status_octets(&sizes, "Pss:")).sum()
+}
+
 fn sum_of_status(root: u32, field: &str) -> u64 {
     let read = |pid| fs::read_to_string(format!("/proc/{pid}/status")).ok();
     tree(root).into_iter().filter_map(read).filter_map(|status| status_octets(&status, field)).sum()

@@ -7,6 +7,15 @@ use std::path::{Path, PathBuf};
 
 use crate::workload::{Document, GREETING, HELLO, PAGE};
 
+/// The images of scenario S2 B's page.
+pub(crate) const IMAGES: usize = 9_144;
+/// The first of them.
+pub(crate) const FIRST_IMAGE: Document =
+    Document { target: "/images/0000.png", file: "images/0000.png", octets: LEAST_IMAGE as u64 };
+/// Octets of the smallest; the largest has ten times as many.
+const LEAST_IMAGE: usize = 300;
+const PNG_SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
+
 /// Makes the folder of documents inside `folder` with the small ones.
 ///
 /// # Errors
@@ -33,8 +42,7 @@ pub(crate) fn ensure(documents: &Path, document: Document) -> io::Result<()> {
     if path.exists() {
         return Ok(());
     }
-    let block: Vec<u8> =
-        (0..1_u32 << 18).flat_map(|word| word.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    let block = noise(1 << 20);
     let mut file = BufWriter::new(File::create(path)?);
     let mut left = document.octets as usize;
     while left > 0 {
@@ -43,6 +51,39 @@ pub(crate) fn ensure(documents: &Path, document: Document) -> io::Result<()> {
         left -= part;
     }
     file.flush()
+}
+
+/// Makes all images that are not there yet: the signature of PNG and noise, 300 to 3,000 octets.
+///
+/// # Errors
+/// One cannot be written.
+pub(crate) fn ensure_images(documents: &Path) -> io::Result<()> {
+    if documents.join(FIRST_IMAGE.file).exists() {
+        return Ok(());
+    }
+    let folder = documents.join("images");
+    fs::create_dir_all(&folder)?;
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755))?;
+    let noise = noise(10 * LEAST_IMAGE);
+    (0..IMAGES).try_for_each(|index| {
+        let content = [PNG_SIGNATURE, &noise[..image_octets(index) - PNG_SIGNATURE.len()]].concat();
+        fs::write(documents.join(image(index)), content)
+    })
+}
+
+/// The name of an image in the folder of documents.
+pub(crate) fn image(index: usize) -> String {
+    format!("images/{index:04}.png")
+}
+
+/// Sizes that differ from one image to the next, evenly over the range.
+fn image_octets(index: usize) -> usize {
+    LEAST_IMAGE + index * 7919 % (9 * LEAST_IMAGE + 1)
+}
+
+/// Octets that look like nothing, the same every time.
+fn noise(octets: usize) -> Vec<u8> {
+    (0..octets.div_ceil(4) as u32).flat_map(|word| word.wrapping_mul(2_654_435_761).to_le_bytes()).collect()
 }
 
 /// A page of exactly `octets` octets.
@@ -64,5 +105,12 @@ mod tests {
     fn the_page_has_the_size_of_the_published_one() {
         assert_eq!(page(612).len(), 612);
         assert!(page(612).is_ascii());
+    }
+
+    #[test]
+    fn images_are_of_300_to_3000_octets_and_the_first_is_as_large_as_it_says() {
+        assert_eq!((image(0), image_octets(0) as u64), (FIRST_IMAGE.file.to_owned(), FIRST_IMAGE.octets));
+        assert_eq!((0..IMAGES).map(image_octets).min(), Some(300));
+        assert_eq!((0..IMAGES).map(image_octets).max(), Some(3000));
     }
 }

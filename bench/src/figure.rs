@@ -28,10 +28,24 @@ pub(crate) enum Figure {
     P50,
     /// The latency 99 of 100 stay within, microseconds.
     P99,
+    /// Mean latency, microseconds: h2load knows no quantiles.
+    Mean,
+    /// The longest latency, microseconds.
+    Slowest,
+    /// Octets of field blocks per response.
+    HeadOctets,
+    /// Responses that were right.
+    Succeeded,
+    /// Responses that were not right in all the runs together.
+    LostInAll,
+    /// The peak of the resident size over all the runs, millions of octets.
+    PeakInAll,
     /// Responses that were not right, and broken connections.
     Errors,
     /// Octets by which resident memory grows per idle connection.
     MemoryPerConnection,
+    /// The same by proportional size (PSS): pages that processes share are counted once.
+    ProportionalPerConnection,
     /// The same, with what the server reserved at its start because so many connections are allowed.
     MemoryWithReserve,
     /// Connections still open when memory was read.
@@ -60,8 +74,15 @@ impl Figure {
             Self::CoreUse => "core %",
             Self::P50 => "p50 µs",
             Self::P99 => "p99 µs",
+            Self::Mean => "mean µs",
+            Self::Slowest => "slowest µs",
+            Self::HeadOctets => "head octets/response",
+            Self::Succeeded => "succeeded",
+            Self::LostInAll => "lost in all runs",
+            Self::PeakInAll => "peak MB of all runs",
             Self::Errors => "errors",
             Self::MemoryPerConnection => "octets/connection",
+            Self::ProportionalPerConnection => "PSS octets/connection",
             Self::MemoryWithReserve => "octets/connection with reserve",
             Self::Alive => "alive",
             Self::ReceiveCalls => "receive calls/request",
@@ -75,6 +96,7 @@ impl Figure {
     pub(crate) fn decimals(self) -> usize {
         match self {
             Self::Cost | Self::CostUser | Self::CostSystem => 2,
+            Self::HeadOctets | Self::PeakInAll => 1,
             Self::ReceiveCalls | Self::SendCalls | Self::WaitCalls | Self::OtherCalls => 3,
             _ => 0,
         }
@@ -99,6 +121,10 @@ pub(crate) fn of_load(outcome: &Outcome, cpu: Cpu) -> Sample {
         (Figure::CoreUse, total / 1e4 / outcome.seconds),
         (Figure::P50, outcome.p50_us),
         (Figure::P99, outcome.p99_us),
+        (Figure::Mean, outcome.mean_us),
+        (Figure::Slowest, outcome.slowest_us),
+        (Figure::HeadOctets, outcome.head_octets as f64 / responses),
+        (Figure::Succeeded, responses),
         (Figure::Errors, outcome.errors as f64),
     ])
 }

@@ -23,6 +23,18 @@ pub(crate) struct Answer {
     pub(crate) octets: usize,
 }
 
+/// Connections that can be opened in any number, and stay.
+pub(crate) trait Hold {
+    /// Opens `count` connections, a batch at a time.
+    ///
+    /// # Errors
+    /// The first batch that fails, with how many there were; or all take longer than `limit`.
+    fn open(&mut self, address: SocketAddrV4, count: usize, limit: Duration) -> Result<(), String>;
+
+    /// How many the server has not closed.
+    fn alive(&self) -> usize;
+}
+
 /// Open keep-alive connections to one server.
 pub(crate) struct Held {
     streams: Vec<TcpStream>,
@@ -35,29 +47,6 @@ impl Held {
     /// No connections yet; each response must have `content` octets of content.
     pub(crate) fn new(request: Vec<u8>, content: u64) -> Self {
         Self { streams: Vec::new(), request, content, buffer: vec![0; 256 * 1024] }
-    }
-
-    /// Opens `count` connections and lets each ask once, a batch at a time.
-    ///
-    /// # Errors
-    /// The first batch that fails, with how many there were; or all take longer than `limit`.
-    pub(crate) fn open(
-        &mut self,
-        address: SocketAddrV4,
-        count: usize,
-        limit: Duration,
-    ) -> Result<(), String> {
-        let start = Instant::now();
-        while self.streams.len() < count {
-            let before = self.streams.len();
-            let after = count.min(before + AT_ONCE);
-            let opened = self.open_batch(address, before..after);
-            opened.map_err(|error| format!("connections {before} to {after} of {count}: {error}"))?;
-            if start.elapsed() > limit {
-                return Err(format!("only {after} of {count} connections after {limit:?}"));
-            }
-        }
-        Ok(())
     }
 
     fn open_batch(&mut self, address: SocketAddrV4, mut batch: Range<usize>) -> std::io::Result<()> {
@@ -76,16 +65,6 @@ impl Held {
         let all = 0..self.streams.len();
         all.clone().try_for_each(|index| self.ask(index)).map_err(|error| error.to_string())?;
         all.clone().try_for_each(|index| self.read_answer(index).map(drop)).map_err(|error| error.to_string())
-    }
-
-    /// How many the server has not closed.
-    pub(crate) fn alive(&self) -> usize {
-        let is_open = |stream: &&TcpStream| {
-            let quiet = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
-            let _ = stream.set_nonblocking(false);
-            matches!(quiet, Err(error) if error.kind() == ErrorKind::WouldBlock)
-        };
-        self.streams.iter().filter(is_open).count()
     }
 
     fn ask(&self, index: usize) -> std::io::Result<()> {
@@ -110,6 +89,45 @@ impl Held {
     }
 }
 
+impl Hold for Held {
+    /// Each connection also asks once.
+    fn open(&mut self, address: SocketAddrV4, count: usize, limit: Duration) -> Result<(), String> {
+        in_batches(count, limit, |batch| self.open_batch(address, batch))
+    }
+
+    fn alive(&self) -> usize {
+        self.streams.iter().filter(|stream| is_open(stream)).count()
+    }
+}
+
+/// Opens `count` connections by batches that `open` opens.
+///
+/// # Errors
+/// The first batch that fails; or all take longer than `limit`.
+pub(crate) fn in_batches(
+    count: usize,
+    limit: Duration,
+    mut open: impl FnMut(Range<usize>) -> std::io::Result<()>,
+) -> Result<(), String> {
+    let start = Instant::now();
+    for before in (0..count).step_by(AT_ONCE) {
+        let after = count.min(before + AT_ONCE);
+        open(before..after)
+            .map_err(|error| format!("connections {before} to {after} of {count}: {error}"))?;
+        if start.elapsed() > limit {
+            return Err(format!("only {after} of {count} connections after {limit:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the peer has neither closed nor sent anything that was not read.
+pub(crate) fn is_open(stream: &TcpStream) -> bool {
+    let quiet = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
+    let _ = stream.set_nonblocking(false);
+    matches!(quiet, Err(error) if error.kind() == ErrorKind::WouldBlock)
+}
+
 /// Asks once on a connection of its own: what does a response look like?
 ///
 /// # Errors
@@ -125,7 +143,7 @@ pub(crate) fn probe(address: SocketAddrV4, request: Vec<u8>, content: u64) -> Re
 }
 
 /// Connects from 127.0.0.1, 127.0.0.2 … so that ports do not run out.
-fn connect(address: SocketAddrV4, index: usize) -> std::io::Result<TcpStream> {
+pub(crate) fn connect(address: SocketAddrV4, index: usize) -> std::io::Result<TcpStream> {
     let source = Ipv4Addr::from_bits(Ipv4Addr::LOCALHOST.to_bits() + (index / PER_SOURCE) as u32);
     let socket = net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     // A port may serve several source addresses, and the end of a race leaves none in TIME-WAIT

@@ -26,6 +26,17 @@ impl Histogram {
         self.total += times;
     }
 
+    /// Adds what another one has counted.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
+        self.total += other.total;
+    }
+
+    /// How many responses were counted.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
     /// The duration within which the part `quantile` (0 to 1) of the responses came, in microseconds.
     /// `None` when nothing was counted.
     pub(crate) fn quantile_us(&self, quantile: f64) -> Option<f64> {

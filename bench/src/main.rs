@@ -1,7 +1,7 @@
 //! Races hayami against other servers and the bare-loop limits, all on this machine: see README.md.
 //!
 //! `options` says what to run; `compile` builds hayami; for each of `workload`'s workloads `race`
-//! (load), `idle` (memory) or `calls` (strace) starts the `servers` and measures them by turns;
+//! (`load`), `idle` (memory), `calls` (strace) or `flood` (scenario S2 B) starts the `servers` and measures them by turns;
 //! `targets` judges, `report` writes. `guard` sees to it that nothing is left behind.
 
 mod calls;
@@ -10,10 +10,15 @@ mod compile;
 mod cost;
 mod documents;
 mod figure;
+mod flood;
 mod guard;
+mod h2;
+mod h2load;
+mod handshake;
 mod held;
 mod histogram;
 mod idle;
+mod load;
 mod machine;
 mod options;
 mod pin;
@@ -23,6 +28,7 @@ mod report;
 mod servers;
 mod statistics;
 mod targets;
+mod tls;
 mod workload;
 mod wrk;
 
@@ -39,7 +45,8 @@ use crate::options::Options;
 use crate::race::{Setup, Table};
 use crate::report::Report;
 use crate::servers::Server;
-use crate::workload::{Kind, Workload};
+use crate::tls::Identity;
+use crate::workload::{Group, Kind, Workload};
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -65,9 +72,10 @@ fn run(options: &Options) -> Result<(), String> {
     let guard = Guard::start().map_err(|error| format!("cannot start the guard: {error}"))?;
     let folder = guard.folder.clone();
     let documents = documents::prepare(&folder).map_err(|error| format!("documents: {error}"))?;
-    let (rounds, time) = (options.rounds(), options.time());
+    let identity = Identity::make(&folder).map_err(|error| format!("the race's certificate: {error}"))?;
+    let (rounds, time, scale, wrk) = (options.rounds(), options.time(), options.scale, wrk::present());
     let setup =
-        Setup { guard, documents, servers, server_core, client_core, rounds, time, wrk: wrk::present() };
+        Setup { guard, documents, identity, servers, server_core, client_core, rounds, time, wrk, scale };
     let mut report = Report {
         command: command(),
         machine: Machine::look(),
@@ -87,18 +95,23 @@ fn run(options: &Options) -> Result<(), String> {
         report.tables.push(table);
     }
     report.verdicts = targets::judge(&report.tables);
-    println!("{}", report::verdicts(&report.verdicts));
+    println!("{}", report::verdicts(&report.verdicts.iter().collect::<Vec<_>>()));
     save(&report, options.write)
 }
 
 fn run_workload(setup: &Setup, workload: &Workload) -> Result<Table, String> {
     eprintln!("racing {} …", workload.name);
     let document = workload.document();
-    documents::ensure(&setup.documents, document).map_err(|error| format!("{}: {error}", document.file))?;
+    let made = match workload.kind {
+        Kind::Flood(flood) if flood.images => documents::ensure_images(&setup.documents),
+        _ => documents::ensure(&setup.documents, document),
+    };
+    made.map_err(|error| format!("{}: {error}", document.file))?;
     Ok(match workload.kind {
-        Kind::Load { .. } => setup.race(workload),
+        Kind::Load { .. } | Kind::Streams { .. } | Kind::Handshakes(_) => setup.race(workload),
         Kind::Idle { .. } => setup.hold_idle(workload),
         Kind::Calls { .. } => setup.count_calls(workload),
+        Kind::Flood(_) => setup.flood(workload),
     })
 }
 
@@ -154,17 +167,27 @@ fn hide(table: &mut Table, folder: &Path) {
     }
 }
 
-/// Writes bench/out/results.json and, if wanted, bench/RESULTS.md.
+/// Writes the results of each group that was run into files of its own: out/results.json and, if
+/// wanted, RESULTS.md; the names of other groups have the group's in them.
 fn save(report: &Report, write: bool) -> Result<(), String> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let json = here.join("out/results.json");
-    let text = format!("{:#}\n", report::json(report));
-    let saved = fs::create_dir_all(here.join("out")).and_then(|()| fs::write(&json, text));
-    saved.map_err(|error| format!("{}: {error}", json.display()))?;
-    if write {
-        let results = here.join("RESULTS.md");
-        fs::write(&results, report::markdown(report))
-            .map_err(|error| format!("{}: {error}", results.display()))?;
+    fs::create_dir_all(here.join("out")).map_err(|error| format!("{}/out: {error}", here.display()))?;
+    for group in Group::ALL {
+        if report.tables_of(group).next().is_none() {
+            continue;
+        }
+        let suffix = if group == Group::Http1 { String::new() } else { format!("-{}", group.name()) };
+        put(
+            &here.join(format!("out/results{suffix}.json")),
+            &format!("{:#}\n", report::json(report, group)),
+        )?;
+        if write {
+            put(&here.join(format!("RESULTS{suffix}.md")), &report::markdown(report, group))?;
+        }
     }
     Ok(())
+}
+
+fn put(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -6,18 +6,23 @@ use std::time::Duration;
 use clap::Parser;
 
 use crate::servers::{ALL, Server};
-use crate::workload::{WORKLOADS, Workload};
+use crate::workload::{self, Group, Workload};
 
-/// Races hayami against nginx, h2o, Apache, lighttpd and the bare-loop limits on this machine.
+/// Races hayami against nginx, h2o, nghttpd, Apache, lighttpd and the bare-loop limits on this machine.
 #[derive(Parser, Debug)]
 #[command(name = "hayami-bench", version)]
 pub(crate) struct Options {
-    /// Run this workload only; may be repeated. Names: s0, s3, s4, close-200, close-1000, close-200-own, pipeline-16, 1mb,
-    /// 1gb, idle-18000, strace.
-    #[arg(long, value_name = "NAME", value_parser = workload)]
+    /// Run this workload only; may be repeated. Names, http1: s0, s3, s4, close-200, close-1000, close-200-own, pipeline-16,
+    /// 1mb, 1gb, idle-18000, strace; http2: h2c, tls, tls-1, tls-500, tls-513kb, tls-full, tls-resumed, tls-full-hybrid,
+    /// idle-tls-settings, idle-tls-asked; flood: s2b, s2b-1100, s2b-images, s2b-images-1100.
+    #[arg(long, value_name = "NAME", value_parser = named)]
     pub(crate) only: Vec<Workload>,
-    /// Race these servers only; may be repeated. Names: hayami, nginx-tuned, h2o, bare, nginx, lighttpd,
-    /// apache.
+    /// Run this group of workloads only; may be repeated. Names: http1, http2, flood. The flood (scenario S2 B,
+    /// 51 GB a run) is run only when named, here or with --only.
+    #[arg(long, value_name = "NAME", value_parser = group)]
+    pub(crate) group: Vec<Group>,
+    /// Race these servers only; may be repeated. Names: hayami, nginx-tuned, h2o, nghttpd, bare, nginx,
+    /// lighttpd, apache.
     #[arg(long, value_name = "NAME", value_parser = server)]
     pub(crate) server: Vec<Server>,
     /// Rounds; the medians over them are reported.
@@ -29,7 +34,10 @@ pub(crate) struct Options {
     /// One round of one second: does everything work? The figures mean little.
     #[arg(long, conflicts_with_all = ["rounds", "seconds"])]
     pub(crate) quick: bool,
-    /// Write bench/RESULTS.md too.
+    /// Send this part of a flood's requests, above 0 and up to 1.
+    #[arg(long, default_value_t = 1.0, value_name = "PART", value_parser = scale)]
+    pub(crate) scale: f64,
+    /// Write bench/RESULTS.md too (RESULTS-http2.md, RESULTS-flood.md).
     #[arg(long)]
     pub(crate) write: bool,
     /// The core for the servers; the first usable one if not given.
@@ -49,8 +57,12 @@ pub(crate) struct Options {
 impl Options {
     /// The workloads to run, in their order.
     pub(crate) fn workloads(&self) -> Vec<Workload> {
-        let wanted = |name| self.only.is_empty() || self.only.iter().any(|only| only.name == name);
-        WORKLOADS.into_iter().filter(|workload| wanted(workload.name)).collect()
+        let is_named = |name| self.only.iter().any(|only| only.name == name);
+        let is_wanted = |workload: &Workload| {
+            let by_default = self.only.is_empty() && self.group.is_empty() && workload.group != Group::Flood;
+            by_default || is_named(workload.name) || self.group.contains(&workload.group)
+        };
+        workload::all().filter(is_wanted).collect()
     }
 
     /// The servers to race, in their order.
@@ -70,9 +82,19 @@ impl Options {
     }
 }
 
-fn workload(name: &str) -> Result<Workload, String> {
-    let found = WORKLOADS.into_iter().find(|workload| workload.name == name);
-    found.ok_or_else(|| format!("one of {}", WORKLOADS.map(|workload| workload.name).join(", ")))
+fn named(name: &str) -> Result<Workload, String> {
+    let names = || workload::all().map(|workload| workload.name).collect::<Vec<_>>().join(", ");
+    workload::named(name).ok_or_else(|| format!("one of {}", names()))
+}
+
+fn group(name: &str) -> Result<Group, String> {
+    let found = Group::ALL.into_iter().find(|group| group.name() == name);
+    found.ok_or_else(|| format!("one of {}", Group::ALL.map(Group::name).join(", ")))
+}
+
+fn scale(text: &str) -> Result<f64, String> {
+    let scale = text.parse().ok().filter(|scale| *scale > 0.0 && *scale <= 1.0);
+    scale.ok_or_else(|| "a number above 0 and up to 1, such as 0.1".to_owned())
 }
 
 fn server(name: &str) -> Result<Server, String> {
@@ -89,19 +111,26 @@ mod tests {
         use clap::CommandFactory;
         let help = Options::command().render_long_help().to_string();
         let words: Vec<&str> = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').collect();
-        for name in WORKLOADS.map(|workload| workload.name).into_iter().chain(ALL.map(Server::name)) {
+        let names = workload::all().map(|workload| workload.name).chain(ALL.map(Server::name));
+        for name in names.chain(Group::ALL.map(Group::name)) {
             assert!(words.contains(&name), "{name}");
         }
     }
 
     #[test]
-    fn everything_is_run_unless_named() {
+    fn everything_but_the_flood_is_run_unless_named() {
         let options = Options::parse_from(["hayami-bench"]);
-        assert_eq!((options.workloads().len(), options.servers().len()), (WORKLOADS.len(), ALL.len()));
+        let expected = workload::all().filter(|workload| workload.group != Group::Flood).count();
+        assert_eq!((options.workloads().len(), options.servers().len()), (expected, ALL.len()));
+        let options = Options::parse_from(["hayami-bench", "--group", "flood", "--only", "h2c"]);
+        let names: Vec<_> = options.workloads().iter().map(|workload| workload.name).collect();
+        assert_eq!(names, ["h2c", "s2b", "s2b-1100", "s2b-images", "s2b-images-1100"]);
         let options =
             Options::parse_from(["hayami-bench", "--only", "s4", "--only", "s0", "--server", "h2o"]);
         let names: Vec<_> = options.workloads().iter().map(|workload| workload.name).collect();
         assert_eq!((names, options.servers()), (vec!["s0", "s4"], vec![Server::H2o]));
-        assert!(Options::try_parse_from(["hayami-bench", "--only", "s9"]).is_err());
+        for wrong in [["--only", "s9"], ["--group", "http9"], ["--scale", "0"], ["--scale", "1.5"]] {
+            assert!(Options::try_parse_from(["hayami-bench"].iter().chain(&wrong)).is_err(), "{wrong:?}");
+        }
     }
 }

@@ -1,25 +1,30 @@
 //! A race: all servers of a workload started, and measured by turns, round after round.
 
 use std::fs;
+use std::net::SocketAddrV4;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::client::{self, Load, Outcome};
+use rustls::ClientConfig;
+
 use crate::cost;
 use crate::figure::{self, Figure, Sample};
 use crate::guard::Guard;
+use crate::h2;
 use crate::held::{self, Answer};
 use crate::process::{self, Process};
-use crate::servers::{BareAnswer, Server, Site};
+use crate::servers::{self, BareAnswer, Server, Site};
 use crate::statistics::{Spread, spread};
-use crate::workload::{Kind, Tool, Use, Workload};
-use crate::wrk;
+use crate::tls::{self, Identity};
+use crate::workload::{Document, Flood, Kind, Wire, Workload};
 
 /// What holds for every workload of a run.
 pub(crate) struct Setup {
     pub(crate) guard: Guard,
     pub(crate) documents: PathBuf,
+    pub(crate) identity: Identity,
     /// The servers that are there and wanted.
     pub(crate) servers: Vec<Server>,
     pub(crate) server_core: usize,
@@ -27,6 +32,8 @@ pub(crate) struct Setup {
     pub(crate) rounds: usize,
     pub(crate) time: Duration,
     pub(crate) wrk: bool,
+    /// The part of a flood's requests that is sent, above 0 and up to 1.
+    pub(crate) scale: f64,
 }
 
 /// What a server gave in a workload.
@@ -119,29 +126,56 @@ impl Setup {
             per_request: workload.is_per_request(),
         };
         let (address, log) = (process::free_address()?, folder.join("printed.log"));
-        let site = Site { address, documents: &self.documents, folder, connections, answer };
-        let process = Process::start(server.command(&site)?, address, self.server_core, &log, &self.guard)?;
-        let answer = held::probe(address, workload.request(&address.to_string()), content)?;
+        let (documents, identity, wire) = (&self.documents, &self.identity, workload.wire);
+        let site = Site { address, wire, identity, documents, folder, connections, answer };
+        let command = server.command(&site)?;
+        let command = match workload.kind {
+            Kind::Flood(Flood { open_files: Some(limit), .. }) => servers::with_open_files(&command, limit),
+            _ => command,
+        };
+        let process = Process::start(command, address, self.server_core, &log, &self.guard)?;
+        let answer = self.probe(workload, address)?;
         Ok((process, answer))
+    }
+
+    /// Asks a server just started: is the response right, and how large is it?
+    fn probe(&self, workload: &Workload, address: SocketAddrV4) -> Result<Answer, String> {
+        if workload.wire == Wire::Http1 {
+            let request = workload.request(&address.to_string());
+            return held::probe(address, request, workload.document().octets);
+        }
+        let (tls, request) = self.http2(workload, address)?;
+        h2::probe(address, tls, &request)
+    }
+
+    /// What our HTTP/2 client needs for a workload: TLS if it is over TLS, and what to ask.
+    ///
+    /// # Errors
+    /// rustls does not take the race's certificate.
+    pub(crate) fn http2(
+        &self,
+        workload: &Workload,
+        address: SocketAddrV4,
+    ) -> Result<(Option<Arc<ClientConfig>>, h2::Request), String> {
+        let secure = workload.wire == Wire::Http2Tls;
+        let tls = if secure { Some(self.identity.client(tls::HTTP2)?) } else { None };
+        let Document { target, octets: content, .. } = workload.document();
+        Ok((tls, h2::Request { target, authority: address.to_string(), secure, content }))
     }
 
     /// Runs a workload of load.
     pub(crate) fn race(&self, workload: &Workload) -> Table {
         let (mut lanes, mut rows) = self.line_up(workload);
-        let Kind::Load { tool, .. } = workload.kind else { unreachable!("a workload of load") };
-        let tool = if self.wrk { tool } else { Tool::Own };
-        // A short run before the first round: caches fill, threads that are started late start.
         for lane in &lanes {
-            let _ = self.load(workload, &lane.process, Tool::Own, Duration::from_millis(300));
+            self.warm_up(workload, &lane.process);
         }
         for _ in 0..self.rounds {
             for lane in lanes.iter_mut().filter(|lane| lane.row.fault.is_none()) {
-                lane.row.fault = self.measure(workload, lane, tool).err();
+                lane.row.fault = self.measure(workload, lane).err();
             }
         }
         rows.extend(lanes.into_iter().map(|lane| lane.row));
-        let with = if tool == Tool::Wrk { "wrk" } else { "the client of this package" };
-        Table::new(*workload, rows, vec![format!("load made by {with}")])
+        Table::new(*workload, rows, vec![format!("load made by {}", self.maker(workload))])
     }
 
     /// Starts all servers; those that do not start are rows without samples.
@@ -163,36 +197,15 @@ impl Setup {
     }
 
     /// One server's turn in a round.
-    fn measure(&self, workload: &Workload, lane: &mut Lane, tool: Tool) -> Result<(), String> {
+    fn measure(&self, workload: &Workload, lane: &mut Lane) -> Result<(), String> {
         let Lane { process, row } = lane;
-        let before = cost::cpu(process.id());
-        let outcome = self.load(workload, process, tool, self.time)?;
-        let cpu = cost::cpu(process.id()).since(before);
+        let (outcome, cpu) = self.load(workload, process)?;
         if !process.is_alive() {
             return Err("ended during the race".to_owned());
         }
         row.samples.push(figure::of_load(&outcome, cpu));
         row.peak_memory = row.peak_memory.max(cost::peak_memory(process.id()));
         Ok(())
-    }
-
-    fn load(
-        &self,
-        workload: &Workload,
-        process: &Process,
-        tool: Tool,
-        time: Duration,
-    ) -> Result<Outcome, String> {
-        let Kind::Load { connections, with, .. } = workload.kind else { unreachable!("a workload of load") };
-        let (address, document) = (process.address, workload.document());
-        if tool == Tool::Wrk {
-            let url = format!("http://{address}{}", document.target);
-            return wrk::run(&url, connections, with == Use::PerRequest, time, self.client_core);
-        }
-        let depth = if let Use::KeepAlive { depth } = with { depth } else { 1 };
-        let request = workload.request(&address.to_string());
-        let load = Load { address, request, connections, depth, content: document.octets };
-        client::run(&load, time, self.client_core).map_err(|error| format!("client: {error}"))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::figure::Figure;
 use crate::race::Table;
-use crate::servers::Server::{self, Bare, H2o, Hayami, NginxTuned};
+use crate::servers::Server::{self, Bare, H2o, Hayami, Nghttpd, NginxTuned};
 use crate::statistics::{Spread, spread};
 
 /// The limit of a figure of hayami's.
@@ -48,7 +48,7 @@ const fn absolute(workload: &'static str, figure: Figure, most: f64) -> Target {
 }
 
 /// All of them.
-pub(crate) const TARGETS: [Target; 21] = [
+pub(crate) const TARGETS: [Target; 47] = [
     at_most("s0", Figure::Cost, NginxTuned, 0.70),
     at_most("s0", Figure::Cost, H2o, 0.90),
     at_most("s0", Figure::Cost, Bare, 1.20),
@@ -72,6 +72,33 @@ pub(crate) const TARGETS: [Target; 21] = [
     absolute("strace", Figure::SendCalls, 1.01),
     absolute("strace", Figure::WaitCalls, 0.99),
     absolute("strace", Figure::OtherCalls, 0.01),
+    at_most("h2c", Figure::Cost, H2o, 0.60),
+    at_most("h2c", Figure::Cost, Nghttpd, 0.30),
+    at_most("h2c", Figure::Cost, Bare, 2.2),
+    at_most("tls", Figure::Cost, H2o, 0.75),
+    at_most("tls", Figure::Cost, Nghttpd, 0.45),
+    at_most("tls", Figure::Cost, NginxTuned, 0.20),
+    at_most("tls-1", Figure::Cost, H2o, 0.85),
+    at_most("tls-1", Figure::Cost, NginxTuned, 0.85),
+    at_most("tls-500", Figure::Cost, H2o, 0.85),
+    at_most("tls-500", Figure::Cost, NginxTuned, 0.85),
+    at_most("tls-513kb", Figure::CostPerMegabyte, H2o, 0.90),
+    at_most("tls-513kb", Figure::CostPerMegabyte, NginxTuned, 0.90),
+    at_most("tls-full", Figure::Cost, NginxTuned, 0.70),
+    at_most("tls-full", Figure::Cost, H2o, 0.70),
+    at_most("tls-resumed", Figure::Cost, NginxTuned, 0.70),
+    at_most("tls-resumed", Figure::Cost, H2o, 0.70),
+    // The better one's, so each one's.
+    at_most("idle-tls-settings", Figure::MemoryPerConnection, NginxTuned, 1.0),
+    at_most("idle-tls-settings", Figure::MemoryPerConnection, H2o, 1.0),
+    at_most("idle-tls-asked", Figure::MemoryPerConnection, NginxTuned, 1.0),
+    at_most("idle-tls-asked", Figure::MemoryPerConnection, H2o, 1.0),
+    absolute("s2b", Figure::LostInAll, 0.0),
+    at_most("s2b", Figure::PeakInAll, H2o, 1.0),
+    absolute("s2b-1100", Figure::LostInAll, 0.0),
+    absolute("s2b-images", Figure::LostInAll, 0.0),
+    at_most("s2b-images", Figure::PeakInAll, H2o, 1.0),
+    absolute("s2b-images-1100", Figure::LostInAll, 0.0),
 ];
 
 impl Verdict {
@@ -121,10 +148,10 @@ mod tests {
     use super::*;
     use crate::figure::Sample;
     use crate::race::Row;
-    use crate::workload::WORKLOADS;
+    use crate::workload;
 
     fn table(name: &str, figure: Figure, values: &[(Server, &[f64])]) -> Table {
-        let workload = *WORKLOADS.iter().find(|workload| workload.name == name).unwrap();
+        let workload = workload::named(name).unwrap();
         let rows = values.iter().map(|(server, values)| Row {
             samples: values.iter().map(|value| Sample::from([(figure, *value)])).collect(),
             ..Row::new(*server)
@@ -135,7 +162,7 @@ mod tests {
     #[test]
     fn every_target_names_a_workload_and_servers_that_take_part() {
         for target in TARGETS {
-            let workload = WORKLOADS.iter().find(|workload| workload.name == target.workload).unwrap();
+            let workload = workload::named(target.workload).unwrap();
             assert!(workload.servers.contains(&Hayami), "{target:?}");
             assert!(
                 target.limit.against().is_none_or(|other| workload.servers.contains(&other)),

@@ -39,6 +39,12 @@ pub(crate) struct Outcome {
     pub(crate) p50_us: f64,
     /// The latency 99 of 100 responses stayed within, in microseconds.
     pub(crate) p99_us: f64,
+    /// The mean latency in microseconds, where the tool says it.
+    pub(crate) mean_us: f64,
+    /// The longest latency in microseconds, where the tool says it.
+    pub(crate) slowest_us: f64,
+    /// Octets of field blocks received, where the tool says it.
+    pub(crate) head_octets: u64,
 }
 
 /// What to ask, and how.

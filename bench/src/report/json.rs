@@ -5,9 +5,10 @@ use serde_json::{Map, Value, json};
 use super::Report;
 use crate::race::{Row, Table};
 use crate::targets::{Limit, Verdict};
+use crate::workload::Group;
 
-/// The whole report.
-pub(crate) fn json(report: &Report) -> Value {
+/// The report on a group.
+pub(crate) fn json(report: &Report, group: Group) -> Value {
     let machine = &report.machine;
     let versions: Map<String, Value> = report
         .versions
@@ -25,8 +26,8 @@ pub(crate) fn json(report: &Report) -> Value {
         "date": machine.date,
         "machine": { "cpu": machine.cpu, "cores": machine.cores, "kernel": machine.kernel },
         "versions": versions,
-        "workloads": report.tables.iter().map(table).collect::<Vec<_>>(),
-        "targets": report.verdicts.iter().map(verdict).collect::<Vec<_>>(),
+        "workloads": report.tables_of(group).map(table).collect::<Vec<_>>(),
+        "targets": report.verdicts_of(group).into_iter().map(verdict).collect::<Vec<_>>(),
     })
 }
 

@@ -10,6 +10,7 @@ use crate::machine::Machine;
 use crate::race::Table;
 use crate::servers::Server;
 use crate::targets::Verdict;
+use crate::workload::Group;
 
 /// Everything a report says.
 pub(crate) struct Report {
@@ -24,12 +25,25 @@ pub(crate) struct Report {
     pub(crate) verdicts: Vec<Verdict>,
 }
 
-/// The whole report in Markdown.
-pub(crate) fn markdown(report: &Report) -> String {
-    let tables: String = report.tables.iter().map(|table| format!("{}\n", lanes(table))).collect();
+impl Report {
+    /// The tables of a group.
+    pub(crate) fn tables_of(&self, group: Group) -> impl Iterator<Item = &Table> {
+        self.tables.iter().filter(move |table| table.workload.group == group)
+    }
+
+    /// What is to be reached in a group.
+    fn verdicts_of(&self, group: Group) -> Vec<&Verdict> {
+        let names: Vec<&str> = self.tables_of(group).map(|table| table.workload.name).collect();
+        self.verdicts.iter().filter(|verdict| names.contains(&verdict.target.workload)).collect()
+    }
+}
+
+/// The report on a group in Markdown.
+pub(crate) fn markdown(report: &Report, group: Group) -> String {
+    let tables: String = report.tables_of(group).map(|table| format!("{}\n", lanes(table))).collect();
     format!(
         "# Results\n\nWhat the columns mean stands in README.md.\n\n{}\n{}\n{tables}",
         heading(report),
-        verdicts(&report.verdicts)
+        verdicts(&report.verdicts_of(group))
     )
 }

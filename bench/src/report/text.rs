@@ -57,13 +57,13 @@ fn cells(row: &Row, columns: &[Figure]) -> Vec<String> {
 }
 
 /// What was to be reached, and what was.
-pub(crate) fn verdicts(verdicts: &[Verdict]) -> String {
+pub(crate) fn verdicts(verdicts: &[&Verdict]) -> String {
     if verdicts.is_empty() {
         return String::new();
     }
     let headings = ["workload", "figure of hayami", "against", "to reach", "measured (rounds)", ""];
     let mut lines = vec![headings.map(str::to_owned).to_vec()];
-    lines.extend(verdicts.iter().map(verdict));
+    lines.extend(verdicts.iter().copied().map(verdict));
     let missed = verdicts.iter().filter(|verdict| verdict.is_reached() == Some(false)).count();
     let reached = verdicts.iter().filter(|verdict| verdict.is_reached() == Some(true)).count();
     let open = verdicts.len() - missed - reached;

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use super::{Site, hayami};
+use crate::workload::Wire;
 
 pub(super) fn version() -> Result<String, String> {
     let binary = hayami::release_folder().join("bare_epoll");
@@ -14,6 +15,9 @@ pub(super) fn command(site: &Site<'_>) -> Result<Command, String> {
     command.arg("--port").arg(site.address.port().to_string());
     command.arg("--octets").arg(site.answer.octets.to_string());
     command.arg("--content").arg(site.answer.content.to_string());
+    if site.wire == Wire::Http2 {
+        command.arg("--http2");
+    }
     if site.answer.per_request {
         command.arg("--per-request");
     }

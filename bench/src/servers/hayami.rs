@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::{Site, first_line, write};
+use crate::workload::Wire;
 
 /// The binary that `cargo build --release` makes.
 fn binary() -> PathBuf {
@@ -31,10 +32,24 @@ pub(super) fn command(site: &Site<'_>) -> Result<Command, String> {
 
 /// The configuration for h2o and hayami alike: the language is the same.
 pub(super) fn configuration(site: &Site<'_>) -> String {
+    let (ip, port) = (site.address.ip(), site.address.port());
+    let ssl = match site.wire {
+        Wire::Http1 | Wire::Http2 => String::new(),
+        Wire::Http2Tls => format!(
+            "  ssl:\n    certificate-file: {}\n    key-file: {}\n",
+            site.identity.certificate.display(),
+            site.identity.key.display()
+        ),
+    };
+    let documents = site.documents.display();
     format!(
-        "listen:\n  host: {}\n  port: {}\nhosts:\n  default:\n    paths:\n      /:\n        file.dir: {}\n",
-        site.address.ip(),
-        site.address.port(),
-        site.documents.display(),
+        "listen:\n  host: {ip}\n  port: {port}\n{ssl}{}hosts:\n  default:\n    paths:\n      /:\n        file.dir: {documents}\n",
+        patience(site)
     )
+}
+
+/// Both close an idle HTTP/2 connection after ten seconds: too soon where ten thousand are opened first.
+fn patience(site: &Site<'_>) -> &'static str {
+    let many_over_http2 = site.connections.is_some() && site.wire != Wire::Http1;
+    if many_over_http2 { "http2-idle-timeout: 300\n" } else { "" }
 }

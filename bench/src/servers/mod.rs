@@ -8,12 +8,16 @@ mod bare;
 mod h2o;
 mod hayami;
 mod lighttpd;
+mod nghttpd;
 mod nginx;
 
 use std::fs;
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use crate::tls::Identity;
+use crate::workload::Wire;
 
 /// One of the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,19 +30,22 @@ pub(crate) enum Server {
     NginxTuned,
     /// h2o, as shipped.
     H2o,
+    /// nghttpd of nghttp2, as shipped; HTTP/2 only.
+    Nghttpd,
     /// Apache with the event MPM, as shipped.
     Apache,
     /// lighttpd, as shipped.
     Lighttpd,
-    /// The bare epoll loop with a constant answer.
+    /// The bare epoll loop with a constant answer; over HTTP/2 the bare frame loop.
     Bare,
 }
 
 /// All of them, in the order they run in a round.
-pub(crate) const ALL: [Server; 7] = [
+pub(crate) const ALL: [Server; 8] = [
     Server::Hayami,
     Server::NginxTuned,
     Server::H2o,
+    Server::Nghttpd,
     Server::Bare,
     Server::Nginx,
     Server::Lighttpd,
@@ -46,10 +53,13 @@ pub(crate) const ALL: [Server; 7] = [
 ];
 
 /// What a workload needs of a server beyond its defaults.
-#[derive(Clone, Debug)]
 pub(crate) struct Site<'a> {
     /// Where to listen.
     pub(crate) address: SocketAddrV4,
+    /// What to speak there.
+    pub(crate) wire: Wire,
+    /// Key and certificate for TLS.
+    pub(crate) identity: &'a Identity,
     /// The documents.
     pub(crate) documents: &'a Path,
     /// A folder of its own for configuration, logs and the like.
@@ -79,6 +89,7 @@ impl Server {
             Self::Nginx => "nginx",
             Self::NginxTuned => "nginx-tuned",
             Self::H2o => "h2o",
+            Self::Nghttpd => "nghttpd",
             Self::Apache => "apache",
             Self::Lighttpd => "lighttpd",
             Self::Bare => "bare",
@@ -94,6 +105,7 @@ impl Server {
             Self::Hayami => hayami::version(),
             Self::Nginx | Self::NginxTuned => nginx::version(),
             Self::H2o => h2o::version(),
+            Self::Nghttpd => nghttpd::version(),
             Self::Apache => apache::version(),
             Self::Lighttpd => lighttpd::version(),
             Self::Bare => bare::version(),
@@ -110,11 +122,20 @@ impl Server {
             Self::Nginx => nginx::command(site, nginx::Tuning::Shipped),
             Self::NginxTuned => nginx::command(site, nginx::Tuning::Tuned),
             Self::H2o => h2o::command(site),
+            Self::Nghttpd => Ok(nghttpd::command(site)),
             Self::Apache => apache::command(site),
             Self::Lighttpd => lighttpd::command(site),
             Self::Bare => bare::command(site),
         }
     }
+}
+
+/// The same command with a limit of open files, soft and hard, that it cannot raise.
+pub(crate) fn with_open_files(command: &Command, limit: u64) -> Command {
+    let mut limited = Command::new("sh");
+    limited.arg("-c").arg(format!("ulimit -n {limit} && exec \"$0\" \"$@\""));
+    limited.arg(command.get_program()).args(command.get_args());
+    limited
 }
 
 /// A program by its name in PATH, or in the folders for administrators that not every PATH has.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{Site, first_line, program, write};
+use crate::workload::Wire;
 
 /// Which of the two.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,6 +45,7 @@ fn configuration(site: &Site<'_>, tuning: Tuning) -> String {
     let scratch: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|kind| format!("  {kind}_temp_path {folder}/{kind};\n"))
         .concat();
+    let (listen, identity) = listen(site);
     let log = if tuning == Tuning::Shipped {
         format!("  access_log {folder}/access.log;\n")
     } else {
@@ -60,13 +62,30 @@ http {{
   sendfile on;
   {http}
 {log}{scratch}  server {{
-    listen {address};
+    listen {address}{listen};
     server_name localhost;
-    location / {{ root {documents}; index index.html index.htm; }}
+{identity}    location / {{ root {documents}; index index.html index.htm; }}
   }}
 }}
 ",
         address = site.address,
         documents = site.documents.display(),
     )
+}
+
+/// What follows the address, and the lines for TLS: before 1.23.4 TLS 1.3 must be asked for, as Debian's
+/// own configuration does. A port in clear speaks HTTP/2 or HTTP/1.1, not both.
+fn listen(site: &Site<'_>) -> (&'static str, String) {
+    match site.wire {
+        Wire::Http1 => ("", String::new()),
+        Wire::Http2 => (" http2", String::new()),
+        Wire::Http2Tls => (
+            " ssl http2",
+            format!(
+                "    ssl_protocols TLSv1.2 TLSv1.3;\n    ssl_certificate {};\n    ssl_certificate_key {};\n",
+                site.identity.certificate.display(),
+                site.identity.key.display()
+            ),
+        ),
+    }
 }

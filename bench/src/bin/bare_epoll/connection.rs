@@ -3,10 +3,12 @@
 use std::os::fd::OwnedFd;
 
 use memchr::memmem;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::answer::{Answer, MOST_AT_ONCE};
+use crate::frames::Frames;
 
 /// What became of a connection after a turn.
 #[derive(PartialEq, Eq)]
@@ -19,6 +21,14 @@ pub(crate) enum Turn {
     Over,
 }
 
+/// What every request is answered with.
+pub(crate) enum Reply {
+    /// HTTP/1.1.
+    Http1(Answer),
+    /// HTTP/2.
+    Http2(Frames),
+}
+
 /// A connected client.
 pub(crate) struct Connection {
     pub(crate) socket: OwnedFd,
@@ -26,51 +36,78 @@ pub(crate) struct Connection {
     unfinished: Vec<u8>,
     /// Requests answered so far.
     pub(crate) answered: usize,
+    /// Over HTTP/2: the preface was there.
+    greeted: bool,
 }
 
 impl Connection {
     pub(crate) fn new(socket: OwnedFd) -> Self {
-        Self { socket, unfinished: Vec::new(), answered: 0 }
+        Self { socket, unfinished: Vec::new(), answered: 0, greeted: false }
     }
 
-    /// One receive and, if it completes any request, one send.
-    pub(crate) fn turn(&mut self, buffer: &mut [u8], answer: &Answer) -> Turn {
+    /// One receive and, if it completes any request, one send. `out` is scratch, empty before and after.
+    pub(crate) fn turn(&mut self, buffer: &mut [u8], reply: &Reply, out: &mut Vec<u8>) -> Turn {
         let received = match recv(&self.socket, &mut *buffer, RecvFlags::DONTWAIT) {
             Ok((0, _)) => return Turn::Over,
             Ok((received, _)) => received,
             Err(Errno::AGAIN) => return Turn::Empty,
             Err(_) => return Turn::Over,
         };
-        let requests = self.count(&buffer[..received]);
-        if requests == 0 {
-            return Turn::Open;
-        }
-        self.answered += requests;
-        let octets = answer.times(requests.min(MOST_AT_ONCE));
-        // A short send means a peer that does not read; the limit is not measured with those.
-        match send(&self.socket, octets, SendFlags::NOSIGNAL) {
-            Ok(sent) if sent == octets.len() => Turn::Open,
-            _ => Turn::Over,
+        let received = &buffer[..received];
+        match reply {
+            Reply::Http1(answer) => {
+                let requests = self.take(received, complete_requests);
+                self.answered += requests;
+                self.send(answer.times(requests.min(MOST_AT_ONCE)))
+            }
+            Reply::Http2(frames) => {
+                let mut greeted = self.greeted;
+                self.answered += self.take(received, |octets| frames.answer(octets, &mut greeted, out));
+                self.greeted = greeted;
+                let turn = self.send(out);
+                out.clear();
+                turn
+            }
         }
     }
 
-    /// The requests completed by `octets`; a remainder is kept.
-    fn count(&mut self, octets: &[u8]) -> usize {
+    fn send(&self, octets: &[u8]) -> Turn {
+        let mut left = octets;
+        while !left.is_empty() {
+            match send(&self.socket, left, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Ok(sent) => left = &left[sent..],
+                // Rare: a socket buffer that has not grown yet. Everyone waits, as the limit has no queues.
+                Err(Errno::AGAIN) if wait_for_room(&self.socket) => {}
+                Err(_) => return Turn::Over,
+            }
+        }
+        Turn::Open
+    }
+
+    /// What `parse` makes of the octets, which gives how many it used up and the requests in them; a
+    /// remainder is kept for the next time.
+    fn take(&mut self, octets: &[u8], mut parse: impl FnMut(&[u8]) -> (usize, usize)) -> usize {
         if !self.unfinished.is_empty() {
             self.unfinished.extend_from_slice(octets);
-            let (requests, end) = complete_requests(&self.unfinished);
+            let (end, requests) = parse(&self.unfinished);
             self.unfinished.drain(..end);
             return requests;
         }
-        let (requests, end) = complete_requests(octets);
+        let (end, requests) = parse(octets);
         self.unfinished.extend_from_slice(&octets[end..]);
         requests
     }
 }
 
-/// How many requests without content are complete, and where the last one ends.
+/// Where the last complete request without content ends, and how many there are.
 fn complete_requests(octets: &[u8]) -> (usize, usize) {
-    memmem::find_iter(octets, b"\r\n\r\n").fold((0, 0), |(count, _), at| (count + 1, at + 4))
+    memmem::find_iter(octets, b"\r\n\r\n").fold((0, 0), |(_, count), at| (at + 4, count + 1))
+}
+
+/// Waits until the peer has read; `false` when it does not for a second.
+fn wait_for_room(socket: &OwnedFd) -> bool {
+    let second = Timespec { tv_sec: 1, tv_nsec: 0 };
+    matches!(poll(&mut [PollFd::new(socket, PollFlags::OUT)], Some(&second)), Ok(1))
 }
 
 #[cfg(test)]
@@ -87,9 +124,9 @@ mod tests {
         for (wire, expected) in CASES {
             let (socket, _peer) = std::os::unix::net::UnixStream::pair().unwrap();
             let mut whole = Connection::new(socket.try_clone().unwrap().into());
-            assert_eq!(whole.count(wire), *expected, "{wire:?} whole");
+            assert_eq!(whole.take(wire, complete_requests), *expected, "{wire:?} whole");
             let mut split = Connection::new(socket.into());
-            let sum: usize = wire.iter().map(|octet| split.count(&[*octet])).sum();
+            let sum: usize = wire.iter().map(|octet| split.take(&[*octet], complete_requests)).sum();
             assert_eq!(sum, *expected, "{wire:?} by octet");
         }
     }

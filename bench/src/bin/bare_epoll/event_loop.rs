@@ -9,8 +9,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 
-use crate::answer::Answer;
-use crate::connection::{Connection, Turn};
+use crate::connection::{Connection, Reply, Turn};
 use crate::defer_accept;
 
 /// The data of the listener's events; the slab never grows that far.
@@ -22,16 +21,18 @@ const READ_BUFFER: usize = 64 * 1024;
 pub(crate) struct EventLoop {
     epoll: OwnedFd,
     listener: OwnedFd,
-    answer: Answer,
+    reply: Reply,
     per_request: bool,
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     buffer: Vec<u8>,
+    /// Scratch for what a turn sends.
+    out: Vec<u8>,
 }
 
 impl EventLoop {
     /// Binds and listens.
-    pub(crate) fn listen(address: SocketAddrV4, answer: Answer, per_request: bool) -> io::Result<Self> {
+    pub(crate) fn listen(address: SocketAddrV4, reply: Reply, per_request: bool) -> io::Result<Self> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let listener = net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
         sockopt::set_socket_reuseaddr(&listener, true)?;
@@ -42,8 +43,8 @@ impl EventLoop {
         net::listen(&listener, 4096)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
-        let (connections, free, buffer) = (Vec::new(), Vec::new(), vec![0; READ_BUFFER]);
-        Ok(Self { epoll, listener, answer, per_request, connections, free, buffer })
+        let (connections, free, buffer, out) = (Vec::new(), Vec::new(), vec![0; READ_BUFFER], Vec::new());
+        Ok(Self { epoll, listener, reply, per_request, connections, free, buffer, out })
     }
 
     /// Serves until a signal ends the process.
@@ -77,7 +78,7 @@ impl EventLoop {
             };
             let mut connection = Connection::new(socket);
             if self.per_request {
-                let turn = connection.turn(&mut self.buffer, &self.answer);
+                let turn = connection.turn(&mut self.buffer, &self.reply, &mut self.out);
                 if turn == Turn::Over || connection.answered > 0 {
                     continue;
                 }
@@ -99,7 +100,7 @@ impl EventLoop {
 
     fn turn(&mut self, index: usize) {
         let Some(connection) = &mut self.connections[index] else { return };
-        let turn = connection.turn(&mut self.buffer, &self.answer);
+        let turn = connection.turn(&mut self.buffer, &self.reply, &mut self.out);
         if turn == Turn::Over || (self.per_request && connection.answered > 0) {
             self.connections[index] = None; // Closing the descriptor takes it out of epoll.
             self.free.push(index);

@@ -2,8 +2,9 @@
 //! a system call to receive and one to send can cost less, so this is what hayami is held against.
 //!
 //! It is not a server: a request is whatever ends in an empty line, its content is not expected,
-//! its target is not looked at. Two ways to run:
+//! its target is not looked at. Ways to run:
 //! - keep-alive (default): every complete request of a read is answered, all with one send;
+//! - `--http2`: the bare frame loop, see `frames`;
 //! - `--per-request`: TCP_DEFER_ACCEPT, a new connection is read before it is registered with
 //!   epoll, answered and closed.
 
@@ -11,6 +12,7 @@ mod answer;
 mod connection;
 mod defer_accept;
 mod event_loop;
+mod frames;
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::process::ExitCode;
@@ -18,7 +20,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::answer::Answer;
+use crate::connection::Reply;
 use crate::event_loop::EventLoop;
+use crate::frames::Frames;
 
 /// The bare-loop limit of the races.
 #[derive(Parser)]
@@ -32,6 +36,9 @@ struct Options {
     /// Octets of its content.
     #[arg(long)]
     content: usize,
+    /// Speak HTTP/2, by prior knowledge; `octets` are those of the two frames of a response.
+    #[arg(long, conflicts_with = "per_request")]
+    http2: bool,
     /// Answer one request per connection, and close it.
     #[arg(long)]
     per_request: bool,
@@ -49,7 +56,11 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> std::io::Result<()> {
-    let answer = Answer::new(options.octets, options.content, options.per_request);
+    let reply = if options.http2 {
+        Reply::Http2(Frames::new(options.octets, options.content))
+    } else {
+        Reply::Http1(Answer::new(options.octets, options.content, options.per_request))
+    };
     let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, options.port);
-    EventLoop::listen(address, answer, options.per_request)?.run()
+    EventLoop::listen(address, reply, options.per_request)?.run()
 }

@@ -1,0 +1,122 @@
+//! The bare frame loop: HTTP/2 answered without a decoder, without streams, without windows. Each
+//! HEADERS frame is a request and gets the same HEADERS and DATA with its own stream identifier.
+
+/// A frame's head (RFC 9113 §4.1).
+const HEAD: usize = 9;
+const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
+/// An empty SETTINGS frame, which is our preface (RFC 9113 §3.4).
+const SETTINGS: [u8; HEAD] = [0, 0, 0, 0x4, 0, 0, 0, 0, 0];
+/// Its acknowledgement (RFC 9113 §6.5).
+const ACKNOWLEDGEMENT: [u8; HEAD] = [0, 0, 0, 0x4, 1, 0, 0, 0, 0];
+const END_STREAM: u8 = 0x1;
+const END_HEADERS: u8 = 0x4;
+/// Where the stream identifier stands in a frame.
+const STREAM: std::ops::Range<usize> = 5..HEAD;
+
+/// The constant answer as two frames.
+pub(crate) struct Frames {
+    octets: Vec<u8>,
+    /// Where the DATA frame begins.
+    data: usize,
+}
+
+impl Frames {
+    /// Two frames of `octets` in all with `content` octets of content, at most a frame's 16,384. A
+    /// field line of padding fills the field block up; nothing of it enters the peer's table.
+    pub(crate) fn new(octets: usize, content: usize) -> Self {
+        // `:status: 200`; `content-length`, index 28, a literal that is not indexed (RFC 7541 §6.2.2).
+        let length = content.to_string();
+        let mut block = vec![0x88, 0x0f, 28 - 15, length.len() as u8];
+        block.extend(length.as_bytes());
+        let missing = octets.saturating_sub(2 * HEAD + block.len() + content);
+        // The line's own four octets: literal, length of the name, the name, length of the value.
+        if let Some(fill @ ..=126) = missing.checked_sub(4) {
+            block.extend([0, 1, b'p', fill as u8]);
+            block.resize(block.len() + fill, b'p');
+        }
+        let mut octets = head(block.len(), 0x1, END_HEADERS);
+        octets.extend(block);
+        let data = octets.len();
+        octets.extend(head(content, 0x0, END_STREAM));
+        octets.resize(octets.len() + content, b'x');
+        Self { octets, data }
+    }
+
+    /// Appends to `out` what `input` asks for; gives how much of `input` was complete, and the
+    /// requests in it.
+    pub(crate) fn answer(&self, input: &[u8], greeted: &mut bool, out: &mut Vec<u8>) -> (usize, usize) {
+        let (mut at, mut requests) = (0, 0);
+        if !*greeted {
+            if input.len() < PREFACE {
+                return (0, 0);
+            }
+            out.extend(SETTINGS);
+            (*greeted, at) = (true, PREFACE);
+        }
+        while let Some(head) = input.get(at..at + HEAD) {
+            let end = at + HEAD + u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+            let Some(payload) = input.get(at + HEAD..end) else { break };
+            match (head[3], head[4]) {
+                (0x1, _) => {
+                    self.append(&head[STREAM], out);
+                    requests += 1;
+                }
+                (0x4, 0) => out.extend(ACKNOWLEDGEMENT),
+                // PING is sent back (RFC 9113 §6.7).
+                (0x6, 0) => {
+                    out.extend([0, 0, 8, 0x6, 1, 0, 0, 0, 0]);
+                    out.extend(payload);
+                }
+                _ => {}
+            }
+            at = end;
+        }
+        (at, requests)
+    }
+
+    fn append(&self, stream: &[u8], out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&self.octets);
+        for frame in [start, start + self.data] {
+            out[frame + STREAM.start..frame + STREAM.end].copy_from_slice(stream);
+        }
+    }
+}
+
+fn head(length: usize, kind: u8, flags: u8) -> Vec<u8> {
+    let length = (length as u32).to_be_bytes();
+    vec![length[1], length[2], length[3], kind, flags, 0, 0, 0, 0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REQUESTS: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\
+        \0\0\x01\x01\x05\0\0\0\x01\x82\0\0\x04\x08\0\0\0\0\0\0\0\0\x01\0\0\x01\x01\x05\0\0\0\x03\x82";
+
+    #[test]
+    fn the_answer_has_the_wanted_size_when_the_head_fits() {
+        for octets in [655, 700, 760] {
+            assert_eq!(Frames::new(octets, 612).octets.len(), octets);
+        }
+        assert_eq!(Frames::new(0, 612).octets.len(), 612 + 18 + 7);
+    }
+
+    #[test]
+    fn requests_are_answered_with_their_stream_whole_and_octet_by_octet() {
+        let frames = Frames::new(700, 612);
+        let (mut greeted, mut whole) = (false, Vec::new());
+        assert_eq!(frames.answer(REQUESTS, &mut greeted, &mut whole), (REQUESTS.len(), 2));
+        assert_eq!(whole.len(), 2 * HEAD + 2 * 700);
+        assert_eq!(whole[18..18 + HEAD][STREAM], [0, 0, 0, 1]);
+        assert_eq!(whole[718 + frames.data..][STREAM], [0, 0, 0, 3]);
+        let (mut greeted, mut split, mut input) = (false, Vec::new(), Vec::new());
+        for octet in REQUESTS {
+            input.push(*octet);
+            let (consumed, _) = frames.answer(&input, &mut greeted, &mut split);
+            input.drain(..consumed);
+        }
+        assert_eq!(split, whole);
+    }
+}

@@ -1,0 +1,93 @@
+//! Scenario S2 B: a fixed number of requests, three times, five seconds apart, against one process;
+//! how many succeed, and how much memory it takes at most.
+
+use std::path::PathBuf;
+use std::time::Duration;
+use std::{fs, thread};
+
+use crate::cost;
+use crate::documents;
+use crate::figure::{self, Figure};
+use crate::h2load::{self, Amount, Urls};
+use crate::process::Process;
+use crate::race::{Row, Setup, Table};
+use crate::workload::{Flood, Kind, Workload};
+
+const RUNS: usize = 3;
+const PAUSE: Duration = Duration::from_secs(5);
+
+impl Setup {
+    /// Runs a flood: each server all its runs, since it is how one run leaves the server that decides the next.
+    pub(crate) fn flood(&self, workload: &Workload) -> Table {
+        let Kind::Flood(flood) = workload.kind else { unreachable!("a flood") };
+        let mut rows: Vec<Row> = self.servers_of(workload).into_iter().map(Row::new).collect();
+        for row in &mut rows {
+            row.fault = self.flood_one(workload, &flood, row).err();
+        }
+        let mut notes = vec!["load made by h2load".to_owned()];
+        if self.scale < 1.0 {
+            notes.push(format!(
+                "scaled: {} requests a run instead of {}",
+                flood.scaled(self.scale),
+                flood.requests
+            ));
+        }
+        Table::new(*workload, rows, notes)
+    }
+
+    fn flood_one(&self, workload: &Workload, flood: &Flood, row: &mut Row) -> Result<(), String> {
+        let (mut process, answer) = self.start(row.server, workload, None, 0)?;
+        row.octets = answer.octets;
+        let mut lost = 0;
+        for run in 1..=RUNS {
+            lost += self.flood_once(workload, flood, &process, row)?;
+            if !process.is_alive() {
+                return Err(format!("ended in run {run}"));
+            }
+            if run < RUNS {
+                thread::sleep(PAUSE);
+            }
+        }
+        // What counts for all runs together stands in the last one's sample.
+        if let Some(last) = row.samples.last_mut() {
+            last.insert(Figure::LostInAll, lost as f64);
+            last.insert(Figure::PeakInAll, row.peak_memory as f64 / 1e6);
+        }
+        Ok(())
+    }
+
+    /// One run; gives the requests that did not succeed.
+    fn flood_once(
+        &self,
+        workload: &Workload,
+        flood: &Flood,
+        process: &Process,
+        row: &mut Row,
+    ) -> Result<u64, String> {
+        let requests = flood.scaled(self.scale);
+        let url = workload.url(&process.address.to_string());
+        let list = if flood.images { Some(self.list(process)?) } else { None };
+        let run = h2load::Run {
+            urls: list.as_deref().map_or(Urls::One(&url), Urls::List),
+            connections: flood.connections,
+            streams: flood.streams,
+            amount: Amount::Requests(requests),
+        };
+        let (mut outcome, cpu) = h2load::run(&run, self.client_core, &self.guard, process.id())?;
+        // What h2load never started for lack of a connection has not succeeded either.
+        outcome.errors = (requests as u64).saturating_sub(outcome.responses);
+        row.samples.push(figure::of_load(&outcome, cpu));
+        row.peak_memory = row.peak_memory.max(cost::peak_memory(process.id()));
+        Ok(outcome.errors)
+    }
+
+    /// Writes the URLs of all images, one a line.
+    fn list(&self, process: &Process) -> Result<PathBuf, String> {
+        let file = self.guard.folder.join("images.txt");
+        let lines: String = (0..documents::IMAGES)
+            .map(|index| format!("https://{}/{}\n", process.address, documents::image(index)))
+            .collect();
+        fs::write(&file, lines).map_err(|error| format!("{}: {error}", file.display()))?;
+        Ok(file)
+    }
+}

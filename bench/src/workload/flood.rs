@@ -1,0 +1,95 @@
+//! Scenario S2 B: a thousand connections with a thousand streams each, three times. 51 GB a run:
+//! run only when asked for, and smaller with `--scale`.
+
+use super::{Flood, Group, Kind, LARGE_PAGE, Wire, Workload};
+use crate::documents::{FIRST_IMAGE, IMAGES};
+use crate::figure::Figure;
+use crate::servers::Server;
+
+const REQUESTS: usize = 100_000;
+const CONNECTIONS: usize = 1020;
+const STREAMS: usize = 1020;
+/// Room for the connections and eighty descriptors more.
+const FEW_FILES: u64 = 1100;
+/// Each of these connections asks for every image.
+const IMAGE_CONNECTIONS: usize = 50;
+
+/// The workloads of scenario S2 B.
+pub(super) const WORKLOADS: [Workload; 4] = [
+    flood(
+        "s2b",
+        "100,000 pages of 513 KB, HTTP/2 over TLS, 1,020 connections of 1,020 streams, three runs",
+        page(None),
+    ),
+    flood("s2b-1100", "as s2b, with a limit of 1,100 open files", page(Some(FEW_FILES))),
+    flood(
+        "s2b-images",
+        "9,144 small images, all of them on each of 50 connections of 1,020 streams, three runs",
+        images(None),
+    ),
+    flood("s2b-images-1100", "as s2b-images, with a limit of 1,100 open files", images(Some(FEW_FILES))),
+];
+
+const fn page(open_files: Option<u64>) -> Flood {
+    Flood {
+        document: LARGE_PAGE,
+        images: false,
+        requests: REQUESTS,
+        connections: CONNECTIONS,
+        streams: STREAMS,
+        open_files,
+    }
+}
+
+const fn images(open_files: Option<u64>) -> Flood {
+    Flood {
+        document: FIRST_IMAGE,
+        images: true,
+        requests: IMAGES * IMAGE_CONNECTIONS,
+        connections: IMAGE_CONNECTIONS,
+        streams: STREAMS,
+        open_files,
+    }
+}
+
+const fn flood(name: &'static str, about: &'static str, flood: Flood) -> Workload {
+    Workload {
+        name,
+        about,
+        group: Group::Flood,
+        wire: Wire::Http2Tls,
+        kind: Kind::Flood(flood),
+        servers: &[Server::Hayami, Server::H2o, Server::Nghttpd],
+        columns: &[
+            Figure::Succeeded,
+            Figure::Errors,
+            Figure::LostInAll,
+            Figure::Rate,
+            Figure::MegabyteRate,
+            Figure::Cost,
+            Figure::CostPerMegabyte,
+            Figure::CoreUse,
+            Figure::PeakInAll,
+        ],
+    }
+}
+
+impl Flood {
+    /// Requests when only a part of them is to be sent; h2load wants one for each connection at least.
+    pub(crate) fn scaled(&self, scale: f64) -> usize {
+        ((self.requests as f64 * scale) as usize).max(self.connections)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scaled_flood_has_a_request_for_each_connection_at_least() {
+        let flood = page(None);
+        assert_eq!(flood.scaled(1.0), 100_000);
+        assert_eq!(flood.scaled(0.1), 10_000);
+        assert_eq!(flood.scaled(0.001), CONNECTIONS);
+    }
+}
