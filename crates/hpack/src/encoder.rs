@@ -105,6 +105,12 @@ impl Encoder {
     /// Appends a field. A name in upper case is written in lower case.
     #[inline]
     pub fn field(&mut self, name: &[u8], value: &[u8], indexing: Indexing, out: &mut Vec<u8>) {
+        // What pseudo-header fields say most often, the static table has.
+        if let ([b':', ..], Indexing::Add | Indexing::No) = (name, indexing)
+            && let Some(index) = static_table::pseudo_index(name, value)
+        {
+            return out.push(0x80 | index);
+        }
         if indexing != Indexing::Add {
             return self.literal(name, value, indexing, out);
         }
@@ -142,20 +148,11 @@ impl Encoder {
     /// values that the static table has cost one octet.
     #[inline]
     pub fn pseudo(&mut self, token: Token, value: &[u8], indexing: Indexing, out: &mut Vec<u8>) {
-        let first = match token {
-            Token::Method => 2,
-            Token::Path => 4,
-            Token::Scheme => 6,
-            _ => 0,
-        };
-        match static_table::value_index(first, value) {
-            Some(index) => out.push(0x80 | index as u8),
-            None => self.field(token.name(), value, indexing, out),
-        }
+        self.field(token.name(), value, indexing, out);
     }
 
-    /// Changes whenever an entry enters or leaves the table. A head that was encoded without changing it
-    /// gives the same octets again as long as it's the same.
+    /// Changes whenever an entry enters or leaves the table, and in [`begin`](Self::begin) when the size does.
+    /// A head that was encoded without changing it gives the same octets again as long as it's the same.
     #[inline]
     pub fn generation(&self) -> u64 {
         self.table.changes()

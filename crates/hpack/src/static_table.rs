@@ -133,6 +133,20 @@ pub(crate) fn value_index(index: u32, value: &[u8]) -> Option<u32> {
     of_name.into_iter().find(|at| TABLE[*at as usize].value == value)
 }
 
+/// Index of an entry of a pseudo-header field that has a value, statuses aside.
+#[inline]
+pub(crate) fn pseudo_index(name: &[u8], value: &[u8]) -> Option<u8> {
+    Some(match (name, value) {
+        (b":method", b"GET") => 2,
+        (b":method", b"POST") => 3,
+        (b":path", b"/") => 4,
+        (b":path", b"/index.html") => 5,
+        (b":scheme", b"http") => 6,
+        (b":scheme", b"https") => 7,
+        _ => return None,
+    })
+}
+
 /// Octets of `gzip, deflate`.
 const LONGEST_VALUE: usize = 13;
 
@@ -174,6 +188,9 @@ mod tests {
             assert_eq!(value_index(first, field.value), Some(at as u32), "{field:?}");
             assert_eq!(value_index(first, b"another"), None);
             assert_eq!(field.token, Token::of(field.name));
+        }
+        for (at, field) in TABLE.iter().enumerate().take(8).skip(2) {
+            assert_eq!(pseudo_index(field.name, field.value), Some(at as u8));
         }
         assert_eq!(name_index(b"x-other"), 0);
         assert_eq!(name_index(b""), 0);

@@ -30,7 +30,8 @@ pub(crate) fn value(value: &[u8]) -> bool {
     let is_space = |octet: Option<&u8>| matches!(octet, Some(b' ' | b'\t'));
     // A look at all of it without a branch: few values hold any octet below 16.
     let low = value.iter().fold(false, |low, octet| low | (*octet < 16));
-    !is_space(value.first()) && !is_space(value.last()) && !(low && holds_forbidden(value))
+    let bad = is_space(value.first()) || is_space(value.last()) || (low && holds_forbidden(value));
+    !bad
 }
 
 #[cold]

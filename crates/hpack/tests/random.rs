@@ -46,8 +46,10 @@ fn indexings() -> impl Strategy<Value = Indexing> {
     prop_oneof![4 => Just(Indexing::Add), 1 => Just(Indexing::No), 1 => Just(Indexing::Never)]
 }
 
+type Block = (Vec<u32>, Vec<(Vec<u8>, Vec<u8>, Indexing)>);
+
 /// Settings before a block, and the block's fields.
-fn blocks() -> impl Strategy<Value = Vec<(Vec<u32>, Vec<(Vec<u8>, Vec<u8>, Indexing)>)>> {
+fn blocks() -> impl Strategy<Value = Vec<Block>> {
     vec((vec(0..6000u32, 0..3), vec((names(), values(), indexings()), 0..12)), 1..12)
 }
 
