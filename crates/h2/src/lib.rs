@@ -4,11 +4,22 @@
 mod abuse;
 mod code;
 mod config;
+mod connection;
+mod encode;
 mod event;
 mod fault;
+mod field_block;
+mod frame;
+mod priority;
+mod request;
+mod schedule;
 mod server;
+mod state;
+mod stream;
+mod upgrade;
+mod window;
 
-pub use abuse::Abuse;
+pub use abuse::{Abuse, Kind};
 pub use code::ErrorCode;
 pub use config::{Budget, Budgets, Config};
 pub use event::{Body, Event, Key, Received, RequestContent};

@@ -164,6 +164,12 @@ impl Known {
     }
 }
 
+/// Whether all of `octets` is one token, as methods and field names are (RFC 9110 §5.6.2).
+pub fn is_token(octets: &[u8]) -> bool {
+    let is_tchar = |octet: &u8| octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(octet);
+    !octets.is_empty() && octets.iter().all(is_tchar)
+}
+
 #[derive(Clone, Copy, Debug)]
 struct FieldLine {
     name: Span,
@@ -246,6 +252,19 @@ impl FieldSection {
         let name = self.push_octets(name);
         let value = self.push_octets(value);
         self.push_line(FieldLine { name, value, known });
+    }
+
+    /// Appends to the value of the last line, if it's of that known name and its value stands at the end of
+    /// the octets. Tells whether it did.
+    pub fn extend_last(&mut self, known: Known, separator: &[u8], more: &[u8]) -> bool {
+        let Some(line) = self.lines.last_mut().filter(|line| line.known == Some(known)) else { return false };
+        if (line.value.start + line.value.len) as usize != self.octets.len() {
+            return false;
+        }
+        self.octets.extend_from_slice(separator);
+        self.octets.extend_from_slice(more);
+        line.value.len += (separator.len() + more.len()) as u32;
+        true
     }
 
     /// Joins all lines of a known name into the first one (RFC 9110 §5.3; RFC 9113 §8.2.3 for Cookie,
@@ -433,12 +452,14 @@ mod tests {
         for (name, value) in [("a", "1"), ("cookie", "x=1"), ("b", "2"), ("cookie", "y=2"), ("range", "r")] {
             section.append_known(name.as_bytes(), value.as_bytes(), Known::of(name.as_bytes()));
         }
+        assert!(section.extend_last(Known::Range, b", ", b"s"));
+        assert!(!section.extend_last(Known::Cookie, b"; ", b"z=3"));
         section.join(Known::Cookie, b"; ");
         assert_eq!(section.get(Known::Cookie), Some(&b"x=1; y=2"[..]));
-        assert_eq!(section.get(Known::Range), Some(&b"r"[..]));
+        assert_eq!(section.get(Known::Range), Some(&b"r, s"[..]));
         let lines: Vec<_> = section.iter_known().map(|(name, value, _)| (name, value)).collect();
         let want: [(&[u8], &[u8]); 4] =
-            [(b"a", b"1"), (b"cookie", b"x=1; y=2"), (b"b", b"2"), (b"range", b"r")];
+            [(b"a", b"1"), (b"cookie", b"x=1; y=2"), (b"b", b"2"), (b"range", b"r, s")];
         assert_eq!(lines, want);
         assert_eq!(section.wire_form(), None);
     }

@@ -107,6 +107,13 @@ fn remove_dots(path: &mut Vec<u8>, segment: usize) {
     }
 }
 
+/// Whether all octets may stand in a request target: every visible one but the fragment's `#`
+/// (RFC 9110 §7.1), and UTF-8, because browsers and scripts send them unencoded. As h1 reads its targets.
+pub fn has_target_octets(target: &[u8]) -> bool {
+    // No early exit: the compiler makes vector instructions of this.
+    target.iter().fold(true, |good, octet| good & (*octet > b' ') & (*octet != 0x7f) & (*octet != b'#'))
+}
+
 /// The value of a hexadecimal digit.
 pub(crate) fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|value| value as u8)
@@ -221,6 +228,14 @@ mod tests {
             let mut scratch = Vec::new();
             assert_eq!(normalize(path, &mut scratch).map(<[u8]>::as_ptr), Ok(path.as_ptr()));
             assert_eq!(scratch.capacity(), 0);
+        }
+    }
+
+    #[test]
+    fn a_target_has_no_spaces_controls_and_fragments() {
+        assert!(has_target_octets("/a|{}\"?b=\u{6c34}".as_bytes()));
+        for octet in *b" \t\r\n\0\x7f#" {
+            assert!(!has_target_octets(&[b'/', octet]), "{octet}");
         }
     }
 

@@ -1,0 +1,96 @@
+//! HEADERS and CONTINUATION: field blocks put together (RFC 9113 §4.3, §6.2, §6.10).
+
+use super::{Core, Step};
+use crate::config::Config;
+use crate::fault::Fault;
+use crate::frame::{Header, flag, headers_payload};
+use crate::state::{Action, Frame};
+
+/// A whole field block.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub(crate) id: u32,
+    /// END_STREAM.
+    pub(crate) end: bool,
+    /// What is to be done with it once it's decoded; never a connection error.
+    pub(crate) action: Action,
+    pub(crate) octets: Octets,
+}
+
+/// Where a block's octets stand.
+#[derive(Debug)]
+pub(crate) enum Octets {
+    /// In the input: index of the first, number.
+    Input(usize, usize),
+    /// In several frames, here put together.
+    Assembled(Vec<u8>),
+}
+
+impl Octets {
+    #[inline]
+    pub(crate) fn of<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
+        match self {
+            Self::Input(start, len) => &input[*start..start + len],
+            Self::Assembled(octets) => octets,
+        }
+    }
+}
+
+/// A field block whose CONTINUATION frames are still to come.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) id: u32,
+    end: bool,
+    action: Action,
+    frames: u16,
+    octets: Vec<u8>,
+}
+
+impl<T: Default> Core<T> {
+    #[inline]
+    pub(super) fn receive_headers(&mut self, header: Header, payload: &[u8]) -> Result<Step<T>, Fault> {
+        if header.stream == 0 {
+            return Err(Fault::OnStreamZero);
+        }
+        let (padded, dependency) = headers_payload(header, payload)?;
+        let mut action = self.state_of(header.stream).0.on(Frame::Headers);
+        if let Action::ConnectionError(fault) = action {
+            return Err(fault);
+        }
+        // RFC 7540 §5.3.1: a stream can't depend on itself.
+        if dependency.is_some_and(|dependency| dependency.on == header.stream) {
+            action = Action::StreamError(Fault::SelfDependency);
+        }
+        let (id, end) = (header.stream, header.has(flag::END_STREAM));
+        if header.has(flag::END_HEADERS) {
+            let octets = Octets::Input(Header::LEN + padded.start, padded.len);
+            return Ok(Step::Block(Block { id, end, action, octets }));
+        }
+        let octets = payload[padded.start..padded.start + padded.len].to_vec();
+        self.pending = Some(Box::new(Pending { id, end, action, frames: 0, octets }));
+        Ok(Step::Handled)
+    }
+
+    pub(super) fn receive_continuation(
+        &mut self,
+        config: &Config,
+        header: Header,
+        payload: &[u8],
+    ) -> Result<Step<T>, Fault> {
+        let Some(pending) = &mut self.pending else { return Err(Fault::UnexpectedContinuation) };
+        // A block that is given up here can't be decoded, so the connection goes with it.
+        pending.frames += 1;
+        let octets = pending.octets.len() + payload.len();
+        if pending.frames > config.budgets.continuations || octets > config.max_header_list as usize {
+            return Err(Fault::ContinuationFlood);
+        }
+        pending.octets.extend_from_slice(payload);
+        match self.pending.take_if(|_| header.has(flag::END_HEADERS)) {
+            None => Ok(Step::Handled),
+            Some(whole) => {
+                let Pending { id, end, action, octets, .. } = *whole;
+                Ok(Step::Block(Block { id, end, action, octets: Octets::Assembled(octets) }))
+            }
+        }
+    }
+}

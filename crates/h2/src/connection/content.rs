@@ -1,0 +1,143 @@
+//! DATA: content that comes, and the windows it moves (RFC 9113 §6.1, §6.9).
+
+use super::{Core, Step};
+use crate::abuse::Kind;
+use crate::config::Config;
+use crate::event::Key;
+use crate::fault::Fault;
+use crate::frame::{self, Header, Padded, flag};
+use crate::state::{Action, Frame};
+use crate::stream::{Halves, UNKNOWN_LENGTH};
+
+/// Content in the input, or its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Content {
+    pub(crate) key: Key,
+    /// Index in the input.
+    pub(crate) start: usize,
+    pub(crate) len: usize,
+    pub(crate) end: bool,
+}
+
+impl<T: Default> Core<T> {
+    pub(super) fn receive_data(
+        &mut self,
+        config: &Config,
+        header: Header,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Step<T>, Fault> {
+        if header.stream == 0 {
+            return Err(Fault::OnStreamZero);
+        }
+        let padded = frame::unpad(header, payload)?;
+        let (state, slot) = self.state_of(header.stream);
+        let action = state.on(Frame::Data);
+        if let Action::ConnectionError(fault) = action {
+            return Err(fault);
+        }
+        // RFC 9113 §6.9.1: the connection's window counts whatever becomes of the stream.
+        self.receive_window.take(header.len as u32).ok_or(Fault::WindowExceeded)?;
+        match (action, slot) {
+            (Action::Accept, Some(slot)) => self.accept_data(config, header, padded, slot, out),
+            (Action::StreamError(fault), _) => {
+                self.credit_connection(header.len as u32, config.max_connection_window, out);
+                self.stream_error(config, header.stream, fault, out)
+            }
+            _ => {
+                self.credit_connection(header.len as u32, config.max_connection_window, out);
+                self.count(Kind::Stale, config)
+            }
+        }
+    }
+
+    fn accept_data(
+        &mut self,
+        config: &Config,
+        header: Header,
+        padded: Padded,
+        slot: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<Step<T>, Fault> {
+        let (octets, end) = (padded.len as u32, header.has(flag::END_STREAM));
+        let stream = &mut self.streams[slot];
+        if let Err(fault) = stream.take(header.len as u32, octets, end) {
+            self.credit_connection(header.len as u32, config.max_connection_window, out);
+            return self.stream_error(config, header.stream, fault, out);
+        }
+        stream.unconsumed += octets;
+        let key = self.streams.key(slot);
+        // Nobody consumes padding, so it's granted again at once.
+        let padding = header.len as u32 - octets;
+        if padding > 0 {
+            self.credit(config, slot, padding, out);
+        }
+        if end {
+            self.end_received(slot);
+        } else if octets == 0 {
+            return self.count(Kind::EmptyData, config);
+        }
+        Ok(Step::Content(Content { key, start: Header::LEN + padded.start, len: padded.len, end }))
+    }
+
+    /// The peer has ended its side.
+    pub(crate) fn end_received(&mut self, slot: u32) {
+        let stream = &mut self.streams[slot];
+        if stream.halves == Halves::Open {
+            stream.halves = Halves::HalfClosedRemote;
+        } else {
+            stream.halves = Halves::Closed;
+            self.finished = Some(self.streams.key(slot));
+        }
+    }
+
+    /// The caller has consumed content.
+    pub(crate) fn consumed(&mut self, config: &Config, key: Key, octets: usize, out: &mut Vec<u8>) {
+        let Some(slot) = self.streams.slot(key) else { return };
+        let stream = &mut self.streams[slot];
+        // What a closed stream held was granted to the connection when it closed.
+        let octets = (octets as u32).min(stream.unconsumed);
+        stream.unconsumed -= octets;
+        self.credit(config, slot, octets, out);
+    }
+
+    /// Grants octets again to the connection, and to the stream if more content is to come.
+    fn credit(&mut self, config: &Config, slot: u32, octets: u32, out: &mut Vec<u8>) {
+        self.credit_connection(octets, config.max_connection_window, out);
+        let growth = self.growth(config.max_stream_window);
+        let stream = &mut self.streams[slot];
+        if !stream.halves.peer_sends() {
+            return;
+        }
+        if let Some(increment) = stream.receive_window.consume(octets, growth) {
+            frame::window_update(stream.id, increment, out);
+        }
+    }
+
+    /// Grants octets again to the connection alone. `most`: see [`Growth`](crate::window::Growth).
+    pub(super) fn credit_connection(&mut self, octets: u32, most: u32, out: &mut Vec<u8>) {
+        let growth = self.growth(most);
+        if let Some(increment) = self.receive_window.consume(octets, growth) {
+            frame::window_update(0, increment, out);
+        }
+    }
+}
+
+impl<T> crate::stream::Stream<T> {
+    /// A DATA frame of `len` octets with padding, `octets` without.
+    fn take(&mut self, len: u32, octets: u32, end: bool) -> Result<(), Fault> {
+        self.receive_window.take(len).ok_or(Fault::WindowExceeded)?;
+        if self.expected != UNKNOWN_LENGTH {
+            // RFC 9113 §8.1.1: the sum has to be what Content-Length says.
+            self.expected =
+                self.expected.checked_sub(u64::from(octets)).ok_or(Fault::ContentLengthDiffers)?;
+        }
+        self.check_end(end)
+    }
+
+    /// Nothing may be missing at the end (RFC 9113 §8.1.1).
+    pub(crate) fn check_end(&self, end: bool) -> Result<(), Fault> {
+        let missing = self.expected != UNKNOWN_LENGTH && self.expected != 0;
+        if end && missing { Err(Fault::ContentLengthDiffers) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,168 @@
+//! How streams and the connection end: errors, resets, GOAWAY (RFC 9113 §5.4, §6.8).
+
+use super::{Core, Phase, Role, Step};
+use crate::abuse::Kind;
+use crate::code::ErrorCode;
+use crate::config::Config;
+use crate::event::Key;
+use crate::fault::Fault;
+use crate::frame;
+
+/// How far our own going away is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Going {
+    No,
+    /// The peer knows that it will happen; its requests on the way are still answered (RFC 9113 §6.8).
+    Announced,
+    /// The last stream has been named.
+    Final,
+}
+
+impl Going {
+    pub(super) fn is_final(self) -> bool {
+        self == Self::Final
+    }
+}
+
+/// The streams that we reset last while their peer could still send: what comes on them was sent before it
+/// knew (RFC 9113 §5.1). Only connections on which that happens have the memory for it.
+#[derive(Debug, Default)]
+pub(crate) struct ResetStreams {
+    ids: Vec<u32>,
+    oldest: usize,
+}
+
+impl ResetStreams {
+    /// More than a round trip of a client that means well needs.
+    const MOST: usize = 128;
+
+    #[inline]
+    pub(super) fn contains(&self, id: u32) -> bool {
+        self.ids.contains(&id)
+    }
+
+    fn remember(&mut self, id: u32) {
+        if self.ids.len() < Self::MOST {
+            self.ids.push(id);
+        } else {
+            self.ids[self.oldest] = id;
+            self.oldest = (self.oldest + 1) % Self::MOST;
+        }
+    }
+}
+
+impl<T: Default> Core<T> {
+    /// Ends the connection for a fault: GOAWAY is written.
+    #[cold]
+    pub(crate) fn fail(&mut self, code: ErrorCode, out: &mut Vec<u8>) {
+        if self.phase != Phase::Failed {
+            self.phase = Phase::Failed;
+            frame::goaway(self.last_of_peer(), code, out);
+        }
+    }
+
+    /// Resets a stream because of a fault of the peer's (RFC 9113 §5.4.2). `id` may be that of a stream that
+    /// never came to life.
+    #[cold]
+    pub(crate) fn stream_error(
+        &mut self,
+        config: &Config,
+        id: u32,
+        fault: Fault,
+        out: &mut Vec<u8>,
+    ) -> Result<Step<T>, Fault> {
+        frame::rst_stream(id, fault.code(), out);
+        if self.role == Role::Server {
+            self.abuse.spend(Kind::ProvokedReset, &config.budgets, self.now)?;
+        }
+        let Some(slot) = self.streams.find(id) else { return Ok(Step::Handled) };
+        if self.streams[slot].halves.peer_sends() {
+            self.reset.remember(id);
+        }
+        let key = self.streams.key(slot);
+        let data = self.close(slot, out);
+        Ok(Step::Reset { key, data, code: fault.code(), fault: Some(fault) })
+    }
+
+    /// Resets a stream before it came to life; the peer may not have ended it.
+    #[cold]
+    pub(crate) fn refuse(&mut self, id: u32, ended: bool, code: ErrorCode, out: &mut Vec<u8>) {
+        frame::rst_stream(id, code, out);
+        if !ended {
+            self.reset.remember(id);
+        }
+    }
+
+    /// Resets a stream because the caller wants to. Gives what it kept.
+    pub(crate) fn reset(&mut self, key: Key, code: ErrorCode, out: &mut Vec<u8>) -> Option<T> {
+        let slot = self.streams.slot(key)?;
+        let halves = self.streams[slot].halves;
+        if halves.we_send() || halves.peer_sends() {
+            frame::rst_stream(key.id, code, out);
+        }
+        if halves.peer_sends() && self.role == Role::Server {
+            self.reset.remember(key.id);
+        }
+        Some(self.close(slot, out))
+    }
+
+    /// Frees a stream's slot. What it brought and nobody consumed is granted to the connection again.
+    #[inline]
+    pub(super) fn close(&mut self, slot: u32, out: &mut Vec<u8>) -> T {
+        self.unready(slot);
+        self.abuse.earn(Kind::Stale, 4);
+        let unconsumed = std::mem::take(&mut self.streams[slot].unconsumed);
+        if unconsumed > 0 {
+            self.credit_connection(unconsumed, 0, out);
+        }
+        if self.finished.is_some_and(|finished| finished.slot == slot) {
+            self.finished = None;
+        }
+        self.streams.close(slot)
+    }
+
+    /// Frees the slot of the stream that the last event ended.
+    #[inline]
+    pub(super) fn drop_finished(&mut self, out: &mut Vec<u8>) {
+        if let Some(finished) = self.finished {
+            self.abuse.earn(Kind::RapidReset, 1);
+            self.close(finished.slot, out);
+        }
+    }
+
+    /// GOAWAY in two steps (RFC 9113 §6.8): the first call says that it will be, the second one, to be made
+    /// after a round trip, that streams beyond the last one seen are not answered.
+    pub(crate) fn go_away(&mut self, out: &mut Vec<u8>) {
+        match (self.phase, self.going) {
+            (Phase::Failed, _) | (_, Going::Final) => {}
+            (_, Going::No) if self.role == Role::Server => {
+                self.going = Going::Announced;
+                frame::goaway(0x7fff_ffff, ErrorCode::NO_ERROR, out);
+            }
+            (_, Going::No | Going::Announced) => {
+                self.going = Going::Final;
+                frame::goaway(self.last_of_peer(), ErrorCode::NO_ERROR, out);
+            }
+        }
+    }
+
+    /// The highest stream that the peer opened: a server opens none.
+    fn last_of_peer(&self) -> u32 {
+        if self.role == Role::Server { self.last } else { 0 }
+    }
+
+    /// Whether nothing more is to come in either direction: the transport may be closed.
+    pub(crate) fn is_over(&self) -> bool {
+        let nothing_new = self.going.is_final() || self.peer_goes.is_some();
+        self.phase == Phase::Failed || (nothing_new && self.open_count() == 0)
+    }
+
+    /// Closes all streams and gives what the caller kept.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
+        self.finished = None;
+        self.ready = 0;
+        self.schedule = Default::default();
+        self.phase = Phase::Failed;
+        self.streams.drain()
+    }
+}

@@ -1,0 +1,169 @@
+//! What is sent on streams: framed field blocks, content, and whose turn it is.
+
+use super::Core;
+use crate::abuse::Kind;
+use crate::encode;
+use crate::event::Key;
+use crate::frame::{self, Header, Kind as FrameKind, flag};
+use crate::stream::Halves;
+use hayami_http::FieldSection;
+
+impl<T: Default> Core<T> {
+    /// Slot of a stream on which we may send.
+    #[inline]
+    pub(crate) fn sending_slot(&self, key: Key) -> Option<u32> {
+        self.streams.slot(key).filter(|slot| self.streams[*slot].halves.we_send())
+    }
+
+    /// Octets of content that a stream may send now.
+    #[inline]
+    pub(crate) fn room(&self, key: Key) -> usize {
+        self.sending_slot(key).map_or(0, |slot| self.room_of(slot))
+    }
+
+    fn room_of(&self, slot: u32) -> usize {
+        self.streams[slot].send_window.room().min(self.send_window.room())
+    }
+
+    /// Writes content, in as many frames as the peer's largest frame asks for.
+    #[inline]
+    pub(crate) fn send_data(&mut self, key: Key, octets: &[u8], end: bool, out: &mut Vec<u8>) {
+        let Some(slot) = self.sending_slot(key) else { return };
+        let most = self.peer.max_frame as usize;
+        out.reserve(octets.len() + Header::LEN);
+        let mut rest = octets;
+        while rest.len() > most {
+            let (frame, behind) = rest.split_at(most);
+            out.extend_from_slice(&frame::header(most, FrameKind::Data, 0, key.id));
+            out.extend_from_slice(frame);
+            rest = behind;
+        }
+        if !rest.is_empty() || end {
+            let flags = if end { flag::END_STREAM } else { 0 };
+            out.extend_from_slice(&frame::header(rest.len(), FrameKind::Data, flags, key.id));
+            out.extend_from_slice(rest);
+        }
+        self.data_sent(slot, octets.len(), end, out);
+    }
+
+    /// Writes the header of a DATA frame whose payload the caller puts behind it.
+    pub(crate) fn begin_data(&mut self, key: Key, len: usize, end: bool, out: &mut Vec<u8>) {
+        debug_assert!(len <= self.peer.max_frame as usize);
+        let Some(slot) = self.sending_slot(key) else { return };
+        let flags = if end { flag::END_STREAM } else { 0 };
+        out.extend_from_slice(&frame::header(len, FrameKind::Data, flags, key.id));
+        self.data_sent(slot, len, end, out);
+    }
+
+    #[inline]
+    fn data_sent(&mut self, slot: u32, octets: usize, end: bool, out: &mut Vec<u8>) {
+        self.abuse.earn(Kind::TinyWindow, 16);
+        self.send_window.spend(octets);
+        let stream = &mut self.streams[slot];
+        stream.send_window.spend(octets);
+        if end {
+            self.end_sent(slot, out);
+        } else if stream.flags.queued && stream.send_window.room() == 0 {
+            self.schedule.remove(&mut self.streams, slot);
+        }
+    }
+
+    /// We have ended our side. What the caller kept is dropped if the peer has too.
+    #[inline]
+    pub(crate) fn end_sent(&mut self, slot: u32, out: &mut Vec<u8>) {
+        let stream = &mut self.streams[slot];
+        if stream.halves == Halves::HalfClosedRemote {
+            self.abuse.earn(Kind::RapidReset, 1);
+            self.close(slot, out);
+            return;
+        }
+        stream.halves = Halves::HalfClosedLocal;
+        self.unready(slot);
+    }
+
+    /// Ends our side with trailers (RFC 9113 §8.1).
+    pub(crate) fn send_trailers(&mut self, key: Key, trailers: &FieldSection, out: &mut Vec<u8>) {
+        let Some(slot) = self.sending_slot(key) else { return };
+        let start = out.len();
+        out.extend_from_slice(&[0; Header::LEN]);
+        self.encoder.begin(out);
+        encode::fields(&mut self.encoder, trailers, out);
+        self.frame_block(start, key.id, true, out);
+        self.end_sent(slot, out);
+    }
+
+    /// Gives the frame begun at `start`, whose header is to be filled in, its length; a block that is longer
+    /// than the peer's largest frame is continued (RFC 9113 §6.10).
+    #[inline]
+    pub(crate) fn frame_block(&self, start: usize, id: u32, end: bool, out: &mut Vec<u8>) {
+        let most = self.peer.max_frame as usize;
+        let len = out.len() - start - Header::LEN;
+        let end = if end { flag::END_STREAM } else { 0 };
+        if len <= most {
+            let header = frame::header(len, FrameKind::Headers, end | flag::END_HEADERS, id);
+            out[start..start + Header::LEN].copy_from_slice(&header);
+        } else {
+            split_block(start, most, id, end, out);
+        }
+    }
+
+    /// Whose turn it is, and how much it may send.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<(Key, usize)> {
+        if self.schedule.is_empty() || self.send_window.room() == 0 {
+            return None;
+        }
+        let slot = self.schedule.next(&self.streams)?;
+        Some((self.streams.key(slot), self.room_of(slot)))
+    }
+
+    /// The caller has content for a stream, or has none for the moment.
+    pub(crate) fn set_ready(&mut self, key: Key, ready: bool) {
+        let Some(slot) = self.sending_slot(key) else { return };
+        if !ready {
+            return self.unready(slot);
+        }
+        if !std::mem::replace(&mut self.streams[slot].flags.ready, true) {
+            self.ready += 1;
+        }
+        self.requeue(slot);
+    }
+
+    /// Takes a stream out of the schedule.
+    #[inline]
+    pub(super) fn unready(&mut self, slot: u32) {
+        let flags = &mut self.streams[slot].flags;
+        if std::mem::replace(&mut flags.ready, false) {
+            self.ready -= 1;
+            self.schedule.remove(&mut self.streams, slot);
+        }
+    }
+
+    /// Puts a stream into the schedule or out of it after its window has changed.
+    pub(super) fn requeue(&mut self, slot: u32) {
+        let stream = &self.streams[slot];
+        if stream.flags.ready && stream.send_window.room() > 0 {
+            self.schedule.insert(&mut self.streams, slot);
+        } else {
+            self.schedule.remove(&mut self.streams, slot);
+        }
+    }
+
+    /// Whether content waits and nothing but windows stops it.
+    pub(crate) fn stalled(&self) -> bool {
+        self.ready > 0 && (self.schedule.is_empty() || self.send_window.room() == 0)
+    }
+}
+
+#[cold]
+fn split_block(start: usize, most: usize, id: u32, end: u8, out: &mut Vec<u8>) {
+    let block = out.split_off(start + Header::LEN);
+    out.truncate(start);
+    let last = block.len().div_ceil(most) - 1;
+    for (at, piece) in block.chunks(most).enumerate() {
+        let kind = if at == 0 { FrameKind::Headers } else { FrameKind::Continuation };
+        let flags = if at == 0 { end } else { 0 } | if at == last { flag::END_HEADERS } else { 0 };
+        out.extend_from_slice(&frame::header(piece.len(), kind, flags, id));
+        out.extend_from_slice(piece);
+    }
+}

@@ -1,0 +1,63 @@
+//! The priority of a response (RFC 9218 §4): what a Priority field says.
+
+/// Urgency and whether the content is of use in pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Priority {
+    /// 0 is the most urgent, 7 the least (RFC 9218 §4.1).
+    pub urgency: u8,
+    /// Shares with others of its urgency instead of being sent one after the other (RFC 9218 §4.2).
+    pub incremental: bool,
+}
+
+impl Default for Priority {
+    fn default() -> Self {
+        Self { urgency: 3, incremental: false }
+    }
+}
+
+impl Priority {
+    /// What a field value says; whatever isn't understood is ignored, as RFC 9218 §4 asks for: values of other
+    /// types, unknown parameters, and a value that is no dictionary at all.
+    pub fn parse(value: &[u8]) -> Self {
+        let mut priority = Self::default();
+        for member in value.split(|octet| *octet == b',') {
+            // Parameters of a member mean nothing here (RFC 8941 §3.1.2).
+            let member = member.split(|octet| *octet == b';').next().unwrap_or_default();
+            match member.trim_ascii() {
+                [b'u', b'=', urgency @ b'0'..=b'7'] => priority.urgency = urgency - b'0',
+                b"i" | b"i=?1" => priority.incremental = true,
+                b"i=?0" => priority.incremental = false,
+                _ => {}
+            }
+        }
+        priority
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_priority_is_read_and_what_is_not_understood_is_ignored() {
+        let cases: &[(&str, u8, bool)] = &[
+            ("", 3, false),
+            ("u=0", 0, false),
+            ("i", 3, true),
+            ("u=5, i", 5, true),
+            ("i,u=7", 7, true),
+            ("u=1, i=?0", 1, false),
+            ("u=2, u=4", 4, false), // the last one counts (RFC 8941 §4.2.2)
+            ("u=8", 3, false),
+            ("u=-1", 3, false),
+            ("u=10, i=1", 3, false),
+            ("u=1;x=2, foo=bar, i;y", 1, true),
+            ("U=1", 3, false),
+            ("\u{0}\"", 3, false),
+        ];
+        for (value, urgency, incremental) in cases {
+            let want = Priority { urgency: *urgency, incremental: *incremental };
+            assert_eq!(Priority::parse(value.as_bytes()), want, "{value:?}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Flow-control windows (RFC 9113 §5.2, §6.9): what may still be sent, what may still come.
+
+/// The window of a stream or connection before any setting or frame changes it (RFC 9113 §6.9.2).
+pub(crate) const DEFAULT_WINDOW: u32 = 65_535;
+
+/// Octets we may still send. Below zero once the peer lowers SETTINGS_INITIAL_WINDOW_SIZE
+/// (RFC 9113 §6.9.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct SendWindow(i32);
+
+impl SendWindow {
+    pub(crate) fn new(octets: u32) -> Self {
+        debug_assert!(octets <= i32::MAX as u32);
+        Self(octets as i32)
+    }
+
+    /// Octets that may be sent.
+    #[inline]
+    pub(crate) fn room(self) -> usize {
+        self.0.max(0) as usize
+    }
+
+    /// Octets were sent.
+    #[inline]
+    pub(crate) fn spend(&mut self, octets: usize) {
+        debug_assert!(octets <= self.room(), "the caller keeps to the room it was given");
+        self.0 = self.0.saturating_sub(octets as i32);
+    }
+
+    /// The peer grants octets, or takes some back; `None` if the window gets beyond 2^31-1, which is an error
+    /// (RFC 9113 §6.9.1).
+    #[must_use]
+    pub(crate) fn grow(&mut self, octets: i32) -> Option<()> {
+        self.0 = self.0.checked_add(octets)?;
+        Some(())
+    }
+}
+
+/// Octets that the peer may still send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReceiveWindow {
+    /// What the peer may still send.
+    available: u32,
+    /// How large the window is when everything that came was consumed.
+    size: u32,
+    /// Octets that were consumed and not granted again yet.
+    consumed: u32,
+    /// When octets were last granted, in milliseconds.
+    granted: u32,
+}
+
+/// What decides whether a window grows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Growth {
+    /// The present, in milliseconds.
+    pub(crate) now: u32,
+    /// The time a frame and its answer need, in milliseconds; 0 while it isn't known.
+    pub(crate) round_trip: u32,
+    /// No window grows beyond.
+    pub(crate) most: u32,
+}
+
+impl ReceiveWindow {
+    /// A window of that size, of which the peer believes that `available` octets are left.
+    pub(crate) fn new(size: u32, available: u32, now: u32) -> Self {
+        Self { available, size, consumed: 0, granted: now }
+    }
+
+    /// Octets came, padding included (RFC 9113 §6.9.1). `None` if they are more than the window allows.
+    #[inline]
+    #[must_use]
+    pub(crate) fn take(&mut self, octets: u32) -> Option<()> {
+        self.available = self.available.checked_sub(octets)?;
+        Some(())
+    }
+
+    /// Octets that came were consumed. Gives the increment to be sent when there's half a window of them:
+    /// sooner would cost frames, later would make the peer wait.
+    ///
+    /// Half a window used up within one round trip means that the peer may be waiting for us: a window is
+    /// used up twice as fast as half of one, so the window doubles until it is twice what a round trip brings.
+    pub(crate) fn consume(&mut self, octets: u32, growth: Growth) -> Option<u32> {
+        self.consumed += octets;
+        if self.consumed == 0 || u64::from(self.consumed) * 2 < u64::from(self.size) {
+            return None;
+        }
+        let grown = self.size.saturating_mul(2).min(growth.most);
+        let hurried = growth.round_trip > 0 && growth.now.wrapping_sub(self.granted) <= growth.round_trip;
+        if hurried && grown > self.size {
+            self.consumed += grown - self.size;
+            self.size = grown;
+        }
+        self.granted = growth.now;
+        let increment = std::mem::take(&mut self.consumed);
+        self.available += increment;
+        Some(increment)
+    }
+
+    /// Octets to grant so that the window has its size from the start; 0 if it has.
+    pub(crate) fn open(&mut self) -> u32 {
+        let increment = self.size.saturating_sub(self.available);
+        self.available += increment;
+        increment
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_send_window_may_be_below_zero_but_not_beyond_31_bits() {
+        let mut window = SendWindow::new(10);
+        window.spend(8);
+        assert_eq!(window.grow(-7), Some(()));
+        assert_eq!((window, window.room()), (SendWindow(-5), 0));
+        assert_eq!(window.grow(6), Some(()));
+        assert_eq!(window.room(), 1);
+        assert_eq!(window.grow(i32::MAX), None);
+    }
+
+    #[test]
+    fn octets_are_granted_again_when_half_of_them_are_consumed() {
+        let idle = Growth { now: 1000, round_trip: 0, most: 1 << 20 };
+        let mut window = ReceiveWindow::new(100, 100, 0);
+        assert_eq!(window.take(101), None);
+        assert_eq!(window.take(100), Some(()));
+        assert_eq!(window.consume(49, idle), None);
+        assert_eq!(window.consume(1, idle), Some(50));
+        assert_eq!(window.take(51), None);
+        assert_eq!(window.consume(0, idle), None);
+    }
+
+    #[test]
+    fn a_window_that_is_used_up_within_a_round_trip_doubles_up_to_its_bound() {
+        let mut window = ReceiveWindow::new(100, 100, 0);
+        let grants: Vec<_> = [5, 10, 200, 205]
+            .map(|now| {
+                window.take(50).expect("room");
+                window.consume(window.size / 2, Growth { now, round_trip: 5, most: 400 })
+            })
+            .into_iter()
+            .collect();
+        assert_eq!(grants, [Some(150), Some(300), Some(200), Some(200)]);
+        assert_eq!(window.size, 400);
+    }
+}
