@@ -151,8 +151,9 @@ impl Encoder {
         self.field(token.name(), value, indexing, out);
     }
 
-    /// Changes whenever an entry enters or leaves the table, and in [`begin`](Self::begin) when the size does.
-    /// A head that was encoded without changing it gives the same octets again as long as it's the same.
+    /// Changes whenever an entry enters or leaves the table, and in [`begin`](Self::begin) when the size
+    /// does. A head that was encoded without changing it gives the same octets again as long as it's the
+    /// same.
     #[inline]
     pub fn generation(&self) -> u64 {
         self.table.changes()

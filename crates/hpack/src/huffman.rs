@@ -82,8 +82,8 @@ pub(crate) fn encode(text: impl Iterator<Item = u8>, out: &mut Vec<u8>) {
     out.extend_from_slice(&(aligned as u32).to_be_bytes()[..used.div_ceil(8) as usize]);
 }
 
-/// Bits that one look into [`STEPS`] takes: enough for two of the frequent octets. With 11, browsers' literals take
-/// a fifth longer (`examples/hpack_speed.rs`); with 13 the table is as large as a core's nearest cache.
+/// Bits that one look into [`STEPS`] takes: enough for two of the frequent octets. With 11, the literals of
+/// browsers take a fifth longer (`examples/hpack_speed.rs`); with 13 the table alone fills a core's cache.
 const LOOK: u32 = 12;
 
 /// By the next bits: the octets whose codes they hold whole.

@@ -7,6 +7,22 @@
 //! block ──▶ Decoder ── Field ──▶ Sink        integer ─ huffman ─ static_table ─ dynamic_table
 //! block ◀── Encoder ◀── name, value, Indexing
 //! ```
+//!
+//! ```
+//! use hayami_hpack::{Decoder, Encoder, Field, Indexing, Token};
+//!
+//! let (mut encoder, mut block) = (Encoder::new(), Vec::new());
+//! encoder.begin(&mut block);
+//! encoder.status(200, &mut block);
+//! encoder.field(b"Server", b"hayami", Indexing::Add, &mut block);
+//!
+//! let mut lines = Vec::new();
+//! let sink = &mut |field: Field<'_>| lines.push((field.token, field.value.to_vec()));
+//! let decoded = Decoder::new(4096).decode(&block, 65_536, sink).unwrap();
+//! assert_eq!(decoded.size, 32 + 10 + 32 + 12);
+//! assert_eq!(lines[0], (Token::Status, b"200".to_vec()));
+//! assert_eq!(lines[1].1, b"hayami");
+//! ```
 #![forbid(unsafe_code)]
 
 mod decoder;

@@ -150,8 +150,8 @@ pub(crate) fn pseudo_index(name: &[u8], value: &[u8]) -> Option<u8> {
 /// Octets of `gzip, deflate`.
 const LONGEST_VALUE: usize = 13;
 
-/// The first odd factor for [`slot_of`] with which no two names share a slot. Looking for it takes the compiler
-/// too long; the tests say whether it's right.
+/// The first odd factor for [`slot_of`] with which no two names share a slot. Looking for it takes the
+/// compiler too long; the tests say whether it's right.
 const FACTOR: u32 = 110_605;
 
 /// By [`slot_of`]: the index of the first entry whose name may stand there.
