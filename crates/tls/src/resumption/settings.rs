@@ -1,0 +1,121 @@
+//! What a configuration says about resumption (h2o's `ssl-session-resumption`), as plain data.
+
+use std::path::PathBuf;
+
+/// The port of memcached, if none is given.
+pub const MEMCACHED_PORT: u16 = 11211;
+/// The port of Redis, if none is given.
+pub const REDIS_PORT: u16 = 6379;
+/// What the names of sessions in a remote store begin with: h2o's `cache-memcached-prefix`.
+pub const CACHE_PREFIX: &str = "h2o:ssl-session-cache:";
+/// The name of the ticket keys in a remote store: h2o's `ticket-memcached-key`.
+pub const TICKET_KEY: &str = "h2o:ssl-session-ticket";
+
+/// How sessions are kept and taken up again.
+///
+/// h2o's `mode` says which of `cache` and `tickets` there are: `off` neither, `all` both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Where the server keeps sessions. `None`: it keeps none.
+    pub cache: Option<CacheStore>,
+    /// Where the keys of session tickets come from. `None`: no tickets are made.
+    pub tickets: Option<TicketStore>,
+    /// How long a session can be resumed, in seconds. A new ticket key is made after a quarter of it. At
+    /// most seven days count (RFC 8446 §4.6.1).
+    pub lifetime: u32,
+    /// A file whose octets, at least 32, are known to all machines that share a remote store and to nobody
+    /// else; our own attribute `store-secret-file`. What goes to the store is sealed with it.
+    ///
+    /// Without it the ticket keys are there in clear, as h2o keeps them, and a session is sealed with its
+    /// identifier only: a copy of the store gives nothing away, but a copy of the store *and* of the
+    /// traffic does, and whoever writes to the store can make sessions (also such with client certificates).
+    pub secret_file: Option<PathBuf>,
+}
+
+/// Where sessions are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CacheStore {
+    /// In memory, shared by the workers.
+    Internal,
+    /// On another machine, shared with other servers.
+    Remote {
+        /// Which.
+        store: RemoteStore,
+        /// What its names begin with; see [`CACHE_PREFIX`].
+        prefix: String,
+        /// How many threads store sessions there; h2o's `cache-memcached-num-threads`, 1 by default.
+        threads: usize,
+    },
+}
+
+/// Where the keys of tickets come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TicketStore {
+    /// They are made here, and live in memory.
+    Internal,
+    /// Somebody else writes them to this file, in h2o's format.
+    File(PathBuf),
+    /// The servers that share this store make them, and agree on them.
+    Remote {
+        /// Which.
+        store: RemoteStore,
+        /// The name of the keys there; see [`TICKET_KEY`].
+        key: String,
+    },
+}
+
+/// A memcached or Redis.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RemoteStore {
+    /// Which of the two.
+    pub kind: RemoteKind,
+    /// A name or an address.
+    pub host: String,
+    /// See [`MEMCACHED_PORT`] and [`REDIS_PORT`].
+    pub port: u16,
+    /// For Redis' AUTH. memcached's ASCII protocol knows none.
+    pub password: Option<String>,
+}
+
+/// What a remote store speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemoteKind {
+    /// memcached's ASCII protocol. Every memcached speaks it on the port of the binary one, so `protocol:
+    /// BINARY` means this too.
+    Memcached,
+    /// RESP 2.
+    Redis,
+}
+
+impl Default for Settings {
+    /// h2o's: cache and tickets, both internal, for an hour.
+    fn default() -> Self {
+        Self {
+            cache: Some(CacheStore::Internal),
+            tickets: Some(TicketStore::Internal),
+            lifetime: 3600,
+            secret_file: None,
+        }
+    }
+}
+
+impl std::fmt::Display for RemoteStore {
+    /// `memcached at 192.0.2.1:11211`
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = match self.kind {
+            RemoteKind::Memcached => "memcached",
+            RemoteKind::Redis => "Redis",
+        };
+        if self.host.contains(':') {
+            return write!(f, "{kind} at [{}]:{}", self.host, self.port);
+        }
+        write!(f, "{kind} at {}:{}", self.host, self.port)
+    }
+}
+
+impl std::fmt::Debug for RemoteStore {
+    /// Without the password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
+}
