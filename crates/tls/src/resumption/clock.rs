@@ -1,0 +1,8 @@
+//! The time of day, for what other machines read too.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Seconds since 1970.
+pub(crate) fn unix_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,30 @@
+//! Which handshakes may take up which sessions.
+//!
+//! A session remembers who the client was. One that was made where nobody asks for a client's certificate
+//! must not be taken up where one is demanded, so sessions and tickets are good within a scope only: rustls
+//! leaves this to its callers (its documentation of `ServerConfig`, on sharing resumption storage).
+
+use super::secret::expand;
+
+/// A scope, as a digest of what it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(super) struct Scope([u8; 16]);
+
+impl Scope {
+    /// The scope of everything with these octets.
+    pub(super) fn of(octets: &[u8]) -> Self {
+        let mut digest = [0; 16];
+        expand(octets, b"hayami resumption scope", b"", &mut digest);
+        Self(digest)
+    }
+
+    /// An identifier that is good in this scope only.
+    pub(super) fn within(&self, id: &[u8]) -> Vec<u8> {
+        [&self.0, id].concat()
+    }
+
+    /// The digest.
+    pub(super) fn octets(&self) -> &[u8] {
+        &self.0
+    }
+}
