@@ -1,0 +1,71 @@
+//! A memcached or Redis, spoken to by threads that may block.
+//!
+//! `wire` is a connection with a deadline, `memcached` and `redis` are the protocols on it, `store` is what
+//! is kept between calls: connections, and whether the store answers. Workers never come here.
+//!
+//! Why own clients: we need four commands with a deadline for the whole call. The `memcache` crate brings
+//! OpenSSL and a pool, `redis` some thirty crates; neither bounds a call as a whole.
+
+mod memcached;
+mod redis;
+mod store;
+mod wire;
+
+pub(super) use store::Store;
+
+use std::io;
+use wire::Wire;
+
+/// A connection, by what is spoken on it. After an error it is of no use.
+#[derive(Debug)]
+enum Client {
+    Memcached(memcached::Memcached),
+    Redis(redis::Redis),
+}
+
+impl Client {
+    fn wire(&mut self) -> &mut Wire {
+        match self {
+            Self::Memcached(client) => &mut client.wire,
+            Self::Redis(client) => &mut client.wire,
+        }
+    }
+
+    /// The value of `key`.
+    fn get(&mut self, key: &str) -> io::Result<Option<Vec<u8>>> {
+        match self {
+            Self::Memcached(client) => client.get(key),
+            Self::Redis(client) => client.get(key),
+        }
+    }
+
+    /// Keeps `value` for `lifetime` seconds.
+    fn put(&mut self, key: &str, value: &[u8], lifetime: u32) -> io::Result<()> {
+        match self {
+            Self::Memcached(client) => client.put(key, value, lifetime),
+            Self::Redis(client) => client.put(key, value, lifetime),
+        }
+    }
+
+    /// Removes `key`; whether it was there. Of several that remove the same, one hears `true`.
+    fn remove(&mut self, key: &str) -> io::Result<bool> {
+        match self {
+            Self::Memcached(client) => client.remove(key),
+            Self::Redis(client) => client.remove(key),
+        }
+    }
+
+    /// Puts `new` in the place of `old` (`None`: of nothing); `false` if something else is there.
+    fn swap(&mut self, key: &str, old: Option<&[u8]>, new: &[u8], lifetime: u32) -> io::Result<bool> {
+        match self {
+            Self::Memcached(client) => client.swap(key, old, new, lifetime),
+            Self::Redis(client) => client.swap(key, old, new, lifetime),
+        }
+    }
+}
+
+/// The store broke its protocol, or says that something is wrong with it.
+fn broken(answer: &[u8]) -> io::Error {
+    let start = &answer[..answer.len().min(80)];
+    io::Error::new(io::ErrorKind::InvalidData, format!("answers \"{}\"", start.escape_ascii()))
+}

@@ -1,0 +1,120 @@
+//! A connection with a deadline: lines and counted octets.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// The longest line of an answer. Both protocols answer with some 20 octets; errors are a sentence.
+const LINE: usize = 1024;
+/// The largest value we take. Sessions have some 200 octets, with the certificates of a client some 8,000.
+const VALUE: usize = 1 << 20;
+
+/// A connection to a store.
+#[derive(Debug)]
+pub(super) struct Wire {
+    stream: TcpStream,
+    input: Vec<u8>,
+    deadline: Instant,
+}
+
+impl Wire {
+    /// Connects to the first of `addresses` that takes it.
+    pub(super) fn connect(addresses: &[SocketAddr], deadline: Instant) -> io::Result<Self> {
+        let mut error = io::Error::new(io::ErrorKind::NotFound, "its name is not known (yet)");
+        for address in addresses {
+            match TcpStream::connect_timeout(address, left(deadline)?) {
+                Ok(stream) => {
+                    stream.set_nodelay(true)?;
+                    return Ok(Self { stream, input: Vec::new(), deadline });
+                }
+                Err(e) => error = e,
+            }
+        }
+        Err(error)
+    }
+
+    /// When the call that begins now has to be over.
+    pub(super) fn until(&mut self, deadline: Instant) {
+        self.deadline = deadline;
+    }
+
+    pub(super) fn send(&mut self, mut octets: &[u8]) -> io::Result<()> {
+        while !octets.is_empty() {
+            self.stream.set_write_timeout(Some(left(self.deadline)?))?;
+            match self.stream.write(octets) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(sent) => octets = &octets[sent..],
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(in_time(e)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next line, without its CRLF.
+    pub(super) fn line(&mut self) -> io::Result<Vec<u8>> {
+        let mut looked = 0;
+        loop {
+            if let Some(at) = self.input[looked..].windows(2).position(|pair| pair == b"\r\n") {
+                let mut line: Vec<u8> = self.input.drain(..looked + at + 2).collect();
+                line.truncate(looked + at);
+                return Ok(line);
+            }
+            if self.input.len() > LINE {
+                return Err(super::broken(&self.input));
+            }
+            looked = self.input.len().saturating_sub(1);
+            self.receive()?;
+        }
+    }
+
+    /// The next `len` octets, and the CRLF behind them.
+    pub(super) fn value(&mut self, len: usize) -> io::Result<Vec<u8>> {
+        if len > VALUE {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("sends a value of {len} octets")));
+        }
+        while self.input.len() < len + 2 {
+            self.receive()?;
+        }
+        let mut value: Vec<u8> = self.input.drain(..len + 2).collect();
+        if !value.ends_with(b"\r\n") {
+            return Err(super::broken(&value[len..]));
+        }
+        value.truncate(len);
+        Ok(value)
+    }
+
+    fn receive(&mut self) -> io::Result<()> {
+        let mut octets = [0; 4096];
+        loop {
+            self.stream.set_read_timeout(Some(left(self.deadline)?))?;
+            match self.stream.read(&mut octets) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => {
+                    self.input.extend_from_slice(&octets[..count]);
+                    return Ok(());
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(in_time(e)),
+            }
+        }
+    }
+}
+
+/// The time that is left; an error if there is none.
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(late()) } else { Ok(left) }
+}
+
+fn late() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "doesn't answer in time")
+}
+
+/// Linux says EAGAIN when the time of a socket is over (socket(7)).
+fn in_time(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => late(),
+        _ => error,
+    }
+}
