@@ -1,17 +1,56 @@
 //! Resumption: what a server keeps so that a client's next handshake is short (RFC 8446 §2.2, RFC 5077).
 //!
-//! Here is what the acceptor needs of it; the stores and the ticket keys are in the modules below.
+//! Here is the [`Resumption`] that acceptors use, and how it comes from its [`Settings`]. Its parts:
+//!
+//! - `sessions`, `memory`: the cache of sessions, in memory. `shared`, `outbox`: the same with a remote store.
+//! - `tickets`: sessions that the clients keep, and the keys they are sealed with.
+//! - `remote`: memcached and Redis. `vault`: what they get to see. `missed`: how a handshake learns that a
+//!   session may be there.
+//! - `scope`: which handshakes may take up which sessions. `secret`: keys from keys.
+//! - `alive`, `clock`: threads that end, and the time of day; OCSP uses them too.
+//!
+//! No worker ever waits for a store: writes go through a queue, reads are [`Lookup`]s on other threads.
 
+pub(crate) mod alive;
+pub(crate) mod clock;
+mod memory;
 mod missed;
+mod outbox;
+mod remote;
+mod scope;
+mod secret;
+mod sessions;
+mod settings;
+mod shared;
+mod start;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+mod tickets;
+mod vault;
 
-#[allow(unused_imports)] // until there is a store of that kind
-pub(crate) use missed::note_missed;
+use missed::note_missed;
 pub(crate) use missed::watch_for_missed;
+pub use settings::{
+    CACHE_PREFIX, CacheStore, MEMCACHED_PORT, REDIS_PORT, RemoteKind, RemoteStore, Settings, TICKET_KEY,
+    TicketStore,
+};
 
 use rustls::server::{NoServerSessionStorage, ProducesTickets, StoresServerSessions};
+use scope::Scope;
+use sessions::InternalSessions;
+use shared::SharedSessions;
+use start::Background;
 use std::sync::Arc;
+use tickets::{NoTickets, Ticketer};
+
+/// Where lines for the error log go. It may be called from any thread.
+pub type Report = Arc<dyn Fn(String) + Send + Sync>;
 
 /// The resumption of a program: one for all its acceptors and workers.
+///
+/// Made by `Resumption::new` from settings, and set going by `start`.
 #[derive(Clone, Debug)]
 pub struct Resumption {
     /// Sessions by id (TLS 1.2), and by ticket (TLS 1.3) where `tickets` makes none. Never blocks: a session
@@ -23,6 +62,21 @@ pub struct Resumption {
     pub(crate) tickets_tls13: usize,
     /// Where sessions are asked for that `sessions` doesn't have.
     pub(crate) remote: Option<Arc<dyn RemoteSessions>>,
+    parts: Parts,
+    background: Arc<Background>,
+}
+
+/// What `sessions` and `tickets` are made of, to make others for another scope.
+#[derive(Clone, Debug, Default)]
+struct Parts {
+    sessions: Option<Sessions>,
+    tickets: Option<Ticketer>,
+}
+
+#[derive(Clone, Debug)]
+enum Sessions {
+    Internal(InternalSessions),
+    Shared(SharedSessions),
 }
 
 /// A store on other machines.
@@ -50,32 +104,34 @@ impl Lookup {
 impl Resumption {
     /// Every handshake is a full one.
     pub fn off() -> Self {
-        Self {
-            sessions: Arc::new(NoServerSessionStorage {}),
-            tickets: Arc::new(NoTickets),
-            tickets_tls13: 0,
-            remote: None,
-        }
-    }
-}
-
-#[derive(Debug)]
-struct NoTickets;
-
-impl ProducesTickets for NoTickets {
-    fn enabled(&self) -> bool {
-        false
+        Self::of(Parts::default(), None, Arc::default())
     }
 
-    fn lifetime(&self) -> u32 {
-        0
+    /// The same keys and stores, but sessions that are resumed only under the same `scope`: what an acceptor
+    /// demands of its clients' certificates. See the module `scope`.
+    pub(crate) fn scoped(&self, scope: &[u8]) -> Self {
+        let scope = Scope::of(scope);
+        let sessions = self.parts.sessions.as_ref().map(|sessions| match sessions {
+            Sessions::Internal(sessions) => Sessions::Internal(sessions.scoped(scope)),
+            Sessions::Shared(sessions) => Sessions::Shared(sessions.scoped(scope)),
+        });
+        let tickets = self.parts.tickets.as_ref().map(|tickets| tickets.scoped(scope.octets()));
+        Self::of(Parts { sessions, tickets }, self.remote.clone(), self.background.clone())
     }
 
-    fn encrypt(&self, _: &[u8]) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn decrypt(&self, _: &[u8]) -> Option<Vec<u8>> {
-        None
+    fn of(parts: Parts, remote: Option<Arc<dyn RemoteSessions>>, background: Arc<Background>) -> Self {
+        let sessions: Arc<dyn StoresServerSessions> = match parts.sessions.clone() {
+            Some(Sessions::Internal(sessions)) => Arc::new(sessions),
+            Some(Sessions::Shared(sessions)) => Arc::new(sessions),
+            None => Arc::new(NoServerSessionStorage {}),
+        };
+        let tickets: Arc<dyn ProducesTickets> = match parts.tickets.clone() {
+            Some(tickets) => Arc::new(tickets),
+            None => Arc::new(NoTickets),
+        };
+        // Two, as OpenSSL sends: browsers open a second connection at once, and each ticket is good for one
+        // (RFC 8446 §C.4).
+        let tickets_tls13 = if parts.sessions.is_some() || parts.tickets.is_some() { 2 } else { 0 };
+        Self { sessions, tickets, tickets_tls13, remote, parts, background }
     }
 }
