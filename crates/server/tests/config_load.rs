@@ -43,15 +43,8 @@ fn the_published_configurations_run_unmodified() {
         load_file(Path::new("../../fixtures/config/s3.conf")).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(loaded.settings.global.process.user.as_deref(), Some("root"));
     assert_eq!(directories(&loaded.settings), ["0.0.0.0.xip.io:8080/ examples/doc_root"]);
-    assert_eq!(
-        loaded.warnings_text(false),
-        "warning: `http2-max-concurrent-requests-per-connection` has no effect: HTTP/2 is not there yet
- --> ../../fixtures/config/s3.conf:2:47
-  |
-2 | http2-max-concurrent-requests-per-connection: 1024
-  |                                               ^^^^
-"
-    );
+    assert_eq!(loaded.warnings_text(false), "");
+    assert_eq!(loaded.settings.global.http2.concurrent_streams(), 1024);
 }
 
 #[test]

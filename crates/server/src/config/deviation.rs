@@ -40,6 +40,7 @@ pub(super) const OWN: &[&str] = &[
     "file.cache.size",
     "file.symlinks",
     "http1-response-io-timeout",
+    "http2-prior-knowledge",
     "limit-chunk-extensions",
     "limit-chunk-line",
     "limit-request-fields",
@@ -62,5 +63,30 @@ pub(super) const BEHAVIOUR: &[(&str, &str)] = &[
     ("`!file` takes a pattern, `conf.d/*.conf`.", "A directory of sites is how many people keep them."),
     ("A host name is checked; h2o takes any text.", "A name that no client can send is a typing error."),
     ("Octets may carry a letter, seconds a fraction.", "They read better."),
+    (
+        "TLS 1.2 is the lowest version of TLS; h2o begins with 1.0.",
+        "TLS 1.0 and 1.1 are broken and withdrawn (RFC 8996).",
+    ),
+    (
+        "`cipher-suite` keeps suites with ECDHE and AEAD only.",
+        "Without them, whoever gets the key later reads what was recorded before.",
+    ),
+    (
+        "An expired or unreadable certificate, or one that is not its key's, is an error of `-t` and of the start.",
+        "Else every client would find it out.",
+    ),
+    (
+        "SIGHUP reads certificates again without a new process.",
+        "No connection is lost, and nothing has to be bound anew.",
+    ),
+    (
+        "A host with `client-ca-file` answers only on connections whose handshake asked for its certificates; \
+         others get 421.",
+        "Else a client without a certificate would ask for another host first.",
+    ),
+    (
+        "`link` fields with `rel=preload` make a 103 Early Hints, not a push.",
+        "Browsers no longer take pushes.",
+    ),
     ("A month in `expires` has 30 days; in h2o it has 30 hours.", "It is a slip of h2o's."),
 ];

@@ -20,7 +20,7 @@ const ADDING_FAMILIES: &[&str] = &["header.", "file.mime."];
 const OLD_NAMES: &[(&str, &str)] = &[("file.send-gzip", "file.send-compressed")];
 
 /// Groups whose directives are shown only where they are written: unwritten, they say nothing.
-const SILENT: &[&str] = &["HTTP/2 and HTTP/3", "Accepted without effect", "Anchors"];
+const SILENT: &[&str] = &["HTTP/2 and HTTP/3 without effect", "Accepted without effect", "Anchors"];
 
 /// Where the comments begin.
 const COMMENTS: usize = 56;
@@ -64,7 +64,18 @@ impl<'a> Text<'a> {
             let hosts =
                 if names.len() == settings.hosts.len() { "every host".to_owned() } else { names.join(", ") };
             self.line(2, &format!("- {}", binding.listener), &format!("for {hosts}"));
+            binding.blocks.iter().enumerate().for_each(|(index, block)| self.block(index, block));
         }
+    }
+
+    /// What handshakes for some names are answered with; the first block is for all others too.
+    fn block(&mut self, index: usize, block: &listen::Block<'_>) {
+        let mut names = block.names.clone();
+        if index == 0 {
+            names.push("all other names".to_owned());
+        }
+        let origin = self.loaded.sources.line(block.ssl.identities[0].certificate.at);
+        self.line(4, &format!("{}: {}", names.join(", "), block.ssl), &origin);
     }
 
     fn host(&mut self, host: usize) {

@@ -1,9 +1,11 @@
 //! docs/directives.md, from the directive tables.
 
+use super::attribute::Attribute;
 use super::deviation::{BEHAVIOUR, DEVIATIONS, OWN};
 use super::directive::{Directive, Level};
 use super::not_yet;
 use super::registry::{self, GROUPS};
+use crate::modules::{listen, session_resumption};
 
 /// What stands above the tables.
 const HEAD: &str = "# Directives
@@ -30,6 +32,7 @@ pub fn directives() -> String {
         text.push_str(&format!("\n## {}\n", group.title));
         for directive in group.directives {
             text.push_str(&one(directive));
+            text.push_str(&attributes(directive.name));
         }
     }
     text + &not_yet() + &deviations()
@@ -49,6 +52,26 @@ fn one(directive: &Directive) -> String {
         quoted(directive.argument),
         levels.join(", "),
     )
+}
+
+/// The keys of a directive whose argument is a mapping with a table of its own.
+fn attributes(directive: &str) -> String {
+    match directive {
+        "listen" => rows("`ssl`", listen::ssl::ATTRIBUTES),
+        "ssl-session-resumption" => rows("the mapping", session_resumption::ATTRIBUTES),
+        _ => String::new(),
+    }
+}
+
+fn rows<S>(of: &str, table: &[Attribute<S>]) -> String {
+    let mut text =
+        format!("\nThe keys of {of}:\n\n| key | argument | default | meaning |\n|---|---|---|---|\n");
+    for row in table {
+        // A bar would end the cell.
+        let argument = quoted(row.argument).replace('|', "\\|");
+        text.push_str(&format!("| `{}` | {argument} | {} | {} |\n", row.name, row.default, row.help));
+    }
+    text
 }
 
 /// Alternatives such as `ON | OFF` would look like a table, and a star like emphasis.

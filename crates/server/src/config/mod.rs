@@ -10,6 +10,7 @@
 //! names every module. `not_yet` and `foreign` know names that mean something elsewhere; `deviation` says
 //! where and why our defaults are not h2o's.
 
+pub mod attribute;
 mod deviation;
 pub mod directive;
 pub mod effective;

@@ -2,7 +2,7 @@
 
 /// Names by what they belong to.
 pub(super) const NOT_YET: &[(&str, &[&str])] = &[
-    ("TLS", &["ssl-session-resumption", "acme"]),
+    ("automatic certificates", &["acme"]),
     ("HTTP/3", &["quic-nodes"]),
     ("compression on the fly", &["compress", "compress-minimum-size", "gzip"]),
     ("throttling", &["throttle-response"]),

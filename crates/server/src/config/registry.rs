@@ -2,8 +2,8 @@
 
 use super::directive::Directive;
 use crate::modules::{
-    access_log, env, error_doc, error_log, expires, file, headers, hosts, http1, http2, identity, limits,
-    listen, process, redirect, stash, tolerated,
+    access_log, early_hints, env, error_doc, error_log, expires, file, headers, hosts, http1, http2,
+    identity, limits, listen, process, redirect, session_resumption, stash, tolerated,
 };
 
 /// A part of the manual.
@@ -24,7 +24,10 @@ pub const GROUPS: &[Group] = &[
     group("Listening", listen::DIRECTIVES),
     group("The process", process::DIRECTIVES),
     group("Limits", limits::DIRECTIVES),
+    group("TLS", session_resumption::DIRECTIVES),
     group("HTTP/1", http1::DIRECTIVES),
+    group("HTTP/2", http2::DIRECTIVES),
+    group("Early hints", early_hints::DIRECTIVES),
     group("Files", file::DIRECTIVES),
     group("Redirects", redirect::DIRECTIVES),
     group("Response fields", headers::DIRECTIVES),
@@ -35,7 +38,7 @@ pub const GROUPS: &[Group] = &[
     group("Access log", access_log::DIRECTIVES),
     group("Error log", error_log::DIRECTIVES),
     group("Anchors", stash::DIRECTIVES),
-    group("HTTP/2 and HTTP/3", http2::DIRECTIVES),
+    group("HTTP/2 and HTTP/3 without effect", http2::TOLERATED),
     group("Accepted without effect", tolerated::DIRECTIVES),
 ];
 

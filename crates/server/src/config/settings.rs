@@ -6,8 +6,8 @@
 use super::error::ConfigError;
 use super::yaml::{Node, Place};
 use crate::modules::{
-    access_log, env, error_doc, error_log, expires, file, headers, http1, identity, limits, listen, process,
-    redirect,
+    access_log, early_hints, env, error_doc, error_log, expires, file, headers, http1, http2, identity,
+    limits, listen, process, redirect, session_resumption,
 };
 
 /// A whole configuration.
@@ -30,12 +30,30 @@ pub struct GlobalSettings {
     pub limits: limits::Settings,
     /// HTTP/1 timeouts and limits.
     pub http1: http1::Settings,
+    /// HTTP/2 timeouts and limits.
+    pub http2: http2::Settings,
+    /// `ssl-session-resumption`
+    pub session_resumption: session_resumption::Settings,
+    /// `num-ocsp-updaters`
+    pub ocsp_updaters: OcspUpdaters,
+    /// `send-informational`
+    pub informational: early_hints::Recipients,
     /// Bounds of the file cache.
     pub file_cache: file::CacheSettings,
     /// The `server` field.
     pub identity: identity::Settings,
     /// What the loader collects while it reads; empty afterwards.
     pub reading: Reading,
+}
+
+/// `num-ocsp-updaters`: how many OCSP responses are fetched at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OcspUpdaters(pub usize);
+
+impl Default for OcspUpdaters {
+    fn default() -> Self {
+        Self(10)
+    }
 }
 
 /// What comes up while a configuration is read and belongs to no level of it.
@@ -112,6 +130,8 @@ pub struct Inherited {
     pub expires: expires::Settings,
     /// `error-doc`
     pub error_doc: error_doc::Settings,
+    /// `http2-push-preload`
+    pub early_hints: early_hints::Settings,
     /// `setenv`, `unsetenv`
     pub env: env::Settings,
     /// `access-log`

@@ -91,7 +91,7 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "ON | OFF",
         default: "ON",
-        help: "Whether a connection may be upgraded to HTTP/2. No effect yet: HTTP/2 is not there.",
+        help: "Whether a connection without TLS may be upgraded to HTTP/2 (`upgrade: h2c`).",
         set: |scope, node| {
             scope.global.http1.upgrade_to_http2 = node.on_off()?;
             Ok(())

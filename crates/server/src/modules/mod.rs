@@ -1,6 +1,7 @@
 //! The features: a file or folder each, with its directives, settings, runtime object and tests.
 
 pub mod access_log;
+pub mod early_hints;
 pub mod env;
 pub mod error_doc;
 pub mod error_log;
@@ -15,6 +16,7 @@ pub mod limits;
 pub mod listen;
 pub mod process;
 pub mod redirect;
+pub mod session_resumption;
 pub mod stash;
 pub mod tolerated;
 

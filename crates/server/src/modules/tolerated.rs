@@ -103,15 +103,6 @@ pub const DIRECTIVES: &[Directive] = &[
         silent_integer
     ),
     tolerated!(
-        "num-ocsp-updaters",
-        GLOBAL,
-        "a number",
-        "10",
-        "Programs that fetch OCSP responses at once. Nothing fetches any yet.",
-        "TLS is not there yet",
-        silent_integer
-    ),
-    tolerated!(
         "num-quic-threads",
         GLOBAL,
         "a number",
@@ -134,8 +125,8 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "OFF | kernel | zerocopy",
         "OFF",
-        "How h2o encrypts. TLS is not there yet.",
-        "TLS is not there yet",
+        "Who encrypts for h2o. Here the workers do, next to the data.",
+        "the workers encrypt, the kernel does not",
         |node| node.one_of(&["OFF", "kernel", "zerocopy"]).map(|which| which != 0)
     ),
     tolerated!(
@@ -143,19 +134,9 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "OFF | QAT | QAT-AUTO",
         "OFF",
-        "Where h2o computes RSA. TLS is not there yet.",
-        "TLS is not there yet",
+        "Where h2o computes RSA. Here the workers do.",
+        "the workers sign, no accelerator is used",
         |node| node.one_of(&["OFF", "QAT", "QAT-AUTO"]).map(|which| which != 0)
-    ),
-    tolerated!(
-        "send-informational",
-        GLOBAL,
-        "except-h1 | none | all",
-        "except-h1",
-        "Which clients get informational responses such as 103. Nothing makes any yet; 100 is always sent \
-         where RFC 9110 §10.1.1 asks for it.",
-        "nothing makes informational responses",
-        |node| node.one_of(&["except-h1", "none", "all"]).map(|_| false)
     ),
     tolerated!(
         "duration-stats",

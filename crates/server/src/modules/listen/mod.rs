@@ -3,10 +3,20 @@
 //! Binding is the program's work; here is what it must bind, as written, with the defaults filled in.
 //! `read` reads the forms in which it is written.
 
+mod acceptors;
+mod bindings;
 mod read;
+pub mod ssl;
+#[cfg(test)]
+pub(crate) mod testing;
 
-use crate::config::directive::{Directive, Levels};
-use crate::config::settings::Settings;
+pub use acceptors::{Acceptors, Reloaded};
+pub(crate) use bindings::server_name;
+pub use bindings::{Binding, Block, bindings};
+
+use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::error::ConfigError;
+use crate::config::yaml::Place;
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -14,10 +24,14 @@ use std::path::PathBuf;
 /// One address to listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
+    /// Where it is written.
+    pub at: Place,
     /// Where.
     pub address: Address,
     /// What the socket is set to.
     pub options: Options,
+    /// `ssl`: speaks TLS.
+    pub ssl: Option<Box<ssl::Settings>>,
 }
 
 /// Where to listen.
@@ -110,7 +124,8 @@ impl fmt::Display for Listener {
         option(f, "cc", &self.options.congestion)?;
         option(f, "initcwnd", &self.options.initial_window)?;
         option(f, "sndbuf", &self.options.send_buffer)?;
-        option(f, "rcvbuf", &self.options.receive_buffer)
+        option(f, "rcvbuf", &self.options.receive_buffer)?;
+        if self.ssl.is_some() { f.write_str(", TLS") } else { Ok(()) }
     }
 }
 
@@ -118,38 +133,19 @@ fn option(f: &mut fmt::Formatter<'_>, name: &str, value: &Option<impl fmt::Displ
     value.as_ref().map_or(Ok(()), |value| write!(f, ", {name} {value}"))
 }
 
-/// A listener and the hosts that answer on it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Binding<'a> {
-    /// The listener; where an address is written several times, the first.
-    pub listener: &'a Listener,
-    /// Indexes into the settings' hosts, in the order written.
-    pub hosts: Vec<usize>,
-}
-
-/// Every address once, with the hosts that answer there: all of them on a listener of the top level, on
-/// that of a host only the hosts that name it.
-pub fn bindings(settings: &Settings) -> Vec<Binding<'_>> {
-    let mut bindings: Vec<Binding<'_>> = Vec::new();
-    let every: Vec<usize> = (0..settings.hosts.len()).collect();
-    for listener in &settings.global.listen {
-        if !bindings.iter().any(|binding| binding.listener.address == listener.address) {
-            bindings.push(Binding { listener, hosts: every.clone() });
-        }
-    }
-    for (index, listener) in settings
-        .hosts
-        .iter()
-        .enumerate()
-        .flat_map(|(index, host)| host.listen.iter().map(move |l| (index, l)))
-    {
-        match bindings.iter_mut().find(|binding| binding.listener.address == listener.address) {
-            Some(binding) if binding.hosts.contains(&index) => {}
-            Some(binding) => binding.hosts.push(index),
-            None => bindings.push(Binding { listener, hosts: vec![index] }),
-        }
-    }
-    bindings
+/// An address speaks TLS or not, wherever it is written.
+fn check_agreement(scope: &Scope<'_>, new: &Listener) -> Result<(), ConfigError> {
+    let earlier = scope.global.reading.hosts.iter().flat_map(|(_, host)| &host.listen);
+    let here = scope.host.iter().flat_map(|host| &host.listen);
+    let same = |other: &&Listener| other.address == new.address;
+    let Some(other) = scope.global.listen.iter().chain(earlier).chain(here).find(same) else { return Ok(()) };
+    let error = match (&other.ssl, &new.ssl) {
+        (Some(_), None) => "this address speaks TLS elsewhere, and has no `ssl` here",
+        (None, Some(_)) => "this address has `ssl` here, and none elsewhere",
+        _ => return Ok(()),
+    };
+    let error = ConfigError::new(new.at, error).also(other.at, "the same address");
+    Err(error.help("write `ssl` at both (an anchor saves typing) or at neither, or take another port"))
 }
 
 /// The directives of this feature.
@@ -160,12 +156,18 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     default: "",
     help: "An address to listen on; there must be one at the top or in every host, and the key may be \
            repeated. A port alone means all addresses of IPv4 and IPv6; port 0 lets the kernel choose. A \
-           mapping has `port`, `host`, `type` (`tcp`, `unix` or `quic`), `cc`, `initcwnd`, `sndbuf`, `rcvbuf`; \
-           with `type: unix`, `port` is the path of the socket, and there are `owner`, `group` and \
-           `permission` (octal).",
+           mapping has `port`, `host`, `type` (`tcp`, `unix` or `quic`), `cc`, `initcwnd`, `sndbuf`, `rcvbuf`, \
+           `ssl`; with `type: unix`, `port` is the path of the socket, and there are `owner`, `group` and \
+           `permission` (octal). Several hosts may name one address: then the server name that a client asks \
+           for chooses the certificate, and the host by the request.",
     set: |scope, node| {
         for node in node.one_or_many() {
-            let listener = read::listener(node)?;
+            let (listener, warnings) = read::listener(node)?;
+            check_agreement(scope, &listener)?;
+            if let Some(ssl) = &listener.ssl {
+                ssl.load()?;
+            }
+            warnings.into_iter().for_each(|warning| scope.warn(warning));
             if matches!(listener.address, Address::Quic(_)) {
                 scope.warn(
                     node.error("HTTP/3 is not there yet: this port is bound, but nothing answers on it"),

@@ -1,17 +1,18 @@
 //! The forms of `listen`: a port, `host:port`, a mapping.
 
-use super::{Address, Host, HostPort, Listener, Options, UnixSocket};
+use super::{Address, Host, HostPort, Listener, Options, UnixSocket, ssl};
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// Any of the forms, but for a sequence.
-pub(super) fn listener(node: &Node) -> Result<Listener, ConfigError> {
+/// Any of the forms, but for a sequence; and what the user should know of it.
+pub(super) fn listener(node: &Node) -> Result<(Listener, Vec<ConfigError>), ConfigError> {
     match &node.value {
         Value::Mapping(_) => mapping(node),
         Value::Scalar(_) => {
-            Ok(Listener { address: Address::Tcp(host_port(node)?), options: Options::default() })
+            let address = Address::Tcp(host_port(node)?);
+            Ok((Listener { at: node.at, address, options: Options::default(), ssl: None }, Vec::new()))
         }
         Value::Sequence(_) => Err(node.expected("a port, `host:port` or a mapping")),
     }
@@ -68,9 +69,10 @@ const KEYS: &[&str] = &[
     "group",
     "permission",
     "proxy-protocol",
+    "ssl",
 ];
 
-fn mapping(node: &Node) -> Result<Listener, ConfigError> {
+fn mapping(node: &Node) -> Result<(Listener, Vec<ConfigError>), ConfigError> {
     for (key, value) in node.mapping()? {
         check_key(key, value)?;
     }
@@ -92,7 +94,14 @@ fn mapping(node: &Node) -> Result<Listener, ConfigError> {
         2 => Address::Quic(inet(node)?),
         _ => Address::Tcp(inet(node)?),
     };
-    Ok(Listener { address, options: options(node)? })
+    let (ssl, warnings) = match node.mapping()?.iter().find(|(key, _)| key.is("ssl")) {
+        Some((key, value)) => {
+            let (ssl, warnings) = ssl::read(key, value)?;
+            (Some(Box::new(ssl)), warnings)
+        }
+        None => (None, Vec::new()),
+    };
+    Ok((Listener { at: node.at, address, options: options(node)?, ssl }, warnings))
 }
 
 /// Refuses what is not known, or not there yet.
@@ -103,7 +112,6 @@ fn check_key(key: &Node, value: &Node) -> Result<(), ConfigError> {
         Err(error.help(format!("remove `{name}`, and let another server do this in front")))
     };
     match name {
-        "ssl" => later("TLS"),
         "quic" => later("the tuning of QUIC"),
         "proxy-protocol" if value.on_off()? => later("the PROXY protocol"),
         name if KEYS.contains(&name) => Ok(()),

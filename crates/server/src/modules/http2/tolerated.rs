@@ -1,10 +1,10 @@
-//! HTTP/2 and HTTP/3: read and checked, so that a configuration of h2o runs unmodified. They take effect
-//! when the protocols are there.
+//! Directives of h2o for HTTP/2 and HTTP/3 that are read and checked, and have no effect: their part of
+//! HTTP/2 is not needed here, or HTTP/3 is not there.
 
-use super::tolerated::tolerated;
 use crate::config::directive::{Directive, Levels};
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
+use crate::modules::tolerated::tolerated;
 
 fn seconds(node: &Node) -> Result<bool, ConfigError> {
     node.seconds().map(|_| true)
@@ -33,69 +33,24 @@ fn casper(node: &Node) -> Result<bool, ConfigError> {
     if matches!(node.value, Value::Mapping(_)) { Ok(true) } else { node.on_off() }
 }
 
-/// The directives of this feature.
-pub const DIRECTIVES: &[Directive] = &[
-    tolerated!(
-        "http2-idle-timeout",
-        GLOBAL,
-        "seconds",
-        "10",
-        "How long an HTTP/2 connection may be idle.",
-        "HTTP/2 is not there yet",
-        seconds
-    ),
-    tolerated!(
-        "http2-graceful-shutdown-timeout",
-        GLOBAL,
-        "seconds",
-        "0",
-        "How long a connection may go on after it was told to end; 0 waits for the peer.",
-        "HTTP/2 is not there yet",
-        seconds
-    ),
-    tolerated!(
-        "http2-max-streams",
-        GLOBAL,
-        "a number",
-        "100",
-        "The most streams that a peer may open at once.",
-        "HTTP/2 is not there yet",
-        number
-    ),
-    tolerated!(
-        "http2-max-concurrent-requests-per-connection",
-        GLOBAL,
-        "a number",
-        "100",
-        "Requests of one connection that are answered at once; more wait.",
-        "HTTP/2 is not there yet",
-        requests
-    ),
+/// The directives of HTTP/2 and HTTP/3 without effect.
+pub(crate) const DIRECTIVES: &[Directive] = &[
     tolerated!(
         "http2-max-concurrent-streaming-requests-per-connection",
         GLOBAL,
         "a number",
         "1",
-        "Requests of one connection whose content is passed on while it comes.",
-        "HTTP/2 is not there yet",
+        "Requests of one connection whose content h2o passes on while it comes. Here that is all of them.",
+        "the content of every request is passed on while it comes",
         requests
-    ),
-    tolerated!(
-        "http2-input-window-size",
-        GLOBAL,
-        "octets",
-        "16777216",
-        "The flow-control window for the content of a request.",
-        "HTTP/2 is not there yet",
-        |node| node.octets().map(|_| true)
     ),
     tolerated!(
         "http2-latency-optimization-min-rtt",
         GLOBAL,
         "milliseconds",
         "50",
-        "From which round-trip time on little is kept in the kernel's send buffer.",
-        "HTTP/2 is not there yet",
+        "From which round-trip time on h2o keeps little in the kernel's send buffer.",
+        "what waits in the kernel does not depend on the round-trip time",
         number
     ),
     tolerated!(
@@ -103,8 +58,8 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "a ratio",
         "0.1",
-        "The delay allowed for that, as a part of the round-trip time.",
-        "HTTP/2 is not there yet",
+        "The delay h2o allows for that, as a part of the round-trip time.",
+        "what waits in the kernel does not depend on the round-trip time",
         ratio
     ),
     tolerated!(
@@ -112,8 +67,8 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "octets",
         "65535",
-        "Above which congestion window that is off.",
-        "HTTP/2 is not there yet",
+        "Above which congestion window h2o leaves that off.",
+        "what waits in the kernel does not depend on the congestion window",
         |node| node.octets().map(|_| true)
     ),
     tolerated!(
@@ -121,17 +76,8 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST,
         "ON | OFF",
         "ON",
-        "Whether styles and scripts go first to clients that say nothing of priorities.",
-        "HTTP/2 is not there yet",
-        on_off
-    ),
-    tolerated!(
-        "http2-push-preload",
-        GLOBAL_HOST,
-        "ON | OFF",
-        "ON",
-        "Whether `link: rel=preload` pushes.",
-        "HTTP/2 is not there yet",
+        "Whether h2o sends styles and scripts first to clients that say nothing of priorities. Browsers say by RFC 9218 what they need first, and that is followed.",
+        "clients say by RFC 9218 what they need first",
         on_off
     ),
     tolerated!(
@@ -139,8 +85,8 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_PATH,
         "ON | OFF",
         "OFF",
-        "Whether what is pushed may belong to another authority.",
-        "HTTP/2 is not there yet",
+        "Whether h2o may push what belongs to another authority. Nothing is pushed here.",
+        "nothing is pushed, browsers no longer take it",
         on_off
     ),
     tolerated!(
@@ -148,8 +94,8 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST,
         "ON | OFF | a mapping",
         "OFF",
-        "Whether a cookie remembers what a client has, so that it is not pushed again.",
-        "HTTP/2 is not there yet",
+        "Whether h2o remembers by a cookie what a client has, so that it is not pushed again. Nothing is pushed here.",
+        "nothing is pushed, browsers no longer take it",
         casper
     ),
     tolerated!(
@@ -157,8 +103,8 @@ pub const DIRECTIVES: &[Directive] = &[
         HOST,
         "minimum | hpack",
         "",
-        "A page that shows the state of its connection.",
-        "HTTP/2 is not there yet",
+        "A page of h2o's that shows the state of its connection. There is none here.",
+        "there is no such page",
         |node| node.one_of(&["minimum", "hpack"]).map(|_| true)
     ),
     tolerated!(
@@ -166,8 +112,8 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "milliseconds",
         "100",
-        "How long the requests of a suspicious connection wait.",
-        "HTTP/2 is not there yet",
+        "How long h2o delays the requests of a suspicious connection. Here such a connection is ended.",
+        "a connection that breaks its budget is ended, not delayed",
         number
     ),
     tolerated!(

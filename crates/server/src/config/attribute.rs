@@ -1,0 +1,61 @@
+//! Attributes: the keys of a directive whose argument is a mapping, a table row each, as directives are.
+
+use super::error::ConfigError;
+use super::nearest;
+use super::yaml::Node;
+
+/// One key of a mapping that is read into an `S`.
+pub struct Attribute<S: 'static> {
+    /// The key.
+    pub name: &'static str,
+    /// Its value, for the manual.
+    pub argument: &'static str,
+    /// Its default, for the manual; `""` if it has none.
+    pub default: &'static str,
+    /// One or two sentences for the manual.
+    pub help: &'static str,
+    /// Reads the value.
+    pub set: fn(&mut S, &Node) -> Result<(), ConfigError>,
+}
+
+/// Reads the mapping `node` of the directive or attribute `of` into `settings`.
+///
+/// # Errors
+/// The first key that is unknown, or whose value is wrong.
+pub fn read<S>(
+    table: &'static [Attribute<S>],
+    of: &str,
+    settings: &mut S,
+    node: &Node,
+) -> Result<(), ConfigError> {
+    let Ok(pairs) = node.mapping() else {
+        return Err(node.expected(&format!("a mapping, such as `{of}: {{{}: …}}`", table[0].name)));
+    };
+    for (key, value) in pairs {
+        let name = key.text().map_err(|_| key.expected(&format!("a key of `{of}`")))?;
+        let row = table.iter().find(|row| row.name == name).ok_or_else(|| unknown(table, of, key, name))?;
+        (row.set)(settings, value).map_err(|error| named(error, name))?;
+    }
+    Ok(())
+}
+
+fn unknown<S>(table: &'static [Attribute<S>], of: &str, key: &Node, name: &str) -> ConfigError {
+    let error = key.error(format!("`{of}` has no key `{name}`"));
+    // `key` for `key-file` is not near, and meant all the same.
+    let longer = table.iter().map(|row| row.name).find(|row| name.len() > 2 && row.starts_with(name));
+    match nearest::nearest(name, table.iter().map(|row| row.name)).or(longer) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => {
+            let names: Vec<_> = table.iter().map(|row| row.name).collect();
+            error.help(format!("its keys are {}", names.join(", ")))
+        }
+    }
+}
+
+/// "Expected …" alone does not say for what.
+fn named(mut error: ConfigError, name: &str) -> ConfigError {
+    if error.message.starts_with("expected") {
+        error.message = format!("`{name}`: {}", error.message);
+    }
+    error
+}

@@ -1,0 +1,64 @@
+//! 103 Early Hints (RFC 8297): what a page will need, said while its answer is still being made.
+//!
+//! h2o pushes what a `link: …; rel=preload` field names; browsers have given up on that, and take the same
+//! hint from a 103.
+
+use crate::config::directive::{Directive, Levels};
+
+/// Who gets informational responses: `send-informational`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recipients {
+    /// Clients that speak HTTP/2 or newer: old ones of HTTP/1.1 take a 103 for the answer.
+    #[default]
+    ExceptHttp1,
+    /// Nobody.
+    Nobody,
+    /// Everybody but HTTP/1.0.
+    Everybody,
+}
+
+/// What a path's requests get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `http2-push-preload`
+    pub preload: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { preload: true }
+    }
+}
+
+/// The directives of this feature.
+pub const DIRECTIVES: &[Directive] = &[
+    Directive {
+        name: "http2-push-preload",
+        levels: Levels::GLOBAL_HOST,
+        argument: "ON | OFF",
+        default: "ON",
+        help: "Whether `link` fields with `rel=preload` that `header.*` puts on a response are sent ahead as \
+               103 Early Hints while the response is still being made. h2o pushes what they name; browsers no \
+               longer take that.",
+        set: |scope, node| {
+            scope.inherited.early_hints.preload = node.on_off()?;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "send-informational",
+        levels: Levels::GLOBAL,
+        argument: "except-h1 | none | all",
+        default: "except-h1",
+        help: "Which clients get 103 Early Hints: those of HTTP/2 and newer, none, or all but HTTP/1.0. \
+               `100 Continue` is always sent where RFC 9110 §10.1.1 asks for it.",
+        set: |scope, node| {
+            scope.global.informational = match node.one_of(&["except-h1", "none", "all"])? {
+                0 => Recipients::ExceptHttp1,
+                1 => Recipients::Nobody,
+                _ => Recipients::Everybody,
+            };
+            Ok(())
+        },
+    },
+];

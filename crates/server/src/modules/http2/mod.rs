@@ -1,0 +1,183 @@
+//! HTTP/2: timeouts, how many streams, how much request content at once, and HTTP/2 without TLS.
+//!
+//! The budgets against abuse are the engine's and have no directives: who breaks one is no client that a
+//! user would want to let in. `tolerated` has what h2o tunes beyond this.
+
+mod tolerated;
+
+pub(crate) use tolerated::DIRECTIVES as TOLERATED;
+
+use crate::config::directive::{Directive, Levels};
+use std::time::Duration;
+
+/// The settings of this feature.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `http2-idle-timeout`: how long a connection may be without a stream.
+    pub idle_timeout: Duration,
+    /// `http2-graceful-shutdown-timeout`: from GOAWAY to the end; `None` waits for the peer.
+    pub graceful_shutdown_timeout: Option<Duration>,
+    /// `http2-max-streams`, if it is written.
+    pub max_streams: Option<u32>,
+    /// `http2-max-concurrent-requests-per-connection`
+    pub max_requests: u32,
+    /// `http2-input-window-size`, octets.
+    pub input_window: u32,
+    /// `http2-prior-knowledge`: whether a connection without TLS may begin with HTTP/2.
+    pub prior_knowledge: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            idle_timeout: Duration::from_secs(10),
+            graceful_shutdown_timeout: None,
+            max_streams: None,
+            max_requests: 100,
+            input_window: 16 << 20,
+            prior_knowledge: true,
+        }
+    }
+}
+
+impl Settings {
+    /// Streams that a peer may have open at once: SETTINGS_MAX_CONCURRENT_STREAMS (RFC 9113 §6.5.2). As in
+    /// h2o 2.2, the number of requests says it where nothing else does.
+    pub fn concurrent_streams(&self) -> u32 {
+        self.max_streams.unwrap_or(self.max_requests)
+    }
+}
+
+/// The largest flow-control window (RFC 9113 §6.9.1).
+const LARGEST_WINDOW: u64 = (1 << 31) - 1;
+
+/// The directives of this feature.
+pub const DIRECTIVES: &[Directive] = &[
+    Directive {
+        name: "http2-idle-timeout",
+        levels: Levels::GLOBAL,
+        argument: "seconds",
+        default: "10",
+        help: "How long an HTTP/2 connection without an open stream is kept. Then it is told to end (GOAWAY) \
+               and closed.",
+        set: |scope, node| {
+            scope.global.http2.idle_timeout = node.seconds()?;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "http2-graceful-shutdown-timeout",
+        levels: Levels::GLOBAL,
+        argument: "seconds",
+        default: "0",
+        help: "How long an HTTP/2 connection may go on after it was told to end, when the server stops; 0 waits \
+               for the last stream.",
+        set: |scope, node| {
+            scope.global.http2.graceful_shutdown_timeout =
+                Some(node.seconds()?).filter(|seconds| !seconds.is_zero());
+            Ok(())
+        },
+    },
+    Directive {
+        name: "http2-max-streams",
+        levels: Levels::GLOBAL,
+        argument: "a number",
+        default: "",
+        help: "The most streams that a client may have open at once on a connection; it is told so \
+               (SETTINGS_MAX_CONCURRENT_STREAMS). Without this directive it is the number of \
+               `http2-max-concurrent-requests-per-connection`.",
+        set: |scope, node| {
+            scope.global.http2.max_streams = Some(node.integer(1..=MOST_STREAMS)? as u32);
+            Ok(())
+        },
+    },
+    Directive {
+        name: "http2-max-concurrent-requests-per-connection",
+        levels: Levels::GLOBAL,
+        argument: "a number",
+        default: "100",
+        help: "The most requests of a connection that are answered at once: the number of streams, unless \
+               `http2-max-streams` says another one. The content of answers is sent by the client's priorities.",
+        set: |scope, node| {
+            scope.global.http2.max_requests = node.integer(1..=MOST_STREAMS)? as u32;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "http2-input-window-size",
+        levels: Levels::GLOBAL,
+        argument: "octets",
+        default: "16777216",
+        help: "How far the flow-control window for the content of a request may grow. It begins small and grows \
+               with use.",
+        set: |scope, node| {
+            scope.global.http2.input_window = node.octets_within(65_535..=LARGEST_WINDOW)? as u32;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "http2-prior-knowledge",
+        levels: Levels::GLOBAL,
+        argument: "ON | OFF",
+        default: "ON",
+        help: "Whether a client may begin with HTTP/2 on a connection without TLS (RFC 9113 §3.3). The upgrade \
+               from HTTP/1.1 has a switch of its own, `http1-upgrade-to-http2`.",
+        set: |scope, node| {
+            scope.global.http2.prior_knowledge = node.on_off()?;
+            Ok(())
+        },
+    },
+];
+
+/// More streams than this nobody opens on one connection; h2o stops at 256, at 1024 before 2.3.
+const MOST_STREAMS: u64 = 65_536;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::load_text;
+
+    fn settings(lines: &str) -> Settings {
+        let text = format!("{lines}\nlisten: 80\nhosts: {{a: {{paths: {{}}}}}}\n");
+        load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}")).settings.global.http2
+    }
+
+    #[test]
+    fn every_directive_sets_what_it_names() {
+        let set = settings(
+            "http2-idle-timeout: 20
+http2-graceful-shutdown-timeout: 0.5
+http2-max-streams: 128
+http2-max-concurrent-requests-per-connection: 1024
+http2-input-window-size: 1m
+http2-prior-knowledge: OFF",
+        );
+        let want = Settings {
+            idle_timeout: Duration::from_secs(20),
+            graceful_shutdown_timeout: Some(Duration::from_millis(500)),
+            max_streams: Some(128),
+            max_requests: 1024,
+            input_window: 1 << 20,
+            prior_knowledge: false,
+        };
+        assert_eq!(set, want);
+        assert_eq!(settings(""), Settings::default());
+    }
+
+    #[test]
+    fn the_number_of_streams_is_that_of_requests_unless_it_is_written() {
+        for (lines, want) in [
+            ("", 100),
+            ("http2-max-concurrent-requests-per-connection: 1024", 1024),
+            ("http2-max-streams: 7", 7),
+            ("http2-max-streams: 7\nhttp2-max-concurrent-requests-per-connection: 1024", 7),
+        ] {
+            assert_eq!(settings(lines).concurrent_streams(), want, "{lines}");
+        }
+    }
+
+    #[test]
+    fn no_time_for_a_graceful_end_means_waiting() {
+        assert_eq!(settings("http2-graceful-shutdown-timeout: 0").graceful_shutdown_timeout, None);
+    }
+}

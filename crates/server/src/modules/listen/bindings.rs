@@ -1,0 +1,157 @@
+//! Which hosts answer on which address, and with which certificates.
+
+use super::{Listener, ssl};
+use crate::config::settings::{HostSettings, Settings};
+
+/// A listener and the hosts that answer on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding<'a> {
+    /// The listener; where an address is written several times, the first.
+    pub listener: &'a Listener,
+    /// Indexes into the settings' hosts, in the order written.
+    pub hosts: Vec<usize>,
+    /// What handshakes are answered with, the default first; empty without TLS.
+    pub blocks: Vec<Block<'a>>,
+}
+
+/// One `ssl` of an address, and the server names for which it holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block<'a> {
+    /// Names of hosts, `*.example.org` among them; none for what holds for all other names only.
+    pub names: Vec<String>,
+    /// The hosts that wrote it; none at the top of the file.
+    pub hosts: Vec<usize>,
+    /// The settings.
+    pub ssl: &'a ssl::Settings,
+}
+
+/// Every address once, with the hosts that answer there: all of them on a listener of the top level, on
+/// that of a host only the hosts that name it.
+pub fn bindings(settings: &Settings) -> Vec<Binding<'_>> {
+    let mut bindings: Vec<Binding<'_>> = Vec::new();
+    let every: Vec<usize> = (0..settings.hosts.len()).collect();
+    for listener in &settings.global.listen {
+        let binding = binding(&mut bindings, listener, &every);
+        binding.add_block(listener, None);
+    }
+    for (index, host) in settings.hosts.iter().enumerate() {
+        for listener in &host.listen {
+            let binding = binding(&mut bindings, listener, &[]);
+            if !binding.hosts.contains(&index) {
+                binding.hosts.push(index);
+            }
+            binding.add_block(listener, Some((index, host)));
+        }
+    }
+    bindings.iter_mut().for_each(|binding| binding.choose_default(settings));
+    bindings
+}
+
+/// The binding of a listener's address; a new one begins with `hosts`.
+fn binding<'b, 'a>(
+    bindings: &'b mut Vec<Binding<'a>>,
+    listener: &'a Listener,
+    hosts: &[usize],
+) -> &'b mut Binding<'a> {
+    let found = bindings.iter().position(|binding| binding.listener.address == listener.address);
+    let index = found.unwrap_or_else(|| {
+        bindings.push(Binding { listener, hosts: hosts.to_vec(), blocks: Vec::new() });
+        bindings.len() - 1
+    });
+    &mut bindings[index]
+}
+
+impl<'a> Binding<'a> {
+    /// Whether the address speaks TLS.
+    pub fn is_tls(&self) -> bool {
+        !self.blocks.is_empty()
+    }
+
+    /// Adds a listener's `ssl`; an alias of one that is there shares its block, and its files are read once.
+    fn add_block(&mut self, listener: &'a Listener, host: Option<(usize, &HostSettings)>) {
+        let Some(ssl) = listener.ssl.as_deref() else { return };
+        let found = self.blocks.iter().position(|block| block.ssl == ssl);
+        let index = found.unwrap_or_else(|| {
+            self.blocks.push(Block { names: Vec::new(), hosts: Vec::new(), ssl });
+            self.blocks.len() - 1
+        });
+        let block = &mut self.blocks[index];
+        if let Some((index, host)) = host {
+            block.hosts.push(index);
+            let name = server_name(&host.name).filter(|name| !block.names.contains(name));
+            block.names.extend(name);
+        }
+    }
+
+    /// Puts that block first which answers clients that ask for an unknown name, or for none: the block of
+    /// the host that answers such requests, or else that of the top of the file.
+    fn choose_default(&mut self, settings: &Settings) {
+        let star = self.hosts.iter().find(|host| is_star(&settings.hosts[**host].name));
+        let fallback = || self.hosts.iter().find(|host| !settings.hosts[**host].strict_match);
+        let host = star.or_else(fallback);
+        let of_host =
+            self.blocks.iter().position(|block| host.is_some_and(|host| block.hosts.contains(host)));
+        let of_file = self.blocks.iter().position(|block| block.hosts.is_empty());
+        if let Some(index) = of_file.filter(|_| star.is_none()).or(of_host).or(of_file) {
+            self.blocks[..=index].rotate_right(1);
+        }
+    }
+}
+
+fn is_star(key: &str) -> bool {
+    key == "*" || key.starts_with("*:")
+}
+
+/// The name in a key of `hosts` as a client may ask for it in its handshake (RFC 6066 §3): no address.
+pub(crate) fn server_name(key: &str) -> Option<String> {
+    let (host, _) = hayami_http::split_authority(key.as_bytes())?;
+    let host = std::str::from_utf8(host).ok()?.trim_end_matches('.').to_ascii_lowercase();
+    let address = host.starts_with('[') || host.parse::<std::net::IpAddr>().is_ok();
+    (!address && host != "*" && host != "default" && !host.is_empty()).then_some(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modules::listen::testing::listener;
+
+    /// Each block as `certificate: names`.
+    fn blocks(global: Option<&str>, hosts: &[(&str, Option<&str>)]) -> Vec<String> {
+        let mut settings = Settings::default();
+        settings.global.listen.extend(global.map(|certificate| listener(443, Some(certificate))));
+        for (name, certificate) in hosts {
+            let listen = certificate.map(|certificate| listener(443, Some(certificate)));
+            let strict_match = name.starts_with('!');
+            let name = name.trim_start_matches('!').to_owned();
+            let host =
+                HostSettings { name, strict_match, listen: listen.into_iter().collect(), ..<_>::default() };
+            settings.hosts.push(host);
+        }
+        let bindings = bindings(&settings);
+        let shown = |block: &Block<'_>| {
+            let path = block.ssl.identities[0].certificate.path.with_extension("");
+            format!("{}: {}", path.display(), block.names.join(" "))
+        };
+        bindings.iter().flat_map(|binding| &binding.blocks).map(shown).collect()
+    }
+
+    #[test]
+    fn server_names_choose_among_blocks_and_the_first_is_the_default() {
+        type Case =
+            (Option<&'static str>, &'static [(&'static str, Option<&'static str>)], &'static [&'static str]);
+        let cases: &[Case] = &[
+            (Some("g"), &[("a", None), ("b", None)], &["g: "]),
+            (None, &[("a:443", Some("x")), ("B.example.:443", Some("y"))], &["x: a", "y: b.example"]),
+            (None, &[("a", Some("x")), ("*.a", Some("x")), ("b", Some("y"))], &["x: a *.a", "y: b"]),
+            (None, &[("!a", Some("x")), ("b", Some("y"))], &["y: b", "x: a"]),
+            (None, &[("a", Some("x")), ("*", Some("y"))], &["y: ", "x: a"]),
+            (None, &[("a", Some("x")), ("default", Some("x"))], &["x: a"]),
+            (None, &[("192.0.2.1", Some("x")), ("[::1]:443", Some("y"))], &["x: ", "y: "]),
+            (Some("g"), &[("a", Some("x"))], &["g: ", "x: a"]),
+            (Some("g"), &[("a", Some("x")), ("*", Some("y"))], &["y: ", "g: ", "x: a"]),
+        ];
+        for (global, hosts, want) in cases {
+            assert_eq!(blocks(*global, hosts), *want, "{global:?} {hosts:?}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The files that an `ssl` mapping names, read and checked.
+
+use super::{FileName, Files, Settings};
+use crate::config::error::ConfigError;
+use hayami_tls::{ClientCa, Error, Identity};
+use std::time::SystemTime;
+
+impl Settings {
+    /// Reads certificates, keys, authorities and OCSP responses, and checks that they fit each other.
+    ///
+    /// # Errors
+    /// The first file that cannot be used: which, why, and what to do.
+    pub fn load(&self) -> Result<hayami_tls::Settings, ConfigError> {
+        Ok(hayami_tls::Settings {
+            identities: self.identities.iter().map(Files::load).collect::<Result<_, _>>()?,
+            min_version: self.min_version,
+            max_version: self.max_version,
+            suites_tls12: self.suites_tls12.as_deref().map(|list| hayami_tls::suites_tls12(list).chosen),
+            suites_tls13: (self.suites_tls13.as_ref())
+                .map(|names| hayami_tls::suites_tls13(names.iter().map(String::as_str)).chosen),
+            server_preference: self.server_preference,
+            groups: (self.groups.as_ref())
+                .map(|names| hayami_tls::groups(names.iter().map(String::as_str)).chosen),
+            client_ca: self.client_ca.as_ref().map(client_ca).transpose()?,
+            early_data: self.early_data,
+            alpn_h2: true,
+        })
+    }
+}
+
+impl Files {
+    fn load(&self) -> Result<Identity, ConfigError> {
+        let identity = Identity::read(&self.certificate.path, &self.key.path, now()).map_err(|error| {
+            // What is wrong with the key begins with its name.
+            let of_key = error.to_string().starts_with(&format!("{}:", self.key));
+            at(
+                if of_key && self.key.path != self.certificate.path { &self.key } else { &self.certificate },
+                &error,
+            )
+        })?;
+        if let Some(file) = &self.ocsp {
+            identity.staple().set(Some(ocsp_response(file)?));
+        }
+        Ok(identity)
+    }
+}
+
+fn client_ca(file: &FileName) -> Result<ClientCa, ConfigError> {
+    ClientCa::read(&file.path).map_err(|error| at(file, &error))
+}
+
+fn at(file: &FileName, error: &Error) -> ConfigError {
+    ConfigError::new(file.at, error.to_string())
+}
+
+/// More than this is no OCSP response: they have some 2 KB.
+const LARGEST_RESPONSE: usize = 65_536;
+
+fn ocsp_response(file: &FileName) -> Result<Vec<u8>, ConfigError> {
+    let failed =
+        |why: String| ConfigError::new(file.at, format!("cannot use the OCSP response {file}: {why}"));
+    let octets = std::fs::read(&file.path).map_err(|error| failed(error.to_string()))?;
+    // OCSPResponse is a SEQUENCE (RFC 6960 §4.2.1), in DER 0x30.
+    if octets.first() != Some(&0x30) || octets.len() > LARGEST_RESPONSE {
+        let help = "`openssl ocsp … -respout FILE` writes one";
+        return Err(failed("it is no OCSP response in DER".to_owned()).help(help));
+    }
+    Ok(octets)
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

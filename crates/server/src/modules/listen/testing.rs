@@ -1,0 +1,21 @@
+//! Listeners for tests: with files that nobody reads.
+
+use super::{Address, Host, HostPort, Listener, Options, ssl};
+use crate::config::yaml::Place;
+use std::path::PathBuf;
+
+/// A listener on a port; with TLS if there is a certificate's name.
+pub(crate) fn listener(port: u16, certificate: Option<&str>) -> Listener {
+    let name = |path: String| ssl::FileName { path: PathBuf::from(path), at: Place::NOWHERE };
+    let files = |certificate: &str| ssl::Files {
+        certificate: name(format!("{certificate}.crt")),
+        key: name(format!("{certificate}.key")),
+        ocsp: None,
+    };
+    Listener {
+        at: Place::NOWHERE,
+        address: Address::Tcp(HostPort { host: Host::All, port }),
+        options: Options::default(),
+        ssl: certificate.map(|certificate| Box::new(ssl::Settings::new(vec![files(certificate)]))),
+    }
+}
