@@ -1,5 +1,6 @@
 //! Building the router: every host, every path, their handlers and filters.
 
+use super::guard::Guard;
 use super::host::HostTable;
 use super::path::PathTable;
 use super::{Host, Name, Route, Router};
@@ -19,16 +20,21 @@ pub fn build(settings: &Settings, logs: &Logs, worker: &WorkerContext) -> Result
     let builder = Builder { logs, worker };
     let hosts = settings.hosts.iter().map(|host| builder.host(host)).collect::<Result<_, _>>()?;
     let bindings = listen::bindings(settings);
-    let listeners = bindings.iter().map(|binding| table(settings, binding.hosts.iter().copied()));
+    let listeners =
+        bindings.iter().map(|binding| table(settings, binding.is_tls(), binding.hosts.iter().copied()));
     Ok(Router {
         hosts,
         listeners: listeners.collect::<Result<_, _>>()?,
-        everywhere: table(settings, 0..settings.hosts.len())?,
+        guards: bindings.iter().map(|binding| Guard::new(settings, binding)).collect(),
+        everywhere: [
+            table(settings, false, 0..settings.hosts.len())?,
+            table(settings, true, 0..settings.hosts.len())?,
+        ],
         nowhere: builder.route("", &Inherited::default(), Vec::new()),
     })
 }
 
-fn table(settings: &Settings, hosts: impl Iterator<Item = usize>) -> Result<HostTable, String> {
+fn table(settings: &Settings, tls: bool, hosts: impl Iterator<Item = usize>) -> Result<HostTable, String> {
     let mut rows = Vec::new();
     for index in hosts {
         let host = &settings.hosts[index];
@@ -36,7 +42,7 @@ fn table(settings: &Settings, hosts: impl Iterator<Item = usize>) -> Result<Host
             Name::of(host.name.as_bytes()).ok_or_else(|| format!("`{}` is no name of a host", host.name))?;
         rows.push((index, name, host.strict_match));
     }
-    Ok(HostTable::new(rows.into_iter()))
+    Ok(HostTable::new(tls, rows.into_iter()))
 }
 
 struct Builder<'a> {

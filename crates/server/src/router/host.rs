@@ -3,8 +3,10 @@
 use super::Name;
 use std::cmp::Ordering;
 
-/// The port of a host key or of a request that names none (RFC 9110 §4.2.1).
-const DEFAULT_PORT: u16 = 80;
+/// The port of a host key or of a request that names none (RFC 9110 §4.2.1, §4.2.2).
+pub(super) fn default_port(tls: bool) -> u16 {
+    if tls { 443 } else { 80 }
+}
 
 /// The hosts that one listener serves, ready to be looked up without allocating.
 #[derive(Debug, Default)]
@@ -17,6 +19,8 @@ pub(super) struct HostTable {
     fallback: Option<usize>,
     /// Whether the fallback is the only host there is, so that nobody needs to look.
     alone: bool,
+    /// The port of names without one.
+    default_port: u16,
 }
 
 /// A key of `hosts:`.
@@ -29,9 +33,10 @@ struct Entry {
 }
 
 impl HostTable {
-    /// The table of `hosts`: index, key and whether it is `strict-match`, in the order written.
-    pub(super) fn new<'a>(hosts: impl Iterator<Item = (usize, Name<'a>, bool)>) -> Self {
-        let mut table = Self::default();
+    /// The table of `hosts`: index, key and whether it is `strict-match`, in the order written. With `tls`
+    /// for requests of `https`.
+    pub(super) fn new<'a>(tls: bool, hosts: impl Iterator<Item = (usize, Name<'a>, bool)>) -> Self {
+        let mut table = Self { default_port: default_port(tls), ..Self::default() };
         for (host, name, strict) in hosts {
             table.insert(host, name);
             if !strict && table.fallback.is_none() {
@@ -50,7 +55,7 @@ impl HostTable {
             Some(suffix) => (&mut self.wildcards, suffix),
             None => (&mut self.exact, name.host),
         };
-        let port = name.port.unwrap_or(DEFAULT_PORT);
+        let port = name.port.unwrap_or(self.default_port);
         list.push(Entry { name: text.to_ascii_lowercase().into(), port, host });
     }
 
@@ -67,7 +72,7 @@ impl HostTable {
     /// The host whose key matches `authority`.
     pub(super) fn named(&self, authority: &[u8]) -> Option<usize> {
         let name = Name::of(authority)?;
-        let port = name.port.unwrap_or(DEFAULT_PORT);
+        let port = name.port.unwrap_or(self.default_port);
         let first = self.exact.partition_point(|e| e.compare(name.host, port).is_lt());
         match self.exact.get(first) {
             Some(entry) if entry.compare(name.host, port).is_eq() => Some(entry.host),
@@ -92,25 +97,28 @@ impl Entry {
 mod tests {
     use super::*;
 
-    fn table(keys: &[&'static str]) -> HostTable {
+    fn table(tls: bool, keys: &[&'static str]) -> HostTable {
         let hosts = keys.iter().enumerate().map(|(index, key)| {
             let strict = key.starts_with('!');
             (index, Name::of(key.trim_start_matches('!').as_bytes()).expect("a key"), strict)
         });
-        HostTable::new(hosts)
+        HostTable::new(tls, hosts)
     }
 
     #[test]
     fn hosts_are_found_as_h2o_finds_them() {
-        let table = table(&[
-            "first.example",
-            "*",
-            "*.example.org",
-            "example.org",
-            "a.example.org:8080",
-            "*.example.org:8080",
-            "[::1]:8080",
-        ]);
+        let table = table(
+            false,
+            &[
+                "first.example",
+                "*",
+                "*.example.org",
+                "example.org",
+                "a.example.org:8080",
+                "*.example.org:8080",
+                "[::1]:8080",
+            ],
+        );
         let cases = [
             ("example.org", 3),
             ("EXAMPLE.Org", 3),
@@ -143,12 +151,27 @@ mod tests {
             (&["a"], "c", Some(0)),
         ];
         for (keys, authority, want) in cases {
-            assert_eq!(table(keys).find(authority.as_bytes()), want, "{keys:?} {authority}");
+            assert_eq!(table(false, keys).find(authority.as_bytes()), want, "{keys:?} {authority}");
         }
     }
 
     #[test]
     fn a_host_given_twice_is_found_where_it_was_written_first() {
-        assert_eq!(table(&["x", "b", "a", "b:80"]).find(b"b"), Some(1));
+        assert_eq!(table(false, &["x", "b", "a", "b:80"]).find(b"b"), Some(1));
+    }
+
+    #[test]
+    fn the_port_of_names_without_one_is_that_of_the_scheme() {
+        let table = table(true, &["first.example", "a.example", "b.example:443", "c.example:80"]);
+        for (authority, want) in [
+            ("a.example", 1),
+            ("a.example:443", 1),
+            ("b.example", 2),
+            ("b.example:443", 2),
+            ("a.example:80", 0),
+            ("c.example", 0),
+        ] {
+            assert_eq!(table.find(authority.as_bytes()), Some(want), "{authority}");
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! calling them is the service's work.
 
 mod build;
+mod guard;
 mod host;
 mod path;
 
@@ -13,7 +14,9 @@ use crate::handler::{Filter, Handler};
 use crate::modules::access_log::PathLogs;
 use crate::modules::env::Environment;
 use crate::modules::error_doc;
+use guard::Guard;
 use hayami_http::split_authority;
+use hayami_net::service::ConnectionInfo;
 use host::HostTable;
 use path::PathTable;
 use std::rc::Rc;
@@ -23,8 +26,10 @@ pub struct Router {
     hosts: Vec<Host>,
     /// By listener: the hosts that answer there.
     listeners: Vec<HostTable>,
-    /// Every host, for internal redirects.
-    everywhere: HostTable,
+    /// By listener: who may ask which host, where that is not always the same.
+    guards: Vec<Option<Guard>>,
+    /// Every host, for internal redirects to `http` and to `https`.
+    everywhere: [HostTable; 2],
     /// What answers when no host does.
     nowhere: Rc<Route>,
 }
@@ -65,9 +70,17 @@ impl Router {
         self.listeners.get(listener)?.find(authority)
     }
 
-    /// The host named `authority`, on whatever listener.
-    pub fn named_host(&self, authority: &[u8]) -> HostIndex {
-        self.everywhere.named(authority)
+    /// Whether a connection may ask this host: its handshake has shown the certificates that the host wants.
+    #[inline]
+    pub fn admits(&self, host: HostIndex, connection: &ConnectionInfo) -> bool {
+        let Some(Some(guard)) = self.guards.get(connection.listener) else { return true };
+        let name = connection.tls.as_ref().and_then(|tls| tls.server_name.as_deref());
+        host.is_none_or(|host| guard.admits(host, name))
+    }
+
+    /// The host named `authority` in a URL of `https` or of `http`, on whatever listener.
+    pub fn named_host(&self, https: bool, authority: &[u8]) -> HostIndex {
+        self.everywhere[usize::from(https)].named(authority)
     }
 
     /// What answers at a normalized path of a host, and the length of the path's prefix.

@@ -54,6 +54,19 @@ impl Core {
         Way { host, route, connection, record: None, below: 0, next: 0, redirects: 0, fault: None }
     }
 
+    /// Why a request cannot be answered on its connection, with the status that says so.
+    #[inline]
+    pub(super) fn unfit(&self, way: &Way, request: &Request<'_>) -> Option<(Status, &'static str)> {
+        // RFC 8470 §5.2: what was sent early may have been replayed by others.
+        if request.early && !request.head.method().is_safe() {
+            return Some((Status::TOO_EARLY, "this request may be sent after the handshake only"));
+        }
+        // RFC 9110 §15.5.20
+        let admitted = self.router.admits(way.host, request.connection);
+        let why = "this host wants a client certificate: open a connection of its own for it";
+        (!admitted).then_some((Status::MISDIRECTED_REQUEST, why))
+    }
+
     /// Finds the route of a request. `Declined` so far, or answered by the server itself.
     #[inline]
     pub(super) fn locate(&self, way: &mut Way, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
@@ -106,7 +119,7 @@ impl Core {
             return Outcome::Ready(plain(Status::BAD_GATEWAY, "too many internal redirects"));
         }
         if head.form() == TargetForm::Absolute {
-            way.host = self.router.named_host(head.authority());
+            way.host = self.router.named_host(target::is_https(head), head.authority());
         }
         self.locate(way, head, scratch)
     }

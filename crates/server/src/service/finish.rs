@@ -86,8 +86,8 @@ impl Core {
     /// Asks this server itself: no log, no error page of the error page.
     #[cold]
     fn fetch(&self, way: &Way, mut head: RequestHead) -> (Journey, Step) {
-        let host =
-            if head.authority().is_empty() { way.host } else { self.router.named_host(head.authority()) };
+        let named = || self.router.named_host(target::is_https(&head), head.authority());
+        let host = if head.authority().is_empty() { way.host } else { named() };
         let mut way = self.enter(host, &way.connection);
         let mut scratch = Scratch::default();
         let outcome = self.locate(&mut way, &head, &mut scratch);

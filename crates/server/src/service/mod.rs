@@ -70,6 +70,12 @@ impl Service for Site {
         if let Some(fault) = way.fault {
             core.report(&mut way, request, &fault.to_string());
         }
+        if let Some((status, reason)) = core.unfit(&way, request) {
+            core.report(&mut way, request, reason);
+            let outcome = core.finish(way, request.head, &scratch.path, plain(status, reason));
+            core.scratch.replace(scratch);
+            return outcome;
+        }
         match core.advance(&mut way, request.head, &mut scratch, located) {
             Step::Ready(response) => {
                 let outcome = core.finish(way, request.head, &scratch.path, response);

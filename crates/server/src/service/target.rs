@@ -19,6 +19,11 @@ pub(super) fn redirected(head: &RequestHead, to: &[u8], keep_method: bool) -> Re
     changed
 }
 
+/// Whether the target is a URL of `https`.
+pub(super) fn is_https(head: &RequestHead) -> bool {
+    head.target().get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"https:"))
+}
+
 /// `url` as an absolute URL or an absolute path with its query, without fragment (RFC 3986 §5.2).
 fn resolve(base: &[u8], url: &[u8]) -> Vec<u8> {
     let url = url.split(|&octet| octet == b'#').next().unwrap_or_default();
