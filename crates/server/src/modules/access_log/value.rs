@@ -6,6 +6,7 @@ use super::specifier::{FieldName, Value};
 use hayami_http::ResponseHead;
 use hayami_net::Instant;
 use hayami_net::service::{Address, Ended, Request};
+use hayami_tls::{Alpn, Info};
 use std::io::Write;
 use std::time::Duration;
 
@@ -29,6 +30,17 @@ impl Asked<'_> {
             Value::ConnectionId => number(connection.id, out),
             Value::ConnectTime => duration(request.begun.saturating_duration_since(connection.accepted), out),
             Value::RequestIndex => number(u64::from(request.index) + 1, out),
+            Value::StreamId => request.stream.is_some_and(|stream| number(u64::from(stream), out)),
+            Value::TlsVersion
+            | Value::TlsSuite
+            | Value::TlsSuiteBits
+            | Value::TlsResumed
+            | Value::TlsServerName
+            | Value::TlsAlpn
+            | Value::TlsClientSubject
+            | Value::TlsClientFingerprint => {
+                connection.tls.as_ref().is_some_and(|tls| of_tls(value, tls, escape, out))
+            }
             Value::RequestHeaderTime => {
                 duration(request.received.saturating_duration_since(request.begun), out)
             }
@@ -59,6 +71,33 @@ impl Asked<'_> {
             }
             _ => false,
         }
+    }
+}
+
+/// Appends what a handshake agreed on.
+#[cold]
+fn of_tls(value: &Value, tls: &Info, escape: Escape, out: &mut Vec<u8>) -> bool {
+    let client = tls.client.as_ref();
+    match value {
+        Value::TlsVersion => verbatim(tls.version.name(), out),
+        Value::TlsSuite => verbatim(tls.suite.openssl_name(), out),
+        Value::TlsSuiteBits => {
+            verbatim(if tls.suite.name().contains("AES_128") { "128" } else { "256" }, out)
+        }
+        Value::TlsResumed => number(u64::from(tls.resumed), out),
+        Value::TlsServerName => {
+            tls.server_name.as_ref().is_some_and(|name| text(name.as_bytes(), escape, out))
+        }
+        Value::TlsAlpn => {
+            tls.alpn.is_some_and(|alpn| verbatim(if alpn == Alpn::H2 { "h2" } else { "http/1.1" }, out))
+        }
+        Value::TlsClientSubject => client.is_some_and(|client| text(client.subject.as_bytes(), escape, out)),
+        Value::TlsClientFingerprint => client.is_some_and(|client| {
+            // Writing to a Vec cannot fail.
+            client.fingerprint.iter().for_each(|octet| drop(write!(out, "{octet:02x}")));
+            true
+        }),
+        _ => false,
     }
 }
 
