@@ -9,12 +9,14 @@ const AFTER_HELP: &str = "\
 Examples:
   hayami                      serve this folder on http://127.0.0.1:8080
   hayami public -l 0.0.0.0:80 serve the folder `public` to everybody
+  hayami --dev-tls public     serve it on https://127.0.0.1:8443, with a certificate made for this machine
   hayami -c h2o.conf          serve by a configuration file (h2o's format)
   hayami -t -c h2o.conf       check it; with -v, print what it means for every host and path
 
 Signals:
   SIGTERM, SIGINT             accept no more, finish what runs, exit 0; a second one, half a second
                               later or more, exits at once
+  SIGHUP                      read certificates and keys again
 
 Exit codes:
   0  success                  71  the system refused something (threads, memory, limits)
@@ -34,15 +36,14 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     pub conf: Option<PathBuf>,
 
-    /// With DIR: the address to listen on; a port alone means 127.0.0.1
-    #[arg(
-        short,
-        long,
-        value_name = "[ADDRESS:]PORT",
-        default_value = "127.0.0.1:8080",
-        conflicts_with = "conf"
-    )]
-    pub listen: String,
+    /// With DIR: the address to listen on; a port alone means 127.0.0.1 [default: 127.0.0.1:8080, and
+    /// 127.0.0.1:8443 with --dev-tls]
+    #[arg(short, long, value_name = "[ADDRESS:]PORT", conflicts_with = "conf")]
+    pub listen: Option<String>,
+
+    /// With DIR: serve https, with a certificate of an authority that is made and kept for this machine
+    #[arg(long, conflicts_with = "conf")]
+    pub dev_tls: bool,
 
     /// How to run: `worker` in the foreground (`master` and `daemon` are not there yet)
     #[arg(short, long, value_name = "MODE", default_value = "worker")]
@@ -108,9 +109,9 @@ fn check_mode(mode: &str) -> Result<(), Failure> {
 pub(crate) fn version() -> String {
     let features = [
         ("HTTP/1.1", "YES"),
-        ("HTTP/2", "not yet"),
+        ("HTTP/2", "YES"),
         ("HTTP/3", "not yet"),
-        ("TLS", "not yet"),
+        ("TLS", "1.2, 1.3"),
         ("proxy", "not yet"),
         ("fastcgi", "not yet"),
         ("configuration", "h2o.conf (YAML 1.1)"),
@@ -135,6 +136,8 @@ mod tests {
         assert!(matches!(parsed("hayami -m worker -c f"), Ok(Command::Serve(a)) if a.conf.is_some()));
         assert!(matches!(parsed("hayami -t -c f"), Ok(Command::Check(_))));
         assert!(matches!(parsed("hayami dir -c f"), Err(Failure::Usage(_))));
+        assert!(matches!(parsed("hayami --dev-tls dir"), Ok(Command::Serve(a)) if a.dev_tls));
+        assert!(matches!(parsed("hayami --dev-tls -c f"), Err(Failure::Usage(_))));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the user sees when the server is ready.
 
 use crate::descriptors::OpenFiles;
+use crate::dev_tls::DevTls;
 use crate::sockets::Bound;
 
 /// What the banner tells.
@@ -15,6 +16,8 @@ pub(crate) struct Facts<'a> {
     pub files: OpenFiles,
     /// Connections that are served at once.
     pub connections: usize,
+    /// The certificate that was made for this machine.
+    pub dev_tls: Option<&'a DevTls>,
 }
 
 /// Several lines for people, the last of them `ready` with the process id for scripts.
@@ -28,6 +31,13 @@ pub(crate) fn text(facts: &Facts<'_>) -> String {
     row("open files", files(facts.files));
     row("connections", format!("{} at once", facts.connections));
     row("process", std::process::id().to_string());
+    if let Some((dev_tls, bound)) = facts.dev_tls.zip(facts.bound.first()) {
+        row(
+            "authority",
+            format!("{} vouches for this machine; to trust it, one of:", dev_tls.authority.display()),
+        );
+        dev_tls.advice(&bound.to_string()).into_iter().for_each(|(who, how)| row(who, how));
+    }
     lines.push("ready".to_owned());
     lines.join("\n")
 }
@@ -46,7 +56,8 @@ mod tests {
     #[test]
     fn the_banner_names_what_is_served_and_that_it_is_ready() {
         let files = OpenFiles { before: 1024, now: 20_000 };
-        let facts = Facts { what: "public".into(), bound: &[], workers: 2, files, connections: 900 };
+        let facts =
+            Facts { what: "public".into(), bound: &[], workers: 2, files, connections: 900, dev_tls: None };
         let text = text(&facts);
         assert!(text.starts_with("hayami "), "{text}");
         assert!(text.contains("open files  20000 (raised from 1024)"), "{text}");

@@ -11,9 +11,10 @@ use hayami_server::config::effective;
 /// # Errors
 /// What serving would fail with.
 pub(crate) fn check(args: &Args) -> Result<(), Failure> {
-    let loaded = site::load(args)?;
+    let loaded = site::load(args)?.loaded;
     crate::user::find(loaded.settings.global.process.user.as_deref())?;
     workers::rehearse(&loaded.settings)?;
+    workers::acceptors(&loaded.settings)?;
     workers::warn_of_unreachable(&loaded.settings);
     if args.verbose {
         print(&effective::text(&loaded))?;

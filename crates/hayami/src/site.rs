@@ -1,6 +1,7 @@
 //! What is to be served: a configuration file, or a folder, which becomes a configuration as well.
 
 use crate::args::Args;
+use crate::dev_tls::{self, DevTls};
 use crate::exit::Failure;
 use hayami_server::config::load::{self, Loaded};
 use std::io::IsTerminal;
@@ -10,22 +11,37 @@ use std::path::Path;
 ///
 /// # Errors
 /// The folder is missing, or the configuration is wrong.
-pub(crate) fn load(args: &Args) -> Result<Loaded, Failure> {
+pub(crate) fn load(args: &Args) -> Result<Site, Failure> {
+    let dev_tls = args.dev_tls.then(dev_tls::prepare).transpose()?;
     let styled = std::io::stderr().is_terminal();
     let loaded = match &args.conf {
         Some(file) if !file.exists() => {
             Err(Failure::NoInput(format!("there is no file {}", file.display())))?
         }
         Some(file) => load::load_file(file),
-        None => load::load_text("the command line", &folder(&args.dir, &args.listen)?),
+        None => load::load_text("the command line", &folder(&args.dir, &listen(args), dev_tls.as_ref())?),
     };
     let loaded = loaded.map_err(|errors| Failure::Config(errors.text(styled)))?;
     eprint!("{}", loaded.warnings_text(styled));
-    Ok(loaded)
+    Ok(Site { loaded, dev_tls })
+}
+
+/// What is to be served.
+pub(crate) struct Site {
+    /// The configuration.
+    pub loaded: Loaded,
+    /// The certificate that was made for it.
+    pub dev_tls: Option<DevTls>,
+}
+
+/// The address to listen on.
+fn listen(args: &Args) -> String {
+    let default = if args.dev_tls { "127.0.0.1:8443" } else { "127.0.0.1:8080" };
+    args.listen.clone().unwrap_or_else(|| default.to_owned())
 }
 
 /// A configuration that serves a folder: index files, listings, precompressed files beside the originals.
-fn folder(dir: &Path, listen: &str) -> Result<String, Failure> {
+fn folder(dir: &Path, listen: &str, dev_tls: Option<&DevTls>) -> Result<String, Failure> {
     let metadata = std::fs::metadata(dir).map_err(|error| {
         Failure::NoInput(format!(
             "cannot serve {}: {error}; `hayami DIR` takes an existing folder",
@@ -37,14 +53,25 @@ fn folder(dir: &Path, listen: &str) -> Result<String, Failure> {
         return Err(Failure::NoInput(text));
     }
     let (host, port) = address(listen)?;
-    let dir =
-        dir.to_str().ok_or_else(|| Failure::NoInput(format!("the name {} is not UTF-8", dir.display())))?;
+    let ssl = match dev_tls {
+        Some(DevTls { identity, .. }) => {
+            let identity = quoted(text(identity)?);
+            format!(
+                "  ssl:\n    certificate-file: {identity}\n    key-file: {identity}\n    ocsp-update-interval: 0\n"
+            )
+        }
+        None => String::new(),
+    };
     Ok(format!(
-        "listen:\n  host: {}\n  port: {port}\nfile.dirlisting: ON\nfile.send-compressed: ON\n\
+        "listen:\n  host: {}\n  port: {port}\n{ssl}file.dirlisting: ON\nfile.send-compressed: ON\n\
          hosts:\n  default:\n    paths:\n      /:\n        file.dir: {}\n",
         quoted(host),
-        quoted(dir)
+        quoted(text(dir)?)
     ))
+}
+
+fn text(path: &Path) -> Result<&str, Failure> {
+    path.to_str().ok_or_else(|| Failure::NoInput(format!("the name {} is not UTF-8", path.display())))
 }
 
 /// A scalar that YAML reads as it stands.
@@ -80,10 +107,10 @@ mod tests {
     fn a_folder_becomes_a_configuration_whatever_its_name() {
         let dir = std::env::temp_dir().join(format!("hayami 'odd' name: {}", std::process::id()));
         std::fs::create_dir(&dir).expect("made");
-        let text = folder(&dir, "8080").expect("a configuration");
+        let text = folder(&dir, "8080", None).expect("a configuration");
         let loaded = load::load_text("test", &text).map_err(|e| e.text(false)).expect("it loads");
         assert_eq!(loaded.settings.hosts.len(), 1);
         std::fs::remove_dir(&dir).expect("removed");
-        assert_eq!(folder(&dir, "8080").expect_err("gone").code(), 66);
+        assert_eq!(folder(&dir, "8080", None).expect_err("gone").code(), 66);
     }
 }
