@@ -6,12 +6,13 @@ use crate::args::Args;
 use crate::banner::{self, Facts};
 use crate::exit::Failure;
 use crate::pid_file::PidFile;
-use crate::signals::{LOOK, Stop};
+use crate::signals::{LOOK, Signals, Wish};
 use crate::workers::{self, Plan};
-use crate::{descriptors, error_log, site, sockets, user};
+use crate::{descriptors, error_log, reload, site, sockets, user};
 use hayami_net::{Phase, Quota};
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::access_log;
+use hayami_server::modules::listen::Acceptors;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -27,8 +28,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// # Errors
 /// What keeps it from starting.
 pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
-    let settings = Arc::new(site::load(args)?.settings);
+    let site = site::load(args)?;
+    let settings = Arc::new(site.loaded.settings);
     workers::rehearse(&settings)?;
+    // Keys are for root's eyes only.
+    let acceptors = workers::acceptors(&settings)?;
     let process = &settings.global.process;
     let become_user = user::find(process.user.as_deref())?;
     let files = descriptors::raise();
@@ -42,19 +46,24 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     if let Some(user) = &become_user {
         user::become_user(user)?;
     }
+    if !acceptors.is_empty() {
+        // Threads that begin before would keep their rights.
+        acceptors.resumption().start();
+    }
     // Only now: what root may read, this user may not.
     workers::warn_of_unreachable(&settings);
     let connections = connections(&settings, files);
     let what = args.conf.as_ref().unwrap_or(&args.dir).display().to_string();
-    let facts = Facts { what, bound: &bound, workers: cpus.len(), files, connections };
+    let dev_tls = site.dev_tls.as_ref();
+    let facts = Facts { what, bound: &bound, workers: cpus.len(), files, connections, dev_tls };
     let ready = banner::text(&facts);
     let socket_files = sockets::files(&bound);
-    let (shares, _udp) = sockets::share_out(bound, cpus.len());
+    let (shares, _udp) = sockets::share_out(bound, cpus.len(), &acceptors);
     let quota = Arc::new(Quota::new(connections, soft_limit(&settings)));
     let plan = Arc::new(Plan { settings: Arc::clone(&settings), logs: Arc::new(logs), quota, cpus });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::System(format!("cannot make the main loop: {error}")))?;
-    runtime.block_on(run(&plan, shares, &ready))?;
+    runtime.block_on(run(&plan, shares, acceptors, &ready))?;
     plan.logs.close(PATIENCE);
     for file in socket_files {
         // Without the rights of the start it may have to stay; the next start replaces it.
@@ -65,8 +74,13 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
 }
 
 /// Starts the workers, and waits for their end.
-async fn run(plan: &Arc<Plan>, shares: Vec<Vec<hayami_net::Listener>>, ready: &str) -> Result<(), Failure> {
-    let mut stop = Stop::listen()?;
+async fn run(
+    plan: &Arc<Plan>,
+    shares: Vec<Vec<hayami_net::Listener>>,
+    mut acceptors: Acceptors,
+    ready: &str,
+) -> Result<(), Failure> {
+    let mut signals = Signals::listen()?;
     let (phase, phases) = watch::channel(Phase::Run);
     let (tell, told) = mpsc::unbounded_channel();
     let threads = workers::start(plan, shares, &phases, &tell)?;
@@ -75,14 +89,16 @@ async fn run(plan: &Arc<Plan>, shares: Vec<Vec<hayami_net::Listener>>, ready: &s
         eprintln!("{ready}");
     }
     tokio::select! {
-        signal = stop.next() => eprintln!("hayami: {signal}: accepting no more, finishing what runs"),
+        signal = serve_until_told(&mut signals, &mut acceptors) => {
+            eprintln!("hayami: {signal}: accepting no more, finishing what runs");
+        }
         () = any_ended(&threads) => {}
     }
     let first = Instant::now();
     // Without receivers all workers have ended already.
     let _ = phase.send(Phase::Drain);
     tokio::select! {
-        signal = stop.again(first) => {
+        signal = signals.again(first) => {
             eprintln!("hayami: {signal} again: {} connections are cut off", plan.quota.live());
             plan.logs.close(PATIENCE / 5);
             std::process::exit(0);
@@ -90,6 +106,16 @@ async fn run(plan: &Arc<Plan>, shares: Vec<Vec<hayami_net::Listener>>, ready: &s
         () = all_ended(&threads) => {}
     }
     threads.into_iter().try_for_each(outcome)
+}
+
+/// Does what signals ask for, until one asks for the end; its name.
+async fn serve_until_told(signals: &mut Signals, acceptors: &mut Acceptors) -> &'static str {
+    loop {
+        match signals.next().await {
+            Wish::End(name) => return name,
+            Wish::Reload => reload::certificates(acceptors),
+        }
+    }
 }
 
 /// Whether every worker has begun to serve; `false` as soon as one has ended instead.

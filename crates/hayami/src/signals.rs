@@ -4,18 +4,26 @@ use crate::exit::Failure;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that end the program.
-pub(crate) struct Stop {
+/// The signals that the program listens to.
+pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     quit: Signal,
-    /// Scripts for nginx and h2o send these to reload and to reopen logs. Neither is there yet, and ending
-    /// the program is what nobody means by them.
     reload: Signal,
+    /// Scripts for nginx and h2o send it to reopen logs. That is not there yet, and ending the program is
+    /// what nobody means by it.
     reopen: Signal,
 }
 
-impl Stop {
+/// What a signal asks for.
+pub(crate) enum Wish {
+    /// End; with the signal's name.
+    End(&'static str),
+    /// Read certificates again.
+    Reload,
+}
+
+impl Signals {
     /// Begins to listen for them.
     ///
     /// # Errors
@@ -32,17 +40,18 @@ impl Stop {
         })
     }
 
-    /// The name of the next one that ends the program.
-    pub(crate) async fn next(&mut self) -> &'static str {
+    /// What the next signal asks for.
+    pub(crate) async fn next(&mut self) -> Wish {
         loop {
-            let ignored = tokio::select! {
-                _ = self.terminate.recv() => return "SIGTERM",
-                _ = self.interrupt.recv() => return "SIGINT",
-                _ = self.quit.recv() => return "SIGQUIT",
-                _ = self.reload.recv() => "SIGHUP: reloading is not there yet; restart to read the configuration again",
-                _ = self.reopen.recv() => "SIGUSR1: reopening logs is not there yet; log to a command such as rotatelogs",
-            };
-            eprintln!("hayami: {ignored}");
+            tokio::select! {
+                _ = self.terminate.recv() => return Wish::End("SIGTERM"),
+                _ = self.interrupt.recv() => return Wish::End("SIGINT"),
+                _ = self.quit.recv() => return Wish::End("SIGQUIT"),
+                _ = self.reload.recv() => return Wish::Reload,
+                _ = self.reopen.recv() => eprintln!(
+                    "hayami: SIGUSR1: reopening logs is not there yet; log to a command such as rotatelogs"
+                ),
+            }
         }
     }
 
@@ -50,9 +59,10 @@ impl Stop {
     /// process and to its group, and mean it once.
     pub(crate) async fn again(&mut self, first: Instant) -> &'static str {
         loop {
-            let name = self.next().await;
-            if first.elapsed() >= TWICE {
-                return name;
+            match self.next().await {
+                Wish::End(name) if first.elapsed() >= TWICE => return name,
+                // Who is about to end needs no new certificates.
+                Wish::End(_) | Wish::Reload => {}
             }
         }
     }

@@ -6,7 +6,7 @@ use hayami_net::Listener;
 use hayami_net::listen::{Endpoint, Options, bind, bound_address, explain};
 use hayami_net::service::Address as BoundAddress;
 use hayami_server::config::settings::Settings;
-use hayami_server::modules::listen::{self, Address, Host, HostPort, UnixSocket, bindings};
+use hayami_server::modules::listen::{self, Acceptors, Address, Host, HostPort, UnixSocket, bindings};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -21,6 +21,8 @@ pub(crate) struct Bound {
     /// Index of the binding, which tells the hosts that answer here.
     index: usize,
     address: BoundAddress,
+    /// Whether it speaks TLS.
+    tls: bool,
     /// As many as there are workers; of a UDP port one, which is only kept.
     sockets: Vec<OwnedFd>,
 }
@@ -29,7 +31,9 @@ impl fmt::Display for Bound {
     /// As a user would type it into a browser.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.endpoint, &self.address) {
-            (Endpoint::Tcp(_), BoundAddress::Ip(address)) => write!(f, "http://{address}/"),
+            (Endpoint::Tcp(_), BoundAddress::Ip(address)) => {
+                write!(f, "{}://{address}/", if self.tls { "https" } else { "http" })
+            }
             (Endpoint::Udp(_), BoundAddress::Ip(address)) => {
                 write!(f, "{address} (UDP; bound, but HTTP/3 is not served yet)")
             }
@@ -48,7 +52,7 @@ pub(crate) fn bind_all(settings: &Settings, workers: usize) -> Result<Vec<Bound>
         let options = options(settings, &binding.listener.options);
         for endpoint in endpoints(&binding.listener.address)? {
             match bind_for_all(&endpoint, index, &options, workers) {
-                Ok(socket) => bound.push(socket),
+                Ok(socket) => bound.push(Bound { tls: binding.is_tls(), ..socket }),
                 // A machine without IPv6 serves IPv4.
                 Err(error) if without_ipv6(&endpoint, &error) && !bound.is_empty() => {}
                 Err(error) => return Err(failure(&endpoint, &error)),
@@ -71,7 +75,11 @@ pub(crate) fn files(bound: &[Bound]) -> Vec<PathBuf> {
 }
 
 /// Each worker's sockets, and the UDP ports that are only kept.
-pub(crate) fn share_out(bound: Vec<Bound>, workers: usize) -> (Vec<Vec<Listener>>, Vec<OwnedFd>) {
+pub(crate) fn share_out(
+    bound: Vec<Bound>,
+    workers: usize,
+    acceptors: &Acceptors,
+) -> (Vec<Vec<Listener>>, Vec<OwnedFd>) {
     let mut shares: Vec<Vec<Listener>> = (0..workers).map(|_| Vec::new()).collect();
     let mut kept = Vec::new();
     for bound in bound {
@@ -80,7 +88,8 @@ pub(crate) fn share_out(bound: Vec<Bound>, workers: usize) -> (Vec<Vec<Listener>
             continue;
         }
         for (share, fd) in shares.iter_mut().zip(bound.sockets) {
-            share.push(Listener { fd, index: bound.index, address: bound.address.clone() });
+            let tls = acceptors.get(bound.index).cloned();
+            share.push(Listener { fd, index: bound.index, address: bound.address.clone(), tls });
         }
     }
     (shares, kept)
@@ -144,7 +153,7 @@ fn bind_for_all(endpoint: &Endpoint, index: usize, options: &Options, workers: u
         }
         sockets.push(alone);
     }
-    Ok(Bound { endpoint: endpoint.clone(), index, address, sockets })
+    Ok(Bound { endpoint: endpoint.clone(), index, address, tls: false, sockets })
 }
 
 /// The endpoint with the port that the kernel chose, if it was left to it.

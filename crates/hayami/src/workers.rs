@@ -2,13 +2,15 @@
 
 use crate::exit::Failure;
 use hayami_h1::Limits;
-use hayami_net::{Clock, Config, Listener, Phase, Quota, Timeouts};
-use hayami_server::build;
+use hayami_net::{Clock, Config, Http2Config, Listener, Phase, Quota, Timeouts};
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::access_log::Logs;
 use hayami_server::modules::file::{self, FileCache};
+use hayami_server::modules::listen::Acceptors;
 use hayami_server::modules::process::Threads;
 use hayami_server::worker::WorkerContext;
+use hayami_server::{build, observe};
+use hayami_tls::Resumption;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -45,6 +47,18 @@ pub(crate) fn cpus(threads: &Threads) -> Vec<Option<usize>> {
 pub(crate) fn rehearse(settings: &Settings) -> Result<(), Failure> {
     let built = build(settings, &Logs::default(), context(settings, 1, &Rc::new(Clock::default())));
     built.map(drop).map_err(|error| Failure::Config(format!("hayami: {error}")))
+}
+
+/// What the addresses with TLS answer handshakes with: all files are read here, and no thread is started.
+///
+/// # Errors
+/// [`Failure::Config`]: a file cannot be used.
+pub(crate) fn acceptors(settings: &Settings) -> Result<Acceptors, Failure> {
+    let report = Arc::new(|line| observe::report(&format!("hayami: {line}")));
+    let resumption = Resumption::new(&settings.global.session_resumption, report)
+        .map_err(|error| Failure::Config(format!("hayami: ssl-session-resumption: {error}")))?;
+    Acceptors::new(settings, resumption)
+        .map_err(|error| Failure::Config(format!("hayami: {}", error.message)))
 }
 
 /// Warns of folders that this user cannot serve at the moment. A disk may be mounted later, so that is no
@@ -89,6 +103,7 @@ fn run(
         cpu,
         listeners,
         limits: limits(settings),
+        http2: http2(settings),
         timeouts: timeouts(settings),
         quota: Arc::clone(&plan.quota),
         // Who is told may have given up in the meantime.
@@ -126,6 +141,29 @@ fn timeouts(settings: &Settings) -> Timeouts {
         request: http1.request_timeout,
         receive: http1.request_io_timeout,
         send: http1.response_io_timeout,
+        idle: settings.global.http2.idle_timeout,
+        graceful: settings.global.http2.graceful_shutdown_timeout.unwrap_or_default(),
+        handshake: settings.global.limits.handshake_timeout,
         ..Timeouts::default()
     }
 }
+
+fn http2(settings: &Settings) -> Http2Config {
+    let (http1, http2) = (&settings.global.http1, &settings.global.http2);
+    let defaults = hayami_h2::Config::default();
+    let engine = hayami_h2::Config {
+        max_concurrent_streams: http2.concurrent_streams(),
+        initial_window: defaults.initial_window.min(http2.input_window),
+        max_stream_window: http2.input_window,
+        max_connection_window: defaults.max_connection_window.max(http2.input_window),
+        // The limits of HTTP/1 hold for both: a site's users send the same fields over either.
+        max_header_list: http1.head.saturating_add(FIELD_OVERHEAD * u32::from(http1.fields)),
+        max_fields: http1.fields,
+        max_target: http1.request_line,
+        ..defaults
+    };
+    Http2Config { engine, prior_knowledge: http2.prior_knowledge, upgrade: http1.upgrade_to_http2 }
+}
+
+/// What a field counts beside its octets (RFC 9113 §6.5.2).
+const FIELD_OVERHEAD: u32 = 32;
