@@ -6,7 +6,7 @@ use hayami_h1::Limits;
 use hayami_http::{Content, FieldSection, Response, ResponseHead, Shared, Status};
 use hayami_net::listen::{Endpoint, Options, bind, bound_address};
 use hayami_net::service::{Answer, Outcome, Refusal, Request, Service};
-use hayami_net::{Config, Listener, Phase, Quota, Timeouts, run};
+use hayami_net::{Config, Http2Config, Listener, Phase, Quota, Timeouts, run};
 use std::sync::Arc;
 
 struct Constant {
@@ -34,11 +34,12 @@ fn main() -> std::io::Result<()> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8090".to_owned());
     let address = address.parse().map_err(|_| std::io::Error::other("the argument is ADDRESS:PORT"))?;
     let fd = bind(&Endpoint::Tcp(address), &Options::default())?;
-    let listener = Listener { address: bound_address(&fd), fd, index: 0 };
+    let listener = Listener { address: bound_address(&fd), fd, index: 0, tls: None };
     let config = Config {
         cpu: None,
         listeners: vec![listener],
         limits: Limits::default(),
+        http2: Http2Config::default(),
         timeouts: Timeouts::default(),
         quota: Arc::new(Quota::new(20_000, None)),
         ready: Box::new(|| ()),

@@ -2,11 +2,14 @@
 
 use crate::service::{Address, ConnectionInfo, Service};
 use crate::socket::Socket;
+use crate::transport::Transport;
 use crate::worker::{Listener, Worker};
+use hayami_tls::Acceptor as TlsAcceptor;
 use rustix::io::Errno;
 use rustix::net::{SocketAddrAny, SocketFlags};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -69,6 +72,7 @@ pub(crate) struct Acceptor {
     pub(crate) fd: OwnedFd,
     index: usize,
     address: Address,
+    tls: Option<Arc<TlsAcceptor>>,
     /// Connections may wait in the kernel's queue.
     pub(crate) ready: bool,
 }
@@ -76,7 +80,7 @@ pub(crate) struct Acceptor {
 /// What asking for a connection led to.
 pub(crate) enum Accepted {
     /// A connection.
-    New(Socket, ConnectionInfo),
+    New(Transport, ConnectionInfo),
     /// One that was lost before we took it (accept(2)).
     Lost,
     /// None is waiting.
@@ -89,7 +93,8 @@ pub(crate) enum Accepted {
 
 impl Acceptor {
     pub(crate) fn new(listener: Listener) -> Self {
-        Self { fd: listener.fd, index: listener.index, address: listener.address, ready: true }
+        let Listener { fd, index, address, tls } = listener;
+        Self { fd, index, address, tls, ready: true }
     }
 
     /// Takes one connection.
@@ -127,8 +132,9 @@ impl Acceptor {
             peer: peer.and_then(|p| SocketAddr::try_from(p).ok()).map_or(Address::Unix, Address::Ip),
             local: self.local(&fd, worker),
             accepted: worker.clock.now(),
+            tls: None,
         };
-        Accepted::New(Socket::new(fd), info)
+        Accepted::New(Transport::new(Socket::new(fd), self.tls.as_ref()), info)
     }
 
     /// Our end of a connection. Of a socket bound to any address it costs a system call, so it is asked

@@ -1,50 +1,54 @@
 //! One connection: its turns of the loop, its deadlines, its end.
 //!
 //! A turn answers what has arrived, sends what there is in one write, and reads when nothing is left
-//! to answer. What the octets mean is the engine's affair and `exchange`'s; nothing here knows HTTP.
+//! to answer. What the octets mean is the protocol's affair.
 
-use crate::buffer::Input;
-use crate::clock::Instant;
 use crate::cold;
-use crate::exchange::{Exchange, Need, Reports};
-use crate::output::{Flushed, Output};
+use crate::link::{Link, Need, Stage};
+use crate::output::Flushed;
+use crate::protocol::Protocol;
 use crate::service::{ConnectionInfo, Refusal, Service};
 use crate::socket::Socket;
-use crate::timer::NEVER;
+use crate::timer::{NEVER, after};
+use crate::transport::{Read, Transport};
 use crate::worker::Worker;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::task::{Context, Poll};
 use tokio::task::JoinHandle;
 
 /// Octets that are thrown away after the last response, so that the peer can read it: closing with
 /// unread octets makes the kernel reset the connection (RFC 9112 §9.6).
 const LINGER_OCTETS: u32 = 1024 * 1024;
+/// Octets that a connection sends before others get their turn.
+const SHARE: u64 = 1024 * 1024;
+/// Reads in one turn before others get theirs.
+const READS: u32 = 64;
 
-/// How far a connection is from its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// Requests are answered.
-    Open,
-    /// What waits is still sent; `linger`: octets of the peer's may be on the way.
-    Closing { linger: bool },
-    /// Everything is sent; octets that come are thrown away until the peer closes.
-    Lingering { octets: u32 },
-    /// Over.
-    Over,
-}
+/// Milliseconds after which a connection counts as rested: the kernel begins anew with a small congestion
+/// window (RFC 5681 §4.1).
+const REST: u32 = 1000;
 
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wait {
+pub(crate) enum Wait {
+    /// The TLS handshake to be complete.
+    Handshake,
+    /// A request.
     Head,
+    /// Content of a request.
     Content,
+    /// The peer to read.
     Room,
+    /// The service, or a file.
     Answer,
+    /// The peer to close.
     Close,
+    /// In HTTP/2, a request while no stream is open.
+    Stream,
+    /// In HTTP/2, the peer to give credit for content, since that moment.
+    Credit { since: u32 },
 }
 
 /// What a turn ended with.
@@ -59,27 +63,13 @@ pub(crate) enum Turn {
 }
 
 pub(crate) struct Connection {
-    pub(crate) info: Rc<ConnectionInfo>,
-    pub(crate) engine: hayami_h1::Server,
-    pub(crate) exchange: Exchange,
-    pub(crate) input: Input,
-    pub(crate) output: Output,
-    pub(crate) stage: Stage,
-    pub(crate) reports: Reports,
-    /// When the first octet of the request at hand was seen.
-    pub(crate) begun: Instant,
-    /// When the connection became idle, in milliseconds of the worker's clock.
-    pub(crate) idle_since: u32,
-    /// Requests so far.
-    pub(crate) requests: u32,
-    /// Content of the request at hand is still to come.
-    pub(crate) unread_content: bool,
-    /// Wakes this connection; made when something has to be waited for that is not the socket.
-    pub(crate) waker: Option<Waker>,
-    pub(crate) index: u32,
-    pub(crate) socket: Socket,
+    pub(crate) link: Link,
+    protocol: Protocol,
+    transport: Transport,
     /// Reads cold file content.
     warming: Option<JoinHandle<()>>,
+    /// The TLS handshake waits for a store of sessions.
+    looking_up: bool,
     wait: Wait,
     deadline: u32,
 }
@@ -88,29 +78,23 @@ impl Connection {
     /// A connection that will have the place `index` among those of its worker.
     pub(crate) fn new<S: Service>(
         worker: &Worker<S>,
-        socket: Socket,
+        transport: Transport,
         info: ConnectionInfo,
         index: usize,
     ) -> Self {
         Self {
-            engine: hayami_h1::Server::new(),
-            exchange: Exchange::Reading,
-            input: Input::default(),
-            output: Output::default(),
-            stage: Stage::Open,
-            reports: Reports::default(),
-            begun: info.accepted,
-            idle_since: worker.clock.millis(),
-            requests: 0,
-            unread_content: false,
-            waker: None,
-            index: index as u32,
-            info: Rc::new(info),
-            socket,
+            link: Link::new(worker, info, index),
+            protocol: Protocol::new(),
+            transport,
             warming: None,
+            looking_up: false,
             wait: Wait::Head,
             deadline: NEVER,
         }
+    }
+
+    pub(crate) fn socket(&self) -> &Socket {
+        self.transport.socket()
     }
 
     /// When [`expire`](Self::expire) has to be called, in milliseconds of the worker's clock.
@@ -118,11 +102,24 @@ impl Connection {
         self.deadline
     }
 
+    /// Whether several exchanges go on at a time.
+    pub(crate) fn is_multiplexed(&self) -> bool {
+        self.protocol.is_multiplexed()
+    }
+
+    /// Something that one of its streams waits for is there.
+    pub(crate) fn woken(&mut self, stream: u32) {
+        self.protocol.woken(stream);
+    }
+
     /// One turn.
     pub(crate) fn turn<S: Service>(&mut self, worker: &Worker<S>) -> Turn {
-        while self.stage != Stage::Over {
-            let need = self.answer(worker);
+        let share_ends = self.link.output.sent() + SHARE;
+        let mut reads = 0;
+        while self.link.stage != Stage::Over {
+            let need = self.protocol.answer(&mut self.link, worker);
             match self.flush(worker) {
+                Poll::Pending if self.reads_on(worker) => continue,
                 Poll::Pending => return self.rest(worker, Wait::Room),
                 Poll::Ready(Flushed::Share) => return self.yield_turn(worker),
                 Poll::Ready(Flushed::Cold) => match self.warm(worker) {
@@ -131,19 +128,26 @@ impl Connection {
                 },
                 Poll::Ready(Flushed::All) => {}
             }
-            if need == Need::Input && worker.draining.get() && self.is_between_requests() {
-                self.stage = Stage::Closing { linger: true };
+            if need == Need::Input && worker.draining.get() && self.may_end() {
+                self.link.stage = Stage::Closing { linger: true };
                 continue;
             }
-            if self.stage == Stage::Over {
+            if self.link.stage == Stage::Over {
                 return Turn::Over;
             }
             let read = match need {
+                Need::Room if self.link.output.sent() >= share_ends => return self.yield_turn(worker),
                 Need::Room => continue,
                 Need::Later => return self.rest(worker, Wait::Answer),
+                Need::Upgrade => {
+                    self.protocol.upgrade(&mut self.link, worker);
+                    continue;
+                }
                 Need::Close => self.close(worker),
+                Need::Input if reads == READS => return self.yield_turn(worker),
                 Need::Input => self.read(worker),
             };
+            reads += 1;
             if read.is_pending() {
                 return self.rest(worker, self.wait_for_input());
             }
@@ -151,80 +155,129 @@ impl Connection {
         Turn::Over
     }
 
+    #[inline]
     fn flush<S>(&mut self, worker: &Worker<S>) -> Poll<Flushed> {
-        let flushed = self.output.flush(&self.socket);
-        self.reports.sent(self.output.sent(), &worker.clock);
+        let flushed = self.link.output.flush(&worker.pool, &mut self.transport);
+        self.link.reports.sent(self.link.output.sent(), &worker.clock);
         match flushed {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(flushed)) => Poll::Ready(flushed),
             Poll::Ready(Err(error)) => {
-                self.abort(worker, reason(&error));
+                self.link.abort(worker, reason(&error));
                 Poll::Ready(Flushed::All)
             }
         }
     }
 
+    /// The peer does not read: what it sends is still heard if the protocol has many things to say at a
+    /// time, or neither would ever move. Whether there was something.
+    #[cold]
+    fn reads_on<S: Service>(&mut self, worker: &Worker<S>) -> bool {
+        let hears = self.protocol.is_multiplexed() && self.link.stage == Stage::Open;
+        hears && !self.link.output.is_overfull() && self.read(worker).is_ready()
+    }
+
     /// Has the blocking pool bring the file content that comes next into memory.
     #[cold]
     fn warm<S>(&mut self, worker: &Worker<S>) -> Poll<()> {
-        let Some(slice) = self.output.cold() else { return Poll::Ready(()) };
+        let Some(slice) = self.link.output.cold() else { return Poll::Ready(()) };
         let task = self
             .warming
             .get_or_insert_with(|| tokio::task::spawn_blocking(move || cold::read_through(&slice)));
-        let waker = self.waker.get_or_insert_with(|| worker.woken.waker(self.index as usize));
         // If the task fails, sending the file tells why.
-        let _ = std::task::ready!(Pin::new(task).poll(&mut Context::from_waker(waker)));
+        let waker = self.link.waker(worker);
+        let _ = std::task::ready!(Pin::new(task).poll(&mut Context::from_waker(&waker)));
         self.warming = None;
-        self.output.warmed();
+        self.link.output.warmed();
         Poll::Ready(())
     }
 
-    /// Ends the connection with responses unfinished.
-    pub(crate) fn abort<S>(&mut self, worker: &Worker<S>, why: &'static str) {
-        self.reports.aborted(why, self.output.sent(), &worker.clock);
-        self.stage = Stage::Over;
+    #[inline]
+    fn read<S: Service>(&mut self, worker: &Worker<S>) -> Poll<()> {
+        if self.looking_up {
+            return self.look_up(worker);
+        }
+        let first = self.link.input.is_empty();
+        let read = std::task::ready!(self.transport.read(&worker.pool, &mut self.link.input));
+        if first {
+            self.link.begun = worker.clock.now();
+            if worker.clock.millis().saturating_sub(self.link.idle_since) >= REST {
+                self.transport.was_idle();
+            }
+        }
+        match read {
+            Ok(Read::Octets) => self.link.early = self.transport.is_early(),
+            Ok(news) => self.heed(worker, news),
+            Err(_) => self.link.stage = Stage::Over,
+        }
+        Poll::Ready(())
     }
 
-    fn read<S>(&mut self, worker: &Worker<S>) -> Poll<()> {
-        let first = self.input.is_empty();
-        match std::task::ready!(self.socket.read(self.input.room(&worker.pool))) {
-            Ok(0) | Err(_) => self.stage = Stage::Over,
-            Ok(_) if first => self.begun = worker.clock.now(),
-            Ok(_) => {}
+    /// The octets that were read say something of the transport.
+    #[cold]
+    fn heed<S: Service>(&mut self, worker: &Worker<S>, news: Read) {
+        match news {
+            Read::Octets => {}
+            Read::End => self.link.stage = Stage::Over,
+            Read::Lookup => self.looking_up = true,
+            Read::Established(info) => self.protocol.establish(&mut self.link, worker, info),
+            Read::PlainHttp => {
+                self.transport.give_up_tls();
+                self.protocol.refuse(&mut self.link, worker, &Refusal::PlainHttp);
+            }
+        }
+    }
+
+    /// Waits until it is known whether another server has the client's session.
+    #[cold]
+    fn look_up<S: Service>(&mut self, worker: &Worker<S>) -> Poll<()> {
+        let waker = self.link.waker(worker);
+        let mut cx = Context::from_waker(&waker);
+        let read = std::task::ready!(self.transport.poll_lookup(&mut cx, &worker.pool, &mut self.link.input));
+        self.looking_up = false;
+        match read {
+            Ok(Some(news)) => self.heed(worker, news),
+            Ok(None) => {}
+            Err(_) => self.link.stage = Stage::Over,
         }
         Poll::Ready(())
     }
 
     /// Everything is sent: closes, or waits for the peer to close first.
-    fn close<S>(&mut self, worker: &Worker<S>) -> Poll<()> {
-        match self.stage {
+    fn close<S: Service>(&mut self, worker: &Worker<S>) -> Poll<()> {
+        match self.link.stage {
             Stage::Closing { linger: true } => {
-                self.socket.shut_down_sending();
+                self.transport.shut_down_sending();
                 self.deadline = after(worker.clock.millis(), worker.timeouts.linger);
-                self.stage = Stage::Lingering { octets: LINGER_OCTETS };
+                self.link.stage = Stage::Lingering { octets: LINGER_OCTETS };
             }
             Stage::Lingering { octets } => {
-                self.input.consume(self.input.unread().len());
+                self.link.input.consume(self.link.input.unread().len());
                 std::task::ready!(self.read(worker));
-                let left = octets.saturating_sub(self.input.unread().len() as u32);
-                if self.stage != Stage::Over {
-                    self.stage = if left == 0 { Stage::Over } else { Stage::Lingering { octets: left } };
+                let left = octets.saturating_sub(self.link.input.unread().len() as u32);
+                if self.link.stage != Stage::Over {
+                    self.link.stage = if left == 0 { Stage::Over } else { Stage::Lingering { octets: left } };
                 }
             }
-            _ => self.stage = Stage::Over,
+            _ => self.link.stage = Stage::Over,
         }
         Poll::Ready(())
     }
 
     /// Whether nothing of a request has arrived.
     fn is_between_requests(&self) -> bool {
-        self.input.is_empty() && self.stage == Stage::Open && matches!(self.exchange, Exchange::Reading)
+        self.link.input.is_empty() && self.link.stage == Stage::Open && self.protocol.is_between_requests()
+    }
+
+    /// Whether the client loses nothing if the connection ends now.
+    fn may_end(&self) -> bool {
+        self.is_between_requests() && self.protocol.may_end()
     }
 
     fn wait_for_input(&self) -> Wait {
-        match (self.stage, &self.exchange) {
-            (Stage::Open, Exchange::Discarding) => Wait::Content,
-            (Stage::Open, _) => Wait::Head,
+        match self.link.stage {
+            Stage::Open if self.transport.is_handshaking() => Wait::Handshake,
+            Stage::Open => self.protocol.wait(),
             _ => Wait::Close,
         }
     }
@@ -237,63 +290,60 @@ impl Connection {
 
     /// Waits: gives memory back that holds nothing, and sets the deadline.
     fn rest<S>(&mut self, worker: &Worker<S>, wait: Wait) -> Turn {
-        self.input.release(&worker.pool);
-        self.output.release(&worker.pool);
+        self.link.input.release(&worker.pool);
+        self.link.output.release(&worker.pool);
+        self.transport.release(&worker.pool);
         self.wait = wait;
-        self.deadline = match wait {
-            Wait::Head => after(self.idle_since, worker.timeouts.request),
-            Wait::Content => after(worker.clock.millis(), worker.timeouts.receive),
-            Wait::Room => after(worker.clock.millis(), worker.timeouts.send),
+        let (now, timeouts) = (worker.clock.millis(), &worker.timeouts);
+        let deadline = match wait {
+            Wait::Handshake => after(self.link.idle_since, timeouts.handshake),
+            Wait::Head => after(self.link.idle_since, timeouts.request),
+            Wait::Content => after(now, timeouts.receive),
+            Wait::Room => after(now, timeouts.send),
             Wait::Answer => NEVER,
             Wait::Close => self.deadline,
+            Wait::Stream => after(self.link.idle_since, timeouts.idle),
+            Wait::Credit { since } => after(since, timeouts.send),
         };
+        self.deadline = deadline.min(self.protocol.latest(timeouts));
         Turn::Waits
     }
 
     /// The deadline has passed; a turn follows.
     #[cold]
-    pub(crate) fn expire<S: Service>(&mut self, worker: &Worker<S>) {
+    pub(crate) fn expire<S: Service>(&mut self, worker: &Worker<S>) -> Turn {
         match self.wait {
-            Wait::Head if !self.input.is_empty() => self.refuse_late(worker),
-            Wait::Room => self.abort(worker, "the client did not read in time"),
-            Wait::Answer => {}
-            Wait::Head | Wait::Content | Wait::Close => self.stage = Stage::Over,
+            Wait::Room => self.link.abort(worker, "the client did not read in time"),
+            Wait::Handshake | Wait::Close => self.link.stage = Stage::Over,
+            _ => self.protocol.expire(&mut self.link, worker),
         }
-    }
-
-    fn refuse_late<S: Service>(&mut self, worker: &Worker<S>) {
-        let mut head = worker.head.borrow_mut();
-        head.reset_to(b"");
-        self.refuse(worker, &Refusal::Timeout, &mut head);
+        if self.link.stage == Stage::Over { Turn::Over } else { Turn::Waits }
     }
 
     /// For how long it has been idle: nothing received, nothing to be sent.
     pub(crate) fn idle_millis(&self, now: u32) -> Option<u32> {
-        let idle = self.wait == Wait::Head && self.is_between_requests();
-        idle.then(|| now.saturating_sub(self.idle_since))
+        let idle = matches!(self.wait, Wait::Head | Wait::Stream) && self.is_between_requests();
+        idle.then(|| now.saturating_sub(self.link.idle_since))
     }
 
     /// Closes it if it is idle and no request has arrived in the meantime.
-    pub(crate) fn close_if_idle<S>(&mut self, worker: &Worker<S>) -> bool {
+    pub(crate) fn close_if_idle<S: Service>(&mut self, worker: &Worker<S>) -> bool {
         if self.idle_millis(0).is_some() && self.read(worker).is_pending() {
-            self.stage = Stage::Over;
+            self.protocol.expire(&mut self.link, worker);
+            let _ = self.flush(worker);
+            self.link.stage = Stage::Over;
         }
-        self.stage == Stage::Over
+        self.link.stage == Stage::Over
     }
 
     /// The connection is over: tells those who wait for the end of a response that there will be none,
     /// and gives the buffers back.
     pub(crate) fn end<S>(&mut self, worker: &Worker<S>) {
-        self.reports.aborted("the connection was lost", self.output.sent(), &worker.clock);
-        self.input.end(&worker.pool);
-        self.output.end(&worker.pool);
+        self.link.reports.aborted("the connection was lost", self.link.output.sent(), &worker.clock);
+        self.protocol.end(worker);
+        self.link.input.end(&worker.pool);
+        self.link.output.end(&worker.pool);
     }
-}
-
-/// A deadline: milliseconds on the worker's clock, never [`NEVER`].
-fn after(millis: u32, timeout: Duration) -> u32 {
-    let timeout = u32::try_from(timeout.as_millis()).unwrap_or(NEVER);
-    millis.saturating_add(timeout).min(NEVER - 1)
 }
 
 fn reason(error: &io::Error) -> &'static str {

@@ -1,10 +1,11 @@
 //! Sockets, timers and the loop: the only layer that touches the network.
 //!
 //! ```text
-//! worker ── reactor ── connection ── exchange ── Service (the layer above)
-//!           │  │  │      │     │         │
-//!      accept  │ timer  socket output  hayami_h1 (octets ⇄ events)
-//!            slots
+//! worker ── reactor ── connection ── protocol ┬ http1 ── Service (the layer above)
+//!           │  │  │      │      │             └ http2     hayami_h1, hayami_h2 (octets ⇄ events)
+//!      accept  │ timer   │    output
+//!            slots    transport ┬ socket
+//!                               └ tls (hayami_tls)
 //! ```
 //!
 //! One thread per worker, everything in it single-threaded. A connection costs no memory for octets
@@ -15,18 +16,25 @@ mod accept;
 pub mod buffer;
 pub mod clock;
 mod cold;
+mod common;
 mod connection;
-mod exchange;
+mod http1;
+mod http2;
+mod link;
 pub mod listen;
 pub mod output;
+mod protocol;
 mod reactor;
+mod reports;
 pub mod service;
 mod slots;
 pub mod socket;
 pub mod timer;
+pub mod transport;
+mod upgrade;
 mod waker;
 pub mod worker;
 
 pub use accept::Quota;
 pub use clock::{Clock, Instant};
-pub use worker::{Config, Listener, Phase, Timeouts, run};
+pub use worker::{Config, Http2Config, Listener, Phase, Timeouts, run};

@@ -4,15 +4,16 @@
 //! gathered by the write; pieces of files leave by `sendfile`, with the head in front held back by
 //! `MSG_MORE` so that both share a segment.
 
+use crate::buffer::Pool;
 use crate::cold;
-use crate::socket::Socket;
+use crate::transport::Transport;
 use hayami_http::{Content, FileSlice, Shared};
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::task::{Poll, ready};
 
 /// Content up to this size is copied behind its head: a copy of 8 KB costs less than gathering it.
-const COPY_SIZE: usize = 8 * 1024;
+pub(crate) const COPY_SIZE: usize = 8 * 1024;
 /// Octets of responses that may wait for the client to read before no more requests of its are
 /// answered, and before streamed content is no longer pulled.
 const ROOM: usize = 64 * 1024;
@@ -75,6 +76,11 @@ impl Output {
         self.held() >= ROOM || self.pieces.as_ref().is_some_and(|pieces| pieces.len() >= MOST_PIECES)
     }
 
+    /// Whether nothing more may be put in at all, not even what answers the peer's frames.
+    pub fn is_overfull(&self) -> bool {
+        self.held() >= 4 * ROOM
+    }
+
     /// Room for streamed content.
     pub fn room(&self) -> usize {
         ROOM.saturating_sub(self.held())
@@ -91,7 +97,7 @@ impl Output {
     }
 
     /// Lets `write` append to the buffer. What it returns is handed through.
-    pub fn write<T>(&mut self, pool: &crate::buffer::Pool, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+    pub fn write<T>(&mut self, pool: &Pool, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         if self.octets.capacity() == 0 {
             self.octets = pool.take();
         }
@@ -102,11 +108,7 @@ impl Output {
     }
 
     /// Puts content in; `false` if it is a stream, which has to be pulled instead.
-    pub fn put(
-        &mut self,
-        pool: &crate::buffer::Pool,
-        content: Content,
-    ) -> Option<Box<dyn hayami_http::Source>> {
+    pub fn put(&mut self, pool: &Pool, content: Content) -> Option<Box<dyn hayami_http::Source>> {
         match content {
             Content::Empty => {}
             Content::Shared(shared) if shared.len() <= COPY_SIZE => {
@@ -135,7 +137,7 @@ impl Output {
     /// # Errors
     /// The peer is gone, or a file became shorter than its head promised.
     #[inline]
-    pub fn flush(&mut self, socket: &Socket) -> Poll<io::Result<Flushed>> {
+    pub fn flush(&mut self, pool: &Pool, transport: &mut Transport) -> Poll<io::Result<Flushed>> {
         let share_ends = self.left + FILE_TURN;
         while !self.is_empty() {
             if self.left >= share_ends {
@@ -144,23 +146,23 @@ impl Output {
             if self.is_cold() {
                 return Poll::Ready(Ok(Flushed::Cold));
             }
-            let sent = ready!(self.send_some(socket))?;
+            let sent = ready!(self.send_some(pool, transport))?;
             self.advance(sent);
         }
-        socket.cork(false);
         self.octets.clear();
         self.sent = 0;
+        ready!(transport.flush())?;
         Poll::Ready(Ok(Flushed::All))
     }
 
     /// Gives the buffer back, whatever waits in it: the connection has ended.
-    pub fn end(&mut self, pool: &crate::buffer::Pool) {
+    pub fn end(&mut self, pool: &Pool) {
         pool.give(std::mem::take(&mut self.octets));
         *self = Self::default();
     }
 
     /// Gives the buffer back if nothing waits.
-    pub fn release(&mut self, pool: &crate::buffer::Pool) {
+    pub fn release(&mut self, pool: &Pool) {
         if self.is_empty() && self.octets.capacity() > 0 {
             self.octets.clear();
             self.sent = 0;
@@ -199,18 +201,18 @@ impl Output {
     }
 
     #[inline]
-    fn send_some(&self, socket: &Socket) -> Poll<io::Result<usize>> {
+    fn send_some(&self, pool: &Pool, transport: &mut Transport) -> Poll<io::Result<usize>> {
         match self.first_piece() {
-            None => socket.send(&self.octets[self.sent..], false),
+            None => transport.send(pool, &self.octets[self.sent..], false),
             Some((at, Piece::File { slice, warm })) if *at == self.sent => {
                 if slice.len > *warm {
-                    socket.cork(true);
+                    transport.hold_back();
                 }
-                let sent = ready!(socket.sendfile(slice, *warm))?;
+                let sent = ready!(transport.sendfile(pool, slice, *warm))?;
                 Poll::Ready(if sent == 0 { Err(shorter()) } else { Ok(sent) })
             }
-            Some((at, Piece::File { .. })) => socket.send(&self.octets[self.sent..*at], true),
-            Some((_, Piece::Shared(_))) => self.gather(socket),
+            Some((at, Piece::File { .. })) => transport.send(pool, &self.octets[self.sent..*at], true),
+            Some((_, Piece::Shared(_))) => self.gather(pool, transport),
         }
     }
 
@@ -220,7 +222,7 @@ impl Output {
     }
 
     /// Sends the buffer and the pieces in memory in between, up to the next file.
-    fn gather(&self, socket: &Socket) -> Poll<io::Result<usize>> {
+    fn gather(&self, pool: &Pool, transport: &mut Transport) -> Poll<io::Result<usize>> {
         let mut slices = [IoSlice::new(&[]); GATHER];
         let mut count = 0;
         let mut from = self.sent;
@@ -245,7 +247,7 @@ impl Output {
             slices[count] = IoSlice::new(&self.octets[from..]);
             count += 1;
         }
-        socket.send_vectored(&slices[..count], file_follows || !all)
+        transport.send_vectored(pool, &slices[..count], file_follows || !all)
     }
 
     /// Takes `sent` octets off the front.
@@ -306,7 +308,7 @@ fn shorter() -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffer::Pool;
+    use crate::socket::Socket;
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
     use std::sync::Arc;
@@ -330,14 +332,14 @@ mod tests {
             all
         });
         ours.set_nonblocking(true).expect("set");
-        let socket = Socket::new(ours.into());
+        let mut transport = Transport::new(Socket::new(ours.into()), None);
         while !output.is_empty() {
-            match output.flush(&socket) {
+            match output.flush(&Pool::default(), &mut transport) {
                 Poll::Ready(result) => drop(result.expect("sent")),
-                Poll::Pending => socket.may_write(),
+                Poll::Pending => transport.socket().may_write(),
             }
         }
-        drop(socket);
+        drop(transport);
         reader.join().expect("joined")
     }
 
@@ -394,7 +396,9 @@ mod tests {
         let mut output = Output::default();
         output.put(&Pool::default(), Content::File(slice));
         let (ours, _theirs) = UnixStream::pair().expect("a pair of sockets");
-        let Poll::Ready(Err(error)) = output.flush(&Socket::new(ours.into())) else {
+        let Poll::Ready(Err(error)) =
+            output.flush(&Pool::default(), &mut Transport::new(Socket::new(ours.into()), None))
+        else {
             panic!("an error was expected")
         };
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);

@@ -8,8 +8,9 @@ use crate::accept::{Accepted, Acceptor};
 use crate::connection::{Connection, Turn};
 use crate::service::{ConnectionInfo, Service};
 use crate::slots::Slots;
-use crate::socket::Socket;
 use crate::timer::{Deadlines, NEVER, SWEEP};
+use crate::transport::Transport;
+use crate::waker::Who;
 use crate::worker::{Listener, Worker};
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
@@ -40,7 +41,7 @@ pub(crate) struct Reactor<S: Service> {
     deadlines: Deadlines,
     acceptors: Vec<Acceptor>,
     /// Connections that want another turn at once, and those whose waker was woken.
-    again: Vec<u32>,
+    again: Vec<Who>,
     sweep: Interval,
 }
 
@@ -93,6 +94,9 @@ impl<S: Service> Reactor<S> {
         while self.accept() {}
         self.acceptors.clear();
         self.worker.draining.set(true);
+        // Those that speak HTTP/2 say goodbye first, in a turn of their own.
+        let multiplexed = self.connections.iter().filter(|(_, c)| c.is_multiplexed());
+        self.again.extend(multiplexed.map(|(index, _)| (index as u32, 0)));
         self.close_idle(usize::MAX, 0);
     }
 
@@ -128,10 +132,10 @@ impl<S: Service> Reactor<S> {
         let Some(connection) = self.connections.get_mut(data as usize) else { return };
         let ended = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
         if ended || flags.contains(EventFlags::IN) {
-            connection.socket.may_read(ended);
+            connection.socket().may_read(ended);
         }
         if flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR) {
-            connection.socket.may_write();
+            connection.socket().may_write();
         }
         self.turn(data as usize);
     }
@@ -139,7 +143,10 @@ impl<S: Service> Reactor<S> {
     fn take_woken(&mut self, cx: &Context<'_>) {
         let mut woken = std::mem::take(&mut self.again);
         self.worker.woken.take(cx.waker(), &mut woken);
-        for index in woken.drain(..) {
+        for (index, stream) in woken.drain(..) {
+            if let Some(connection) = self.connections.get_mut(index as usize) {
+                connection.woken(stream);
+            }
             self.turn(index as usize);
         }
         if self.again.is_empty() {
@@ -150,15 +157,15 @@ impl<S: Service> Reactor<S> {
     fn turn(&mut self, index: usize) {
         let Some(connection) = self.connections.get_mut(index) else { return };
         self.worker.clock.refresh_if_exact();
-        let blocked = connection.socket.is_blocked();
-        let turn = contained(connection, &self.worker);
+        let blocked = connection.socket().is_blocked();
+        let turn = contained(|| connection.turn(&self.worker));
         self.deadlines.set(index, connection.deadline());
-        if !blocked && connection.socket.is_blocked() {
+        if !blocked && connection.socket().is_blocked() {
             watch_writes(&self.epoll, connection);
         }
         match turn {
             Turn::Waits => {}
-            Turn::Again => self.again.push(index as u32),
+            Turn::Again => self.again.push((index as u32, 0)),
             Turn::Over => self.end(index),
         }
     }
@@ -184,7 +191,7 @@ impl<S: Service> Reactor<S> {
     fn accept_batch(&mut self, index: usize) -> bool {
         for _ in 0..BATCH {
             match self.acceptors[index].accept(&self.worker) {
-                Accepted::New(socket, info) => self.begin(socket, info),
+                Accepted::New(transport, info) => self.begin(transport, info),
                 Accepted::Lost => {}
                 Accepted::None => return false,
                 // If nobody is idle, the next turn of the loop finds the listener still ready.
@@ -195,10 +202,10 @@ impl<S: Service> Reactor<S> {
     }
 
     /// Serves a new connection's first turn; only if it is not over then, the kernel is asked to watch it.
-    fn begin(&mut self, socket: Socket, info: ConnectionInfo) {
+    fn begin(&mut self, transport: Transport, info: ConnectionInfo) {
         let index = self.connections.next();
-        let mut connection = Connection::new(&self.worker, socket, info, index);
-        let turn = contained(&mut connection, &self.worker);
+        let mut connection = Connection::new(&self.worker, transport, info, index);
+        let turn = contained(|| connection.turn(&self.worker));
         let watched = turn != Turn::Over && watch(&self.epoll, &connection);
         if !watched {
             connection.end(&self.worker);
@@ -208,7 +215,7 @@ impl<S: Service> Reactor<S> {
         self.deadlines.set(index, connection.deadline());
         self.connections.insert(connection);
         if turn == Turn::Again {
-            self.again.push(index as u32);
+            self.again.push((index as u32, 0));
         }
     }
 
@@ -217,10 +224,11 @@ impl<S: Service> Reactor<S> {
         let mut passed = Vec::new();
         self.deadlines.take_passed(self.worker.clock.millis(), &mut passed);
         for index in passed {
-            if let Some(connection) = self.connections.get_mut(index) {
-                connection.expire(&self.worker);
+            let Some(connection) = self.connections.get_mut(index) else { continue };
+            match contained(|| connection.expire(&self.worker)) {
+                Turn::Over => self.end(index),
+                Turn::Waits | Turn::Again => self.turn(index),
             }
-            self.turn(index);
         }
         let excess = self.worker.quota.excess(self.connections.len());
         if excess > 0 {
@@ -240,7 +248,10 @@ impl<S: Service> Reactor<S> {
     /// idle first. How many.
     fn close_idle(&mut self, most: usize, min_age: u32) -> usize {
         let now = self.worker.clock.millis();
-        let age = |(index, connection): (usize, &Connection)| Some((connection.idle_millis(now)?, index));
+        // Those that speak HTTP/2 leave by themselves, after a goodbye.
+        let leaves = |c: &Connection| self.worker.draining.get() && c.is_multiplexed();
+        let age =
+            |(index, c): (usize, &Connection)| Some((c.idle_millis(now)?, index)).filter(|_| !leaves(c));
         let mut idle: Vec<(u32, usize)> = self.connections.iter().filter_map(age).collect();
         idle.retain(|(age, _)| *age >= min_age);
         if idle.len() > most {
@@ -262,31 +273,31 @@ impl<S: Service> Reactor<S> {
     }
 }
 
-/// A turn whose panic, a bug of ours, costs its own connection and no other. The panic's message is in
-/// the error log.
-fn contained<S: Service>(connection: &mut Connection, worker: &Worker<S>) -> Turn {
+/// What a connection does now, whose panic, a bug of ours, costs that connection and no other. The panic's
+/// message is in the error log.
+fn contained(run: impl FnOnce() -> Turn) -> Turn {
     // What the worker's connections share is buffers and counters, good at every moment.
-    catch_unwind(AssertUnwindSafe(|| connection.turn(worker))).unwrap_or(Turn::Over)
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or(Turn::Over)
 }
 
 /// Has the kernel tell when there is something to read, and also when it can be written if that is what
 /// the connection waits for. `false`: it has no room (`fs.epoll.max_user_watches`).
 fn watch(epoll: &AsyncFd<OwnedFd>, connection: &Connection) -> bool {
     let (data, flags) = interest(connection);
-    epoll::add(epoll.get_ref(), connection.socket.as_fd(), data, flags).is_ok()
+    epoll::add(epoll.get_ref(), connection.socket().as_fd(), data, flags).is_ok()
 }
 
 /// From the first refused write on, the kernel also tells of room to write. Most connections never ask.
 fn watch_writes(epoll: &AsyncFd<OwnedFd>, connection: &Connection) {
     let (data, flags) = interest(connection);
     // Modifying what is there needs no memory.
-    let _ = epoll::modify(epoll.get_ref(), connection.socket.as_fd(), data, flags);
+    let _ = epoll::modify(epoll.get_ref(), connection.socket().as_fd(), data, flags);
 }
 
 fn interest(connection: &Connection) -> (EventData, EventFlags) {
     let read = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
-    let flags = if connection.socket.is_blocked() { read | EventFlags::OUT } else { read };
-    (EventData::new_u64(u64::from(connection.index)), flags)
+    let flags = if connection.socket().is_blocked() { read | EventFlags::OUT } else { read };
+    (EventData::new_u64(u64::from(connection.link.index)), flags)
 }
 
 #[allow(unsafe_code)]

@@ -5,7 +5,7 @@
 
 use crate::clock::Instant;
 use hayami_h1::Fault;
-use hayami_http::{RequestHead, Response};
+use hayami_http::{RequestHead, Response, Status};
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -54,6 +54,8 @@ pub struct ConnectionInfo {
     pub local: Address,
     /// When it was accepted.
     pub accepted: Instant,
+    /// What the TLS handshake agreed on; `None` in clear.
+    pub tls: Option<Box<hayami_tls::Info>>,
 }
 
 /// A request as the service sees it.
@@ -66,6 +68,10 @@ pub struct Request<'a> {
     pub connection: &'a Rc<ConnectionInfo>,
     /// How many requests this connection brought before this one.
     pub index: u32,
+    /// The stream that brought it, over HTTP/2.
+    pub stream: Option<u32>,
+    /// It came before the TLS handshake was complete (RFC 8470): somebody may have sent it twice.
+    pub early: bool,
     /// When the request's first octet was seen.
     pub begun: Instant,
     /// When its head was complete.
@@ -120,14 +126,17 @@ pub enum Refusal {
     Fault(Fault),
     /// The head or the content did not arrive in time (408).
     Timeout,
+    /// A request in clear on a port for TLS (400).
+    PlainHttp,
 }
 
 impl Refusal {
     /// The status of the answer.
-    pub fn status(&self) -> hayami_http::Status {
+    pub fn status(&self) -> Status {
         match self {
             Self::Fault(fault) => fault.status(),
-            Self::Timeout => hayami_http::Status::REQUEST_TIMEOUT,
+            Self::Timeout => Status::REQUEST_TIMEOUT,
+            Self::PlainHttp => Status::BAD_REQUEST,
         }
     }
 }
@@ -137,6 +146,7 @@ impl fmt::Display for Refusal {
         match self {
             Self::Fault(fault) => fault.fmt(f),
             Self::Timeout => f.write_str("the request did not arrive in time"),
+            Self::PlainHttp => f.write_str("this port speaks TLS: ask for https:// instead of http://"),
         }
     }
 }

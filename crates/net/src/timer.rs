@@ -11,6 +11,12 @@ pub const SWEEP: Duration = Duration::from_millis(100);
 /// No deadline.
 pub const NEVER: u32 = u32::MAX;
 
+/// A deadline: `timeout` behind `millis`, never [`NEVER`].
+pub(crate) fn after(millis: u32, timeout: Duration) -> u32 {
+    let timeout = u32::try_from(timeout.as_millis()).unwrap_or(NEVER);
+    millis.saturating_add(timeout).min(NEVER - 1)
+}
+
 /// A worker's deadlines by connection, in milliseconds of its clock.
 #[derive(Debug, Default)]
 pub struct Deadlines(Vec<u32>);

@@ -1,7 +1,10 @@
-//! Waking one connection among those of a worker, from whatever thread.
+//! Waking one connection among those of a worker, or one stream of it, from whatever thread.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
+
+/// A connection by its index, and which of its streams: 0 for the connection itself.
+pub(crate) type Who = (u32, u32);
 
 /// The connections that were woken since the loop last looked.
 #[derive(Debug, Default)]
@@ -9,20 +12,20 @@ pub(crate) struct Woken(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    connections: Vec<u32>,
+    connections: Vec<Who>,
     /// The worker's task.
     task: Option<Waker>,
 }
 
 impl Woken {
-    /// A waker for connection `index`. A wake that comes after the connection has ended reaches the one
-    /// that then has its place, which finds nothing to do.
-    pub(crate) fn waker(self: &Arc<Self>, index: usize) -> Waker {
-        Arc::new(ConnectionWaker { woken: Arc::clone(self), index: index as u32 }).into()
+    /// A waker for `stream` of connection `index`. A wake that comes after the connection has ended reaches
+    /// the one that then has its place, which finds nothing to do.
+    pub(crate) fn waker(self: &Arc<Self>, index: usize, stream: u32) -> Waker {
+        Arc::new(ConnectionWaker { woken: Arc::clone(self), who: (index as u32, stream) }).into()
     }
 
     /// Moves those that were woken to `to`; later ones wake `task`.
-    pub(crate) fn take(&self, task: &Waker, to: &mut Vec<u32>) {
+    pub(crate) fn take(&self, task: &Waker, to: &mut Vec<Who>) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         to.append(&mut state.connections);
         if !state.task.as_ref().is_some_and(|known| known.will_wake(task)) {
@@ -30,9 +33,9 @@ impl Woken {
         }
     }
 
-    fn add(&self, index: u32) {
+    fn add(&self, who: Who) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.connections.push(index);
+        state.connections.push(who);
         if let Some(task) = &state.task {
             task.wake_by_ref();
         }
@@ -41,16 +44,16 @@ impl Woken {
 
 struct ConnectionWaker {
     woken: Arc<Woken>,
-    index: u32,
+    who: Who,
 }
 
 impl Wake for ConnectionWaker {
     fn wake(self: Arc<Self>) {
-        self.woken.add(self.index);
+        self.woken.add(self.who);
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.woken.add(self.index);
+        self.woken.add(self.who);
     }
 }
 
@@ -63,9 +66,9 @@ mod tests {
         let woken = Arc::new(Woken::default());
         let mut who = Vec::new();
         woken.take(Waker::noop(), &mut who);
-        woken.waker(7).wake_by_ref();
-        woken.waker(9).wake();
+        woken.waker(7, 0).wake_by_ref();
+        woken.waker(9, 5).wake();
         woken.take(Waker::noop(), &mut who);
-        assert_eq!(who, [7, 9]);
+        assert_eq!(who, [(7, 0), (9, 5)]);
     }
 }

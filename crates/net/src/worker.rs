@@ -3,11 +3,13 @@
 use crate::accept::Quota;
 use crate::buffer::Pool;
 use crate::clock::Clock;
+use crate::common::Common;
 use crate::reactor::Reactor;
 use crate::service::{Address, Service};
 use crate::waker::Woken;
 use hayami_h1::Limits;
 use hayami_http::RequestHead;
+use hayami_tls::Acceptor;
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::io;
@@ -26,6 +28,12 @@ pub struct Timeouts {
     pub receive: Duration,
     /// Between two writes of a response that get anywhere.
     pub send: Duration,
+    /// Without a stream, over HTTP/2.
+    pub idle: Duration,
+    /// For a TLS handshake.
+    pub handshake: Duration,
+    /// For the streams that are open when the worker is told to end, over HTTP/2; zero: for ever.
+    pub graceful: Duration,
     /// For the peer to close after we said that we do, when octets of its may still be on the way.
     pub linger: Duration,
 }
@@ -33,7 +41,15 @@ pub struct Timeouts {
 impl Default for Timeouts {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { request: seconds(10), receive: seconds(5), send: seconds(60), linger: seconds(2) }
+        Self {
+            request: seconds(10),
+            receive: seconds(5),
+            send: seconds(60),
+            idle: seconds(10),
+            handshake: seconds(10),
+            graceful: Duration::ZERO,
+            linger: seconds(2),
+        }
     }
 }
 
@@ -46,6 +62,25 @@ pub struct Listener {
     pub index: usize,
     /// The address it is bound to.
     pub address: Address,
+    /// What it answers TLS handshakes with; `None` to serve in clear.
+    pub tls: Option<Arc<Acceptor>>,
+}
+
+/// How HTTP/2 is spoken.
+#[derive(Clone, Debug)]
+pub struct Http2Config {
+    /// Limits and budgets.
+    pub engine: hayami_h2::Config,
+    /// In clear, a client may begin with HTTP/2 (RFC 9113 §3.3).
+    pub prior_knowledge: bool,
+    /// In clear, a client may ask for HTTP/2 by `Upgrade: h2c` (RFC 7540 §3.2).
+    pub upgrade: bool,
+}
+
+impl Default for Http2Config {
+    fn default() -> Self {
+        Self { engine: hayami_h2::Config::default(), prior_knowledge: true, upgrade: true }
+    }
 }
 
 /// What a worker is made of.
@@ -56,6 +91,8 @@ pub struct Config {
     pub listeners: Vec<Listener>,
     /// Limits of HTTP/1 messages.
     pub limits: Limits,
+    /// How HTTP/2 is spoken.
+    pub http2: Http2Config,
     /// Timeouts.
     pub timeouts: Timeouts,
     /// Connections of the whole process, and how many there may be.
@@ -79,6 +116,7 @@ pub(crate) struct Worker<S> {
     pub(crate) clock: Rc<Clock>,
     pub(crate) pool: Pool,
     pub(crate) limits: Limits,
+    pub(crate) http2: Http2Config,
     pub(crate) timeouts: Timeouts,
     pub(crate) quota: Arc<Quota>,
     pub(crate) draining: Cell<bool>,
@@ -87,32 +125,6 @@ pub(crate) struct Worker<S> {
     /// The head of the request at hand; used again and again.
     pub(crate) head: RefCell<RequestHead>,
     pub(crate) common: Common,
-}
-
-/// The field lines that go with every response, ready for this second.
-pub(crate) struct Common {
-    second: Cell<u64>,
-    octets: RefCell<Vec<u8>>,
-}
-
-impl Common {
-    fn new() -> Self {
-        Self { second: Cell::new(0), octets: RefCell::default() }
-    }
-
-    /// `server` and `date` with their line ends.
-    pub(crate) fn lines(&self, clock: &Clock, server: Option<&[u8]>) -> std::cell::Ref<'_, Vec<u8>> {
-        if self.second.get() != clock.unix() {
-            self.second.set(clock.unix());
-            let mut octets = self.octets.borrow_mut();
-            octets.clear();
-            if let Some(name) = server {
-                octets.extend([b"server: ", name, b"\r\n"].concat());
-            }
-            octets.extend([b"date: ", &hayami_http::date::format(clock.unix())[..], b"\r\n"].concat());
-        }
-        self.octets.borrow()
-    }
 }
 
 /// Runs a worker on this thread until it is told to drain and its last connection has ended.
@@ -147,12 +159,13 @@ async fn serve<S: Service>(
         clock,
         pool: Pool::default(),
         limits: config.limits,
+        http2: config.http2,
         timeouts: config.timeouts,
         quota: config.quota,
         draining: Cell::new(false),
         woken: Arc::default(),
         head: RefCell::default(),
-        common: Common::new(),
+        common: Common::default(),
     });
     let mut reactor = Reactor::new(Rc::clone(&worker), config.listeners).map_err(no_loop)?;
     (config.ready)();

@@ -4,7 +4,7 @@ use hayami_h1::Limits;
 use hayami_http::{Content, Method, Response, Shared, Source, SourceError, Status};
 use hayami_net::listen::{Endpoint, Options, bind, bound_address};
 use hayami_net::service::{Answer, Ended, Observer, Outcome, Refusal, Request, Service};
-use hayami_net::{Config, Listener, Phase, Quota, Timeouts, run};
+use hayami_net::{Config, Http2Config, Listener, Phase, Quota, Timeouts, run};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -91,11 +91,12 @@ fn server(timeouts: Timeouts, most: usize) -> Server {
     let (tell, ended) = channel();
     let thread = std::thread::spawn(move || {
         let quota = Arc::new(Quota::new(most, None));
-        let listeners = vec![Listener { fd, index: 0, address }];
+        let listeners = vec![Listener { fd, index: 0, address, tls: None }];
         let config = Config {
             cpu: None,
             listeners,
             limits: Limits::default(),
+            http2: Http2Config::default(),
             timeouts,
             quota,
             ready: Box::new(|| ()),
@@ -133,7 +134,7 @@ fn read_all(stream: &mut TcpStream) -> String {
 
 fn short() -> Timeouts {
     let short = Duration::from_millis(300);
-    Timeouts { request: short, receive: short, send: short, linger: short }
+    Timeouts { request: short, receive: short, send: short, linger: short, ..Timeouts::default() }
 }
 
 const CLOSE: &str = " HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";

@@ -1,0 +1,211 @@
+//! HTTP/2 on a connection: what the engine's events lead to.
+//!
+//! ```text
+//! answer ─ frames of the input ─ receive.rs: requests, their content
+//!        ├ what was woken ────── send.rs: answers that come later, content that was waited for
+//!        └ pump ──────────────── send.rs: content, by priority, as windows and the output have room
+//! ```
+
+mod body;
+mod receive;
+mod send;
+mod stream;
+
+use crate::connection::Wait;
+use crate::link::{Link, Need, Stage};
+use crate::service::{ConnectionInfo, Service};
+use crate::timer::{NEVER, after};
+use crate::upgrade;
+use crate::worker::{Timeouts, Worker};
+use hayami_h2::{ErrorCode, Key, PREFACE, Server};
+use std::time::Duration;
+use stream::Stream;
+
+/// How long requests may be on the way when the first goodbye is sent: a round trip of most clients.
+const GOODBYE: Duration = Duration::from_millis(500);
+
+/// A connection that speaks HTTP/2.
+pub(crate) struct Http2 {
+    engine: Server<Stream>,
+    /// Streams that wait for a waker: for their answer, or for content.
+    waiting: Vec<Key>,
+    /// Those of them that were woken.
+    woken: Vec<u32>,
+    /// When something was last sent or received that brings a stream nearer to its end, in milliseconds
+    /// of the worker's clock.
+    progress: u32,
+    leaving: Leaving,
+}
+
+/// How far our goodbye is (RFC 9113 §6.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leaving {
+    No,
+    /// The peer was told to open no more streams, at that millisecond of the worker's clock.
+    Announced {
+        at: u32,
+    },
+    /// The peer was told which stream is the last; the goodbye began at that millisecond.
+    Final {
+        since: u32,
+    },
+}
+
+/// What the first octets of a connection say about its protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Preface {
+    /// It is HTTP/2.
+    Whole,
+    /// It may be.
+    Partial,
+    /// It is not.
+    Absent,
+}
+
+/// Whether a client that was promised nothing begins with HTTP/2 (RFC 9113 §3.3).
+#[inline]
+pub(crate) fn preface<S>(worker: &Worker<S>, info: &ConnectionInfo, input: &[u8]) -> Preface {
+    if input.first() != Some(&PREFACE[0]) || !worker.http2.prior_knowledge || info.tls.is_some() {
+        return Preface::Absent;
+    }
+    let seen = input.len().min(PREFACE.len());
+    match input[..seen] == PREFACE[..seen] {
+        false => Preface::Absent,
+        true if seen == PREFACE.len() => Preface::Whole,
+        true => Preface::Partial,
+    }
+}
+
+impl Http2 {
+    /// Begins: our settings go first.
+    pub(crate) fn new<S>(link: &mut Link, worker: &Worker<S>) -> Self {
+        let config = &worker.http2.engine;
+        let mut engine = Server::new(config);
+        link.output.write(&worker.pool, |out| engine.start(config, out));
+        Self {
+            engine,
+            waiting: Vec::new(),
+            woken: Vec::new(),
+            progress: worker.clock.millis(),
+            leaving: Leaving::No,
+        }
+    }
+
+    /// Begins with a request that came over HTTP/1.1 and stands in the worker's head (RFC 7540 §3.2).
+    pub(crate) fn upgraded<S: Service>(link: &mut Link, worker: &Worker<S>) -> Self {
+        link.output.write(&worker.pool, |out| out.extend_from_slice(upgrade::SWITCHING));
+        let mut http2 = Self::new(link, worker);
+        http2.first(link, worker);
+        http2
+    }
+
+    /// Answers what has been received, and sends as far as there is room.
+    pub(crate) fn answer<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Need {
+        if worker.draining.get() {
+            self.leave(link, worker);
+        }
+        self.take_woken(link, worker);
+        while link.stage == Stage::Open {
+            if link.output.is_overfull() {
+                return Need::Room;
+            }
+            if !self.receive(link, worker) {
+                return self.pump(link, worker);
+            }
+        }
+        Need::Close
+    }
+
+    /// Says that no more requests are taken; those that are on the way still are.
+    fn leave<S>(&mut self, link: &mut Link, worker: &Worker<S>) {
+        if self.leaving == Leaving::No {
+            self.leaving = Leaving::Announced { at: worker.clock.millis() };
+            self.say_goodbye(link, worker);
+        }
+    }
+
+    fn say_goodbye<S>(&mut self, link: &mut Link, worker: &Worker<S>) {
+        let engine = &mut self.engine;
+        link.output.write(&worker.pool, |out| engine.go_away(out));
+        if self.engine.is_over() {
+            link.stage = Stage::Closing { linger: true };
+        }
+    }
+
+    /// When [`expire`](Self::expire) has to be called whatever is waited for, in milliseconds.
+    pub(crate) fn latest(&self, timeouts: &Timeouts) -> u32 {
+        match self.leaving {
+            Leaving::Announced { at } => after(at, GOODBYE),
+            Leaving::Final { since } if !timeouts.graceful.is_zero() => after(since, timeouts.graceful),
+            Leaving::No | Leaving::Final { .. } => NEVER,
+        }
+    }
+
+    pub(crate) fn woken(&mut self, stream: u32) {
+        if stream != 0 {
+            self.woken.push(stream);
+        }
+    }
+
+    /// Whether no stream is open.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.engine.streams() == 0
+    }
+
+    /// Whether the last stream that we take has ended, and the client knows that it is the last.
+    pub(crate) fn is_over(&self) -> bool {
+        self.engine.is_over()
+    }
+
+    /// What is waited for when everything received is answered and everything made is sent.
+    pub(crate) fn wait(&self) -> Wait {
+        if self.is_idle() {
+            Wait::Stream
+        } else if self.engine.stalled() {
+            Wait::Credit { since: self.progress }
+        } else if self.waiting.is_empty() {
+            Wait::Content
+        } else {
+            Wait::Answer
+        }
+    }
+
+    /// What was waited for did not come in time.
+    #[cold]
+    pub(crate) fn expire<S>(&mut self, link: &mut Link, worker: &Worker<S>) {
+        match self.leaving {
+            Leaving::Announced { at } if worker.clock.millis() >= after(at, GOODBYE) => {
+                self.leaving = Leaving::Final { since: at };
+                self.say_goodbye(link, worker);
+            }
+            Leaving::Final { .. } if worker.clock.millis() >= self.latest(&worker.timeouts) => {
+                self.give_up(link, worker, ErrorCode::NO_ERROR, "the server ended");
+            }
+            _ if self.engine.stalled() => {
+                self.give_up(link, worker, ErrorCode::ENHANCE_YOUR_CALM, "the client did not read in time");
+            }
+            _ => self.give_up(link, worker, ErrorCode::NO_ERROR, "the request did not arrive in time"),
+        }
+    }
+
+    /// Ends the connection with responses unfinished.
+    fn give_up<S>(&mut self, link: &mut Link, worker: &Worker<S>, code: ErrorCode, why: &'static str) {
+        let engine = &mut self.engine;
+        link.output.write(&worker.pool, |out| engine.abort(code, out));
+        self.forget(worker, why);
+        link.stage = Stage::Closing { linger: true };
+    }
+
+    /// The connection is lost.
+    pub(crate) fn end<S>(&mut self, worker: &Worker<S>) {
+        self.forget(worker, "the connection was lost");
+    }
+
+    /// Tells those who wait for the end of a response that there will be none.
+    fn forget<S>(&mut self, worker: &Worker<S>, why: &'static str) {
+        for stream in self.engine.drain_data() {
+            stream.abort(&worker.clock, why);
+        }
+        self.waiting.clear();
+    }
+}

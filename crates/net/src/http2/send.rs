@@ -1,0 +1,188 @@
+//! Responses: heads at once, content by priority, as windows and the output have room.
+
+use super::Http2;
+use super::body::{Body, Piece};
+use super::stream::{Stream, Work};
+use crate::link::{Link, Need};
+use crate::output::COPY_SIZE;
+use crate::service::{Answer, Service};
+use crate::worker::Worker;
+use hayami_h2::{ErrorCode, Key, Server};
+use hayami_http::{Content, Response};
+use std::task::{Context, Poll};
+
+/// Octets of a frame's header (RFC 9113 §4.1).
+const FRAME_HEADER: usize = 9;
+
+impl Http2 {
+    /// Writes a response's head, and its content if that is little and nothing stops it.
+    #[inline]
+    pub(super) fn send<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>, key: Key, answer: Answer) {
+        let Answer { response: Response { head, content }, observer } = answer;
+        let (common, version) = worker.common.fields(&worker.clock, worker.service.server_name(), &head);
+        let length = content.len();
+        let small = match &content {
+            Content::Shared(shared) if shared.len() <= COPY_SIZE => shared.as_slice(),
+            _ => &[],
+        };
+        let room = !small.is_empty() && !link.output.is_full();
+        self.progress = worker.clock.millis();
+        link.idle_since = self.progress;
+        let engine = &mut self.engine;
+        let complete = link.output.write(&worker.pool, |out| {
+            match engine.send_head(key, &head, length, &common, version, out) {
+                hayami_h2::Body::Complete => Some(0),
+                hayami_h2::Body::Content if room && small.len() <= engine.room(key) => {
+                    engine.send_data(key, small, true, out);
+                    Some(small.len() as u64)
+                }
+                hayami_h2::Body::Content => None,
+            }
+        });
+        drop(common);
+        let mut stream =
+            Stream { observer, began: Some(worker.clock.refresh_if_exact()), ..Stream::default() };
+        match (complete, self.engine.get(key)) {
+            (Some(octets), kept) => {
+                stream.sent = octets;
+                stream.received = kept.map_or(0, |kept| kept.received);
+                stream.complete(link);
+            }
+            (None, Some(kept)) => {
+                stream.received = kept.received;
+                stream.work = Work::Body(Body::new(content));
+                *kept = stream;
+                self.engine.set_ready(key, true);
+            }
+            // The client has canceled it.
+            (None, None) => stream.abort(&worker.clock, "the client canceled the request"),
+        }
+    }
+
+    /// Goes on with the streams that were woken.
+    #[inline]
+    pub(super) fn take_woken<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) {
+        while let Some(stream) = self.woken.pop() {
+            if let Some(at) = self.waiting.iter().position(|key| key.stream_id() == stream) {
+                let key = self.waiting.swap_remove(at);
+                self.resume(link, worker, key);
+            }
+        }
+    }
+
+    fn resume<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>, key: Key) {
+        match self.engine.get(key).map(|stream| &mut stream.work) {
+            Some(Work::Body(_)) => self.engine.set_ready(key, true),
+            Some(work @ Work::Answer(_)) => {
+                let work = std::mem::take(work);
+                self.wait_for(link, worker, key, work);
+            }
+            Some(Work::None) | None => {}
+        }
+    }
+
+    /// Sends an answer if it is there, and waits for it otherwise.
+    pub(super) fn wait_for<S: Service>(
+        &mut self,
+        link: &mut Link,
+        worker: &Worker<S>,
+        key: Key,
+        mut work: Work,
+    ) {
+        let Work::Answer(answer) = &mut work else { return };
+        let waker = worker.woken.waker(link.index as usize, key.stream_id());
+        match answer.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(answer) => self.send(link, worker, key, answer),
+            Poll::Pending => {
+                if let Some(stream) = self.engine.get(key) {
+                    stream.work = work;
+                    self.waiting.push(key);
+                }
+            }
+        }
+    }
+
+    /// Sends content, the most urgent first.
+    pub(super) fn pump<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Need {
+        while !link.output.is_full() {
+            let Some((key, room)) = self.engine.next() else { return Need::Input };
+            self.send_content(link, worker, key, room.min(self.engine.max_data()));
+        }
+        Need::Room
+    }
+
+    /// Sends one DATA frame of a stream, `room` octets at most.
+    fn send_content<S>(&mut self, link: &mut Link, worker: &Worker<S>, key: Key, room: usize) {
+        self.progress = worker.clock.millis();
+        let Some(stream) = self.engine.get(key) else { return };
+        let Work::Body(body) = &mut stream.work else { return self.engine.set_ready(key, false) };
+        let wake = || worker.woken.waker(link.index as usize, key.stream_id());
+        // The place of the header is kept, since only afterwards it is known how much there was.
+        let (piece, header, copied) = link.output.write(&worker.pool, |out| {
+            let header = out.len();
+            out.resize(header + FRAME_HEADER, 0);
+            let piece = body.take(&wake, room, out);
+            (piece, header, out.len() - header - FRAME_HEADER)
+        });
+        let frame = |engine: &mut Server<Stream>, len, last, out: &mut Vec<u8>| {
+            write_header(engine, key, header, len, last, out)
+        };
+        match piece {
+            Piece::Shared { octets, last } => {
+                stream.sent += octets.len() as u64;
+                let ended = last.then(|| std::mem::take(stream));
+                let engine = &mut self.engine;
+                link.output.write(&worker.pool, |out| frame(engine, octets.len(), last, out));
+                link.output.put(&worker.pool, Content::Shared(octets));
+                ended.into_iter().for_each(|stream| stream.complete(link));
+            }
+            Piece::Copied { last } => {
+                stream.sent += copied as u64;
+                let trailers = body.trailers(last);
+                let ended = last.then(|| std::mem::take(stream));
+                let engine = &mut self.engine;
+                link.output.write(&worker.pool, |out| {
+                    frame(engine, copied, last && trailers.is_none(), out);
+                    if let Some(trailers) = trailers {
+                        engine.send_trailers(key, &trailers, out);
+                    }
+                });
+                ended.into_iter().for_each(|stream| stream.complete(link));
+            }
+            Piece::Pending => {
+                stream.sent += copied as u64;
+                let engine = &mut self.engine;
+                link.output.write(&worker.pool, |out| frame(engine, copied, false, out));
+                self.engine.set_ready(key, false);
+                self.waiting.push(key);
+            }
+            Piece::Broken(why) => {
+                let engine = &mut self.engine;
+                let data = link.output.write(&worker.pool, |out| {
+                    out.truncate(header);
+                    engine.reset(key, ErrorCode::INTERNAL_ERROR, out)
+                });
+                data.into_iter().for_each(|stream| stream.abort(&worker.clock, why));
+            }
+        }
+    }
+}
+
+/// Writes the header of a DATA frame with `len` octets into its place. A frame that would say nothing is
+/// left out.
+fn write_header(
+    engine: &mut Server<Stream>,
+    key: Key,
+    place: usize,
+    len: usize,
+    last: bool,
+    out: &mut Vec<u8>,
+) {
+    if len == 0 && !last {
+        return out.truncate(place);
+    }
+    let end = out.len();
+    engine.begin_data(key, len, last, out);
+    out.copy_within(end.., place);
+    out.truncate(end);
+}

@@ -1,0 +1,104 @@
+//! What the protocols of a connection work on: its octets in and out, and how far it is from its end.
+
+use crate::buffer::Input;
+use crate::clock::Instant;
+use crate::output::Output;
+use crate::reports::Reports;
+use crate::service::{ConnectionInfo, Request, Service};
+use crate::worker::Worker;
+use hayami_http::RequestHead;
+use std::rc::Rc;
+use std::task::Waker;
+
+/// How far a connection is from its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Requests are answered.
+    Open,
+    /// What waits is still sent; `linger`: octets of the peer's may be on the way.
+    Closing { linger: bool },
+    /// Everything is sent; octets that come are thrown away until the peer closes.
+    Lingering { octets: u32 },
+    /// Over.
+    Over,
+}
+
+/// Why a protocol stopped answering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Everything received is answered.
+    Input,
+    /// Too much waits to be sent.
+    Room,
+    /// The answer is not there yet.
+    Later,
+    /// The connection goes on in HTTP/2, with the request in the worker's head as its first.
+    Upgrade,
+    /// The connection ends.
+    Close,
+}
+
+/// A connection as its protocol sees it.
+pub(crate) struct Link {
+    pub(crate) info: Rc<ConnectionInfo>,
+    pub(crate) input: Input,
+    pub(crate) output: Output,
+    pub(crate) stage: Stage,
+    pub(crate) reports: Reports,
+    /// When the first octet of the request at hand was seen.
+    pub(crate) begun: Instant,
+    /// When the connection became idle, in milliseconds of the worker's clock.
+    pub(crate) idle_since: u32,
+    /// Requests so far.
+    pub(crate) requests: u32,
+    /// What is being answered came before the TLS handshake was complete.
+    pub(crate) early: bool,
+    /// Wakes this connection; made when something has to be waited for that is not the socket.
+    waker: Option<Waker>,
+    pub(crate) index: u32,
+}
+
+impl Link {
+    pub(crate) fn new<S: Service>(worker: &Worker<S>, info: ConnectionInfo, index: usize) -> Self {
+        Self {
+            input: Input::default(),
+            output: Output::default(),
+            stage: Stage::Open,
+            reports: Reports::default(),
+            begun: info.accepted,
+            idle_since: worker.clock.millis(),
+            requests: 0,
+            early: false,
+            waker: None,
+            index: index as u32,
+            info: Rc::new(info),
+        }
+    }
+
+    /// The waker of this connection.
+    pub(crate) fn waker<S>(&mut self, worker: &Worker<S>) -> Waker {
+        self.waker.get_or_insert_with(|| worker.woken.waker(self.index as usize, 0)).clone()
+    }
+
+    /// The request in `head` as the service wants it.
+    #[inline]
+    pub(crate) fn as_request<'a, S>(
+        &'a mut self,
+        worker: &Worker<S>,
+        head: &'a mut RequestHead,
+        content_length: Option<u64>,
+    ) -> Request<'a> {
+        let index = self.requests;
+        self.requests += 1;
+        let received = worker.clock.refresh_if_exact();
+        let connection = &self.info;
+        let (stream, early, begun) = (None, self.early, self.begun);
+        Request { head, content_length, connection, index, stream, early, begun, received }
+    }
+
+    /// Ends the connection with responses unfinished.
+    pub(crate) fn abort<S>(&mut self, worker: &Worker<S>, why: &'static str) {
+        self.reports.aborted(why, self.output.sent(), &worker.clock);
+        self.stage = Stage::Over;
+    }
+}

@@ -1,0 +1,144 @@
+//! Which protocol a connection speaks.
+
+use crate::connection::Wait;
+use crate::http1::Http1;
+use crate::http2::{self, Http2};
+use crate::link::{Link, Need, Stage};
+use crate::service::{Refusal, Service};
+use crate::timer::NEVER;
+use crate::worker::{Timeouts, Worker};
+use hayami_tls::{Alpn, Info};
+use std::rc::Rc;
+
+/// The protocol of a connection. In clear it begins as HTTP/1.1; a client that knows better says so by
+/// its first octets (RFC 9113 §3.3) or asks for it (RFC 7540 §3.2).
+pub(crate) enum Protocol {
+    Http1(Http1),
+    Http2(Box<Http2>),
+}
+
+impl Protocol {
+    pub(crate) fn new() -> Self {
+        Self::Http1(Http1::new())
+    }
+
+    /// Answers what has been received, as far as there is room.
+    #[inline]
+    pub(crate) fn answer<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Need {
+        match self {
+            Self::Http2(http2) => http2.answer(link, worker),
+            Self::Http1(http1) if link.requests > 0 => http1.answer(link, worker),
+            Self::Http1(_) => self.begin(link, worker),
+        }
+    }
+
+    /// The first octets decide.
+    fn begin<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Need {
+        match http2::preface(worker, &link.info, link.input.unread()) {
+            http2::Preface::Partial => return Need::Input,
+            http2::Preface::Whole => *self = Self::Http2(Box::new(Http2::new(link, worker))),
+            http2::Preface::Absent => {}
+        }
+        match self {
+            Self::Http1(http1) => http1.answer(link, worker),
+            Self::Http2(http2) => http2.answer(link, worker),
+        }
+    }
+
+    /// The TLS handshake is complete, and the protocol agreed on (RFC 7301).
+    #[cold]
+    pub(crate) fn establish<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>, info: Box<Info>) {
+        link.idle_since = worker.clock.millis();
+        let speaks_http2 = info.alpn == Some(Alpn::H2);
+        if let Some(shared) = Rc::get_mut(&mut link.info) {
+            shared.tls = Some(info);
+        }
+        if speaks_http2 {
+            *self = Self::Http2(Box::new(Http2::new(link, worker)));
+        }
+    }
+
+    /// Answers what is no request, and closes.
+    #[cold]
+    pub(crate) fn refuse<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>, refusal: &Refusal) {
+        match self {
+            Self::Http1(http1) => {
+                let mut head = worker.head.borrow_mut();
+                head.reset_to(b"");
+                http1.refuse(link, worker, refusal, &mut head);
+            }
+            Self::Http2(http2) => http2.expire(link, worker),
+        }
+    }
+
+    /// Goes on in HTTP/2 with the request in the worker's head.
+    #[cold]
+    pub(crate) fn upgrade<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) {
+        *self = Self::Http2(Box::new(Http2::upgraded(link, worker)));
+    }
+
+    pub(crate) fn woken(&mut self, stream: u32) {
+        match self {
+            Self::Http1(_) => {}
+            Self::Http2(http2) => http2.woken(stream),
+        }
+    }
+
+    /// Whether several exchanges go on at a time.
+    pub(crate) fn is_multiplexed(&self) -> bool {
+        matches!(self, Self::Http2(_))
+    }
+
+    /// Whether no request is at hand.
+    pub(crate) fn is_between_requests(&self) -> bool {
+        match self {
+            Self::Http1(http1) => http1.is_reading(),
+            Self::Http2(http2) => http2.is_idle(),
+        }
+    }
+
+    /// Whether the client knows which of its requests will not be answered.
+    pub(crate) fn may_end(&self) -> bool {
+        match self {
+            Self::Http1(_) => true,
+            Self::Http2(http2) => http2.is_over(),
+        }
+    }
+
+    /// What is waited for when everything received is answered and everything made is sent.
+    pub(crate) fn wait(&self) -> Wait {
+        match self {
+            Self::Http1(http1) if http1.is_discarding() => Wait::Content,
+            Self::Http1(_) => Wait::Head,
+            Self::Http2(http2) => http2.wait(),
+        }
+    }
+
+    /// When [`expire`](Self::expire) has to be called whatever is waited for, in milliseconds.
+    #[inline]
+    pub(crate) fn latest(&self, timeouts: &Timeouts) -> u32 {
+        match self {
+            Self::Http1(_) => NEVER,
+            Self::Http2(http2) => http2.latest(timeouts),
+        }
+    }
+
+    /// What was waited for did not come in time.
+    #[cold]
+    pub(crate) fn expire<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) {
+        match self {
+            Self::Http1(http1) if http1.is_reading() && !link.input.is_empty() => {
+                self.refuse(link, worker, &Refusal::Timeout);
+            }
+            Self::Http1(_) => link.stage = Stage::Over,
+            Self::Http2(http2) => http2.expire(link, worker),
+        }
+    }
+
+    /// The connection is lost.
+    pub(crate) fn end<S>(&mut self, worker: &Worker<S>) {
+        if let Self::Http2(http2) = self {
+            http2.end(worker);
+        }
+    }
+}

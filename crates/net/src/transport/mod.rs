@@ -1,0 +1,180 @@
+//! What carries a connection's octets: the bare socket, or TLS over it.
+
+mod tls;
+
+use crate::buffer::{Input, Pool};
+use crate::socket::Socket;
+use hayami_http::FileSlice;
+use hayami_tls::{Acceptor, Info};
+use std::io::{self, IoSlice};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+pub(crate) use tls::Tls;
+
+/// A connection's way to its peer.
+pub struct Transport {
+    socket: Socket,
+    tls: Option<Box<Tls>>,
+}
+
+/// What reading led to.
+#[derive(Debug)]
+pub enum Read {
+    /// Octets for the protocol.
+    Octets,
+    /// The peer sends no more.
+    End,
+    /// The TLS handshake is complete.
+    Established(Box<Info>),
+    /// The peer speaks HTTP in clear where TLS was expected; the octets are in the input.
+    PlainHttp,
+    /// The handshake waits for a store of sessions: `poll_lookup` goes on.
+    Lookup,
+}
+
+impl Transport {
+    /// In clear, or over TLS with what the acceptor agrees to.
+    pub fn new(socket: Socket, acceptor: Option<&Arc<Acceptor>>) -> Self {
+        Self { socket, tls: acceptor.map(|acceptor| Box::new(Tls::new(acceptor))) }
+    }
+
+    /// The socket below.
+    #[inline]
+    pub fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// Whether octets of the peer cannot be read yet.
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| !tls.is_established())
+    }
+
+    /// Whether the octets read last came before the TLS handshake was complete (RFC 8446 §2.3).
+    #[inline]
+    pub(crate) fn is_early(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.is_early())
+    }
+
+    /// Nothing was sent for a second or more.
+    #[inline]
+    pub(crate) fn was_idle(&mut self) {
+        if let Some(tls) = &mut self.tls {
+            tls.was_idle();
+        }
+    }
+
+    /// From now on in clear.
+    pub(crate) fn give_up_tls(&mut self) {
+        self.tls = None;
+    }
+
+    /// Reads into `input`. `Pending`: the loop tells when there is more.
+    ///
+    /// # Errors
+    /// The peer is gone, or broke the rules of TLS.
+    #[inline]
+    pub fn read(&mut self, pool: &Pool, input: &mut Input) -> Poll<io::Result<Read>> {
+        match &mut self.tls {
+            Some(tls) => tls.read(&self.socket, pool, input),
+            None => self.socket.read(input.room(pool)).map_ok(|octets| match octets {
+                0 => Read::End,
+                _ => Read::Octets,
+            }),
+        }
+    }
+
+    /// Goes on with a handshake that waited for a store of sessions. `Ready(None)`: by reading.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub(crate) fn poll_lookup(
+        &mut self,
+        cx: &mut Context<'_>,
+        pool: &Pool,
+        input: &mut Input,
+    ) -> Poll<io::Result<Option<Read>>> {
+        match &mut self.tls {
+            Some(tls) => tls.poll_lookup(cx, &self.socket, pool, input),
+            None => Poll::Ready(Ok(None)),
+        }
+    }
+
+    /// Sends one piece; how much of it was taken. `more`: something follows at once.
+    ///
+    /// # Errors
+    /// The peer is gone.
+    #[inline]
+    pub fn send(&mut self, pool: &Pool, octets: &[u8], more: bool) -> Poll<io::Result<usize>> {
+        match &mut self.tls {
+            Some(tls) => tls.send(&self.socket, pool, octets),
+            None => self.socket.send(octets, more),
+        }
+    }
+
+    /// Sends several pieces; how many octets of them were taken.
+    ///
+    /// # Errors
+    /// The peer is gone.
+    #[inline]
+    pub fn send_vectored(
+        &mut self,
+        pool: &Pool,
+        pieces: &[IoSlice<'_>],
+        more: bool,
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.tls {
+            Some(tls) => tls.send_vectored(&self.socket, pool, pieces),
+            None => self.socket.send_vectored(pieces, more),
+        }
+    }
+
+    /// Sends at most `most` octets of a file. `Ok(0)`: the file is shorter than it was.
+    ///
+    /// # Errors
+    /// The peer is gone, or the file cannot be read.
+    pub fn sendfile(&mut self, pool: &Pool, slice: &FileSlice, most: u64) -> Poll<io::Result<usize>> {
+        match &mut self.tls {
+            Some(tls) => tls.sendfile(&self.socket, pool, slice, most),
+            None => self.socket.sendfile(slice, most),
+        }
+    }
+
+    /// What was taken leaves. `Pending`: the socket has no room for all of it.
+    ///
+    /// # Errors
+    /// The peer is gone.
+    #[inline]
+    pub fn flush(&mut self) -> Poll<io::Result<()>> {
+        match &mut self.tls {
+            Some(tls) => tls.flush(&self.socket),
+            None => {
+                self.socket.cork(false);
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+
+    /// More of a file follows: only full segments are to be sent until [`flush`](Self::flush).
+    #[inline]
+    pub fn hold_back(&mut self) {
+        if self.tls.is_none() {
+            self.socket.cork(true);
+        }
+    }
+
+    /// Tells the peer that nothing more will come.
+    pub fn shut_down_sending(&mut self) {
+        if let Some(tls) = &mut self.tls {
+            tls.close(&self.socket);
+        }
+        self.socket.shut_down_sending();
+    }
+
+    /// Gives memory back that holds nothing.
+    #[inline]
+    pub fn release(&mut self, pool: &Pool) {
+        if let Some(tls) = &mut self.tls {
+            tls.release(pool);
+        }
+    }
+}

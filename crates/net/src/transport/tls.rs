@@ -1,0 +1,199 @@
+//! TLS over a socket: records are gathered, so that a turn's answers leave in one write.
+
+use super::Read;
+use crate::buffer::{Input, Pool};
+use crate::socket::Socket;
+use hayami_http::FileSlice;
+use hayami_tls::{Acceptor, Fault, Progress, Session};
+use std::future::Future;
+use std::io::{self, IoSlice};
+use std::os::unix::fs::FileExt;
+use std::task::{Context, Poll, ready};
+use tokio::task::JoinHandle;
+
+/// Octets that are put into records at once: several full ones, and few enough to stay in the cache.
+const PIECE: usize = 64 * 1024;
+/// Room for one record of the greatest size (RFC 8446 §5.2) beside what is there.
+const RECORD: usize = 16 * 1024 + 256 + 5;
+
+/// A connection's TLS.
+pub(crate) struct Tls {
+    session: Session,
+    /// Octets of the peer that are no whole record yet.
+    received: Vec<u8>,
+    /// Records to be sent, and how many of their octets were.
+    sealed: Vec<u8>,
+    sent: usize,
+    /// The search for the client's session in a store elsewhere.
+    lookup: Option<JoinHandle<()>>,
+    established: bool,
+}
+
+impl Tls {
+    /// The handshake is the client's to begin.
+    pub(super) fn new(acceptor: &Acceptor) -> Self {
+        Self {
+            session: Session::new(acceptor),
+            received: Vec::new(),
+            sealed: Vec::new(),
+            sent: 0,
+            lookup: None,
+            established: false,
+        }
+    }
+
+    /// Whether the handshake is complete.
+    pub(crate) fn is_established(&self) -> bool {
+        self.established
+    }
+
+    /// Whether the octets read last came before the handshake was complete (RFC 8446 §2.3).
+    pub(crate) fn is_early(&self) -> bool {
+        self.session.is_early()
+    }
+
+    pub(super) fn read(&mut self, socket: &Socket, pool: &Pool, input: &mut Input) -> Poll<io::Result<Read>> {
+        loop {
+            if self.received.capacity() == 0 {
+                self.received = pool.take();
+            }
+            if self.received.capacity() - self.received.len() < RECORD / 4 {
+                self.received.reserve(RECORD);
+            }
+            if ready!(socket.read(&mut self.received))? == 0 {
+                return Poll::Ready(Ok(Read::End));
+            }
+            if let Some(read) = self.receive(socket, pool, input)? {
+                return Poll::Ready(Ok(read));
+            }
+        }
+    }
+
+    /// Opens the records that are there. `None`: they led to nothing, more have to be read.
+    fn receive(&mut self, socket: &Socket, pool: &Pool, input: &mut Input) -> io::Result<Option<Read>> {
+        let before = input.unread().len();
+        if self.sealed.capacity() == 0 {
+            self.sealed = pool.take();
+        }
+        let progress = self.session.receive(&mut self.received, input.room(pool), &mut self.sealed);
+        let octets = (input.unread().len() > before).then_some(Read::Octets);
+        if octets.is_none() && !matches!(progress, Ok(Progress::Established)) {
+            // No answer follows with which it could leave. What cannot leave now does so by the next flush.
+            let _ = self.flush(socket)?;
+        }
+        Ok(match progress {
+            Ok(Progress::Handshaking | Progress::Open) => octets,
+            Ok(Progress::Established) => {
+                self.established = true;
+                self.session.info().map(|info| Read::Established(Box::new(info.clone())))
+            }
+            Ok(Progress::PeerClosed) => Some(octets.unwrap_or(Read::End)),
+            Ok(Progress::NeedsLookup(lookup)) => {
+                self.lookup = Some(tokio::task::spawn_blocking(move || lookup.run()));
+                Some(Read::Lookup)
+            }
+            Err(Fault::PlainHttp) => {
+                input.room(pool).append(&mut self.received);
+                Some(Read::PlainHttp)
+            }
+            Err(fault) => return Err(io::Error::new(io::ErrorKind::InvalidData, fault)),
+        })
+    }
+
+    /// Nothing was sent for a while: the congestion window is small again, and so are the first records.
+    pub(super) fn was_idle(&mut self) {
+        self.session.was_idle();
+    }
+
+    /// Waits for the store of sessions, then goes on with the handshake. `Ready(None)`: by reading.
+    pub(crate) fn poll_lookup(
+        &mut self,
+        cx: &mut Context<'_>,
+        socket: &Socket,
+        pool: &Pool,
+        input: &mut Input,
+    ) -> Poll<io::Result<Option<Read>>> {
+        let Some(lookup) = &mut self.lookup else { return Poll::Ready(Ok(None)) };
+        // If it failed, the handshake is a full one.
+        let _ = ready!(std::pin::Pin::new(lookup).poll(cx));
+        self.lookup = None;
+        Poll::Ready(self.receive(socket, pool, input))
+    }
+
+    pub(super) fn send(&mut self, socket: &Socket, pool: &Pool, octets: &[u8]) -> Poll<io::Result<usize>> {
+        ready!(self.make_room(socket, pool))?;
+        let piece = &octets[..octets.len().min(PIECE)];
+        self.session.seal(piece, &mut self.sealed);
+        Poll::Ready(Ok(piece.len()))
+    }
+
+    pub(super) fn send_vectored(
+        &mut self,
+        socket: &Socket,
+        pool: &Pool,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        ready!(self.make_room(socket, pool))?;
+        let mut plain = pool.take();
+        for piece in pieces {
+            let room = PIECE - plain.len();
+            plain.extend_from_slice(&piece[..piece.len().min(room)]);
+        }
+        self.session.seal(&plain, &mut self.sealed);
+        let taken = plain.len();
+        pool.give(plain);
+        Poll::Ready(Ok(taken))
+    }
+
+    pub(super) fn sendfile(
+        &mut self,
+        socket: &Socket,
+        pool: &Pool,
+        slice: &FileSlice,
+        most: u64,
+    ) -> Poll<io::Result<usize>> {
+        ready!(self.make_room(socket, pool))?;
+        let mut plain = pool.take();
+        plain.resize(slice.len.min(most).min(PIECE as u64) as usize, 0);
+        let octets = slice.file.read_at(&mut plain, slice.offset);
+        if let Ok(octets) = octets {
+            self.session.seal(&plain[..octets], &mut self.sealed);
+        }
+        pool.give(plain);
+        Poll::Ready(octets)
+    }
+
+    /// Sends before more records are made, if many wait.
+    fn make_room(&mut self, socket: &Socket, pool: &Pool) -> Poll<io::Result<()>> {
+        if self.sealed.capacity() == 0 {
+            self.sealed = pool.take();
+        }
+        if self.sealed.len() < PIECE { Poll::Ready(Ok(())) } else { self.flush(socket) }
+    }
+
+    #[inline]
+    pub(super) fn flush(&mut self, socket: &Socket) -> Poll<io::Result<()>> {
+        while self.sent < self.sealed.len() {
+            self.sent += ready!(socket.send(&self.sealed[self.sent..], false))?;
+        }
+        self.sealed.clear();
+        self.sent = 0;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Says goodbye (RFC 8446 §6.1).
+    pub(super) fn close(&mut self, socket: &Socket) {
+        self.session.close(&mut self.sealed);
+        // The socket is shut down next: a peer that does not read loses nothing but this.
+        let _ = self.flush(socket);
+    }
+
+    pub(super) fn release(&mut self, pool: &Pool) {
+        if self.received.is_empty() && self.received.capacity() > 0 {
+            pool.give(std::mem::take(&mut self.received));
+        }
+        if self.sealed.is_empty() && self.sealed.capacity() > 0 {
+            pool.give(std::mem::take(&mut self.sealed));
+        }
+    }
+}
