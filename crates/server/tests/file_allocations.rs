@@ -38,6 +38,7 @@ impl Asking {
             peer: Address::Unix,
             local: Address::Unix,
             accepted: Instant::now(),
+            tls: None,
         };
         Self {
             handler: build_dir(&DirSettings { path: root.into() }, inherited, &worker).expect("a directory"),

@@ -45,6 +45,7 @@ fn allocations(configuration: &str, host: &str) -> usize {
         peer: Address::Ip(([192, 0, 2, 1], 4000).into()),
         local: Address::Unix,
         accepted: Instant::now(),
+        tls: None,
     });
     let mut head = head("/a", host);
     (0..1000).for_each(|_| ask(&site, &mut head, &connection));
@@ -57,8 +58,16 @@ fn allocations(configuration: &str, host: &str) -> usize {
 
 fn ask(site: &impl Service, head: &mut RequestHead, connection: &Rc<ConnectionInfo>) {
     let now = Instant::now();
-    let mut request =
-        Request { head, content_length: Some(0), connection, index: 0, begun: now, received: now };
+    let mut request = Request {
+        head,
+        content_length: Some(0),
+        connection,
+        index: 0,
+        stream: None,
+        early: false,
+        begun: now,
+        received: now,
+    };
     match site.respond(&mut request) {
         Outcome::Ready(answer) => finish(answer, now),
         Outcome::Later(_) => panic!("a small file takes no time"),

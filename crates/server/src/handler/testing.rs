@@ -37,6 +37,7 @@ pub(crate) fn connection() -> Rc<ConnectionInfo> {
         peer: Address::Ip(([192, 0, 2, 1], 4000).into()),
         local: Address::Ip(([198, 51, 100, 1], 80).into()),
         accepted: Instant::now(),
+        tls: None,
     })
 }
 

@@ -40,6 +40,7 @@ impl Server {
             peer: Address::Ip(([192, 0, 2, 1], 4000).into()),
             local: Address::Ip(([198, 51, 100, 1], 80).into()),
             accepted: now,
+            tls: None,
         });
         let mut request = request(&mut head, &connection, now);
         match self.site.respond(&mut request) {
@@ -60,7 +61,8 @@ impl Server {
 }
 
 fn request<'a>(head: &'a mut RequestHead, connection: &'a Rc<ConnectionInfo>, now: Instant) -> Request<'a> {
-    Request { head, content_length: Some(0), connection, index: 0, begun: now, received: now }
+    let (stream, early) = (None, false);
+    Request { head, content_length: Some(0), connection, index: 0, stream, early, begun: now, received: now }
 }
 
 /// Runs a future that does I/O to its end.

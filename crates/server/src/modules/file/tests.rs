@@ -53,6 +53,7 @@ impl Site {
             peer: Address::Unix,
             local: Address::Unix,
             accepted: Instant::now(),
+            tls: None,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         Self { dir, clock, handler, connection: Rc::new(connection), env: Rc::default(), runtime }
