@@ -66,6 +66,7 @@ faults! {
     PseudoInTrailers PROTOCOL_ERROR "trailer section has a pseudo-header field" "RFC 9113 §8.1",
     TrailersWithoutEnd PROTOCOL_ERROR "trailer section doesn't end the stream" "RFC 9113 §8.1",
     TrailersTooLarge ENHANCE_YOUR_CALM "trailer section is longer than the limit" "RFC 9113 §10.5.1",
+    HeadTooLarge ENHANCE_YOUR_CALM "response's head is longer than the limit" "RFC 9113 §10.5.1",
     Method PROTOCOL_ERROR "method is not a token" "RFC 9113 §8.3.1",
     Scheme PROTOCOL_ERROR "scheme is malformed" "RFC 9113 §8.3.1",
     Target PROTOCOL_ERROR "path is empty, has no form of its method, or has an octet that must be percent-encoded" "RFC 9113 §8.3.1",

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod abuse;
+mod client;
 mod code;
 mod config;
 mod connection;
@@ -12,6 +13,7 @@ mod field_block;
 mod frame;
 mod priority;
 mod request;
+mod response;
 mod schedule;
 mod server;
 mod state;
@@ -20,6 +22,7 @@ mod upgrade;
 mod window;
 
 pub use abuse::{Abuse, Kind};
+pub use client::{Client, ClientEvent, ClientReceived, OutOfTurn, Request, ResponseContent};
 pub use code::ErrorCode;
 pub use config::{Budget, Budgets, Config};
 pub use event::{Body, Event, Key, Received, RequestContent};

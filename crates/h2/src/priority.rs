@@ -2,11 +2,11 @@
 
 /// Urgency and whether the content is of use in pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Priority {
+pub(crate) struct Priority {
     /// 0 is the most urgent, 7 the least (RFC 9218 §4.1).
-    pub urgency: u8,
+    pub(crate) urgency: u8,
     /// Shares with others of its urgency instead of being sent one after the other (RFC 9218 §4.2).
-    pub incremental: bool,
+    pub(crate) incremental: bool,
 }
 
 impl Default for Priority {
@@ -18,7 +18,7 @@ impl Default for Priority {
 impl Priority {
     /// What a field value says; whatever isn't understood is ignored, as RFC 9218 §4 asks for: values of other
     /// types, unknown parameters, and a value that is no dictionary at all.
-    pub fn parse(value: &[u8]) -> Self {
+    pub(crate) fn parse(value: &[u8]) -> Self {
         let mut priority = Self::default();
         for member in value.split(|octet| *octet == b',') {
             // Parameters of a member mean nothing here (RFC 8941 §3.1.2).

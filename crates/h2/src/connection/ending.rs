@@ -151,6 +151,19 @@ impl<T: Default> Core<T> {
         if self.role == Role::Server { self.last } else { 0 }
     }
 
+    /// Whether a client may open streams: neither side is going away.
+    pub(crate) fn takes_streams(&self) -> bool {
+        self.phase != Phase::Failed && self.going == Going::No && self.peer_goes.is_none()
+    }
+
+    /// A stream beyond the last one that the peer deals with, closed.
+    pub(crate) fn next_beyond_goaway(&mut self) -> Option<(Key, T)> {
+        let last = self.peer_goes?.last;
+        let slot = self.streams.slots().find(|slot| self.streams[*slot].id > last)?;
+        let key = self.streams.key(slot);
+        Some((key, self.close(slot, &mut Vec::new())))
+    }
+
     /// Whether nothing more is to come in either direction: the transport may be closed.
     pub(crate) fn is_over(&self) -> bool {
         let nothing_new = self.going.is_final() || self.peer_goes.is_some();

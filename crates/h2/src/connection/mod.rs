@@ -273,6 +273,16 @@ impl<T: Default> Core<T> {
         self.last = id;
     }
 
+    /// Whether settings have come.
+    pub(crate) fn is_open(&self) -> bool {
+        self.phase == Phase::Open
+    }
+
+    /// The number of a client's next stream; beyond 31 bits there are no more.
+    pub(crate) fn next_id(&self) -> u32 {
+        if self.last == 0 { 1 } else { self.last + 2 }
+    }
+
     /// Whether the peer of a server may open a stream of this number.
     pub(crate) fn opens(&self, id: u32) -> bool {
         self.state_of(id).0 == State::Idle

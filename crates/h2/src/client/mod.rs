@@ -1,0 +1,264 @@
+//! The client's side of a connection: requests out, responses in.
+//!
+//! [`receive`](Client::receive) and what both directions need is here; response heads are read in
+//! `response`, requests written in `request`.
+
+mod request;
+mod response;
+#[cfg(test)]
+mod tests;
+
+pub use request::{OutOfTurn, Request};
+
+use crate::PREFACE;
+use crate::abuse::Abuse;
+use crate::code::ErrorCode;
+use crate::config::Config;
+use crate::connection::{Content, Core, Role, Step};
+use crate::event::Key;
+use crate::fault::Fault;
+use hayami_http::{FieldSection, ResponseHead};
+
+/// One connection as its client sees it. It holds no octets of content: the caller's buffers do.
+///
+/// `T` is what the caller keeps for each stream; it lives in the stream's slot. A stream that an event ends
+/// is gone with the next call of [`receive`](Self::receive).
+#[derive(Debug)]
+pub struct Client<T> {
+    core: Core<T>,
+}
+
+/// What [`Client::receive`] found.
+#[derive(Debug)]
+pub struct ClientReceived<T> {
+    /// Octets at the front of the input that are done with; the caller drops them after it has looked at
+    /// the event.
+    pub consumed: usize,
+    /// What they were.
+    pub event: ClientEvent<T>,
+}
+
+/// What a frame means to a client.
+#[derive(Debug)]
+pub enum ClientEvent<T> {
+    /// Nothing yet: call again when there is more input.
+    More,
+    /// The engine dealt with the frame; call again.
+    Handled,
+    /// The server's settings were applied: how many requests may be sent at once is known.
+    Settings,
+    /// An interim response; its head was filled in. The final one is still to come (RFC 9110 §15.2).
+    Interim {
+        /// Its stream.
+        key: Key,
+    },
+    /// A response; its head was filled in.
+    Response {
+        /// Its stream.
+        key: Key,
+        /// What follows the head.
+        content: ResponseContent,
+    },
+    /// Content of a response, in the input from index `start`, `len` octets long, more than none.
+    Content {
+        /// Its stream.
+        key: Key,
+        /// Index of the first octet in the input.
+        start: usize,
+        /// Number of octets.
+        len: usize,
+        /// Whether the response is complete with it; no [`End`](ClientEvent::End) follows then.
+        end: bool,
+    },
+    /// The response's content is complete.
+    End {
+        /// Its stream.
+        key: Key,
+        /// The trailer section, if one came.
+        trailers: Option<Box<FieldSection>>,
+    },
+    /// The stream is closed before its time, its key stale. With REFUSED_STREAM the request may be sent again
+    /// (RFC 9113 §8.7).
+    Reset {
+        /// The stream.
+        key: Key,
+        /// What the caller kept for it.
+        data: T,
+        /// The code in the server's RST_STREAM frame, or in ours.
+        code: ErrorCode,
+        /// The rule that the server broke, if it's us who reset the stream.
+        fault: Option<Fault>,
+    },
+    /// The server takes no more requests. Those on streams beyond `last_stream` were not looked at:
+    /// [`Client::next_unanswered`] gives them.
+    GoAway {
+        /// The last stream it deals with.
+        last_stream: u32,
+        /// Why.
+        code: ErrorCode,
+    },
+}
+
+/// What follows a response head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResponseContent {
+    /// Nothing, and no [`ClientEvent::End`] either.
+    None,
+    /// So many octets, then the end.
+    Length(u64),
+    /// An unknown number of octets, then the end. After a 2xx to CONNECT they are a tunnel's.
+    Unknown,
+}
+
+impl<T: Default> Client<T> {
+    /// A connection on which nothing was sent. It owns no memory until a stream is opened.
+    /// [`Config::max_concurrent_streams`] bounds the requests that are sent at once, beside what the server
+    /// allows.
+    pub fn new(config: &Config) -> Self {
+        Self { core: Core::new(Role::Client, config) }
+    }
+
+    /// Writes the preface, our SETTINGS, and the WINDOW_UPDATE that opens the connection's window
+    /// (RFC 9113 §3.4).
+    pub fn start(&mut self, config: &Config, out: &mut Vec<u8>) {
+        out.extend_from_slice(PREFACE);
+        self.core.announce(config, out);
+    }
+
+    /// Reads at most one frame from the front of `input`: all octets that were received and not yet consumed.
+    /// `head` is filled in if the event is a response, interim or final. Answers of the engine's own are
+    /// appended to `out`. To be called until it gives [`ClientEvent::More`]. `now` is in milliseconds; only
+    /// differences count.
+    ///
+    /// # Errors
+    /// The rule that the server broke. GOAWAY is in `out`; [`drain_data`](Self::drain_data) gives up what was
+    /// asked, and the connection closes.
+    pub fn receive(
+        &mut self,
+        config: &Config,
+        now: u32,
+        input: &[u8],
+        head: &mut ResponseHead,
+        out: &mut Vec<u8>,
+    ) -> Result<ClientReceived<T>, Fault> {
+        let result = self.receive_frame(config, now, input, head, out);
+        if let Err(fault) = result {
+            self.core.fail(fault.code(), out);
+        }
+        result
+    }
+
+    fn receive_frame(
+        &mut self,
+        config: &Config,
+        now: u32,
+        input: &[u8],
+        head: &mut ResponseHead,
+        out: &mut Vec<u8>,
+    ) -> Result<ClientReceived<T>, Fault> {
+        let taken = self.core.receive(config, now, input, out)?;
+        let event = match taken.step {
+            Step::Block(block) => self.receive_block(config, block, input, head, out)?,
+            step => event(step),
+        };
+        Ok(ClientReceived { consumed: taken.consumed, event })
+    }
+
+    /// Octets of content that a stream may send now.
+    pub fn room(&self, key: Key) -> usize {
+        self.core.room(key)
+    }
+
+    /// The most octets that one DATA frame may have.
+    pub fn max_data(&self) -> usize {
+        self.core.peer.max_frame as usize
+    }
+
+    /// A stream that is [ready](Self::set_ready) and may send, one after the other, and how much it may send.
+    pub fn next(&mut self) -> Option<(Key, usize)> {
+        self.core.next()
+    }
+
+    /// Tells whether the caller has content to send for a stream, or waits for its source.
+    pub fn set_ready(&mut self, key: Key, ready: bool) {
+        self.core.set_ready(key, ready);
+    }
+
+    /// Whether content waits to be sent and nothing but windows stops it.
+    pub fn stalled(&self) -> bool {
+        self.core.stalled()
+    }
+
+    /// Tells that octets of a response's content were consumed: the server may send as many again.
+    pub fn consumed(&mut self, config: &Config, key: Key, octets: usize, out: &mut Vec<u8>) {
+        self.core.consumed(config, key, octets, out);
+    }
+
+    /// Resets a stream. Gives what was kept for it. What the server still sends on it is dropped.
+    pub fn reset(&mut self, key: Key, code: ErrorCode, out: &mut Vec<u8>) -> Option<T> {
+        self.core.reset(key, code, out)
+    }
+
+    /// What is kept for a stream.
+    pub fn get(&mut self, key: Key) -> Option<&mut T> {
+        self.core.get(key)
+    }
+
+    /// A request that the server didn't look at before it went away, with what was kept for it; its stream is
+    /// closed, and it may be sent again on another connection (RFC 9113 §6.8).
+    pub fn next_unanswered(&mut self) -> Option<(Key, T)> {
+        self.core.next_beyond_goaway()
+    }
+
+    /// Says that no more requests come: GOAWAY.
+    pub fn go_away(&mut self, out: &mut Vec<u8>) {
+        self.core.go_away(out);
+    }
+
+    /// Ends the connection at once: GOAWAY with a code. Nothing more is read.
+    pub fn abort(&mut self, code: ErrorCode, out: &mut Vec<u8>) {
+        self.core.fail(code, out);
+    }
+
+    /// Number of open streams.
+    pub fn streams(&self) -> usize {
+        self.core.open_count()
+    }
+
+    /// Whether nothing more is to come in either direction.
+    pub fn is_over(&self) -> bool {
+        self.core.is_over()
+    }
+
+    /// Whether the server has acknowledged our settings.
+    pub fn settings_acknowledged(&self) -> bool {
+        self.core.is_acknowledged()
+    }
+
+    /// Gives memory back that holds nothing: for connections that rest for a while.
+    pub fn release(&mut self) {
+        self.core.release();
+    }
+
+    /// Closes all streams and gives what was kept for them: the connection is lost.
+    pub fn drain_data(&mut self) -> impl Iterator<Item = T> + use<T> {
+        self.core.drain()
+    }
+
+    /// What the server did that costs us and means nothing.
+    pub fn abuse(&self) -> &Abuse {
+        &self.core.abuse
+    }
+}
+
+fn event<T>(step: Step<T>) -> ClientEvent<T> {
+    match step {
+        Step::More => ClientEvent::More,
+        Step::Handled | Step::Block(_) => ClientEvent::Handled,
+        Step::Settings => ClientEvent::Settings,
+        Step::Content(Content { key, len: 0, .. }) => ClientEvent::End { key, trailers: None },
+        Step::Content(Content { key, start, len, end }) => ClientEvent::Content { key, start, len, end },
+        Step::Reset { key, data, code, fault } => ClientEvent::Reset { key, data, code, fault },
+        Step::GoAway(goaway) => ClientEvent::GoAway { last_stream: goaway.last, code: goaway.code },
+    }
+}
