@@ -72,6 +72,7 @@ impl Setup {
             connections: flood.connections,
             streams: flood.streams,
             amount: Amount::Requests(requests),
+            content: flood.document.octets,
         };
         let (mut outcome, cpu) = h2load::run(&run, self.client_core, &self.guard, process.id())?;
         // What h2load never started for lack of a connection has not succeeded either.

@@ -34,6 +34,8 @@ pub(crate) struct Run<'a> {
     pub(crate) connections: usize,
     pub(crate) streams: usize,
     pub(crate) amount: Amount,
+    /// Octets of content of a response, where they are all alike.
+    pub(crate) content: u64,
 }
 
 /// What is asked for.
@@ -85,8 +87,23 @@ pub(crate) fn run(run: &Run<'_>, core: usize, guard: &Guard, pid: u32) -> Result
     let after = after.unwrap_or_else(|| cost::cpu(pid));
     let _ = child.wait();
     ended?;
-    let outcome = parse(&report).ok_or_else(|| format!("h2load: no report: {}", report.trim()))?;
+    let parsed = parse(&report).ok_or_else(|| format!("h2load: no report: {}", report.trim()))?;
+    let outcome = match run.amount {
+        Amount::For(_) => parsed.without_warm_up(run.content),
+        Amount::Requests(_) => parsed.outcome,
+    };
     Ok((outcome, after.since(before)))
+}
+
+impl Parsed {
+    /// h2load counts the octets of the warm-up, but not its responses: how many there were in all
+    /// follows from the octets of content.
+    fn without_warm_up(self, content: u64) -> Outcome {
+        let part = self.outcome.responses as f64 * content as f64 / self.data_octets as f64;
+        let scaled = |octets: u64| (octets as f64 * part).round() as u64;
+        let (octets, head_octets) = (scaled(self.outcome.octets), scaled(self.outcome.head_octets));
+        Outcome { octets, head_octets, ..self.outcome }
+    }
 }
 
 /// The lines a child prints, as it prints them; disconnected when it has ended.
@@ -125,9 +142,16 @@ fn command(run: &Run<'_>) -> Command {
     command
 }
 
+/// What a report says.
+struct Parsed {
+    outcome: Outcome,
+    /// Octets of content.
+    data_octets: u64,
+}
+
 /// Reads h2load's report. Everything it has sent and not got a 2xx for is an error, but for what a
 /// run for a time leaves in flight, which h2load does not count at all.
-fn parse(report: &str) -> Option<Outcome> {
+fn parse(report: &str) -> Option<Parsed> {
     let mut outcome = Outcome {
         p50_us: f64::NAN,
         p99_us: f64::NAN,
@@ -135,7 +159,7 @@ fn parse(report: &str) -> Option<Outcome> {
         slowest_us: f64::NAN,
         ..Outcome::default()
     };
-    let mut found = 0;
+    let (mut found, mut data_octets) = (0, 0);
     for line in report.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
@@ -148,9 +172,10 @@ fn parse(report: &str) -> Option<Outcome> {
                 outcome.errors = total.parse::<u64>().ok()?.saturating_sub(outcome.responses);
                 found += 1;
             }
-            ["traffic:", _, total, "total,", _, heads, "headers", ..] => {
+            ["traffic:", _, total, "total,", _, heads, "headers", .., data, "data"] => {
                 outcome.octets = in_parentheses(total)?;
                 outcome.head_octets = in_parentheses(heads)?;
+                data_octets = in_parentheses(data)?;
                 found += 1;
             }
             ["time", "for", "request:", _, slowest, mean, ..] => {
@@ -160,7 +185,7 @@ fn parse(report: &str) -> Option<Outcome> {
             _ => {}
         }
     }
-    (found == 3).then_some(outcome)
+    (found == 3).then_some(Parsed { outcome, data_octets })
 }
 
 fn in_parentheses(word: &str) -> Option<u64> {
@@ -199,12 +224,21 @@ req/s           :    2100.00     2500.00     2469.00      10.00    70.00%
 
     #[test]
     fn the_report_gives_successes_octets_and_latencies() {
-        let outcome = parse(REPORT).unwrap();
+        let Parsed { outcome, data_octets } = parse(REPORT).unwrap();
+        assert_eq!(data_octets, 226_665_216);
         assert_eq!((outcome.responses, outcome.errors), (370_300, 68));
         assert_eq!((outcome.octets, outcome.head_octets), (252_034_567, 8_512_345));
         assert!((outcome.seconds - 3.0).abs() < 1e-9);
         assert!((outcome.mean_us - 1400.0).abs() < 1e-9 && (outcome.slowest_us - 12_340.0).abs() < 1e-9);
         assert!(outcome.p50_us.is_nan(), "h2load knows no quantiles");
+    }
+
+    #[test]
+    fn octets_of_the_warm_up_are_taken_out() {
+        // 740,736 responses of 612 octets were received, of which half in the warm-up.
+        let report = REPORT.replace("226665216", "453330432").replace("370300 succeeded", "370368 succeeded");
+        let outcome = parse(&report).unwrap().without_warm_up(612);
+        assert_eq!((outcome.octets, outcome.head_octets), (252_034_567 / 2 + 1, 8_512_345 / 2 + 1));
     }
 
     #[test]

@@ -16,110 +16,145 @@ use crate::client::Outcome;
 use crate::held;
 use crate::histogram::Histogram;
 use crate::pin;
-use crate::tls::{self, Exchange, Identity, Offer};
+use crate::tls::{self, Exchange, Identity, Offer, Tickets};
 use crate::workload::Handshake;
 
 /// Handshakes at once.
 const THREADS: usize = 16;
-/// More errors of a thread than this end its part: the server is gone or does not do what is asked.
+/// So many errors of a thread end its part: the server is gone or does not do what is asked.
 const ERRORS_TO_GIVE_UP: u64 = 100;
+
+/// Tickets to have before resumed handshakes are measured: h2o gives new ones with full handshakes
+/// only, and these would be measured too if they were made in between.
+const SUPPLY: usize = 6_000;
+/// How long that may take.
+const COLLECTING: Duration = Duration::from_secs(10);
 
 /// What a thread did.
 struct Part {
     histogram: Histogram,
     octets: u64,
     errors: u64,
+    /// The first error.
+    fault: Option<String>,
 }
 
-/// Shakes hands for `time` from `core`. A handshake that is not of the wanted kind is an error.
-///
-/// # Errors
-/// The client cannot be set up, or no thread had any success: with the first reason.
-pub(crate) fn run(
+/// What shakes hands with one server.
+pub(crate) struct Client {
     wanted: Handshake,
-    identity: &Identity,
+    config: Arc<ClientConfig>,
+    tickets: Arc<Tickets>,
     address: SocketAddrV4,
-    time: Duration,
     core: usize,
-) -> Result<Outcome, String> {
-    let configs: Result<Vec<_>, String> = (0..THREADS).map(|_| identity.client(offer(wanted))).collect();
-    let configs = configs?;
-    let start = Instant::now();
-    let parts = pin::on_core(core, || Ok(parts(&configs, wanted, address, time)));
-    let parts = parts.map_err(|error| format!("client: {error}"))?;
-    let mut sum = Part { histogram: Histogram::new(), octets: 0, errors: 0 };
-    let mut reason = None;
-    for (part, fault) in parts {
-        sum.histogram.add(&part.histogram);
-        sum.octets += part.octets;
-        sum.errors += part.errors;
-        reason = reason.or(fault);
-    }
-    match reason {
-        Some(reason) if sum.histogram.total() == 0 => Err(format!("no handshake succeeds: {reason}")),
-        _ => Ok(outcome(&sum, start.elapsed())),
-    }
 }
 
-fn outcome(sum: &Part, time: Duration) -> Outcome {
-    Outcome {
-        responses: sum.histogram.total(),
-        errors: sum.errors,
-        octets: sum.octets,
-        seconds: time.as_secs_f64(),
-        p50_us: sum.histogram.quantile_us(0.50).unwrap_or(f64::NAN),
-        p99_us: sum.histogram.quantile_us(0.99).unwrap_or(f64::NAN),
-        ..Outcome::default()
+impl Client {
+    /// For resumed handshakes this collects tickets first, by full ones.
+    ///
+    /// # Errors
+    /// The client cannot be set up, or the server gives no tickets.
+    pub(crate) fn prepare(
+        wanted: Handshake,
+        identity: &Identity,
+        address: SocketAddrV4,
+        core: usize,
+    ) -> Result<Self, String> {
+        let exchange = if wanted == Handshake::FullHybrid { Exchange::Hybrid } else { Exchange::X25519 };
+        let tickets = Arc::new(Tickets::default());
+        let kept = (wanted == Handshake::Resumed).then(|| tickets.clone());
+        let config = identity.client(Offer { exchange, protocol: b"http/1.1", tickets: kept })?;
+        let client = Self { wanted, config, tickets, address, core };
+        if wanted == Handshake::Resumed {
+            client.collect()?;
+        }
+        Ok(client)
     }
-}
 
-fn offer(wanted: Handshake) -> Offer {
-    let exchange = if wanted == Handshake::FullHybrid { Exchange::Hybrid } else { Exchange::X25519 };
-    Offer { exchange, protocol: b"http/1.1", resume: wanted == Handshake::Resumed }
-}
-
-/// All threads' parts, each with the first fault it met.
-fn parts(
-    configs: &[Arc<ClientConfig>],
-    wanted: Handshake,
-    address: SocketAddrV4,
-    time: Duration,
-) -> Vec<(Part, Option<String>)> {
-    let end = Instant::now() + time;
-    let part = |config| move || part(config, wanted, address, end);
-    thread::scope(|scope| {
-        let threads: Vec<_> = configs.iter().map(|config| scope.spawn(part(config))).collect();
-        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        threads.into_iter().map(join).collect()
-    })
-}
-
-fn part(
-    config: &Arc<ClientConfig>,
-    wanted: Handshake,
-    address: SocketAddrV4,
-    end: Instant,
-) -> (Part, Option<String>) {
-    let mut part = Part { histogram: Histogram::new(), octets: 0, errors: 0 };
-    let mut fault = None;
-    if wanted == Handshake::Resumed {
-        // The first brings the ticket; it is not counted, whatever becomes of it.
-        let _ = shake(config, address, &mut part.octets);
+    fn collect(&self) -> Result<(), String> {
+        let end = Instant::now() + COLLECTING;
+        self.tickets.collect(true);
+        self.shake_all(Handshake::Full, || self.tickets.count() >= SUPPLY || Instant::now() >= end)?;
+        self.tickets.collect(false);
+        if self.tickets.count() == 0 { Err("the server gives no tickets".to_owned()) } else { Ok(()) }
     }
-    while Instant::now() < end && part.errors < ERRORS_TO_GIVE_UP {
+
+    /// Shakes hands for `time`, or until there are no tickets left. A handshake that is not of the
+    /// wanted kind is an error.
+    ///
+    /// # Errors
+    /// No thread had any success: the first reason.
+    pub(crate) fn run(&self, time: Duration) -> Result<Outcome, String> {
+        let end = Instant::now() + time;
+        let is_out = || self.wanted == Handshake::Resumed && self.tickets.count() == 0;
+        self.shake_all(self.wanted, || Instant::now() >= end || is_out())
+    }
+
+    /// All threads, until `is_over`.
+    fn shake_all(&self, wanted: Handshake, is_over: impl Fn() -> bool + Sync) -> Result<Outcome, String> {
         let start = Instant::now();
-        let checked = shake(config, address, &mut part.octets).map_err(|error| error.to_string());
-        match checked.and_then(|kind| check(kind, wanted).map(|()| start.elapsed())) {
-            Ok(took) => part.histogram.record(took, 1),
-            Err(reason) => {
-                part.errors += 1;
-                fault.get_or_insert(reason);
-            }
+        let parts = pin::on_core(self.core, || {
+            Ok(thread::scope(|scope| {
+                let work = || self.shake_until(wanted, &is_over);
+                let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
+                threads.into_iter().map(join).collect::<Vec<_>>()
+            }))
+        });
+        let mut sum = Part::new();
+        for part in parts.map_err(|error| format!("client: {error}"))? {
+            sum.add(part);
+        }
+        match sum.fault {
+            Some(reason) if sum.histogram.total() == 0 => Err(format!("no handshake succeeds: {reason}")),
+            _ => Ok(sum.outcome(start.elapsed())),
         }
     }
-    (part, fault)
+
+    /// One thread, one connection after the other.
+    fn shake_until(&self, wanted: Handshake, is_over: &(impl Fn() -> bool + Sync)) -> Part {
+        let mut part = Part::new();
+        while !is_over() && part.errors < ERRORS_TO_GIVE_UP {
+            let start = Instant::now();
+            let shaken =
+                shake(&self.config, self.address, &mut part.octets).map_err(|error| error.to_string());
+            match shaken.and_then(|kind| check(kind, wanted)) {
+                Ok(()) => part.histogram.record(start.elapsed(), 1),
+                Err(reason) => {
+                    part.errors += 1;
+                    part.fault.get_or_insert(reason);
+                }
+            }
+        }
+        part
+    }
+}
+
+impl Part {
+    fn new() -> Self {
+        Self { histogram: Histogram::new(), octets: 0, errors: 0, fault: None }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.histogram.add(&other.histogram);
+        self.octets += other.octets;
+        self.errors += other.errors;
+        self.fault = self.fault.take().or(other.fault);
+    }
+
+    fn outcome(&self, time: Duration) -> Outcome {
+        Outcome {
+            responses: self.histogram.total(),
+            errors: self.errors,
+            octets: self.octets,
+            seconds: time.as_secs_f64(),
+            p50_us: self.histogram.quantile_us(0.50).unwrap_or(f64::NAN),
+            p99_us: self.histogram.quantile_us(0.99).unwrap_or(f64::NAN),
+            ..Outcome::default()
+        }
+    }
+}
+
+fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// The client offers one key exchange only, so what is left to check is resumption.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::client::{self, Load, Outcome};
 use crate::cost::{self, Cpu};
 use crate::h2load::{self, Amount, Run, Urls};
-use crate::handshake;
+use crate::handshake::Client;
 use crate::process::Process;
 use crate::race::Setup;
 use crate::workload::{Kind, Tool, Use, Workload};
@@ -34,9 +34,8 @@ impl Setup {
             Kind::Load { connections, with, .. } => {
                 self.load_http1(workload, address, connections, with, WARM_UP)
             }
-            Kind::Handshakes(wanted) => {
-                handshake::run(wanted, &self.identity, address, WARM_UP, self.client_core)
-            }
+            Kind::Handshakes(wanted) => Client::prepare(wanted, &self.identity, address, self.client_core)
+                .and_then(|client| client.run(WARM_UP)),
             _ => return,
         };
     }
@@ -48,10 +47,12 @@ impl Setup {
     pub(crate) fn load(&self, workload: &Workload, process: &Process) -> Result<(Outcome, Cpu), String> {
         let (address, core, pid) = (process.address, self.client_core, process.id());
         let url = workload.url(&address.to_string());
-        let before = cost::cpu(pid);
+        let mut before = cost::cpu(pid);
         let outcome = match workload.kind {
             Kind::Streams { connections, streams, .. } => {
-                let run = Run { urls: Urls::One(&url), connections, streams, amount: Amount::For(self.time) };
+                let (urls, amount) = (Urls::One(&url), Amount::For(self.time));
+                let content = workload.document().octets;
+                let run = Run { urls, connections, streams, amount, content };
                 // It knows better when connections are there and requests begin to count.
                 return h2load::run(&run, core, &self.guard, pid);
             }
@@ -61,7 +62,11 @@ impl Setup {
             Kind::Load { connections, with, .. } => {
                 self.load_http1(workload, address, connections, with, self.time)?
             }
-            Kind::Handshakes(wanted) => handshake::run(wanted, &self.identity, address, self.time, core)?,
+            Kind::Handshakes(wanted) => {
+                let client = Client::prepare(wanted, &self.identity, address, core)?;
+                before = cost::cpu(pid);
+                client.run(self.time)?
+            }
             Kind::Idle { .. } | Kind::Calls { .. } | Kind::Flood(_) => unreachable!("a workload of load"),
         };
         Ok((outcome, cost::cpu(pid).since(before)))

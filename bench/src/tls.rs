@@ -6,12 +6,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustls::client::Resumption;
+use rustls::client::{ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, NamedGroup, RootCertStore};
 
 /// The certificate of all servers, self-signed, for 127.0.0.1.
 pub(crate) struct Identity {
@@ -33,17 +34,17 @@ pub(crate) enum Exchange {
 }
 
 /// What a client offers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Offer {
     pub(crate) exchange: Exchange,
     /// The one protocol of ALPN (RFC 7301).
     pub(crate) protocol: &'static [u8],
-    /// Tickets are kept and used.
-    pub(crate) resume: bool,
+    /// Where tickets are kept; `None`: nothing is resumed.
+    pub(crate) tickets: Option<Arc<Tickets>>,
 }
 
 /// HTTP/2, each connection for itself.
-pub(crate) const HTTP2: Offer = Offer { exchange: Exchange::Classic, protocol: b"h2", resume: false };
+pub(crate) const HTTP2: Offer = Offer { exchange: Exchange::Classic, protocol: b"h2", tickets: None };
 
 impl Identity {
     /// Makes key and certificate in `folder`, where servers can read them whichever user they become.
@@ -61,7 +62,7 @@ impl Identity {
         Ok(Self { certificate, key, der: made.cert.der().clone() })
     }
 
-    /// What a client needs that trusts this certificate alone. Each call has tickets of its own.
+    /// What a client needs that trusts this certificate alone.
     ///
     /// # Errors
     /// rustls does not take the certificate or the suite.
@@ -74,9 +75,58 @@ impl Identity {
         let mut config = builder.with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = vec![offer.protocol.to_vec()];
         config.resumption =
-            if offer.resume { Resumption::in_memory_sessions(16) } else { Resumption::disabled() };
+            offer.tickets.map_or_else(Resumption::disabled, |tickets| Resumption::store(tickets));
         Ok(Arc::new(config))
     }
+}
+
+/// The tickets of the one server there is, each used once (RFC 8446 Appendix C.4), the newest first.
+#[derive(Debug, Default)]
+pub(crate) struct Tickets {
+    kept: Mutex<Vec<Tls13ClientSessionValue>>,
+    /// Tickets are taken in only: handshakes are full ones.
+    collecting: AtomicBool,
+}
+
+impl Tickets {
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.kept().len()
+    }
+
+    /// From now on tickets are kept and not used, or used.
+    pub(crate) fn collect(&self, collecting: bool) {
+        self.collecting.store(collecting, Ordering::Relaxed);
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<Tls13ClientSessionValue>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientSessionStore for Tickets {
+    fn insert_tls13_ticket(&self, _: ServerName<'static>, value: Tls13ClientSessionValue) {
+        self.kept().push(value);
+    }
+
+    fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        if self.collecting.load(Ordering::Relaxed) { None } else { self.kept().pop() }
+    }
+
+    fn set_kx_hint(&self, _: ServerName<'static>, _: NamedGroup) {}
+
+    fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
+        None
+    }
+
+    // TLS 1.3 only is offered.
+    fn set_tls12_session(&self, _: ServerName<'static>, _: Tls12ClientSessionValue) {}
+
+    fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        None
+    }
+
+    fn remove_tls12_session(&self, _: &ServerName<'static>) {}
 }
 
 /// The name all clients ask for.

@@ -39,6 +39,12 @@ fn configuration(site: &Site<'_>, tuning: Tuning) -> String {
             10240,
         ),
     };
+    let patience = if site.connections.is_some() && site.wire != Wire::Http1 {
+        // Ten thousand connections over TLS take longer to open than it would wait for requests.
+        "keepalive_timeout 300;\n  client_header_timeout 300;"
+    } else {
+        ""
+    };
     let connections = site.connections.unwrap_or(default_connections);
     let types = Path::new("/etc/nginx/mime.types");
     let types = if types.exists() { "include /etc/nginx/mime.types;" } else { "" };
@@ -61,6 +67,7 @@ http {{
   default_type application/octet-stream;
   sendfile on;
   {http}
+  {patience}
 {log}{scratch}  server {{
     listen {address}{listen};
     server_name localhost;
