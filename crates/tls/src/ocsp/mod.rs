@@ -1,4 +1,23 @@
 //! OCSP staples: a certificate's proof that it isn't revoked, sent with it (RFC 6066 §8, RFC 6960).
+//!
+//! Here is the [`Staple`] that handshakes send. [`Fetcher`] keeps staples fresh: threads of its own ask the
+//! responder that the certificate names (`request`, `http`), run a command (`command`) or look at a file;
+//! `response` says what has to be right about an answer before a client gets it, `signature` who may sign
+//! it, `subject` what the certificate tells. A failure is reported and never stops the server.
+
+mod command;
+mod fetcher;
+mod http;
+mod request;
+mod response;
+mod settings;
+mod signature;
+mod subject;
+#[cfg(test)]
+mod tests;
+
+pub use fetcher::{Fetcher, Job};
+pub use settings::{Settings, Source};
 
 use arc_swap::ArcSwapOption;
 use std::sync::Arc;
