@@ -6,9 +6,10 @@ use crate::args::Args;
 use crate::banner::{self, Facts};
 use crate::exit::Failure;
 use crate::pid_file::PidFile;
+use crate::reload::Reload;
 use crate::signals::{LOOK, Signals, Wish};
 use crate::workers::{self, Plan};
-use crate::{descriptors, error_log, reload, site, sockets, user};
+use crate::{descriptors, error_log, site, sockets, user};
 use hayami_net::{Phase, Quota};
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::access_log;
@@ -32,7 +33,7 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     let settings = Arc::new(site.loaded.settings);
     workers::rehearse(&settings)?;
     // Keys are for root's eyes only.
-    let acceptors = workers::acceptors(&settings)?;
+    let mut acceptors = workers::acceptors(&settings)?;
     let process = &settings.global.process;
     let become_user = user::find(process.user.as_deref())?;
     let files = descriptors::raise();
@@ -46,10 +47,10 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     if let Some(user) = &become_user {
         user::become_user(user)?;
     }
-    if !acceptors.is_empty() {
-        // Threads that begin before would keep their rights.
-        acceptors.resumption().start();
-    }
+    let reload =
+        Reload { updaters: settings.global.ocsp_updaters.0, user: become_user.map(|user| user.name) };
+    // Threads that begin earlier would keep their rights.
+    acceptors.start(reload.updaters, &workers::report());
     // Only now: what root may read, this user may not.
     workers::warn_of_unreachable(&settings);
     let connections = connections(&settings, files);
@@ -63,7 +64,7 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     let plan = Arc::new(Plan { settings: Arc::clone(&settings), logs: Arc::new(logs), quota, cpus });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::System(format!("cannot make the main loop: {error}")))?;
-    runtime.block_on(run(&plan, shares, acceptors, &ready))?;
+    runtime.block_on(run(&plan, shares, (acceptors, reload), &ready))?;
     plan.logs.close(PATIENCE);
     for file in socket_files {
         // Without the rights of the start it may have to stay; the next start replaces it.
@@ -77,7 +78,7 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
 async fn run(
     plan: &Arc<Plan>,
     shares: Vec<Vec<hayami_net::Listener>>,
-    mut acceptors: Acceptors,
+    (mut acceptors, reload): (Acceptors, Reload),
     ready: &str,
 ) -> Result<(), Failure> {
     let mut signals = Signals::listen()?;
@@ -89,7 +90,7 @@ async fn run(
         eprintln!("{ready}");
     }
     tokio::select! {
-        signal = serve_until_told(&mut signals, &mut acceptors) => {
+        signal = serve_until_told(&mut signals, &mut acceptors, &reload) => {
             eprintln!("hayami: {signal}: accepting no more, finishing what runs");
         }
         () = any_ended(&threads) => {}
@@ -109,11 +110,11 @@ async fn run(
 }
 
 /// Does what signals ask for, until one asks for the end; its name.
-async fn serve_until_told(signals: &mut Signals, acceptors: &mut Acceptors) -> &'static str {
+async fn serve_until_told(signals: &mut Signals, acceptors: &mut Acceptors, reload: &Reload) -> &'static str {
     loop {
         match signals.next().await {
             Wish::End(name) => return name,
-            Wish::Reload => reload::certificates(acceptors),
+            Wish::Reload => reload.certificates(acceptors),
         }
     }
 }

@@ -11,6 +11,7 @@ use hayami_server::modules::process::Threads;
 use hayami_server::worker::WorkerContext;
 use hayami_server::{build, observe};
 use hayami_tls::Resumption;
+use hayami_tls::resumption::Report;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -54,11 +55,15 @@ pub(crate) fn rehearse(settings: &Settings) -> Result<(), Failure> {
 /// # Errors
 /// [`Failure::Config`]: a file cannot be used.
 pub(crate) fn acceptors(settings: &Settings) -> Result<Acceptors, Failure> {
-    let report = Arc::new(|line| observe::report(&format!("hayami: {line}")));
-    let resumption = Resumption::new(&settings.global.session_resumption, report)
+    let resumption = Resumption::new(&settings.global.session_resumption, report())
         .map_err(|error| Failure::Config(format!("hayami: ssl-session-resumption: {error}")))?;
     Acceptors::new(settings, resumption)
         .map_err(|error| Failure::Config(format!("hayami: {}", error.message)))
+}
+
+/// Where threads of TLS say what is wrong.
+pub(crate) fn report() -> Report {
+    Arc::new(|line| observe::report(&format!("hayami: {line}")))
 }
 
 /// Warns of folders that this user cannot serve at the moment. A disk may be mounted later, so that is no

@@ -3,6 +3,8 @@
 use super::{bindings, ssl};
 use crate::config::error::ConfigError;
 use crate::config::settings::Settings;
+use hayami_tls::ocsp::{Fetcher, Job};
+use hayami_tls::resumption::Report;
 use hayami_tls::{Acceptor, Resumption};
 use std::sync::Arc;
 
@@ -14,6 +16,8 @@ pub struct Acceptors {
     read: Vec<Read>,
     /// By binding; `None` without TLS.
     addresses: Vec<Option<Address>>,
+    /// Keeps OCSP responses up to date, once started.
+    fetcher: Option<Fetcher>,
 }
 
 /// An `ssl` mapping, and what its files held when they were good last.
@@ -47,7 +51,7 @@ impl Acceptors {
     /// # Errors
     /// A file cannot be used, or settings leave nothing to offer.
     pub fn new(settings: &Settings, resumption: Resumption) -> Result<Self, ConfigError> {
-        let mut acceptors = Self { resumption, read: Vec::new(), addresses: Vec::new() };
+        let mut acceptors = Self { resumption, read: Vec::new(), addresses: Vec::new(), fetcher: None };
         for binding in bindings(settings) {
             let mut blocks = Vec::new();
             for block in &binding.blocks {
@@ -69,14 +73,31 @@ impl Acceptors {
         self.read.is_empty()
     }
 
-    /// Resumption, which all of them share.
-    pub fn resumption(&self) -> &Resumption {
-        &self.resumption
+    /// Starts the threads that keep ticket keys, sessions on other machines and OCSP responses, once the
+    /// process has the rights it keeps. At most `updaters` of them fetch responses; `report` hears what is
+    /// wrong later.
+    pub fn start(&mut self, updaters: usize, report: &Report) {
+        if !self.is_empty() {
+            self.resumption.start();
+            self.fetcher = Some(Fetcher::start(self.jobs(), updaters, report));
+        }
+    }
+
+    /// Every OCSP response there is to keep.
+    fn jobs(&self) -> Vec<Job> {
+        self.read.iter().flat_map(Read::jobs).collect()
     }
 
     /// Reads all files again. What is good is used for the connections that come; what is not stays as it
     /// was.
-    pub fn reload(&mut self) -> Reloaded {
+    pub fn reload(&mut self, updaters: usize, report: &Report) -> Reloaded {
+        let reloaded = self.read_again();
+        // The one before ends; what it has fetched stays until there is something newer.
+        self.fetcher = self.fetcher.take().map(|_| Fetcher::start(self.jobs(), updaters, report));
+        reloaded
+    }
+
+    fn read_again(&mut self) -> Reloaded {
         let mut reloaded = Reloaded::default();
         for read in &mut self.read {
             read.reload(&mut reloaded);
@@ -110,6 +131,15 @@ impl Acceptors {
 }
 
 impl Read {
+    fn jobs(&self) -> impl Iterator<Item = Job> {
+        self.settings.identities.iter().zip(&self.written.identities).map(|(identity, files)| Job {
+            certificate_file: files.certificate.path.clone(),
+            chain: identity.chain().map(<[u8]>::to_vec).collect(),
+            staple: Arc::clone(identity.staple()),
+            settings: self.written.ocsp.settings(files),
+        })
+    }
+
     fn reload(&mut self, reloaded: &mut Reloaded) {
         match self.written.load() {
             Ok(mut new) => {
@@ -126,6 +156,8 @@ impl Read {
                 }
                 self.settings = new;
             }
+            // One file may be named in several places.
+            Err(error) if reloaded.failed.contains(&error.message) => {}
             Err(error) => reloaded.failed.push(error.message),
         }
     }

@@ -1,7 +1,8 @@
 //! The files that an `ssl` mapping names, read and checked.
 
-use super::{FileName, Files, Settings};
+use super::{FileName, Files, Ocsp, Settings};
 use crate::config::error::ConfigError;
+use hayami_tls::ocsp::{self, Source};
 use hayami_tls::{ClientCa, Error, Identity};
 use std::time::SystemTime;
 
@@ -38,9 +39,7 @@ impl Files {
                 &error,
             )
         })?;
-        if let Some(file) = &self.ocsp {
-            identity.staple().set(Some(ocsp_response(file)?));
-        }
+        self.ocsp.as_ref().map(check_ocsp_response).transpose()?;
         Ok(identity)
     }
 }
@@ -56,16 +55,28 @@ fn at(file: &FileName, error: &Error) -> ConfigError {
 /// More than this is no OCSP response: they have some 2 KB.
 const LARGEST_RESPONSE: usize = 65_536;
 
-fn ocsp_response(file: &FileName) -> Result<Vec<u8>, ConfigError> {
-    let failed =
-        |why: String| ConfigError::new(file.at, format!("cannot use the OCSP response {file}: {why}"));
-    let octets = std::fs::read(&file.path).map_err(|error| failed(error.to_string()))?;
+/// A look at what will be sent: whoever keeps it up to date checks it closer, and every time.
+fn check_ocsp_response(file: &FileName) -> Result<(), ConfigError> {
+    let failed = |why: &str| ConfigError::new(file.at, format!("cannot use the OCSP response {file}: {why}"));
+    let octets = std::fs::read(&file.path).map_err(|error| failed(&error.to_string()))?;
     // OCSPResponse is a SEQUENCE (RFC 6960 §4.2.1), in DER 0x30.
     if octets.first() != Some(&0x30) || octets.len() > LARGEST_RESPONSE {
-        let help = "`openssl ocsp … -respout FILE` writes one";
-        return Err(failed("it is no OCSP response in DER".to_owned()).help(help));
+        return Err(failed("it is none in DER").help("`openssl ocsp … -respout FILE` writes one"));
     }
-    Ok(octets)
+    Ok(())
+}
+
+impl Ocsp {
+    /// What keeps the response of one certificate up to date.
+    pub(in crate::modules::listen) fn settings(&self, files: &Files) -> ocsp::Settings {
+        let source = match (&files.ocsp, &self.command) {
+            (Some(file), _) => Source::File(file.path.clone()),
+            (None, Some(command)) => Source::Command(command.into()),
+            (None, None) => Source::Responder,
+        };
+        let interval = self.interval.map_or(0, |interval| interval.as_secs().clamp(1, u32::MAX.into()));
+        ocsp::Settings { interval: interval as u32, max_failures: self.max_failures, source }
+    }
 }
 
 /// Seconds since 1970.

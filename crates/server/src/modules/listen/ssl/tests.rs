@@ -3,8 +3,10 @@
 use crate::config::{Loaded, load_text};
 use crate::modules::file::scratch::Scratch;
 use crate::modules::listen::{Acceptors, bindings};
+use hayami_tls::resumption::Report;
 use hayami_tls::{Resumption, Version};
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+use std::sync::Arc;
 
 /// A folder with certificates: `a`, `b` (good), `old` (expired), `ca`.
 fn folder() -> Scratch {
@@ -114,7 +116,7 @@ fn files_that_cannot_be_used_are_named_with_what_to_do() {
     for (attribute, word) in [
         (", client-ca-file: ROOT/text", "ROOT/text"),
         (", client-ca-file: ROOT/missing", "ROOT/missing"),
-        (", ocsp-file: ROOT/text", "it is no OCSP response in DER; `openssl ocsp"),
+        (", ocsp-file: ROOT/text", "it is none in DER; `openssl ocsp"),
     ] {
         let said = with(&folder, attribute).expect_err(attribute);
         assert!(said.contains(word), "{attribute}: {said}");
@@ -134,6 +136,10 @@ fn an_address_speaks_tls_or_does_not() {
     }
     let text = format!("listen: {ssl}\nlisten: 80\nhosts: {{a: {{listen: 80, paths: {{}}}}}}");
     assert!(load(&folder, &text).is_ok());
+}
+
+fn report() -> Report {
+    Arc::new(|_| {})
 }
 
 const TWO_HOSTS: &str = "
@@ -163,7 +169,7 @@ fn an_alias_shares_what_is_read() {
     assert_eq!(names, ["a.example www.a.example", "b.example"]);
     let mut acceptors = Acceptors::new(&settings, Resumption::off()).expect("acceptors");
     assert!(acceptors.get(0).is_some() && acceptors.get(1).is_none());
-    assert_eq!(acceptors.reload().certificates, 3);
+    assert_eq!(acceptors.reload(1, &report()).certificates, 3);
 }
 
 #[test]
@@ -172,13 +178,13 @@ fn certificates_are_read_again_and_a_broken_one_leaves_the_old() {
     let settings = load(&folder, TWO_HOSTS).expect("read").settings;
     let mut acceptors = Acceptors::new(&settings, Resumption::off()).expect("acceptors");
     write_identity(&folder, "a", 2091);
-    let reloaded = acceptors.reload();
+    let reloaded = acceptors.reload(1, &report());
     assert_eq!((reloaded.certificates, reloaded.changed, reloaded.failed.len()), (3, 1, 0));
     folder.write("b.key", "half of a k");
-    let reloaded = acceptors.reload();
-    assert_eq!((reloaded.certificates, reloaded.changed, reloaded.failed.len()), (0, 0, 2));
+    let reloaded = acceptors.reload(1, &report());
+    assert_eq!((reloaded.certificates, reloaded.changed, reloaded.failed.len()), (0, 0, 1));
     assert!(reloaded.failed[0].contains("b.key"), "{:?}", reloaded.failed);
     write_identity(&folder, "b", 2091);
-    let reloaded = acceptors.reload();
+    let reloaded = acceptors.reload(1, &report());
     assert_eq!((reloaded.certificates, reloaded.changed, reloaded.failed.len()), (3, 2, 0));
 }
