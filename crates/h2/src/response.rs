@@ -92,7 +92,10 @@ fn status(value: &[u8]) -> Option<Status> {
 mod tests {
     use super::*;
 
-    fn parse(lines: &str) -> Result<(u16, Option<u64>, usize), Fault> {
+    /// Status, Content-Length and number of fields.
+    type Read = Result<(u16, Option<u64>, usize), Fault>;
+
+    fn parse(lines: &str) -> Read {
         let mut head = ResponseHead::new(Status::OK);
         head.append(b"left", b"over");
         let mut fields = ResponseFields::new(&mut head, &Config { max_fields: 2, ..Config::default() });
@@ -108,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_head_has_a_status_and_its_fields() {
-        let cases: &[(&str, Result<(u16, Option<u64>, usize), Fault>)] = &[
+        let cases: &[(&str, Read)] = &[
             (":status: 200\n", Ok((200, None, 0))),
             (":status: 404\ncontent-length: 5\nx: y\n", Ok((404, Some(5), 2))),
             ("x: y\n", Err(Fault::PseudoMissing)),

@@ -175,6 +175,7 @@ impl<T: Default> Client<T> {
     }
 
     /// A stream that is [ready](Self::set_ready) and may send, one after the other, and how much it may send.
+    #[expect(clippy::should_implement_trait, reason = "it says whose turn it is, and never ends")]
     pub fn next(&mut self) -> Option<(Key, usize)> {
         self.core.next()
     }

@@ -154,10 +154,10 @@ impl<T: Default> Core<T> {
     ) -> Result<Taken<T>, Fault> {
         self.now = now;
         self.drop_finished(out);
-        if self.phase != Phase::Open {
-            if let Some(taken) = self.before_open(input)? {
-                return Ok(taken);
-            }
+        if self.phase != Phase::Open
+            && let Some(taken) = self.before_open(input)?
+        {
+            return Ok(taken);
         }
         let Some(header) = Header::read(input) else {
             return Ok(Taken { consumed: 0, step: Step::More });

@@ -45,9 +45,12 @@ mod tests {
         Header { len: payload.len(), kind, flags, stream: 1 }
     }
 
+    /// Flags, a payload, and what it carries.
+    type Case = (u8, &'static [u8], Result<&'static [u8], Fault>);
+
     #[test]
     fn padding_is_taken_off_and_may_not_reach_beyond_the_payload() {
-        let cases: &[(u8, &[u8], Result<&[u8], Fault>)] = &[
+        let cases: &[Case] = &[
             (0, b"\x02abcd", Ok(b"\x02abcd")),
             (0, b"", Ok(b"")),
             (flag::PADDED, b"\x02abcd", Ok(b"ab")),
@@ -66,7 +69,7 @@ mod tests {
     #[test]
     fn a_dependency_stands_before_the_block_and_behind_the_padding_length() {
         let both = flag::PADDED | flag::PRIORITY;
-        let cases: &[(u8, &[u8], Result<&[u8], Fault>)] = &[
+        let cases: &[Case] = &[
             (flag::PRIORITY, b"\0\0\0\x03\x10block", Ok(b"block")),
             (flag::PRIORITY, b"\0\0\0\x03", Err(Fault::FrameLength)),
             (both, b"\x02\0\0\0\x03\x10block", Ok(b"blo")),

@@ -116,6 +116,7 @@ impl<T: Default> Server<T> {
     /// The stream whose turn it is by RFC 9218, of those that are [ready](Self::set_ready) and may send, and
     /// how much it may send. Those that share get their turns one after the other.
     #[inline]
+    #[expect(clippy::should_implement_trait, reason = "it says whose turn it is, and never ends")]
     pub fn next(&mut self) -> Option<(Key, usize)> {
         self.core.next()
     }
