@@ -1,24 +1,73 @@
 //! A certificate chain with its key, as read from files.
 
+use crate::certificate::{Certificate, date};
 use crate::{Error, Staple};
+use rustls::crypto::aws_lc_rs::sign::any_supported_type;
+use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::{CertifiedKey, SigningKey};
+use rustls::{Error as TlsError, InconsistentKeys};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Who a server says it is: chain, key, and the staple for the first certificate.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Identity {
     pub(crate) chain: Vec<CertificateDer<'static>>,
-    pub(crate) key: PrivateKeyDer<'static>,
+    pub(crate) key: Arc<dyn SigningKey>,
     staple: Arc<Staple>,
     certificate_file: PathBuf,
+    expires: u64,
 }
 
 impl Identity {
     /// Reads both files (PEM), and checks that the key is the certificate's and that the certificate is of
-    /// today. `now` in seconds since 1970.
-    pub fn read(_certificate_file: &Path, _key_file: &Path, _now: u64) -> Result<Self, Error> {
-        Err(Error(String::new()))
+    /// today. `now` in seconds since 1970. Errors name the file and say what to do.
+    pub fn read(certificate_file: &Path, key_file: &Path, now: u64) -> Result<Self, Error> {
+        let chain = read_certificates(certificate_file)?;
+        let key = read_key(key_file)?;
+        Self::check(chain, key, certificate_file, key_file, now)
+    }
+
+    /// An identity of certificates and a key (PKCS #8) that are no files; `name` stands for them in messages.
+    pub fn from_der(chain: Vec<Vec<u8>>, key_pkcs8: Vec<u8>, name: &str, now: u64) -> Result<Self, Error> {
+        let chain = chain.into_iter().map(CertificateDer::from).collect();
+        let key = PrivateKeyDer::Pkcs8(key_pkcs8.into());
+        Self::check(chain, key, Path::new(name), Path::new(name), now)
+    }
+
+    fn check(
+        chain: Vec<CertificateDer<'static>>,
+        key: PrivateKeyDer<'static>,
+        certificate_file: &Path,
+        key_file: &Path,
+        now: u64,
+    ) -> Result<Self, Error> {
+        let (shown, shown_key) = (certificate_file.display(), key_file.display());
+        let key = any_supported_type(&key).map_err(|_| {
+            Error(format!("{shown_key}: a private key of a kind that can't be used; use RSA (2048 to 8192 bits), ECDSA (P-256, P-384, P-521) or Ed25519"))
+        })?;
+        let certified = CertifiedKey::new(chain, key);
+        match certified.keys_match() {
+            Ok(()) | Err(TlsError::InconsistentKeys(InconsistentKeys::Unknown)) => {}
+            Err(TlsError::InconsistentKeys(_)) => {
+                return Err(Error(format!(
+                    "{shown_key}: this key doesn't belong to the first certificate in {shown}; name the key it was made with, and put the server's own certificate before those of its issuers"
+                )));
+            }
+            Err(error) => {
+                return Err(Error(format!("{shown}: the first certificate can't be used: {error}")));
+            }
+        }
+        let expires = check_dates(&certified.cert[0], certificate_file, now)?;
+        let CertifiedKey { cert: chain, key, .. } = certified;
+        Ok(Self {
+            chain,
+            key,
+            staple: Arc::default(),
+            certificate_file: certificate_file.to_owned(),
+            expires,
+        })
     }
 
     /// The certificates (DER): ours, then those of its issuers.
@@ -35,4 +84,82 @@ impl Identity {
     pub fn certificate_file(&self) -> &Path {
         &self.certificate_file
     }
+
+    /// When the first certificate expires, in seconds since 1970.
+    pub fn expires(&self) -> u64 {
+        self.expires
+    }
+}
+
+/// When it expires, which mustn't be in the past.
+fn check_dates(certificate: &[u8], file: &Path, now: u64) -> Result<u64, Error> {
+    let file = file.display();
+    let Some(Certificate { validity: (from, until), .. }) = Certificate::read(certificate) else {
+        return Err(Error(format!("{file}: the first certificate has no readable dates; make it anew")));
+    };
+    if now > until {
+        return Err(Error(format!(
+            "{file}: the certificate expired on {}; renew it and put the new one there",
+            date(until)
+        )));
+    }
+    if now < from {
+        return Err(Error(format!(
+            "{file}: the certificate isn't valid before {}, and this machine's date is {}; correct the clock or use another certificate",
+            date(from),
+            date(now)
+        )));
+    }
+    Ok(until)
+}
+
+/// The certificates of a PEM file, of which there is at least one.
+pub(crate) fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let octets = read(file)?;
+    let shown = file.display();
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&octets).collect();
+    match certificates {
+        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
+        // A SEQUENCE of two octets' length: what a certificate begins with in DER.
+        Ok(_) if octets.starts_with(&[0x30, 0x82]) => Err(Error(format!(
+            "{shown}: the certificate is in DER; convert it with: openssl x509 -inform DER -in {shown} -out NEW.pem"
+        ))),
+        Ok(_) => Err(Error(format!(
+            "{shown}: there is no certificate in this file (PEM, -----BEGIN CERTIFICATE-----); was the key's file named instead?"
+        ))),
+        Err(error) => Err(Error(format!("{shown}: damaged PEM: {error}"))),
+    }
+}
+
+fn read_key(file: &Path) -> Result<PrivateKeyDer<'static>, Error> {
+    let octets = read(file)?;
+    let shown = file.display();
+    // PKCS #8 says so in its label, the older forms in a header (RFC 1421 §4.6.1.1).
+    if [&b"BEGIN ENCRYPTED PRIVATE KEY"[..], b"4,ENCRYPTED"].iter().any(|mark| contains(&octets, mark)) {
+        return Err(Error(format!(
+            "{shown}: the key is encrypted, and a server starts without anyone typing a passphrase; decrypt it with: openssl pkey -in {shown} -out NEW.key (readable by its owner only), and name that file"
+        )));
+    }
+    match PrivateKeyDer::from_pem_slice(&octets) {
+        Ok(key) => Ok(key),
+        Err(rustls::pki_types::pem::Error::NoItemsFound) => Err(Error(format!(
+            "{shown}: there is no private key in this file (PEM, -----BEGIN PRIVATE KEY-----); was the certificate's file named instead?"
+        ))),
+        Err(error) => Err(Error(format!("{shown}: damaged PEM: {error}"))),
+    }
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, Error> {
+    std::fs::read(file).map_err(|error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::NotFound => "; check the path",
+            std::io::ErrorKind::PermissionDenied => "; let the user that starts the server read it",
+            _ => "",
+        };
+        Error(format!("{}: can't be read: {error}{hint}", file.display()))
+    })
+}
+
+fn contains(octets: &[u8], part: &[u8]) -> bool {
+    octets.windows(part.len()).any(|window| window == part)
 }

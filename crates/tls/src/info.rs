@@ -1,5 +1,11 @@
 //! What a finished handshake agreed on.
 
+use crate::certificate::Certificate;
+use crate::{Suite, Version};
+use aws_lc_rs::digest::{SHA256, digest};
+use rustls::server::UnbufferedServerConnection;
+use rustls::{HandshakeKind, ProtocolVersion};
+
 /// The protocol within (RFC 7301).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alpn {
@@ -11,4 +17,57 @@ pub enum Alpn {
 
 /// What a finished handshake agreed on.
 #[derive(Clone, Debug)]
-pub struct Info;
+pub struct Info {
+    /// The version spoken.
+    pub version: Version,
+    /// The cipher suite.
+    pub suite: Suite,
+    /// The group of the key exchange, by the name it has with rustls; `None` where a resumption did without.
+    pub group: Option<&'static str>,
+    /// The protocol within; `None` if the client didn't ask.
+    pub alpn: Option<Alpn>,
+    /// The name the client asked for, in lower case.
+    pub server_name: Option<Box<str>>,
+    /// An earlier session was taken up again.
+    pub resumed: bool,
+    /// The client's certificate, which was verified.
+    pub client: Option<Box<ClientCertificate>>,
+}
+
+/// What is told of a client's certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// The subject (RFC 4514): `CN=alice,O=Example`.
+    pub subject: String,
+    /// SHA-256 of the whole certificate (DER).
+    pub fingerprint: [u8; 32],
+}
+
+impl Info {
+    /// `None` before the suite is agreed on.
+    pub(crate) fn of(connection: &UnbufferedServerConnection, server_name: Option<Box<str>>) -> Option<Self> {
+        Some(Self {
+            version: match connection.protocol_version()? {
+                ProtocolVersion::TLSv1_3 => Version::Tls13,
+                _ => Version::Tls12,
+            },
+            suite: Suite(connection.negotiated_cipher_suite()?),
+            group: connection.negotiated_key_exchange_group().and_then(|group| group.name().as_str()),
+            alpn: match connection.alpn_protocol() {
+                Some(b"h2") => Some(Alpn::H2),
+                Some(_) => Some(Alpn::Http11),
+                None => None,
+            },
+            server_name,
+            resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
+            client: connection.peer_certificates().and_then(|chain| client(chain.first()?)),
+        })
+    }
+}
+
+fn client(certificate: &[u8]) -> Option<Box<ClientCertificate>> {
+    let mut fingerprint = [0; 32];
+    fingerprint.copy_from_slice(digest(&SHA256, certificate).as_ref());
+    let subject = Certificate::read(certificate).map(|read| read.subject()).unwrap_or_default();
+    Some(Box::new(ClientCertificate { subject, fingerprint }))
+}

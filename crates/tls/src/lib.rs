@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod acceptor;
+mod certificate;
 mod choice;
 mod der;
 mod error;
@@ -25,12 +26,12 @@ pub mod resumption;
 mod session;
 mod settings;
 
-pub use acceptor::Acceptor;
-pub use choice::{Choice, Group, Suite, Version, groups, suites_tls12, suites_tls13};
+pub use acceptor::{Acceptor, Block};
+pub use choice::{Choice, Group, NamedVersion, Suite, Version, groups, suites_tls12, suites_tls13};
 pub use error::Error;
 pub use fault::Fault;
 pub use identity::Identity;
-pub use info::{Alpn, Info};
+pub use info::{Alpn, ClientCertificate, Info};
 pub use ocsp::Staple;
 pub use resumption::{Lookup, Resumption};
 pub use session::{Progress, Session};

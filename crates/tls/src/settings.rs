@@ -1,9 +1,14 @@
 //! What one `ssl` block of a configuration says.
 
-use crate::{Group, Identity, Suite, Version};
+use crate::identity::read_certificates;
+use crate::{Error, Group, Identity, Suite, Version};
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use std::path::Path;
+use std::sync::Arc;
 
 /// The settings of one `ssl` block: plain data, all files read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// Chosen among by the signature schemes of the client.
     pub identities: Vec<Identity>,
@@ -17,18 +22,76 @@ pub struct Settings {
     pub suites_tls13: Option<Vec<Suite>>,
     /// Our order of suites counts, rather than the client's.
     pub server_preference: bool,
-    /// Groups of the key exchange, most wanted first; `None` for ours.
+    /// Groups of the key exchange, most wanted first; `None` for ours, the post-quantum hybrid first.
     pub groups: Option<Vec<Group>>,
     /// Who may connect at all; `None` for everyone.
     pub client_ca: Option<ClientCa>,
-    /// Octets of early data accepted (0-RTT, RFC 8446 §2.3); 0 for none.
+    /// Octets of early data accepted (0-RTT, RFC 8446 §2.3); 0 for none. More than 0 puts the session cache
+    /// in the place of tickets, since early data may be taken only once (§8.1).
     pub early_data: u32,
     /// HTTP/2 is offered.
     pub alpn_h2: bool,
 }
 
+impl Settings {
+    /// What is in force unless the configuration says otherwise.
+    pub fn new(identities: Vec<Identity>) -> Self {
+        Self {
+            identities,
+            min_version: Version::Tls12,
+            max_version: Version::Tls13,
+            suites_tls12: None,
+            suites_tls13: None,
+            server_preference: false,
+            groups: None,
+            client_ca: None,
+            early_data: 0,
+            alpn_h2: true,
+        }
+    }
+
+    /// Whether the two differ in their identities at most: one configuration of handshakes does for both.
+    pub(crate) fn shakes_hands_as(&self, other: &Self) -> bool {
+        self.min_version == other.min_version
+            && self.max_version == other.max_version
+            && self.suites_tls12 == other.suites_tls12
+            && self.suites_tls13 == other.suites_tls13
+            && self.server_preference == other.server_preference
+            && self.groups == other.groups
+            && self.client_ca == other.client_ca
+            && self.early_data == other.early_data
+            && self.alpn_h2 == other.alpn_h2
+    }
+}
+
 /// The authorities whose clients may connect.
 #[derive(Clone, Debug)]
 pub struct ClientCa {
-    pub(crate) roots: std::sync::Arc<rustls::RootCertStore>,
+    pub(crate) roots: Arc<RootCertStore>,
+    certificates: Arc<[CertificateDer<'static>]>,
+}
+
+impl ClientCa {
+    /// Reads the certificates of a PEM file. Errors name the file and say what to do.
+    pub fn read(file: &Path) -> Result<Self, Error> {
+        let certificates = read_certificates(file)?;
+        let mut roots = RootCertStore::empty();
+        for (at, certificate) in certificates.iter().enumerate() {
+            roots.add(certificate.clone()).map_err(|error| {
+                Error(format!("{}: certificate {} can't be used: {error}", file.display(), at + 1))
+            })?;
+        }
+        Ok(Self { roots: Arc::new(roots), certificates: certificates.into() })
+    }
+
+    /// The certificates, to tell sessions of different authorities apart.
+    pub(crate) fn certificates(&self) -> impl Iterator<Item = &[u8]> {
+        self.certificates.iter().map(AsRef::as_ref)
+    }
+}
+
+impl PartialEq for ClientCa {
+    fn eq(&self, other: &Self) -> bool {
+        self.certificates == other.certificates
+    }
 }

@@ -1,5 +1,0 @@
-//! What a listener answers handshakes with.
-
-/// Settings by server name.
-#[derive(Debug)]
-pub struct Acceptor;

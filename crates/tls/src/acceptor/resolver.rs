@@ -1,0 +1,84 @@
+//! The certificate for a handshake: by server name, then by what the client can verify.
+
+use super::names::Names;
+use crate::Identity;
+use arc_swap::ArcSwap;
+use rustls::SignatureAlgorithm;
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use std::sync::Arc;
+
+/// Identities by server name; the first inserted are for all other names too.
+#[derive(Debug, Default)]
+pub(crate) struct ByName {
+    default: Arc<[Certified]>,
+    names: Names<Arc<[Certified]>>,
+}
+
+impl ByName {
+    pub(crate) fn insert(&mut self, names: &[String], identities: &[Identity]) {
+        let mut certified: Vec<_> = identities.iter().map(Certified::new).collect();
+        // Where the client can verify several, one that isn't RSA: signing takes a tenth of the time.
+        certified.sort_by_key(|certified| certified.is_rsa);
+        let certified: Arc<[Certified]> = certified.into();
+        if self.default.is_empty() {
+            self.default = certified.clone();
+        }
+        self.names.insert(names, certified);
+    }
+}
+
+impl ResolvesServerCert for ByName {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let named = hello.server_name().and_then(|name| self.names.get(name));
+        let schemes = hello.signature_schemes();
+        let all = named.unwrap_or(&self.default);
+        let fits = all.iter().find(|certified| certified.identity.key.choose_scheme(schemes).is_some());
+        fits.map(Certified::current)
+    }
+}
+
+/// An identity as a handshake takes it, with the staple it has at the time.
+#[derive(Debug)]
+struct Certified {
+    identity: Identity,
+    is_rsa: bool,
+    built: ArcSwap<Built>,
+}
+
+#[derive(Debug)]
+struct Built {
+    staple_version: u64,
+    key: Arc<CertifiedKey>,
+}
+
+impl Certified {
+    fn new(identity: &Identity) -> Self {
+        Self {
+            identity: identity.clone(),
+            is_rsa: identity.key.algorithm() == SignatureAlgorithm::RSA,
+            built: ArcSwap::from_pointee(Built::new(identity)),
+        }
+    }
+
+    fn current(&self) -> Arc<CertifiedKey> {
+        let built = self.built.load();
+        if built.staple_version == self.identity.staple().version() {
+            return built.key.clone();
+        }
+        let built = Built::new(&self.identity);
+        let key = built.key.clone();
+        self.built.store(Arc::new(built));
+        key
+    }
+}
+
+impl Built {
+    fn new(identity: &Identity) -> Self {
+        // Before the staple itself: one that comes in between is taken up with the next handshake.
+        let staple_version = identity.staple().version();
+        let mut key = CertifiedKey::new(identity.chain.clone(), identity.key.clone());
+        key.ocsp = identity.staple().current().map(|response| response.to_vec());
+        Self { staple_version, key: Arc::new(key) }
+    }
+}

@@ -1,0 +1,231 @@
+//! The handshake: everything that knows rustls' state machine.
+//!
+//! rustls 0.24 replaces the unbuffered interface used here by another; this file is where that lands.
+
+use super::open::Open;
+use crate::{Fault, Info};
+use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
+use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, EncryptError, WriteTraffic};
+use rustls::{Error, ServerConfig};
+use std::sync::Arc;
+
+pub(super) struct Handshake {
+    connection: UnbufferedServerConnection,
+    /// Octets of the peer that aren't whole yet. They stay here, as rustls keeps offsets into them.
+    rest: Vec<u8>,
+    server_name: Option<Box<str>>,
+    /// From when we may answer on, which early data allows before the end.
+    info: Option<Box<Info>>,
+    /// The last `receive` brought early data.
+    has_early_data: bool,
+    peer_closed: bool,
+    closed: bool,
+}
+
+/// How far a handshake got.
+pub(super) enum Step {
+    /// It needs more octets.
+    Blocked,
+    /// Answers to early data may go out.
+    MayAnswer { first: bool },
+    /// It is over.
+    Done { first: bool },
+}
+
+/// What a step of rustls' machine leaves to do.
+enum Left {
+    More,
+    Blocked,
+    Writable,
+}
+
+impl Handshake {
+    /// `server_name`: what the ClientHello asks for, which rustls doesn't tell in this interface.
+    pub(super) fn new(config: Arc<ServerConfig>, server_name: Option<Box<str>>) -> Result<Self, Fault> {
+        let connection =
+            UnbufferedServerConnection::new(config).map_err(|error| Fault::Handshake(error.to_string()))?;
+        Ok(Self {
+            connection,
+            rest: Vec::new(),
+            server_name,
+            info: None,
+            has_early_data: false,
+            peer_closed: false,
+            closed: false,
+        })
+    }
+
+    /// Takes all of `input`.
+    pub(super) fn receive(
+        &mut self,
+        input: &mut Vec<u8>,
+        plain: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<Step, Fault> {
+        self.has_early_data = false;
+        self.rest.append(input);
+        loop {
+            match self.step(plain, out) {
+                Ok(Left::More) => {}
+                Ok(Left::Blocked) => return Ok(Step::Blocked),
+                Ok(Left::Writable) => return self.writable(),
+                Err(error) => {
+                    self.flush_alert(out);
+                    return Err(fault(error));
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<Left, Error> {
+        let status = self.connection.process_tls_records(&mut self.rest);
+        let mut discard = status.discard;
+        let state = match status.state {
+            Ok(state) => state,
+            Err(error) => {
+                self.rest.drain(..discard);
+                return Err(error);
+            }
+        };
+        let left = match state {
+            ConnectionState::EncodeTlsData(message) => {
+                encode(message, out)?;
+                Left::More
+            }
+            ConnectionState::TransmitTlsData(flight) => {
+                flight.done();
+                Left::More
+            }
+            ConnectionState::ReadEarlyData(mut early) => {
+                self.has_early_data = true;
+                while let Some(record) = early.next_record() {
+                    let record = record?;
+                    discard += record.discard;
+                    plain.extend_from_slice(record.payload);
+                }
+                Left::More
+            }
+            ConnectionState::ReadTraffic(mut traffic) => {
+                while let Some(record) = traffic.next_record() {
+                    let record = record?;
+                    discard += record.discard;
+                    plain.extend_from_slice(record.payload);
+                }
+                Left::More
+            }
+            ConnectionState::PeerClosed => {
+                self.peer_closed = true;
+                Left::More
+            }
+            ConnectionState::WriteTraffic(_) => Left::Writable,
+            _ => Left::Blocked, // BlockedHandshake; Closed, which needs a close_notify of ours
+        };
+        self.rest.drain(..discard);
+        Ok(left)
+    }
+
+    fn writable(&mut self) -> Result<Step, Fault> {
+        // Without early data there is nothing to answer, and whom we speak to isn't proven yet.
+        if self.connection.is_handshaking() && !self.has_early_data && self.info.is_none() {
+            return Ok(Step::Blocked);
+        }
+        let first = self.info.is_none();
+        if first {
+            let name = self.server_name.take();
+            let info = Info::of(&self.connection, name).ok_or_else(unfinished)?;
+            self.info = Some(Box::new(info));
+        }
+        Ok(match self.connection.is_handshaking() {
+            true => Step::MayAnswer { first },
+            false => Step::Done { first },
+        })
+    }
+
+    /// The finished handshake's keys; `input` gets the octets that no handshake message was in.
+    pub(super) fn into_open(self, input: &mut Vec<u8>) -> Result<Open, Fault> {
+        *input = self.rest;
+        let info = self.info.ok_or_else(unfinished)?;
+        let kernel = self.connection.dangerous_into_kernel_connection();
+        let (secrets, updates) = kernel.map_err(|error| Fault::Handshake(error.to_string()))?;
+        let mut open = Open::new(info, secrets, updates)?;
+        open.is_early = self.has_early_data;
+        open.peer_closed = self.peer_closed;
+        open.closed = self.closed;
+        Ok(open)
+    }
+
+    pub(super) fn info(&self) -> Option<&Info> {
+        self.info.as_deref()
+    }
+
+    pub(super) fn is_early(&self) -> bool {
+        self.has_early_data
+    }
+
+    /// Answers to early data, before the handshake's end.
+    pub(super) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) {
+        if !self.closed {
+            self.write(out, |traffic, room| traffic.encrypt(plain, room));
+        }
+    }
+
+    pub(super) fn close(&mut self, out: &mut Vec<u8>) {
+        if !std::mem::replace(&mut self.closed, true) {
+            self.write(out, |traffic, room| traffic.queue_close_notify(room));
+        }
+    }
+
+    /// Lets `write` append to `out`, if anything may be written yet.
+    fn write(
+        &mut self,
+        out: &mut Vec<u8>,
+        mut write: impl FnMut(
+            &mut WriteTraffic<'_, ServerConnectionData>,
+            &mut [u8],
+        ) -> Result<usize, EncryptError>,
+    ) {
+        let status = self.connection.process_tls_records(&mut self.rest);
+        // Whatever was to be read was read by `receive`: there is nothing to discard.
+        let Ok(ConnectionState::WriteTraffic(mut traffic)) = status.state else { return };
+        let start = out.len();
+        let mut written = write(&mut traffic, &mut []);
+        if let Err(EncryptError::InsufficientSize(error)) = written {
+            out.resize(start + error.required_size, 0);
+            written = write(&mut traffic, &mut out[start..]);
+        }
+        out.truncate(start + written.unwrap_or(0));
+    }
+
+    /// The alert that rustls has ready after an error.
+    fn flush_alert(&mut self, out: &mut Vec<u8>) {
+        // Only as long as there is something to send: rustls would read on, with a state that is broken.
+        while self.connection.wants_write()
+            && let Ok(ConnectionState::EncodeTlsData(message)) =
+                self.connection.process_tls_records(&mut []).state
+        {
+            if encode(message, out).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn unfinished() -> Fault {
+    Fault::Handshake("it ended without a cipher suite".to_owned())
+}
+
+/// Appends a message that is ready to be sent.
+fn encode(mut message: EncodeTlsData<'_, ServerConnectionData>, out: &mut Vec<u8>) -> Result<(), Error> {
+    let start = out.len();
+    let Err(EncodeError::InsufficientSize(error)) = message.encode(&mut []) else { return Ok(()) };
+    out.resize(start + error.required_size, 0);
+    message.encode(&mut out[start..]).map(|_| ()).map_err(|error| Error::General(error.to_string()))
+}
+
+#[cold]
+fn fault(error: Error) -> Fault {
+    match error {
+        Error::AlertReceived(alert) => Fault::Alert(alert.into()),
+        error => Fault::Handshake(error.to_string()),
+    }
+}

@@ -1,0 +1,246 @@
+//! The first octets of a connection, and what of a ClientHello has to be known before the handshake begins.
+//!
+//! Whether the message is right is rustls' to judge, which reads it again: here a damaged one says nothing.
+
+use std::borrow::Cow;
+
+/// What the first octets are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum First {
+    /// The beginning of a handshake message.
+    Incomplete,
+    /// A whole handshake message, or something that never becomes one.
+    Handshake,
+    /// A request of HTTP.
+    PlainHttp,
+    /// Neither.
+    NotTls,
+}
+
+/// The content type of handshake messages (RFC 8446 §5.1).
+const HANDSHAKE: u8 = 22;
+const CLIENT_HELLO: u8 = 1;
+/// The longest ClientHello that is waited for here; with the keys of post-quantum groups they have 2 KB.
+/// Longer ones are left to rustls.
+const LONGEST: usize = 16 * 1024;
+
+/// Judges the octets of a connection that sent nothing else.
+pub(crate) fn first(octets: &[u8]) -> First {
+    match octets {
+        [] => First::Incomplete,
+        // Methods are tokens in upper case in practice (RFC 9110 §9.1), also that of HTTP/2's preface.
+        [b'A'..=b'Z', ..] => First::PlainHttp,
+        // Alerts and the like, out of place, get their answer from rustls.
+        [20..=24, ..] => {
+            let mut whole = Fragments(octets);
+            let mut held = Vec::new();
+            loop {
+                match whole.next() {
+                    Fragment::Incomplete => return First::Incomplete,
+                    Fragment::Other => return First::Handshake,
+                    Fragment::Of(part) if held.is_empty() && is_whole(part) => return First::Handshake,
+                    Fragment::Of(part) => held.extend_from_slice(part),
+                }
+                if is_whole(&held) {
+                    return First::Handshake;
+                }
+            }
+        }
+        _ => First::NotTls,
+    }
+}
+
+/// The handshake message at the front of `octets`, which `first` found to be whole.
+pub(crate) fn message(octets: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let mut fragments = Fragments(octets);
+    let mut held = Vec::new();
+    loop {
+        match fragments.next() {
+            Fragment::Of(part) if held.is_empty() && is_whole(part) => return Some(Cow::Borrowed(part)),
+            Fragment::Of(part) => held.extend_from_slice(part),
+            Fragment::Incomplete | Fragment::Other => return None,
+        }
+        if is_whole(&held) {
+            return Some(Cow::Owned(held));
+        }
+    }
+}
+
+/// Whether the message is all there, or too long to wait for.
+fn is_whole(message: &[u8]) -> bool {
+    match message {
+        [_, a, b, c, rest @ ..] => {
+            let len = usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c);
+            rest.len() >= len.min(LONGEST)
+        }
+        _ => false,
+    }
+}
+
+/// The content of handshake records, one after the other.
+struct Fragments<'a>(&'a [u8]);
+
+enum Fragment<'a> {
+    Of(&'a [u8]),
+    Incomplete,
+    /// A record of another kind, or one that no rule allows (RFC 8446 §5.1).
+    Other,
+}
+
+impl<'a> Fragments<'a> {
+    fn next(&mut self) -> Fragment<'a> {
+        match *self.0 {
+            [kind, ..] if kind != HANDSHAKE => Fragment::Other,
+            [_, version, ..] if version != 3 => Fragment::Other,
+            [_, _, _, high, low, ref rest @ ..] => {
+                let len = usize::from(high) << 8 | usize::from(low);
+                // "Zero-length fragments of Handshake types" are forbidden (RFC 8446 §5.1).
+                if len == 0 || len > 16 * 1024 {
+                    return Fragment::Other;
+                }
+                let Some(part) = rest.get(..len) else { return Fragment::Incomplete };
+                self.0 = &rest[len..];
+                Fragment::Of(part)
+            }
+            _ => Fragment::Incomplete,
+        }
+    }
+}
+
+/// What is asked of a ClientHello (RFC 8446 §4.1.2).
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Hello<'a> {
+    name: Option<&'a [u8]>,
+    pub(crate) session_id: &'a [u8],
+    /// It offers TLS 1.3.
+    pub(crate) is_tls13: bool,
+    /// The identity of the first pre-shared key: a ticket.
+    pub(crate) first_identity: Option<&'a [u8]>,
+}
+
+impl<'a> Hello<'a> {
+    /// Reads a handshake message; `None` if it's damaged or another.
+    pub(crate) fn read(message: &'a [u8]) -> Option<Self> {
+        let mut fields = Fields(message);
+        if fields.number(1)? != usize::from(CLIENT_HELLO) {
+            return None;
+        }
+        let mut fields = Fields(fields.vector(3)?);
+        fields.take(2 + 32)?; // legacy_version, random
+        let mut hello =
+            Self { name: None, session_id: fields.vector(1)?, is_tls13: false, first_identity: None };
+        fields.vector(2)?; // cipher_suites
+        fields.vector(1)?; // legacy_compression_methods
+        if fields.0.is_empty() {
+            return Some(hello);
+        }
+        let mut extensions = Fields(fields.vector(2)?);
+        while !extensions.0.is_empty() {
+            let (kind, content) = (extensions.number(2)?, extensions.vector(2)?);
+            hello.note(kind, content);
+        }
+        Some(hello)
+    }
+
+    /// The name in lower case, if it has one that can be compared.
+    pub(crate) fn server_name(&self) -> Option<Box<str>> {
+        std::str::from_utf8(self.name?).ok().map(|name| name.to_ascii_lowercase().into())
+    }
+
+    fn note(&mut self, kind: usize, content: &'a [u8]) {
+        let mut fields = Fields(content);
+        match kind {
+            // server_name (RFC 6066 §3): a list, whose entries of type 0 are names.
+            0 => {
+                let list = fields.vector(2).unwrap_or_default();
+                let mut list = Fields(list);
+                if list.number(1) == Some(0) {
+                    self.name = list.vector(2);
+                }
+            }
+            // supported_versions (RFC 8446 §4.2.1)
+            43 => self.is_tls13 = fields.vector(1).is_some_and(|all| all.chunks(2).any(|one| one == [3, 4])),
+            // pre_shared_key (§4.2.11): identities with their ages, then binders.
+            41 => self.first_identity = fields.vector(2).and_then(|identities| Fields(identities).vector(2)),
+            _ => {}
+        }
+    }
+}
+
+/// Numbers and vectors (RFC 8446 §3) from the front.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self, octets: usize) -> Option<usize> {
+        Some(self.take(octets)?.iter().fold(0, |number, octet| number << 8 | usize::from(*octet)))
+    }
+
+    /// A vector behind its length of `octets` octets.
+    fn vector(&mut self, octets: usize) -> Option<&'a [u8]> {
+        let len = self.number(octets)?;
+        self.take(len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_octets_tell_tls_from_http() {
+        for (octets, what) in [
+            (&b""[..], First::Incomplete),
+            (b"GET / HTTP/1.1\r\n", First::PlainHttp),
+            (b"P", First::PlainHttp),
+            (b"\x16", First::Incomplete),
+            (b"\x16\x03\x01\x00\x05\x01\x00\x00\x01", First::Incomplete),
+            (b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00", First::Handshake),
+            (b"\x16\x03\x01\x00\x04\x01\x00\x00\x01\x16\x03\x01\x00\x01\x00", First::Handshake),
+            (b"\x16\x03\x01\x00\x04\x01\x00\x00\x01\x17\x03\x01\x00\x01\x00", First::Handshake),
+            (b"\x16\x02", First::Handshake),
+            (b"\x16\x03\x01\x00\x00", First::Handshake),
+            (b"\x16\x03\x01\xff\xff", First::Handshake),
+            (b"\x15\x03\x01\x00\x02\x02\x28", First::Handshake),
+            (b"\x80\x2e\x01", First::NotTls),
+            (b"get /", First::NotTls),
+        ] {
+            assert_eq!(first(octets), what, "{octets:?}");
+        }
+    }
+
+    #[test]
+    fn a_message_in_pieces_is_put_together() {
+        let octets = b"\x16\x03\x01\x00\x04\x01\x00\x00\x02\x16\x03\x01\x00\x02\xaa\xbb\x16";
+        assert_eq!(message(octets).as_deref(), Some(&b"\x01\x00\x00\x02\xaa\xbb"[..]));
+    }
+
+    #[test]
+    fn a_hello_that_is_cut_off_says_nothing() {
+        let mut body = vec![3, 3];
+        body.extend([7; 32]);
+        body.extend([2, 0xaa, 0xbb]); // session id
+        body.extend([0, 2, 0x13, 1, 1, 0]); // suites, compression
+        let extensions = [
+            &[0, 0, 0, 8, 0, 6, 0, 0, 3, b'a', b'.', b'B'][..],
+            &[0, 43, 0, 5, 4, 3, 4, 3, 3],
+            &[0, 41, 0, 9, 0, 7, 0, 1, 0x77, 0, 0, 0, 0],
+        ]
+        .concat();
+        body.extend((extensions.len() as u16).to_be_bytes());
+        body.extend(&extensions);
+        let message = [&[1, 0, 0, body.len() as u8][..], &body].concat();
+        let hello = Hello::read(&message).expect("a hello");
+        assert_eq!(hello.server_name().as_deref(), Some("a.b"));
+        assert_eq!((hello.session_id, hello.is_tls13), (&[0xaa, 0xbb][..], true));
+        assert_eq!(hello.first_identity, Some(&[0x77][..]));
+        for len in 0..message.len() {
+            assert_eq!(Hello::read(&message[..len]), None, "{len} octets");
+        }
+    }
+}

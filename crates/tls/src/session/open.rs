@@ -1,0 +1,222 @@
+//! A session whose handshake is over: application data, alerts, and new keys now and then.
+
+use super::Progress;
+use super::records::{ALERT, APPLICATION_DATA, HANDSHAKE, Protection, whole};
+use crate::{Fault, Info, Version};
+use rustls::ExtractedSecrets;
+use rustls::kernel::KernelConnection;
+use rustls::server::ServerConnectionData;
+use std::ops::Range;
+
+/// Records that bring nothing (empty ones, key updates, warnings) that a peer may send in a row: each costs
+/// us as much as one with content. The number is BoringSSL's.
+const MOST_IDLE: u8 = 32;
+/// After so many records the keys are changed (RFC 8446 §5.5: 2^24.5 for AES-GCM). TLS 1.2 has no such
+/// message, and RFC 5288 no such limit.
+const RECORDS_A_KEY: u64 = 1 << 24;
+
+const CLIENT_HELLO: u8 = 1;
+const KEY_UPDATE: u8 = 24;
+/// KeyUpdate, not asking for one in return (RFC 8446 §4.6.3).
+const OUR_KEY_UPDATE: [u8; 5] = [KEY_UPDATE, 0, 0, 1, 0];
+const CLOSE_NOTIFY: u8 = 0;
+const USER_CANCELED: u8 = 90;
+const WARNING: u8 = 1;
+/// The answer to those that would renegotiate (RFC 5246 §7.2.2).
+const NO_RENEGOTIATION: [u8; 2] = [WARNING, 100];
+
+pub(super) struct Open {
+    read: Protection,
+    write: Protection,
+    /// Makes the next keys; TLS 1.3 only.
+    updates: Option<KernelConnection<ServerConnectionData>>,
+    pub(super) info: Box<Info>,
+    idle_records: u8,
+    /// What the last `receive` brought may be early data.
+    pub(super) is_early: bool,
+    pub(super) peer_closed: bool,
+    pub(super) closed: bool,
+}
+
+impl Open {
+    pub(super) fn new(
+        info: Box<Info>,
+        secrets: ExtractedSecrets,
+        updates: KernelConnection<ServerConnectionData>,
+    ) -> Result<Self, Fault> {
+        Ok(Self {
+            read: Protection::new(info.version, secrets.rx)?,
+            write: Protection::new(info.version, secrets.tx)?,
+            updates: (info.version == Version::Tls13).then_some(updates),
+            info,
+            idle_records: 0,
+            is_early: false,
+            peer_closed: false,
+            closed: false,
+        })
+    }
+
+    /// Reads every whole record in `input`.
+    pub(super) fn receive(
+        &mut self,
+        input: &mut Vec<u8>,
+        plain: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, Fault> {
+        let mut read = 0;
+        let fault = loop {
+            if self.peer_closed {
+                input.clear(); // "Any data received after a closure alert MUST be ignored" (RFC 8446 §6.1)
+                return Ok(Progress::PeerClosed);
+            }
+            let rest = &mut input[read..];
+            let len = match whole(rest) {
+                Ok(Some(len)) => len,
+                Ok(None) => break None,
+                Err(fault) => break Some(fault),
+            };
+            if let Err(fault) = self.receive_record(&mut rest[..len], plain, out) {
+                break Some(fault);
+            }
+            read += len;
+        };
+        input.drain(..read);
+        match fault {
+            None => Ok(Progress::Open),
+            Some(fault) => {
+                self.send_alert_for(&fault, out);
+                Err(fault)
+            }
+        }
+    }
+
+    #[inline]
+    fn receive_record(
+        &mut self,
+        record: &mut [u8],
+        plain: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        let (kind, content) = self.read.open(record)?;
+        if kind == APPLICATION_DATA && !content.is_empty() {
+            self.idle_records = 0;
+            plain.extend_from_slice(&record[content]);
+            return Ok(());
+        }
+        self.receive_other(kind, record, content, out)
+    }
+
+    #[cold]
+    fn receive_other(
+        &mut self,
+        kind: u8,
+        record: &[u8],
+        content: Range<usize>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        self.idle_records += 1;
+        if self.idle_records > MOST_IDLE {
+            return Err(Fault::TooManyIdleRecords);
+        }
+        match (kind, &record[content]) {
+            (APPLICATION_DATA, _) => Ok(()),
+            (ALERT, [level, description]) => self.receive_alert(*level, *description),
+            (ALERT, _) => Err(Fault::Malformed),
+            (HANDSHAKE, message) => self.receive_handshake(message, out),
+            _ => Err(Fault::Unexpected),
+        }
+    }
+
+    /// RFC 8446 §6, RFC 5246 §7.2.
+    fn receive_alert(&mut self, level: u8, description: u8) -> Result<(), Fault> {
+        match (self.info.version, level, description) {
+            (_, _, CLOSE_NOTIFY) => {
+                self.peer_closed = true;
+                Ok(())
+            }
+            // All alerts of TLS 1.3 but these two are errors, whatever level they claim (§6).
+            (Version::Tls13, _, USER_CANCELED) | (Version::Tls12, WARNING, _) => Ok(()),
+            _ => Err(Fault::Alert(description)),
+        }
+    }
+
+    fn receive_handshake(&mut self, message: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+        match (self.info.version, message) {
+            // A record for itself: keys change at the end of a record (RFC 8446 §5.1). Nobody cuts five
+            // octets in two.
+            (Version::Tls13, [KEY_UPDATE, 0, 0, 1, asks @ 0..=1]) => {
+                if *asks == 1 {
+                    self.update_write_key(out)?;
+                }
+                let updates = self.updates.as_mut().ok_or(Fault::Unexpected)?;
+                let secrets = updates.update_rx_secret().map_err(|_| Fault::Unexpected)?;
+                self.read = Protection::new(Version::Tls13, secrets)?;
+                Ok(())
+            }
+            (Version::Tls13, [KEY_UPDATE, 0, 0, 1, _]) => Err(Fault::IllegalParameter), // §4.6.3
+            // A client that would renegotiate is told that we don't, and may go on without.
+            (Version::Tls12, [CLIENT_HELLO, ..]) => {
+                self.send_unless_closed(ALERT, &NO_RENEGOTIATION, out);
+                Ok(())
+            }
+            _ => Err(Fault::Unexpected),
+        }
+    }
+
+    /// Appends a record for each of `pieces`.
+    pub(super) fn seal<'a>(&mut self, pieces: impl Iterator<Item = &'a [u8]>, out: &mut Vec<u8>) {
+        if self.closed {
+            return;
+        }
+        for piece in pieces {
+            if self.write.sequence() >= RECORDS_A_KEY
+                && self.updates.is_some()
+                && self.update_write_key(out).is_err()
+            {
+                return;
+            }
+            self.write.seal(APPLICATION_DATA, piece, out);
+        }
+    }
+
+    pub(super) fn close(&mut self, out: &mut Vec<u8>) {
+        self.send_unless_closed(ALERT, &[WARNING, CLOSE_NOTIFY], out);
+        self.closed = true;
+    }
+
+    /// Tells the peer with the old key, and goes on with the next.
+    fn update_write_key(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
+        if self.closed {
+            return Ok(()); // nothing follows close_notify (RFC 8446 §6.1)
+        }
+        let updates = self.updates.as_mut().ok_or(Fault::Unexpected)?;
+        self.write.seal(HANDSHAKE, &OUR_KEY_UPDATE, out);
+        let secrets = updates.update_tx_secret().map_err(|_| Fault::Unexpected)?;
+        self.write = Protection::new(Version::Tls13, secrets)?;
+        Ok(())
+    }
+
+    fn send_alert_for(&mut self, fault: &Fault, out: &mut Vec<u8>) {
+        if let Some(alert) = fault.alert() {
+            self.send_unless_closed(ALERT, &alert, out);
+        }
+        self.closed = true;
+    }
+
+    fn send_unless_closed(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) {
+        if !self.closed {
+            self.write.seal(kind, content, out);
+        }
+    }
+}
+
+#[cfg(test)]
+impl Open {
+    pub(super) fn write_as_if_worn_out(&mut self) {
+        self.write.count_as(RECORDS_A_KEY);
+    }
+
+    pub(super) fn records_written(&self) -> u64 {
+        self.write.sequence()
+    }
+}

@@ -1,0 +1,141 @@
+use super::*;
+use proptest::prelude::*;
+
+/// What a fresh session says to `octets`, and what it answers.
+fn answer(octets: &[u8], by_octet: bool) -> (Result<(), Fault>, Vec<u8>) {
+    let authority = Authority::new();
+    let mut pair = Pair::new(&authority.acceptor(), &Arc::new(authority.client()), "localhost");
+    let result = match by_octet {
+        true => octets.iter().try_for_each(|octet| pair.receive(&[*octet])),
+        false => pair.receive(octets),
+    };
+    (result, pair.out)
+}
+
+#[test]
+fn what_is_no_tls_is_told_apart() {
+    for (octets, expected, alert) in [
+        (&b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"[..], Fault::PlainHttp, &b""[..]),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Fault::PlainHttp, b""),
+        (b"\x00\x01", Fault::NotTls, b"\x15\x03\x03\x00\x02\x02\x0a"),
+        (b"\x80\x2e\x01\x00\x02", Fault::NotTls, b"\x15\x03\x03\x00\x02\x02\x0a"),
+    ] {
+        for by_octet in [false, true] {
+            let (result, out) = answer(octets, by_octet);
+            assert_eq!(result, Err(expected.clone()), "{octets:?}");
+            assert_eq!(out, alert, "{octets:?}");
+        }
+    }
+}
+
+#[test]
+fn handshakes_that_go_wrong_end_with_an_alert() {
+    for octets in [
+        &b"\x16\x03\x01\x00\x04\x02\x00\x00\x00"[..],    // a ServerHello
+        b"\x16\x03\x01\x00\x06\x01\x00\x00\x02\x03\x03", // a ClientHello that is cut off
+        b"\x17\x03\x03\x00\x01\x00",                     // application data
+    ] {
+        let (result, out) = answer(octets, false);
+        assert!(matches!(result, Err(Fault::Handshake(_))), "{result:?}");
+        assert!(matches!(out[..], [21, 3, _, 0, 2, 2, _]), "{octets:?}: {out:?}");
+    }
+    assert_eq!(answer(b"\x15\x03\x01\x00\x02\x02\x28", false).0, Err(Fault::Alert(40)));
+}
+
+#[test]
+fn a_client_that_distrusts_us_is_quoted() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let mut pair = Pair::new(&authority.acceptor(), &Arc::new(other.client()), "localhost");
+    // The authorities have the same name: decrypt_error, where another name gave unknown_ca.
+    assert_eq!(pair.run(), Err(Fault::Alert(51)));
+    assert_eq!(pair.receive(b""), Err(Fault::Over));
+    assert!(pair.session.info().is_none());
+}
+
+#[test]
+fn a_damaged_record_ends_the_session() {
+    let authority = Authority::new();
+    for version in rustls::ALL_VERSIONS {
+        for at in [0, 1, 3, 5, 30] {
+            let client = authority.client_with(aws_lc_rs::default_provider(), &[version]);
+            let mut pair = Pair::joined(&authority.acceptor(), client);
+            pair.client.writer().write_all(&[b'x'; 40]).unwrap();
+            let mut sent = Vec::new();
+            pair.client.write_tls(&mut sent).unwrap();
+            sent[at] ^= 0xff;
+            let fault = pair.receive(&sent).expect_err("damaged");
+            let expected = match (version.version, at) {
+                (_, 3) => Fault::RecordTooLong,
+                (rustls::ProtocolVersion::TLSv1_3, 0) => Fault::Unexpected,
+                _ => Fault::BadRecord,
+            };
+            assert_eq!(fault, expected, "octet {at}");
+            assert!(pair.plain.is_empty());
+            pair.deliver();
+            assert!(pair.client.process_new_packets().is_err(), "it got the alert");
+            assert_eq!(pair.receive(&sent), Err(Fault::Over));
+        }
+    }
+}
+
+#[test]
+fn a_peer_that_only_changes_keys_is_cut_off() {
+    let authority = Authority::new();
+    let mut pair = Pair::joined(&authority.acceptor(), authority.client());
+    let fault = (0..100).find_map(|_| {
+        pair.client.refresh_traffic_keys().unwrap();
+        pair.run().err()
+    });
+    assert_eq!(fault, Some(Fault::TooManyIdleRecords));
+}
+
+proptest! {
+    #[test]
+    fn garbage_ends_or_waits(mut octets in prop::collection::vec(any::<u8>(), 0..300), first in 20u8..25) {
+        if let Some(octet) = octets.first_mut() {
+            *octet = first;
+        }
+        let (whole, said) = answer(&octets, false);
+        let (by_octet, said_by_octet) = answer(&octets, true);
+        prop_assert_eq!(whole.is_err(), by_octet.is_err());
+        prop_assert_eq!(said, said_by_octet);
+    }
+
+    #[test]
+    fn a_hello_with_damage_never_panics(at in 0usize..1_500, with in any::<u8>(), cut in 0usize..1_500) {
+        let authority = Authority::new();
+        let mut pair = Pair::new(&authority.acceptor(), &Arc::new(authority.client()), "localhost");
+        let mut sent = Vec::new();
+        pair.client.write_tls(&mut sent).unwrap();
+        if let Some(octet) = sent.get_mut(at) {
+            *octet = with;
+        }
+        sent.truncate(cut.max(1));
+        let _ = pair.receive(&sent);
+    }
+
+    #[test]
+    fn a_second_flight_with_damage_never_panics(
+        tls13 in any::<bool>(), at in 0usize..200, with in any::<u8>(), cut in 1usize..300, more in any::<bool>(),
+    ) {
+        let authority = Authority::new();
+        let version = if tls13 { &rustls::version::TLS13 } else { &rustls::version::TLS12 };
+        let client = authority.client_with(aws_lc_rs::default_provider(), &[version]);
+        let mut pair = Pair::new(&authority.acceptor(), &Arc::new(client), "localhost");
+        let mut sent = Vec::new();
+        pair.client.write_tls(&mut sent).unwrap();
+        pair.receive(&sent).unwrap();
+        pair.deliver();
+        sent.clear();
+        while pair.client.wants_write() {
+            pair.client.write_tls(&mut sent).unwrap();
+        }
+        if let Some(octet) = sent.get_mut(at) {
+            *octet = with;
+        }
+        sent.truncate(cut);
+        if pair.receive(&sent).is_ok() && more {
+            let _ = pair.receive(&[22, 3, 3, 0, 6, 20, 0, 0, 12, 1, 2]);
+        }
+    }
+}
