@@ -41,6 +41,7 @@ faults! {
     TargetAuthority BAD_REQUEST "request target's authority is malformed" "RFC 9112 §3.2.3",
     MissingVersion BAD_REQUEST "request line has no version" "RFC 9112 §2.3",
     MalformedVersion BAD_REQUEST "version is malformed or followed by more" "RFC 9112 §2.3",
+    NotHttp BAD_REQUEST "first line names no HTTP version" "RFC 9112 §2.3",
     UnsupportedVersion HTTP_VERSION_NOT_SUPPORTED "version is not HTTP/1" "RFC 9110 §15.6.6",
     HeadTooLarge REQUEST_HEADER_FIELDS_TOO_LARGE "head is longer than the limit" "RFC 6585 §5",
     TooManyFields REQUEST_HEADER_FIELDS_TOO_LARGE "field lines are more than the limit" "RFC 6585 §5",

@@ -67,6 +67,7 @@ fn other_version(octets: &[u8], at: usize) -> Result<(Version, usize), Stop> {
             return Err(Fault::UnsupportedVersion.into());
         }
         b"" => return Err(Fault::MissingVersion.into()),
+        _ if !text.windows(4).any(|w| w.eq_ignore_ascii_case(b"HTTP")) => return Err(Fault::NotHttp.into()),
         _ => return Err(Fault::MalformedVersion.into()),
     };
     Ok((version, at + lf + 1))

@@ -6,8 +6,8 @@ use crate::reports::{Extent, Report};
 use crate::service::{Answer, Observer, Outcome, Refusal, Service};
 use crate::upgrade;
 use crate::worker::Worker;
-use hayami_h1::{Event, Framing, Next, RequestContent, Server};
-use hayami_http::{RequestHead, Response, Source};
+use hayami_h1::{Event, Fault, Framing, Next, RequestContent, Server};
+use hayami_http::{RequestHead, Response, ResponseHead, Source, Status};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -94,6 +94,11 @@ impl Http1 {
         let mut head = worker.head.borrow_mut();
         let received = match self.engine.receive(&worker.limits, link.input.unread(), &mut head) {
             Ok(received) => received,
+            // An answer would only mislead who speaks another protocol (RFC 9113 §3.4 for HTTP/2's).
+            Err(Fault::NotHttp) if link.requests == 0 => {
+                link.stage = Stage::Closing { linger: true };
+                return Some(Need::Close);
+            }
             Err(fault) => return self.refuse(link, worker, &Refusal::Fault(fault), &mut head),
         };
         link.input.consume(received.consumed);
@@ -128,9 +133,15 @@ impl Http1 {
         if worker.draining.get() || content_length.is_some_and(|octets| octets > DISCARD) {
             self.engine.close_after_response();
         }
-        match worker.service.respond(&mut link.as_request(worker, head, content_length)) {
+        let mut request = link.as_request(worker, head, content_length);
+        match worker.service.respond(&mut request) {
             Outcome::Ready(answer) => self.send(link, worker, answer),
             Outcome::Later(answer) => {
+                if let Some(hints) = request.hints.take() {
+                    let mut head = ResponseHead::new(Status::EARLY_HINTS);
+                    hints.iter().for_each(|(name, value)| head.append(name, value));
+                    link.output.write(&worker.pool, |out| self.engine.send_interim(&head, out));
+                }
                 self.exchange = Exchange::Waiting(answer);
                 None
             }

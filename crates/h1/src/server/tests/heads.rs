@@ -91,6 +91,7 @@ fn only_http_1_is_spoken_and_higher_minor_versions_are_1_1() {
             ("GET / HTTP/9.1", "!UnsupportedVersion"),
             ("GET /", "!MissingVersion"),
             ("GET / ", "!MissingVersion"),
+            ("EHLO mail.example ESMTP", "!NotHttp"),
             ("GET / HTTP/1.10", "!MalformedVersion"),
             ("GET / HTTP/1", "!MalformedVersion"),
             ("GET / HTTP/11", "!MalformedVersion"),
