@@ -105,15 +105,8 @@ impl Http2 {
             self.leave(link, worker);
         }
         self.take_woken(link, worker);
-        while link.stage == Stage::Open {
-            if link.output.is_overfull() {
-                return Need::Room;
-            }
-            if !self.receive(link, worker) {
-                return self.pump(link, worker);
-            }
-        }
-        Need::Close
+        while link.stage == Stage::Open && !link.output.is_overfull() && self.receive(link, worker) {}
+        if link.stage == Stage::Open { self.pump(link, worker) } else { Need::Close }
     }
 
     /// Says that no more requests are taken; those that are on the way still are.
