@@ -163,3 +163,111 @@ fn read(file: &Path) -> Result<Vec<u8>, Error> {
 fn contains(octets: &[u8], part: &[u8]) -> bool {
     octets.windows(part.len()).any(|window| window == part)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{CertificateParams, KeyPair};
+
+    /// A folder of its own, gone with the test.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(test: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("hayami-identity-{test}-{}", std::process::id()));
+            std::fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+            let file = self.0.join(name);
+            std::fs::write(&file, content).unwrap();
+            file
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    const NOW: u64 = 1_800_000_000; // in January 2027
+
+    fn made(from: i32, until: i32) -> (rcgen::Certificate, KeyPair) {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        params.not_before = rcgen::date_time_ymd(from, 1, 1);
+        params.not_after = rcgen::date_time_ymd(until, 1, 1);
+        (params.self_signed(&key).unwrap(), key)
+    }
+
+    #[test]
+    fn files_that_fit_make_an_identity() {
+        let folder = Folder::new("fit");
+        let (certificate, key) = made(2026, 2030);
+        let certificate_file = folder.write("cert.pem", certificate.pem());
+        let key_file = folder.write("key.pem", key.serialize_pem());
+        let identity = Identity::read(&certificate_file, &key_file, NOW).unwrap();
+        assert_eq!(identity.chain().collect::<Vec<_>>(), [certificate.der().as_ref()]);
+        assert_eq!(
+            (identity.certificate_file(), date(identity.expires()).as_str()),
+            (&*certificate_file, "2030-01-01")
+        );
+        // Both in one file, as some keep them.
+        let both = folder.write("both.pem", certificate.pem() + &key.serialize_pem());
+        Identity::read(&both, &both, NOW).unwrap();
+    }
+
+    #[test]
+    fn each_mistake_is_named_with_its_file_and_what_to_do() {
+        let folder = Folder::new("mistakes");
+        let (certificate, key) = made(2026, 2030);
+        let (expired, expired_key) = made(2020, 2025);
+        let (future, future_key) = made(2029, 2030);
+        let cert = folder.write("cert.pem", certificate.pem());
+        let good_key = folder.write("key.pem", key.serialize_pem());
+        let other_key = folder.write("other.pem", KeyPair::generate().unwrap().serialize_pem());
+        let encrypted = folder.write(
+            "encrypted.pem",
+            "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIB\n-----END ENCRYPTED PRIVATE KEY-----\n",
+        );
+        let old_encrypted = folder.write(
+            "old.pem",
+            "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIB\n-----END RSA PRIVATE KEY-----\n",
+        );
+        let empty = folder.write("empty.pem", "");
+        let der = folder.write("cert.der", certificate.der());
+        let cut_off = folder.write("cut.pem", &certificate.pem()[..200]);
+        let missing = folder.0.join("missing.pem");
+        let cases = [
+            (&missing, &good_key, "missing.pem: can't be read", "check the path"),
+            (&cert, &missing, "missing.pem: can't be read", "check the path"),
+            (&empty, &good_key, "empty.pem: there is no certificate", "key's file"),
+            (&good_key, &good_key, "key.pem: there is no certificate", "key's file"),
+            (&der, &good_key, "cert.der: the certificate is in DER", "openssl x509 -inform DER"),
+            (&cut_off, &good_key, "cut.pem: damaged PEM", ""),
+            (&cert, &cert, "cert.pem: there is no private key", "certificate's file"),
+            (&cert, &encrypted, "encrypted.pem: the key is encrypted", "openssl pkey -in"),
+            (&cert, &old_encrypted, "old.pem: the key is encrypted", "openssl pkey -in"),
+            (&cert, &other_key, "other.pem: this key doesn't belong", "cert.pem"),
+            (
+                &folder.write("expired.pem", expired.pem()),
+                &folder.write("ek.pem", expired_key.serialize_pem()),
+                "expired.pem: the certificate expired on 2025-01-01",
+                "renew",
+            ),
+            (
+                &folder.write("future.pem", future.pem()),
+                &folder.write("fk.pem", future_key.serialize_pem()),
+                "future.pem: the certificate isn't valid before 2029-01-01",
+                "2027-01-15",
+            ),
+        ];
+        for (certificate_file, key_file, what, advice) in cases {
+            let said = Identity::read(certificate_file, key_file, NOW).expect_err(what).to_string();
+            assert!(said.contains(what) && said.contains(advice), "{said}");
+            assert!(!said.contains('\n'), "{said}");
+        }
+    }
+}
