@@ -93,7 +93,7 @@ impl Link {
         let received = worker.clock.refresh_if_exact();
         let connection = &self.info;
         let (stream, early, begun) = (None, self.early, self.begun);
-        Request { head, content_length, connection, index, stream, early, begun, received }
+        Request { head, content_length, connection, index, stream, early, hints: None, begun, received }
     }
 
     /// Ends the connection with responses unfinished.

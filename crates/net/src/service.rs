@@ -5,7 +5,7 @@
 
 use crate::clock::Instant;
 use hayami_h1::Fault;
-use hayami_http::{RequestHead, Response, Status};
+use hayami_http::{FieldSection, RequestHead, Response, Status};
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -72,6 +72,8 @@ pub struct Request<'a> {
     pub stream: Option<u32>,
     /// It came before the TLS handshake was complete (RFC 8470): somebody may have sent it twice.
     pub early: bool,
+    /// What the service sets here goes out at once as 103 (Early Hints, RFC 8297) if the answer comes later.
+    pub hints: Option<Rc<FieldSection>>,
     /// When the request's first octet was seen.
     pub begun: Instant,
     /// When its head was complete.

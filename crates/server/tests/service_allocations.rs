@@ -65,6 +65,7 @@ fn ask(site: &impl Service, head: &mut RequestHead, connection: &Rc<ConnectionIn
         index: 0,
         stream: None,
         early: false,
+        hints: None,
         begun: now,
         received: now,
     };

@@ -6,7 +6,7 @@ use crate::link::{Link, Stage};
 use crate::service::{Outcome, Refusal, Service};
 use crate::worker::Worker;
 use hayami_h2::{ErrorCode, Event, Key, RequestContent};
-use hayami_http::{Method, RequestHead};
+use hayami_http::{Method, RequestHead, Status};
 
 /// Request content that is thrown away behind a complete response, so that the client need not treat the
 /// stream as failed; with more to come it is told to stop (RFC 9113 §8.1).
@@ -68,7 +68,13 @@ impl Http2 {
         request.stream = Some(key.stream_id());
         match worker.service.respond(&mut request) {
             Outcome::Ready(answer) => self.send(link, worker, key, answer),
-            Outcome::Later(answer) => self.wait_for(link, worker, key, Work::Answer(answer)),
+            Outcome::Later(answer) => {
+                if let Some(hints) = request.hints.take() {
+                    let send = |out: &mut _| self.engine.send_interim(key, Status::EARLY_HINTS, &hints, out);
+                    link.output.write(&worker.pool, send);
+                }
+                self.wait_for(link, worker, key, Work::Answer(answer));
+            }
         }
     }
 

@@ -85,6 +85,7 @@ impl Builder<'_> {
                 .flatten()
                 .collect(),
             error_pages: inherited.error_doc.clone(),
+            hints: headers::early(&inherited.headers, inherited.early_hints.preload).map(Rc::new),
             logs: Rc::new(PathLogs::new(&inherited.access_log, self.logs, host, &env)),
             env,
             reports_errors: inherited.error_log.emit_request_errors,

@@ -15,7 +15,7 @@ use crate::modules::access_log::PathLogs;
 use crate::modules::env::Environment;
 use crate::modules::error_doc;
 use guard::Guard;
-use hayami_http::split_authority;
+use hayami_http::{FieldSection, split_authority};
 use hayami_net::service::ConnectionInfo;
 use host::HostTable;
 use path::PathTable;
@@ -52,6 +52,8 @@ pub struct Route {
     pub filters: Vec<Box<dyn Filter>>,
     /// Pages in place of the server's own error texts.
     pub error_pages: error_doc::Settings,
+    /// What goes out as 103 while an answer is being made.
+    pub hints: Option<Rc<FieldSection>>,
     /// What handlers and logs see of the environment.
     pub env: Rc<Environment>,
     /// Where the requests are logged.

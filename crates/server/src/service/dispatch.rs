@@ -3,8 +3,9 @@
 use super::{Core, plain, target};
 use crate::handler::{Exchange, Outcome};
 use crate::modules::access_log::Record;
+use crate::modules::early_hints::Recipients;
 use crate::router::{HostIndex, Route};
-use hayami_http::{Method, PathFault, RequestHead, Response, Status, TargetForm, normalize};
+use hayami_http::{Method, PathFault, RequestHead, Response, Status, TargetForm, Version, normalize};
 use hayami_net::service::{ConnectionInfo, Request};
 use std::future::Future;
 use std::pin::Pin;
@@ -65,6 +66,19 @@ impl Core {
         let admitted = self.router.admits(way.host, request.connection);
         let why = "this host wants a client certificate: open a connection of its own for it";
         (!admitted).then_some((Status::MISDIRECTED_REQUEST, why))
+    }
+
+    /// Whether the client has use for being told what to fetch while its answer is being made.
+    #[cold]
+    pub(super) fn heeds_hints(&self, head: &RequestHead) -> bool {
+        let understood = match self.informational {
+            Recipients::Nobody => false,
+            Recipients::ExceptHttp1 => matches!(head.version(), Version::Http2 | Version::Http3),
+            Recipients::Everybody => head.version() != Version::Http10,
+        };
+        // Browsers say what they load things for, and heed hints for pages only.
+        let page = head.fields().get_named(b"sec-fetch-mode").is_none_or(|mode| mode == b"navigate");
+        understood && page && head.method() == Method::Get
     }
 
     /// Finds the route of a request. `Declined` so far, or answered by the server itself.

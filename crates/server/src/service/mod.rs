@@ -16,6 +16,7 @@ pub use page::plain;
 
 use crate::config::settings::Settings;
 use crate::modules::access_log::{Logs, WorkerLogs};
+use crate::modules::early_hints::Recipients;
 use crate::modules::identity::SendServerName;
 use crate::observe::Reporter;
 use crate::router::{self, Router};
@@ -36,6 +37,7 @@ struct Core {
     reporter: Reporter,
     server_name: Option<Vec<u8>>,
     max_reprocesses: u32,
+    informational: Recipients,
     scratch: RefCell<Scratch>,
 }
 
@@ -53,6 +55,7 @@ impl Site {
             reporter: Reporter::new(Rc::clone(&worker.clock)),
             server_name: named.then(|| identity.server_name.clone().into_bytes()),
             max_reprocesses: settings.global.limits.max_reprocesses,
+            informational: settings.global.informational,
             scratch: RefCell::default(),
         })))
     }
@@ -76,6 +79,8 @@ impl Service for Site {
             core.scratch.replace(scratch);
             return outcome;
         }
+        // A handler may take the head.
+        let hints = way.route.hints.as_ref().filter(|_| core.heeds_hints(request.head)).map(Rc::clone);
         match core.advance(&mut way, request.head, &mut scratch, located) {
             Step::Ready(response) => {
                 let outcome = core.finish(way, request.head, &scratch.path, response);
@@ -83,6 +88,7 @@ impl Service for Site {
                 outcome
             }
             Step::Later(later) => {
+                request.hints = hints;
                 core.finish_later(Journey { way, head: std::mem::take(request.head), scratch }, later)
             }
         }

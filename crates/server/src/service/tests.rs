@@ -62,7 +62,17 @@ impl Server {
 
 fn request<'a>(head: &'a mut RequestHead, connection: &'a Rc<ConnectionInfo>, now: Instant) -> Request<'a> {
     let (stream, early) = (None, false);
-    Request { head, content_length: Some(0), connection, index: 0, stream, early, begun: now, received: now }
+    Request {
+        head,
+        content_length: Some(0),
+        connection,
+        index: 0,
+        stream,
+        early,
+        hints: None,
+        begun: now,
+        received: now,
+    }
 }
 
 /// Runs a future that does I/O to its end.
@@ -364,5 +374,59 @@ fn the_server_field_is_as_configured() {
     ] {
         let text = if line == "{}" { hosts.to_owned() } else { format!("{line}{hosts}") };
         assert_eq!(Server::new(&text, &folder).site.server_name(), want.map(str::as_bytes), "{line}");
+    }
+}
+
+/// What a request that was changed by `change` is answered with at once, and whether hints go out before.
+fn asked(server: &Server, mut head: RequestHead, change: impl FnOnce(&mut Request<'_>)) -> (Option<u16>, bool) {
+    let connection = testing::connection();
+    let mut request = request(&mut head, &connection, Instant::now());
+    change(&mut request);
+    match server.site.respond(&mut request) {
+        Outcome::Ready(answer) => (Some(answer.response.head.status().code()), request.hints.is_some()),
+        Outcome::Later(_) => (None, request.hints.is_some()),
+    }
+}
+
+#[test]
+fn early_data_is_for_safe_methods_only() {
+    let folder = folder();
+    let server = Server::new("listen: 80\nhosts: {default: {paths: {/: {file.dir: ROOT}}}}", &folder);
+    for (method, early, want) in [
+        ("GET", true, None),
+        ("POST", false, Some(405)),
+        ("POST", true, Some(425)),
+        ("PUT", true, Some(425)),
+        ("PURGE", true, Some(425)),
+        ("OPTIONS", true, Some(200)),
+    ] {
+        let target = if method == "OPTIONS" { "*" } else { "/a.txt" };
+        let (code, _) = asked(&server, testing::head(method, target), |request| request.early = early);
+        assert_eq!(code, want, "{method} {early}");
+    }
+}
+
+#[test]
+fn hints_go_out_while_a_page_is_being_made() {
+    let folder = folder();
+    let link = "header.add: 'link: </a.css>; rel=preload; as=style'";
+    let hosts = "listen: 80\nhosts: {default: {paths: {/: {file.dir: ROOT}}}}";
+    for (lines, method, mode, want) in [
+        ("send-informational: all", "GET", "", true),
+        ("send-informational: all", "GET", "navigate", true),
+        ("send-informational: all", "GET", "no-cors", false),
+        ("send-informational: all", "HEAD", "", false),
+        ("send-informational: all\nhttp2-push-preload: OFF", "GET", "", false),
+        // These requests are of HTTP/1.1.
+        ("send-informational: except-h1", "GET", "", false),
+        ("send-informational: none", "GET", "", false),
+    ] {
+        // A new one each time: what is in the cache is answered at once.
+        let server = Server::new(&format!("{lines}\n{link}\n{hosts}"), &folder);
+        let mut head = testing::head(method, "/a.txt");
+        if !mode.is_empty() {
+            head.fields_mut().append(b"sec-fetch-mode", mode.as_bytes());
+        }
+        assert_eq!(asked(&server, head, |_| {}), (None, want), "{lines} {method} {mode}");
     }
 }

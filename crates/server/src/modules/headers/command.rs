@@ -18,6 +18,25 @@ pub(super) enum Command {
 }
 
 impl Command {
+    /// Whether it adds a `link` to what a page needs: `rel` says preload, modulepreload or preconnect.
+    pub(super) fn preloads(&self) -> bool {
+        let (Self::Add(line)
+        | Self::Append(line)
+        | Self::Merge(line)
+        | Self::Set(line)
+        | Self::SetIfEmpty(line)) = self
+        else {
+            return false;
+        };
+        let value = line.value.to_ascii_lowercase();
+        let needed = |kind: &&str| {
+            ["rel=", "rel=\""]
+                .iter()
+                .any(|rel| memchr::memmem::find(&value, format!("{rel}{kind}").as_bytes()).is_some())
+        };
+        line.name == b"link" && ["preload", "modulepreload", "preconnect"].iter().any(|kind| needed(&kind))
+    }
+
     /// Does it. A command that changes no line leaves the shared fields of a cached file alone.
     pub(super) fn apply(&self, head: &mut ResponseHead) {
         match self {

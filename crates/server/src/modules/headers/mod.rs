@@ -12,7 +12,7 @@ use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
 use crate::handler::{Filter, RequestInfo};
 use command::Command;
-use hayami_http::Response;
+use hayami_http::{FieldSection, Response, ResponseHead, Status};
 
 /// The commands in force at one place of the configuration, in the order written, outer levels first.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ pub struct Settings {
 enum When {
     /// Those that answer.
     Final,
-    /// Interim ones (1xx), which this server does not send yet.
+    /// Interim ones (103).
     Early,
     /// Both.
     All,
@@ -98,6 +98,21 @@ fn each(lines: &[&Node], make: fn(field::Line) -> Command) -> Result<Vec<Command
     lines.iter().map(|line| field::line(line).map(make)).collect()
 }
 
+/// The fields of a 103 at this place: what commands for interim responses add, and if `preload`, `link` fields
+/// of the final response that name what a page needs.
+pub fn early(settings: &Settings, preload: bool) -> Option<FieldSection> {
+    let mut head = ResponseHead::new(Status::EARLY_HINTS);
+    for (when, command) in &settings.commands {
+        if *when != When::Final || (preload && command.preloads()) {
+            command.apply(&mut head);
+        }
+    }
+    let mut fields = FieldSection::default();
+    head.iter().for_each(|(name, value)| fields.append(name, value));
+    let some = fields.iter().next().is_some();
+    some.then_some(fields)
+}
+
 /// Applies commands to a response.
 struct Headers {
     commands: Vec<Command>,
@@ -122,7 +137,7 @@ impl Filter for Headers {
 mod tests {
     use super::*;
     use crate::modules::test_support::{error, set};
-    use hayami_http::{RequestHead, Status};
+    use hayami_http::RequestHead;
 
     /// What the lines make of a response with these fields, `name: value` each.
     fn apply(lines: &[&str], fields: &[&str]) -> Vec<String> {
@@ -192,6 +207,35 @@ mod tests {
     fn early_commands_alone_make_no_filter() {
         assert!(build(&set(&["header.add: {header: 'x-a: 1', when: early}"]).inherited.headers).is_none());
         assert!(build(&Settings::default()).is_none());
+    }
+
+    #[test]
+    fn hints_are_what_is_early_and_what_a_page_needs() {
+        type Case<'a> = (&'a [&'a str], bool, &'a [&'a str]);
+        let link = "header.add: 'link: </a.css>; rel=preload; as=style'";
+        let cases: &[Case<'_>] = &[
+            (&[link], true, &["link: </a.css>; rel=preload; as=style"]),
+            (&[link], false, &[]),
+            (&["header.add: 'link: </a>; rel=next'", "header.add: 'x-a: rel=preload'"], true, &[]),
+            (
+                &["header.set: 'Link: </a>; as=font; rel=\"preload\"'"],
+                true,
+                &["link: </a>; as=font; rel=\"preload\""],
+            ),
+            (
+                &["header.add: {header: 'link: <//b>; rel=preconnect', when: all}"],
+                false,
+                &["link: <//b>; rel=preconnect"],
+            ),
+            (&["header.add: {header: 'x-a: 1', when: early}"], false, &["x-a: 1"]),
+            (&[link, "header.unset: {header: link, when: early}"], true, &[]),
+        ];
+        for (lines, preload, want) in cases {
+            let fields = early(&set(lines).inherited.headers, *preload).unwrap_or_default();
+            let text = |octets| String::from_utf8_lossy(octets).into_owned();
+            let shown: Vec<_> = fields.iter().map(|(n, v)| format!("{}: {}", text(n), text(v))).collect();
+            assert_eq!(shown, *want, "{lines:?}");
+        }
     }
 
     #[test]
