@@ -39,23 +39,26 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self {
-            max_concurrent_streams: 100,
-            initial_window: 65_536,
-            max_stream_window: 16 << 20,
-            connection_window: 1 << 20,
-            max_connection_window: 16 << 20,
-            max_header_list: 102_400,
-            max_fields: 100,
-            max_target: 8192,
-            table_size: 4096,
-            max_frame: 16_384,
-            enable_connect_protocol: false,
-            max_interim: 32,
-            budgets: Budgets::default(),
-        }
+        DEFAULT
     }
 }
+
+/// The default [`Config`], for constants.
+pub const DEFAULT: Config = Config {
+    max_concurrent_streams: 100,
+    initial_window: 65_536,
+    max_stream_window: 16 << 20,
+    connection_window: 1 << 20,
+    max_connection_window: 16 << 20,
+    max_header_list: 102_400,
+    max_fields: 100,
+    max_target: 8192,
+    table_size: 4096,
+    max_frame: 16_384,
+    enable_connect_protocol: false,
+    max_interim: 32,
+    budgets: DEFAULT_BUDGETS,
+};
 
 /// A budget: what is spent comes back with time, and for some with useful work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,19 +111,21 @@ pub struct Budgets {
 
 impl Default for Budgets {
     fn default() -> Self {
-        Self {
-            rapid_reset: Budget::new(2000, 100),
-            provoked_reset: Budget::new(200, 20),
-            refused: Budget::new(2000, 100),
-            empty_data: Budget::new(200, 20),
-            settings: Budget::new(100, 10),
-            ping: Budget::new(500, 50),
-            priority: Budget::new(2000, 200),
-            unknown: Budget::new(500, 50),
-            tiny_window: Budget::new(2000, 200),
-            stale: Budget::new(2000, 200),
-            large_head: Budget::new(100, 10),
-            continuations: 32,
-        }
+        DEFAULT_BUDGETS
     }
 }
+
+const DEFAULT_BUDGETS: Budgets = Budgets {
+    rapid_reset: Budget::new(2000, 100),
+    provoked_reset: Budget::new(200, 20),
+    refused: Budget::new(2000, 100),
+    empty_data: Budget::new(200, 20),
+    settings: Budget::new(100, 10),
+    ping: Budget::new(500, 50),
+    priority: Budget::new(2000, 200),
+    unknown: Budget::new(500, 50),
+    tiny_window: Budget::new(2000, 200),
+    stale: Budget::new(2000, 200),
+    large_head: Budget::new(100, 10),
+    continuations: 32,
+};

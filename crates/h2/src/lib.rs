@@ -24,7 +24,7 @@ mod window;
 pub use abuse::{Abuse, Kind};
 pub use client::{Client, ClientEvent, ClientReceived, OutOfTurn, Request, ResponseContent};
 pub use code::ErrorCode;
-pub use config::{Budget, Budgets, Config};
+pub use config::{Budget, Budgets, Config, DEFAULT};
 pub use event::{Body, Event, Key, Received, RequestContent};
 pub use fault::Fault;
 pub use server::Server;

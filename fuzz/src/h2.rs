@@ -1,0 +1,284 @@
+//! The targets of HTTP/2: octets as frames to both roles, and sequences of frames and calls to a server.
+
+use crate::Decisions;
+use hayami_h2::{Body, Client, Config, ErrorCode, Event, Key, PREFACE, Request, RequestContent, Server};
+use hayami_http::{FieldSection, RequestHead, ResponseHead, Status};
+
+/// Limits that short inputs can reach.
+const SMALL: Config = Config {
+    max_concurrent_streams: 3,
+    initial_window: 20,
+    max_stream_window: 80,
+    connection_window: 65_535,
+    max_connection_window: 65_535,
+    max_header_list: 200,
+    max_fields: 4,
+    max_target: 10,
+    table_size: 64,
+    max_frame: 16_384,
+    enable_connect_protocol: true,
+    max_interim: 2,
+    ..hayami_h2::DEFAULT
+};
+
+/// Whatever octets come as frames, and however they are split, neither role panics, consumes more than there
+/// is or stops making progress, and the split changes nothing.
+pub fn h2_frames(octets: &[u8]) {
+    let (mut decisions, wire) = Decisions::and_rest(octets);
+    let config = if decisions.next().is_multiple_of(2) { SMALL } else { Config::default() };
+    let step = usize::from(decisions.next()) + 1;
+    let with_preface = [&PREFACE[..], wire].concat();
+    assert_eq!(serve(&config, &with_preface, step), serve(&config, &with_preface, wire.len() + 24));
+    assert_eq!(ask(&config, wire, step), ask(&config, wire, wire.len().max(1)));
+}
+
+/// What a server wrote, and how many events there were.
+fn serve(config: &Config, wire: &[u8], step: usize) -> (Vec<u8>, usize) {
+    let mut server: Server<u8> = Server::new(config);
+    let (mut head, mut out) = (RequestHead::default(), Vec::new());
+    server.start(config, &mut out);
+    let (mut at, mut come, mut events) = (0, 0, 0);
+    while come < wire.len() {
+        come = (come + step).min(wire.len());
+        while let Ok(received) = server.receive(config, 0, &wire[at..come], &mut head, &mut out) {
+            assert!(received.consumed <= come - at);
+            at += received.consumed;
+            match received.event {
+                Event::More => break,
+                Event::Handled => {}
+                Event::Content { start, len, .. } => {
+                    assert!(len > 0 && start + len <= received.consumed);
+                    events += 1;
+                }
+                _ => events += 1,
+            }
+            assert!(received.consumed > 0);
+        }
+        check_frames(&out);
+    }
+    (out, events)
+}
+
+/// What a client with two requests wrote, and how many events there were.
+fn ask(config: &Config, wire: &[u8], step: usize) -> (Vec<u8>, usize) {
+    let mut client: Client<u8> = Client::new(config);
+    let (mut head, mut out) = (ResponseHead::new(Status::OK), Vec::new());
+    client.start(config, &mut out);
+    for method in [&b"GET"[..], b"HEAD"] {
+        let (scheme, authority, path) = (b"http", b"a", b"/");
+        let content = RequestContent::None;
+        let request = Request { method, scheme, authority, path, protocol: None, content };
+        client.send_request(config, &request, &FieldSection::default(), &mut out).expect("there is room");
+    }
+    let (mut at, mut come, mut events) = (0, 0, 0);
+    while come < wire.len() {
+        come = (come + step).min(wire.len());
+        while let Ok(received) = client.receive(config, 0, &wire[at..come], &mut head, &mut out) {
+            assert!(received.consumed <= come - at);
+            at += received.consumed;
+            match received.event {
+                hayami_h2::ClientEvent::More => break,
+                hayami_h2::ClientEvent::Handled => {}
+                _ => events += 1,
+            }
+            assert!(received.consumed > 0);
+        }
+    }
+    check_frames(&out[PREFACE.len()..]);
+    (out, events)
+}
+
+/// Output is whole frames of types that there are.
+fn check_frames(mut out: &[u8]) {
+    while !out.is_empty() {
+        let len = u32::from_be_bytes([0, out[0], out[1], out[2]]) as usize;
+        assert!(out[3] < 10 && len <= 16_384);
+        out = &out[9 + len..];
+    }
+}
+
+/// A server never panics and never sends beyond a window, whatever frames come between whatever calls; keys
+/// that are stale do no harm.
+pub fn h2_server(octets: &[u8]) {
+    let mut program = Decisions::of(octets);
+    let config = if program.next().is_multiple_of(2) { SMALL } else { Config::default() };
+    let mut peer = Peer::new(&config);
+    for _ in 0..octets.len() {
+        if !peer.step(&config, &mut program) {
+            break;
+        }
+        peer.check();
+    }
+}
+
+/// The windows that a peer has granted, and its server.
+struct Peer {
+    server: Server<Vec<u8>>,
+    head: RequestHead,
+    out: Vec<u8>,
+    keys: Vec<Key>,
+    connection: i64,
+    initial: i64,
+    /// Granted on streams, beside the initial window; sent on them.
+    streams: [(i64, i64); 16],
+    sent: i64,
+    now: u32,
+}
+
+impl Peer {
+    fn new(config: &Config) -> Self {
+        let mut server = Server::new(config);
+        let (mut head, mut out) = (RequestHead::default(), Vec::new());
+        server.start(config, &mut out);
+        let beginning = [&PREFACE[..], b"\0\0\0\x04\0\0\0\0\0"].concat();
+        for at in [0, PREFACE.len()] {
+            server.receive(config, 0, &beginning[at..], &mut head, &mut out).expect("a beginning");
+        }
+        out.clear();
+        let (keys, streams) = (Vec::new(), [(0, 0); 16]);
+        Self { server, head, out, keys, connection: 65_535, initial: 65_535, streams, sent: 0, now: 0 }
+    }
+
+    /// A frame or a call. `false` when the connection is over.
+    fn step(&mut self, config: &Config, program: &mut Decisions<'_>) -> bool {
+        let (what, stream) = (program.next(), u32::from(program.next() % 16));
+        let key = self.keys.get(usize::from(program.next()) % self.keys.len().max(1)).copied();
+        match (what % 24, key) {
+            (0..14, _) => return self.frame(config, what % 24, stream, program),
+            (_, None) => {}
+            (14, Some(key)) => self.respond(key, program.next()),
+            (15, Some(key)) => {
+                let len = self.server.room(key).min(usize::from(program.next()));
+                self.server.send_data(key, &[b'x'; 255][..len], stream % 4 == 0, &mut self.out);
+            }
+            (16, Some(key)) => self.server.set_ready(key, stream % 2 == 0),
+            (17, Some(_)) => self.send_next(),
+            (18, Some(key)) => {
+                self.server.consumed(config, key, usize::from(program.next()), &mut self.out);
+            }
+            (19, Some(key)) => drop(self.server.reset(key, ErrorCode::CANCEL, &mut self.out)),
+            (20, Some(key)) => self.server.send_trailers(key, &FieldSection::default(), &mut self.out),
+            (21, Some(key)) => {
+                let fields = FieldSection::default();
+                self.server.send_interim(key, Status::EARLY_HINTS, &fields, &mut self.out);
+            }
+            (22, Some(_)) if stream == 0 => self.server.go_away(&mut self.out),
+            (22, Some(_)) => self.server.release(),
+            (_, Some(key)) => {
+                self.now += 250;
+                assert!(self.server.get(key).is_none_or(|data| data.len() < 1 << 20));
+            }
+        }
+        true
+    }
+
+    fn respond(&mut self, key: Key, choice: u8) {
+        let status = [Status::OK, Status::NO_CONTENT, Status::NOT_FOUND][usize::from(choice % 3)];
+        let length = [None, Some(0), Some(300)][usize::from(choice / 3 % 3)];
+        let common = FieldSection::default();
+        let body = self.server.send_head(key, &ResponseHead::new(status), length, &common, 1, &mut self.out);
+        if body == Body::Content && choice > 100 {
+            self.server.set_ready(key, true);
+        }
+    }
+
+    fn send_next(&mut self) {
+        if let Some((key, room)) = self.server.next() {
+            assert!(room > 0 && room <= self.server.room(key));
+            let len = room.min(100);
+            self.server.begin_data(key, len, false, &mut self.out);
+            self.out.extend_from_slice(&[b'y'; 100][..len]);
+        } else {
+            assert!(!self.server.stalled() || self.keys.iter().all(|key| self.server.room(*key) < 1 << 31));
+        }
+    }
+
+    fn frame(&mut self, config: &Config, what: u8, stream: u32, program: &mut Decisions<'_>) -> bool {
+        let flags = program.next();
+        let mut payload: Vec<u8> = match what {
+            0..3 => b"\x82\x86\x84\x41\x01a"[..6 - usize::from(flags == 77)].to_vec(), // GET http / of a
+            3 => b"\x83\x86\x84\x41\x01a".to_vec(),                                    // POST
+            4..6 => vec![b'z'; usize::from(flags)],
+            6 => vec![0, 0, 0, program.next()],
+            7 => vec![program.next() % 128, 0, 1, program.next()],
+            8 => vec![0, 4, 0, 0, program.next() % 4, program.next()],
+            _ => (0..flags % 12).map(|_| program.next()).collect(),
+        };
+        let kind = match what {
+            0..4 => 1,
+            4..6 => 0,
+            6 | 7 => 8,
+            8 => 4,
+            9 => 3,
+            10 => 16,
+            11 => 2,
+            12 => 9,
+            _ => flags % 20,
+        };
+        let flags = match (kind, flags % 8) {
+            (1, 0) => 0,
+            (1, 1..4) => 4,
+            (1, _) => 5,
+            (0, bit) => bit & 1,
+            (4, _) if what == 8 => 0,
+            (_, _) => flags,
+        };
+        let stream = if matches!(kind, 4 | 16) || (kind == 8 && flags % 2 == 0) { 0 } else { stream };
+        payload.truncate(16_384);
+        let mut wire = vec![0, 0, payload.len() as u8, kind, flags];
+        wire.extend(stream.to_be_bytes());
+        wire.extend(&payload);
+        self.grant(kind, flags, stream, &payload);
+        let Ok(received) = self.server.receive(config, self.now, &wire, &mut self.head, &mut self.out) else {
+            self.server.drain_data().for_each(drop);
+            return false;
+        };
+        assert_eq!(received.consumed, wire.len());
+        match received.event {
+            Event::Request { key, .. } | Event::TooLarge { key, .. } => self.keys.push(key),
+            Event::Content { key, len, .. } => {
+                let data = self.server.get(key).expect("kept until the next call");
+                data.extend(std::iter::repeat_n(0, len));
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// Windows that a frame grants, if it's taken.
+    fn grant(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+        match (kind, payload) {
+            (8, [a, b, c, d]) => {
+                let increment = i64::from(u32::from_be_bytes([*a, *b, *c, *d]) & 0x7fff_ffff);
+                match stream {
+                    0 => self.connection += increment,
+                    stream => self.streams[stream as usize].0 += increment,
+                }
+            }
+            (4, pairs) if flags & 1 == 0 => {
+                for pair in pairs.chunks_exact(6).filter(|pair| pair[..2] == [0, 4]) {
+                    self.initial = i64::from(u32::from_be_bytes([pair[2], pair[3], pair[4], pair[5]]));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What was written keeps to the windows. What was sent before a window shrank doesn't count as too much.
+    fn check(&mut self) {
+        let mut out = &self.out[..];
+        while !out.is_empty() {
+            let len = u32::from_be_bytes([0, out[0], out[1], out[2]]) as usize;
+            let stream = u32::from_be_bytes([out[5], out[6], out[7], out[8]]) as usize;
+            assert!(out[3] < 10 && len <= 16_384);
+            if out[3] == 0 && len > 0 {
+                self.sent += len as i64;
+                self.streams[stream].1 += len as i64;
+                assert!(self.sent <= self.connection);
+                assert!(self.streams[stream].1 <= self.initial + self.streams[stream].0);
+            }
+            out = &out[9 + len..];
+        }
+        self.out.clear();
+    }
+}
