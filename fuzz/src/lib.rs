@@ -9,21 +9,25 @@ mod client;
 mod conditions;
 mod config;
 mod fields;
+mod h2;
 mod heads;
 mod hpack;
 mod pair;
 mod server;
 mod targets;
+mod tls;
 
 pub use client::client_engine;
 pub use conditions::{conditional, etag};
 pub use config::{config, log_format};
 pub use fields::{date, negotiate, range};
+pub use h2::{h2_frames, h2_server};
 pub use heads::{chunked, request_head};
 pub use hpack::hpack;
 pub use pair::exchanges;
 pub use server::server_engine;
 pub use targets::{authority, path};
+pub use tls::tls;
 
 /// A target: its name, which is that of its corpus, and its function.
 pub type Target = (&'static str, fn(&[u8]));
@@ -35,6 +39,8 @@ pub const TARGETS: &[Target] = &[
     ("server_engine", server_engine),
     ("client_engine", client_engine),
     ("exchanges", exchanges),
+    ("h2_frames", h2_frames),
+    ("h2_server", h2_server),
     ("path", path),
     ("authority", authority),
     ("range", range),
@@ -45,6 +51,7 @@ pub const TARGETS: &[Target] = &[
     ("config", config),
     ("log_format", log_format),
     ("hpack", hpack),
+    ("tls", tls),
 ];
 
 /// Limits that short inputs can reach.
