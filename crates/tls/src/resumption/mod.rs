@@ -94,7 +94,7 @@ pub struct Lookup {
 }
 
 impl Lookup {
-    /// Asks the remote store, and keeps its answer locally; `Session::resume` goes on from there. Blocks for
+    /// Asks the remote store, and keeps its answer locally; `Session::receive` goes on from there. Blocks for
     /// up to the timeout of the store: for a thread that may block.
     pub fn run(self) {
         self.remote.fetch(&self.key);
