@@ -1,4 +1,44 @@
-//! HTTP/2 (RFC 9113) as an engine: frames in, events and frames out.
+//! HTTP/2 (RFC 9113) as an engine: octets in, events and octets out. Both roles, [`Server`] and [`Client`].
+//!
+//! Here are frames, streams, windows, settings, whose content is sent next (RFC 9218), and budgets against
+//! peers that make us work for nothing. Here are no sockets, no clock, no buffers of content and no
+//! knowledge of what a request asks for. Field blocks are `hayami-hpack`'s.
+//!
+//! ```text
+//!            input ──▶ receive ──▶ Event       frame ─ state ─ connection/ ─ field_block ─ request, response
+//! caller            Server, Client
+//!           output ◀── send_head, send_data    encode ─ connection/sending ─ schedule ─ window
+//! ```
+//!
+//! ```
+//! use hayami_h2::{Body, Config, Event, PREFACE, Server};
+//! use hayami_http::{FieldSection, RequestHead, ResponseHead, Status};
+//!
+//! let config = Config::default();
+//! let (mut server, mut head, mut out) = (Server::<()>::new(&config), RequestHead::default(), Vec::new());
+//! server.start(&config, &mut out);
+//! // The preface, empty SETTINGS, and GET http://a/ in a HEADERS frame.
+//! let request = b"\0\0\x06\x01\x05\0\0\0\x01\x82\x86\x84\x41\x01a";
+//! let input = [&PREFACE[..], b"\0\0\0\x04\0\0\0\0\0", request].concat();
+//! let mut rest = &input[..];
+//! loop {
+//!     let received = server.receive(&config, 0, rest, &mut head, &mut out)?;
+//!     rest = &rest[received.consumed..];
+//!     match received.event {
+//!         Event::More => break,
+//!         Event::Request { key, .. } => {
+//!             let (response, common) = (ResponseHead::new(Status::OK), FieldSection::default());
+//!             let body = server.send_head(key, &response, Some(3), &common, 0, &mut out);
+//!             if body == Body::Content && server.room(key) >= 3 {
+//!                 server.send_data(key, b"hi\n", true, &mut out);
+//!             }
+//!         }
+//!         _ => {}
+//!     }
+//! }
+//! assert!(out.ends_with(b"\0\0\x03\0\x01\0\0\0\x01hi\n"));
+//! # Ok::<(), hayami_h2::Fault>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod abuse;

@@ -22,9 +22,43 @@ pub(crate) struct Parsed {
     pub(crate) refused: Option<Status>,
 }
 
+/// The last authority of a connection that was found to be well-formed: nearly all of its requests have the
+/// same.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    len: u8,
+    octets: [u8; 47],
+}
+
+impl Default for Checked {
+    fn default() -> Self {
+        Self { len: 0, octets: [0; 47] }
+    }
+}
+
+impl Checked {
+    /// Whether it's an authority of HTTP (RFC 9113 §8.3.1: without userinfo).
+    #[inline]
+    fn is_authority(&mut self, authority: &[u8]) -> bool {
+        let known = self.len > 0 && self.octets[..usize::from(self.len)] == *authority;
+        known || self.check(authority)
+    }
+
+    #[cold]
+    fn check(&mut self, authority: &[u8]) -> bool {
+        let good = split_authority(authority).is_some();
+        if good && let Some(place) = self.octets.get_mut(..authority.len()) {
+            place.copy_from_slice(authority);
+            self.len = authority.len() as u8;
+        }
+        good
+    }
+}
+
 /// Fills a head from fields.
 pub(crate) struct RequestFields<'a> {
     head: &'a mut RequestHead,
+    checked: &'a mut Checked,
     config: &'a Config,
     line: RequestLine,
     method: Method,
@@ -61,13 +95,14 @@ impl Sink for RequestFields<'_> {
 
 impl<'a> RequestFields<'a> {
     #[inline]
-    pub(crate) fn new(head: &'a mut RequestHead, config: &'a Config) -> Self {
+    pub(crate) fn new(head: &'a mut RequestHead, config: &'a Config, checked: &'a mut Checked) -> Self {
         head.begin();
         let line = RequestLine { version: Version::Http2, ..RequestLine::default() };
         let parsed = Parsed { content_length: None, priority: None, method: Method::Get, refused: None };
         let method = Method::Get;
         Self {
             head,
+            checked,
             config,
             line,
             method,
@@ -136,8 +171,9 @@ impl<'a> RequestFields<'a> {
 
     #[inline]
     fn set_authority(&mut self, authority: &[u8]) -> Result<(), Fault> {
-        // RFC 9113 §8.3.1: no userinfo; an empty one is none at all for http and https.
-        split_authority(authority).ok_or(Fault::Authority)?;
+        if !self.checked.is_authority(authority) {
+            return Err(Fault::Authority);
+        }
         self.line.authority = Some(self.head.fields_mut().push_octets(authority));
         Ok(())
     }

@@ -4,7 +4,8 @@ use super::*;
 
 /// Feeds lines of `name: value` as fields; `well_formed` is what the decoder says of them.
 fn parse_with(lines: &str, config: &Config, head: &mut RequestHead) -> Result<Parsed, Fault> {
-    let mut fields = RequestFields::new(head, config);
+    let mut checked = Checked::default();
+    let mut fields = RequestFields::new(head, config, &mut checked);
     for line in lines.lines() {
         let (name, value) = line.split_once(": ").expect("a line");
         let token = Token::of(name.as_bytes());
@@ -137,5 +138,17 @@ fn heads_beyond_a_limit_are_refused_with_the_status_that_says_so() {
     for (lines, want) in cases {
         let parsed = parse_with(&lines, &config, &mut head).expect("well-formed");
         assert_eq!((parsed.refused, head.method()), (want, Method::Get), "{lines}");
+    }
+}
+
+#[test]
+fn an_authority_that_was_checked_before_is_known_and_others_are_not() {
+    let mut checked = Checked::default();
+    let long = "a".repeat(60);
+    for authority in ["a.example:80", "a.example:80", "a.example:8", "b", "a.example:80", &long, &long] {
+        assert!(checked.is_authority(authority.as_bytes()), "{authority}");
+    }
+    for authority in ["", "u@a", "a.example:80 ", "a\0"] {
+        assert!(!checked.is_authority(authority.as_bytes()), "{authority}");
     }
 }

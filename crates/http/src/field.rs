@@ -239,6 +239,7 @@ impl FieldSection {
     }
 
     /// Appends octets that belong to no line yet, as the parts of a request line do.
+    #[inline]
     pub fn push_octets(&mut self, octets: &[u8]) -> Span {
         let start = self.octets.len();
         self.octets.extend_from_slice(octets);
@@ -248,9 +249,15 @@ impl FieldSection {
 
     /// Adds a line whose octets have no separators, for protocols that frame fields in another way;
     /// `known` is the name's [`Known::of`].
+    #[inline]
     pub fn append_known(&mut self, name: &[u8], value: &[u8], known: Option<Known>) {
-        let name = self.push_octets(name);
-        let value = self.push_octets(value);
+        self.octets.reserve(name.len() + value.len());
+        let start = self.octets.len();
+        self.octets.extend_from_slice(name);
+        let middle = self.octets.len();
+        self.octets.extend_from_slice(value);
+        self.appended_only = false;
+        let (name, value) = (Span::new(start, middle), Span::new(middle, self.octets.len()));
         self.push_line(FieldLine { name, value, known });
     }
 
@@ -316,6 +323,7 @@ impl FieldSection {
         self.push_line(FieldLine { name, value, known });
     }
 
+    #[inline]
     fn push_line(&mut self, line: FieldLine) {
         self.lines.push(line);
         if let Some(known) = line.known {

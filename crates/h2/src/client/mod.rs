@@ -5,8 +5,6 @@
 
 mod request;
 mod response;
-#[cfg(test)]
-mod tests;
 
 pub use request::{OutOfTurn, Request};
 

@@ -5,8 +5,6 @@
 
 mod request;
 mod response;
-#[cfg(test)]
-mod tests;
 
 use crate::abuse::Abuse;
 use crate::code::ErrorCode;
@@ -15,6 +13,7 @@ use crate::connection::{Content, Core, Role, Step};
 use crate::encode::Memo;
 use crate::event::{Event, Key, Received};
 use crate::fault::Fault;
+use crate::request::Checked;
 use crate::upgrade;
 use hayami_http::RequestHead;
 
@@ -27,12 +26,13 @@ use hayami_http::RequestHead;
 pub struct Server<T> {
     core: Core<T>,
     memo: Memo,
+    checked: Checked,
 }
 
 impl<T: Default> Server<T> {
     /// A connection of which nothing has been read. It owns no memory until a stream is opened.
     pub fn new(config: &Config) -> Self {
-        Self { core: Core::new(Role::Server, config), memo: Memo::default() }
+        Self { core: Core::new(Role::Server, config), memo: Memo::default(), checked: Checked::default() }
     }
 
     /// Writes our SETTINGS, and the WINDOW_UPDATE that opens the connection's window.

@@ -28,7 +28,7 @@ impl<T: Default> Server<T> {
         }
         let core = &mut self.core;
         core.note_opened(block.id);
-        let mut fields = RequestFields::new(head, config);
+        let mut fields = RequestFields::new(head, config, &mut self.checked);
         let most = config.max_header_list as usize;
         let decoded = core.decoder.decode(block.octets.of(input), most, &mut fields);
         let decoded = decoded.map_err(|_| Fault::Compression)?;
