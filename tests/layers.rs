@@ -18,11 +18,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hayami-hpack", &["hayami-http"]),
     ("hayami-h2", &["hayami-http", "hayami-hpack"]),
     // Within layer 3, the sockets use TLS, not the other way round.
-    ("hayami-tls", &[]),
-    ("hayami-net", &["hayami-http", "hayami-h1", "hayami-tls"]),
+    ("hayami-tls", &["hayami-http", "hayami-h1"]),
+    ("hayami-net", &["hayami-http", "hayami-h1", "hayami-h2", "hayami-tls"]),
     // Layer 4 knows nothing of frames: no protocol engine.
     ("hayami-server", &["hayami-http", "hayami-net", "hayami-tls"]),
-    ("hayami", &["hayami-http", "hayami-h1", "hayami-net", "hayami-server"]),
+    ("hayami", &["hayami-http", "hayami-h1", "hayami-h2", "hayami-tls", "hayami-net", "hayami-server"]),
 ];
 
 /// The crates that take octets and the time, and give octets: no I/O, no clock, no unsafe.

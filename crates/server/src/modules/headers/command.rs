@@ -34,7 +34,7 @@ impl Command {
                 .iter()
                 .any(|rel| memchr::memmem::find(&value, format!("{rel}{kind}").as_bytes()).is_some())
         };
-        line.name == b"link" && ["preload", "modulepreload", "preconnect"].iter().any(|kind| needed(&kind))
+        line.name == b"link" && ["preload", "modulepreload", "preconnect"].iter().any(needed)
     }
 
     /// Does it. A command that changes no line leaves the shared fields of a cached file alone.

@@ -24,8 +24,8 @@ fn write_identity(folder: &Scratch, name: &str, until: i32) {
     let mut params = CertificateParams::new(vec![format!("{name}.example")]).expect("a name");
     (params.not_before, params.not_after) = (date_time_ymd(2000, 1, 1), date_time_ymd(until, 1, 1));
     let certificate = params.self_signed(&key).expect("a certificate");
-    folder.write(&format!("{name}.crt"), &certificate.pem());
-    folder.write(&format!("{name}.key"), &key.serialize_pem());
+    folder.write(&format!("{name}.crt"), certificate.pem());
+    folder.write(&format!("{name}.key"), key.serialize_pem());
 }
 
 /// A configuration in which `ROOT` stands for the folder.
