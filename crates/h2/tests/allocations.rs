@@ -165,5 +165,5 @@ fn a_connection_owns_no_memory_before_its_first_stream() {
         rest = &rest[received.consumed..];
     }
     assert_eq!(allocations() - before, 0);
-    assert!(size_of_val(&server) <= 1024, "{}", size_of_val(&server));
+    assert!(size_of_val(&server) <= 800, "{}", size_of_val(&server));
 }
