@@ -77,7 +77,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ("setenv: {\"A=B\": c}", &["no `=`"]),
     ("limit-request-line: 1", &["from 16 to"]),
     ("server-name: \"\"", &["send-server-name: OFF"]),
-    ("listen: {port: 80, ssl: {}}", &["TLS is not there yet"]),
+    ("listen: {port: 80, ssl: {}}", &["`ssl` has no certificate"]),
     ("listen: 127.0.0.1:http", &["127.0.0.1:80"]),
     ("listen: /run/x", &["type: unix"]),
     ("compress: ON", &["`compress` is not there yet"]),
