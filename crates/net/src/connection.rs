@@ -293,6 +293,7 @@ impl Connection {
         self.link.input.release(&worker.pool);
         self.link.output.release(&worker.pool);
         self.transport.release(&worker.pool);
+        self.protocol.rest();
         self.wait = wait;
         let (now, timeouts) = (worker.clock.millis(), &worker.timeouts);
         let deadline = match wait {

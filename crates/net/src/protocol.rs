@@ -84,6 +84,14 @@ impl Protocol {
         }
     }
 
+    /// Nothing happens for a while: gives memory back that holds nothing.
+    #[inline]
+    pub(crate) fn rest(&mut self) {
+        if let Self::Http2(http2) = self {
+            http2.rest();
+        }
+    }
+
     /// Whether several exchanges go on at a time.
     pub(crate) fn is_multiplexed(&self) -> bool {
         matches!(self, Self::Http2(_))

@@ -24,6 +24,9 @@ use stream::Stream;
 /// How long requests may be on the way when the first goodbye is sent: a round trip of most clients.
 const GOODBYE: Duration = Duration::from_millis(500);
 
+/// Streams whose memory a connection keeps while it rests.
+const FEW: usize = 8;
+
 /// A connection that speaks HTTP/2.
 pub(crate) struct Http2 {
     engine: Server<Stream>,
@@ -35,6 +38,8 @@ pub(crate) struct Http2 {
     /// of the worker's clock.
     progress: u32,
     leaving: Leaving,
+    /// The most streams that were open at a time since memory was given back.
+    busiest: usize,
 }
 
 /// How far our goodbye is (RFC 9113 §6.8).
@@ -88,6 +93,7 @@ impl Http2 {
             woken: Vec::new(),
             progress: worker.clock.millis(),
             leaving: Leaving::No,
+            busiest: 0,
         }
     }
 
@@ -137,6 +143,16 @@ impl Http2 {
     pub(crate) fn woken(&mut self, stream: u32) {
         if stream != 0 {
             self.woken.push(stream);
+        }
+    }
+
+    /// Nothing happens for a while: gives memory back that holds nothing.
+    pub(crate) fn rest(&mut self) {
+        if self.busiest > FEW && self.is_idle() {
+            self.engine.release();
+            self.waiting = Vec::new();
+            self.woken = Vec::new();
+            self.busiest = 0;
         }
     }
 

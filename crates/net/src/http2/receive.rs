@@ -5,6 +5,7 @@ use super::stream::Work;
 use crate::link::{Link, Stage};
 use crate::service::{Outcome, Refusal, Service};
 use crate::worker::Worker;
+use hayami_h1::Fault;
 use hayami_h2::{ErrorCode, Event, Key, RequestContent};
 use hayami_http::{Method, RequestHead, Status};
 
@@ -32,8 +33,11 @@ impl Http2 {
             Event::More => return false,
             Event::Handled | Event::PeerGoesAway => {}
             Event::Request { key, content } => self.request(link, worker, key, content, &mut head),
-            Event::TooLarge { key, content, .. } => {
-                let refusal = Refusal::Fault(hayami_h1::Fault::HeadTooLarge);
+            Event::TooLarge { key, content, status } => {
+                let refusal = Refusal::Fault(match status {
+                    Status::URI_TOO_LONG => Fault::RequestLineTooLong,
+                    _ => Fault::HeadTooLarge,
+                });
                 self.refuse(link, worker, key, content, &refusal, &mut head);
             }
             Event::Content { key, len, .. } => self.content(link, worker, key, len),
@@ -60,7 +64,7 @@ impl Http2 {
     ) {
         let content_length = content_length(content);
         if content_length.is_some_and(|octets| octets > worker.limits.content) {
-            let refusal = Refusal::Fault(hayami_h1::Fault::ContentTooLarge);
+            let refusal = Refusal::Fault(Fault::ContentTooLarge);
             return self.refuse(link, worker, key, content, &refusal, head);
         }
         link.begun = worker.clock.now();

@@ -5,7 +5,8 @@ use super::body::{Body, Piece};
 use super::stream::{Stream, Work};
 use crate::link::{Link, Need};
 use crate::output::COPY_SIZE;
-use crate::service::{Answer, Service};
+use crate::reports::{Extent, Report};
+use crate::service::{Answer, Observer, Service};
 use crate::worker::Worker;
 use hayami_h2::{ErrorCode, Key, Server};
 use hayami_http::{Content, Response};
@@ -40,22 +41,47 @@ impl Http2 {
             }
         });
         drop(common);
-        let mut stream =
-            Stream { observer, began: Some(worker.clock.refresh_if_exact()), ..Stream::default() };
-        match (complete, self.engine.get(key)) {
-            (Some(octets), kept) => {
-                stream.sent = octets;
-                stream.received = kept.map_or(0, |kept| kept.received);
-                stream.complete(link);
-            }
-            (None, Some(kept)) => {
+        match complete {
+            Some(octets) => self.complete(link, worker, observer, octets),
+            None => self.send_later(worker, key, content, observer),
+        }
+    }
+
+    /// The response's last octet is in the output: the observer is told when it has left.
+    #[inline]
+    fn complete<S>(
+        &self,
+        link: &mut Link,
+        worker: &Worker<S>,
+        observer: Option<Box<dyn Observer>>,
+        octets: u64,
+    ) {
+        if let Some(observer) = observer {
+            let (began, ends) = (worker.clock.refresh_if_exact(), link.output.position());
+            link.reports.expect(Report { observer, began, content: Extent::Octets(octets), ends });
+        }
+    }
+
+    /// The content waits for its turn.
+    fn send_later<S>(
+        &mut self,
+        worker: &Worker<S>,
+        key: Key,
+        content: Content,
+        observer: Option<Box<dyn Observer>>,
+    ) {
+        let began = Some(worker.clock.refresh_if_exact());
+        let mut stream = Stream { work: Work::None, observer, began, sent: 0, received: 0 };
+        match self.engine.get(key) {
+            Some(kept) => {
                 stream.received = kept.received;
                 stream.work = Work::Body(Body::new(content));
                 *kept = stream;
+                self.busiest = self.busiest.max(self.engine.streams());
                 self.engine.set_ready(key, true);
             }
             // The client has canceled it.
-            (None, None) => stream.abort(&worker.clock, "the client canceled the request"),
+            None => stream.abort(&worker.clock, "the client canceled the request"),
         }
     }
 
