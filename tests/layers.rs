@@ -22,7 +22,20 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hayami-net", &["hayami-http", "hayami-h1", "hayami-h2", "hayami-tls"]),
     // Layer 4 knows nothing of frames: no protocol engine.
     ("hayami-server", &["hayami-http", "hayami-net", "hayami-tls"]),
-    ("hayami", &["hayami-http", "hayami-h1", "hayami-h2", "hayami-tls", "hayami-net", "hayami-server"]),
+    // Load is made by the engines themselves: what is measured must not hide behind layers.
+    ("hayami-load", &["hayami-http", "hayami-h1", "hayami-h2", "hayami-hpack", "hayami-tls", "hayami-net"]),
+    (
+        "hayami",
+        &[
+            "hayami-http",
+            "hayami-h1",
+            "hayami-h2",
+            "hayami-tls",
+            "hayami-net",
+            "hayami-server",
+            "hayami-load",
+        ],
+    ),
 ];
 
 /// The crates that take octets and the time, and give octets: no I/O, no clock, no unsafe.

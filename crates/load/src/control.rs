@@ -1,0 +1,100 @@
+//! What a run and the thread that started it tell each other while it goes on: stop, how far, how much.
+
+use crate::Histogram;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+#[repr(u8)]
+pub enum Phase {
+    /// Not begun.
+    Waiting,
+    /// Connections are being opened, load is made, nothing is counted.
+    WarmUp,
+    /// What happens now counts.
+    Measuring,
+    /// What happened is being put together.
+    Done,
+}
+
+type Hook = Box<dyn Fn(Phase) + Send + Sync>;
+
+/// Shared by a run and whoever watches it.
+pub struct Control {
+    stop: AtomicBool,
+    phase: AtomicU8,
+    hook: Option<Hook>,
+    /// What happened so far.
+    pub live: Live,
+}
+
+impl Control {
+    /// A control whose hook is called by the run at each change of phase, on the run's own thread; it should
+    /// take well under a millisecond.
+    pub fn new(hook: Option<Hook>) -> Self {
+        Self { stop: AtomicBool::new(false), phase: AtomicU8::new(0), hook, live: Live::default() }
+    }
+
+    /// Asks the run to end soon, with what it has.
+    pub fn stop(&self) {
+        self.stop.store(true, Relaxed);
+    }
+
+    /// Whether the run is to end.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+
+    /// For the run: another phase begins.
+    pub fn enter(&self, phase: Phase) {
+        self.phase.store(phase as u8, Relaxed);
+        if let Some(hook) = &self.hook {
+            hook(phase);
+        }
+    }
+
+    /// How far the run is.
+    pub fn phase(&self) -> Phase {
+        match self.phase.load(Relaxed) {
+            0 => Phase::Waiting,
+            1 => Phase::WarmUp,
+            2 => Phase::Measuring,
+            _ => Phase::Done,
+        }
+    }
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control").field("phase", &self.phase()).finish_non_exhaustive()
+    }
+}
+
+/// Counts for a live view, added to by every worker a few times a second: never more often, never locked long.
+#[derive(Debug, Default)]
+pub struct Live {
+    /// Complete answers since measuring began.
+    pub responses: AtomicU64,
+    /// Errors since measuring began.
+    pub errors: AtomicU64,
+    /// Octets received since measuring began.
+    pub octets_in: AtomicU64,
+    /// Connections that are usable now.
+    pub connections: AtomicU64,
+    /// Latencies since measuring began.
+    latency: Mutex<Histogram>,
+}
+
+impl Live {
+    /// Adds a worker's latencies since its last call.
+    pub fn add_latency(&self, latest: &Histogram) {
+        self.latency.lock().unwrap_or_else(PoisonError::into_inner).merge(latest);
+    }
+
+    /// The latencies so far.
+    pub fn latency(&self) -> Histogram {
+        self.latency.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

@@ -1,0 +1,20 @@
+//! Makes load on HTTP servers and says what came of it: the library behind `hayami bench`.
+//!
+//! ```text
+//! options ─▶ Plan ─▶ run(&plan, &target, &control) ─▶ Outcome ─▶ warnings, comparison, reports
+//!                       worker threads, each a Tally ──▲
+//! ```
+//!
+//! [`plan`] and [`outcome`] are plain data: what is to be done, and what happened. Everything else makes the
+//! one into the other or describes it. Sockets are in `hayami-net`, the command line is in `hayami`.
+#![forbid(unsafe_code)]
+
+pub mod control;
+pub mod outcome;
+pub mod plan;
+pub mod tally;
+
+pub use control::{Control, Live, Phase};
+pub use outcome::{Ended, Errors, Outcome, Sample, ServerCost, Tally};
+pub use plan::{Plan, Target};
+pub use tally::{Histogram, Slot, Timeline};

@@ -1,0 +1,155 @@
+//! What happened: plain data, filled by the workers of a run and read by everything that reports.
+//!
+//! Only the measured part of a run is in here: nothing of ramp-up and warm-up.
+
+use crate::{Histogram, Timeline};
+use std::time::{Duration, SystemTime};
+
+/// One run against one target.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Index of the target in the plan.
+    pub target: usize,
+    /// When measuring began.
+    pub started: SystemTime,
+    /// How long was measured.
+    pub elapsed: Duration,
+    /// The counts of all workers together.
+    pub tally: Tally,
+    /// CPU time, user and system, of the generator's worker threads over the measured time.
+    pub generator_cpu: Duration,
+    /// How many worker threads there were.
+    pub threads: usize,
+    /// What the server paid, if its processes are on this machine and could be read.
+    pub server: Option<ServerCost>,
+    /// Whether the run went its whole way.
+    pub ended: Ended,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ended {
+    /// As planned.
+    #[default]
+    Complete,
+    /// The user stopped it.
+    Interrupted,
+}
+
+/// Counts of one worker or of many; merging adds. Histograms hold nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// From the moment a request was due (open model) or sent (closed model) to the last octet of its answer.
+    pub latency: Histogram,
+    /// Open model only: from the moment the request was really sent.
+    pub uncorrected: Option<Histogram>,
+    /// From the first attempt to a usable connection: TCP and TLS.
+    pub connect: Histogram,
+    /// From the sending of a request to the first octet of its answer.
+    pub first_byte: Histogram,
+    /// Complete answers by class of status: `status[2]` counts 200 to 299; `status[0]` what is outside 100 to 599.
+    pub status: [u64; 6],
+    /// What went wrong.
+    pub errors: Errors,
+    /// Requests sent, whole.
+    pub requests: u64,
+    /// Complete final answers, right or wrong.
+    pub responses: u64,
+    /// Octets received, with heads and framing, without TLS.
+    pub octets_in: u64,
+    /// Octets sent, with heads and framing, without TLS.
+    pub octets_out: u64,
+    /// Octets of the answers' heads, as they were on the wire.
+    pub octets_head: u64,
+    /// Octets of the answers' content.
+    pub octets_content: u64,
+    /// Connections that became usable.
+    pub connections: u64,
+    /// TLS handshakes that resumed a session.
+    pub resumed: u64,
+    /// What happened when, from the moment measuring began: `timeline.at(nanoseconds).responses += 1`.
+    pub timeline: Timeline,
+    /// An answer, to see what the server sends.
+    pub sample: Option<Sample>,
+}
+
+impl Tally {
+    /// Complete answers that were right.
+    pub fn successes(&self) -> u64 {
+        self.responses.saturating_sub(self.errors.status + self.errors.content)
+    }
+}
+
+/// What went wrong, by kind. Each failed request or connection is counted once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Errors {
+    /// No connection came about.
+    pub connect: u64,
+    /// The TLS handshake failed, or a record was broken.
+    pub tls: u64,
+    /// The connection was reset, or closed before an answer began.
+    pub reset: u64,
+    /// The time of the plan ran out.
+    pub timeout: u64,
+    /// The peer broke a rule of HTTP.
+    pub protocol: u64,
+    /// The answer ended before its content did.
+    pub short: u64,
+    /// An answer whose status is not expected.
+    pub status: u64,
+    /// An answer whose content is not expected.
+    pub content: u64,
+    /// Connections given up for the loss that the plan emulates: not the server's fault, so in no sum.
+    pub lost: u64,
+}
+
+impl Errors {
+    /// All of them, without the losses that were asked for.
+    pub fn total(&self) -> u64 {
+        self.connect
+            + self.tls
+            + self.reset
+            + self.timeout
+            + self.protocol
+            + self.short
+            + self.status
+            + self.content
+    }
+}
+
+/// The first answer of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// `HTTP/1.1`, `HTTP/2`, …
+    pub protocol: String,
+    /// For instance `TLSv1.3 TLS13_AES_128_GCM_SHA256`; none on a plain connection.
+    pub tls: Option<String>,
+    /// Its status.
+    pub status: u16,
+    /// Its fields in order, names in lower case.
+    pub fields: Vec<(String, String)>,
+    /// Octets of its content.
+    pub content: u64,
+}
+
+impl Sample {
+    /// The first field of that name (lower case).
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// What the server's processes used over the measured time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerCost {
+    /// The processes, the oldest first.
+    pub processes: Vec<u32>,
+    /// The name of the first process.
+    pub name: String,
+    /// CPU time in user space, of all processes.
+    pub user: Duration,
+    /// CPU time in the kernel, of all processes.
+    pub system: Duration,
+    /// The largest memory seen, in octets: proportional set size where it can be read, else resident.
+    pub memory: u64,
+}

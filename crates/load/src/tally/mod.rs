@@ -1,0 +1,131 @@
+//! What workers count: durations ([`Histogram`]), what happened when ([`Timeline`]), and how the counts of
+//! several workers become one. Everything has a bounded size, however long a run is.
+//!
+//! The counts themselves are fields of [`Tally`], in `outcome`.
+
+mod histogram;
+mod timeline;
+
+pub use histogram::{Bucket, Histogram};
+pub use timeline::{Slot, Timeline};
+
+use crate::{Errors, Tally};
+
+impl Tally {
+    /// Adds what another worker, or another round, has counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.latency.merge(&other.latency);
+        match (&mut self.uncorrected, &other.uncorrected) {
+            (Some(own), Some(more)) => own.merge(more),
+            (own @ None, more) => own.clone_from(more),
+            (Some(_), None) => {}
+        }
+        self.connect.merge(&other.connect);
+        self.first_byte.merge(&other.first_byte);
+        self.status.iter_mut().zip(other.status).for_each(|(own, more)| *own += more);
+        self.errors.merge(&other.errors);
+        self.requests += other.requests;
+        self.responses += other.responses;
+        self.octets_in += other.octets_in;
+        self.octets_out += other.octets_out;
+        self.octets_head += other.octets_head;
+        self.octets_content += other.octets_content;
+        self.connections += other.connections;
+        self.resumed += other.resumed;
+        self.timeline.merge(&other.timeline);
+        if self.sample.is_none() {
+            self.sample.clone_from(&other.sample);
+        }
+    }
+}
+
+impl Errors {
+    /// Adds another count.
+    pub fn merge(&mut self, other: &Self) {
+        self.connect += other.connect;
+        self.tls += other.tls;
+        self.reset += other.reset;
+        self.timeout += other.timeout;
+        self.protocol += other.protocol;
+        self.short += other.short;
+        self.status += other.status;
+        self.content += other.content;
+        self.lost += other.lost;
+    }
+
+    /// Each kind that is an error, with what it is called in reports, in the order of a request's life.
+    #[must_use]
+    pub fn by_kind(&self) -> [(&'static str, u64); 8] {
+        [
+            ("connect", self.connect),
+            ("tls", self.tls),
+            ("reset", self.reset),
+            ("timeout", self.timeout),
+            ("protocol", self.protocol),
+            ("short", self.short),
+            ("status", self.status),
+            ("content", self.content),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sample;
+
+    fn one(status: u16) -> Tally {
+        let mut tally = Tally { requests: 2, responses: 1, octets_in: 100, ..Tally::default() };
+        tally.status[usize::from(status / 100)] += 1;
+        tally.latency.record(1000);
+        tally.timeline.at(5).responses += 1;
+        tally.errors.timeout += 1;
+        tally.sample = Some(Sample { status, ..Sample::default() });
+        tally
+    }
+
+    #[test]
+    fn merging_adds_and_keeps_the_first_sample() {
+        let mut sum = Tally::default();
+        sum.merge(&one(200));
+        sum.merge(&one(404));
+        assert_eq!((sum.requests, sum.responses, sum.octets_in), (4, 2, 200));
+        assert_eq!(sum.status, [0, 0, 1, 0, 1, 0]);
+        assert_eq!((sum.latency.count(), sum.timeline.slots()[0].responses), (2, 2));
+        assert_eq!(sum.errors.total(), 2);
+        assert_eq!(sum.sample.map(|sample| sample.status), Some(200));
+    }
+
+    #[test]
+    fn uncorrected_latencies_merge_when_either_side_has_some() {
+        let with = |nanos| {
+            let mut tally = Tally::default();
+            tally.uncorrected.get_or_insert_default().record(nanos);
+            tally
+        };
+        let (mut left, mut right) = (with(5), Tally::default());
+        left.merge(&Tally::default());
+        right.merge(&with(7));
+        right.merge(&left);
+        assert_eq!(left.uncorrected.map(|own| own.count()), Some(1));
+        assert_eq!(right.uncorrected.map(|own| own.count()), Some(2));
+    }
+
+    #[test]
+    fn the_kinds_of_errors_add_up_to_their_total() {
+        let mut errors = Errors {
+            connect: 1,
+            tls: 2,
+            reset: 3,
+            timeout: 4,
+            protocol: 5,
+            short: 6,
+            status: 7,
+            content: 8,
+            lost: 100,
+        };
+        assert_eq!(errors.by_kind().iter().map(|(_, count)| count).sum::<u64>(), errors.total());
+        errors.merge(&errors.clone());
+        assert_eq!((errors.total(), errors.lost), (72, 200));
+    }
+}
