@@ -1,5 +1,6 @@
 //! What every black-box test needs: a folder of its own, the program started in front of it, a client that
-//! speaks octets, and waiting for something to become true.
+//! speaks octets, and waiting for something to become true; for HTTP/2 and TLS a client that speaks frames,
+//! certificates, and other people's programs.
 //!
 //! Nothing here knows what the program should answer; that stands in the tests.
 
@@ -11,10 +12,17 @@ mod server;
 mod tools;
 mod wait;
 
+pub(crate) mod certificates;
+pub(crate) mod h2;
+pub(crate) mod hpack;
+pub(crate) mod peers;
+pub(crate) mod tls;
+
 pub(crate) use answer::Answer;
 pub(crate) use client::Client;
-pub(crate) use launch::{Launch, is_root};
+pub(crate) use h2::Wire;
+pub(crate) use launch::{Finished, Launch, is_root};
 pub(crate) use scratch::Scratch;
 pub(crate) use server::Server;
-pub(crate) use tools::{missing, output};
+pub(crate) use tools::{missing, missing_module, output, run};
 pub(crate) use wait::{PATIENCE, until, until_some};

@@ -72,11 +72,12 @@ impl Server {
         });
     }
 
-    /// The addresses of its banner, without `http://` and `/`.
+    /// The addresses of its banner, without `http://` or `https://`, and without `/`.
     pub(crate) fn addresses(&self) -> Vec<String> {
         let banner = self.stderr();
         let rows = banner.lines().filter_map(|line| line.trim().strip_prefix("address"));
-        let urls = rows.filter_map(|row| row.trim().strip_prefix("http://"));
+        let urls = rows.filter_map(|row| row.trim().strip_prefix("http"));
+        let urls = urls.filter_map(|row| row.strip_prefix("s").unwrap_or(row).strip_prefix("://"));
         urls.map(|url| url.trim_end_matches('/').to_owned()).collect()
     }
 
@@ -153,6 +154,11 @@ impl Server {
     #[track_caller]
     pub(crate) fn wait(&mut self) -> ExitStatus {
         until_some("the program ends", || self.child.try_wait().expect("a child"))
+    }
+
+    /// How it has ended, if it has.
+    pub(crate) fn try_wait(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("a child")
     }
 
     /// Ends it by SIGTERM; its exit code.

@@ -1,4 +1,4 @@
-//! Other people's programs: curl, wrk, ab, Python.
+//! Other people's programs: curl, wrk, ab, Python, Go.
 
 use std::process::{Command, Stdio};
 
@@ -26,4 +26,30 @@ pub(crate) fn output<'a>(program: &str, args: impl IntoIterator<Item = &'a str>)
         eprintln!("{program} says: {}", String::from_utf8_lossy(&output.stderr));
     }
     (code, output.stdout)
+}
+
+/// Whether Python lacks a module; says so, as [`missing`] does.
+pub(crate) fn missing_module(module: &str) -> bool {
+    if missing("python3") {
+        return true;
+    }
+    let import = format!("import {module}");
+    let found = Command::new("python3").args(["-c", &import]).stderr(Stdio::null()).status();
+    let found = found.is_ok_and(|status| status.success());
+    if !found {
+        let all = std::env::var_os("HAYAMI_ALL_CLIENTS").is_some_and(|value| value == "1");
+        assert!(!all, "python3 has no {module}");
+        println!("skipped: python3 has no {module}");
+    }
+    !found
+}
+
+/// Runs a program that must end well; its standard output and error as text.
+#[track_caller]
+pub(crate) fn run(program: &str, args: &[&str]) -> String {
+    let output = Command::new(program).args(args).stdin(Stdio::null()).output();
+    let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "{program} {args:?}: {}: {text}", output.status);
+    text
 }

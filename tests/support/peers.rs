@@ -1,0 +1,88 @@
+//! Other people's servers, started for one test: memcached, Redis, openssl's OCSP responder.
+
+use super::{Scratch, until};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+
+/// A server that ends with its test.
+pub(crate) struct Peer {
+    child: Child,
+    /// Where it listens, on 127.0.0.1.
+    pub(crate) port: u16,
+}
+
+impl Peer {
+    /// memcached.
+    #[track_caller]
+    pub(crate) fn memcached() -> Self {
+        let port = free_port();
+        let number = port.to_string();
+        // Root must say who it becomes; who is not root stays what he is.
+        Self::start(port, "memcached", &["-l", "127.0.0.1", "-p", &number, "-U", "0", "-u", "nobody"])
+    }
+
+    /// Redis, which keeps nothing on disk.
+    #[track_caller]
+    pub(crate) fn redis(dir: &Scratch) -> Self {
+        let port = free_port();
+        let (number, folder) = (port.to_string(), dir.text(""));
+        let save = ["--save", "", "--appendonly", "no", "--dir", &folder];
+        Self::start(port, "redis-server", &[&["--bind", "127.0.0.1", "--port", &number], &save[..]].concat())
+    }
+
+    /// A responder for what stands in the list of the authority in the folder `tls`. The port was chosen
+    /// before, since the certificates name it.
+    #[track_caller]
+    pub(crate) fn ocsp(dir: &Scratch, port: u16) -> Self {
+        let (number, index) = (port.to_string(), dir.text("tls/index.txt"));
+        let (ca, key) = (dir.text("tls/ca.pem"), dir.text("tls/ca.key"));
+        let files = ["-index", &index, "-CA", &ca, "-rsigner", &ca, "-rkey", &key];
+        Self::start(port, "openssl", &[&["ocsp", "-port", &number, "-ndays", "1"], &files[..]].concat())
+    }
+
+    #[track_caller]
+    fn start(port: u16, program: &str, args: &[&str]) -> Self {
+        let mut command = Command::new(program);
+        let command = command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().unwrap_or_else(|error| panic!("{program}: {error}"));
+        let mut peer = Self { child, port };
+        until(&format!("{program} listens"), || {
+            let ended = peer.child.try_wait().expect("a child");
+            assert!(ended.is_none(), "{program} {args:?} ended: {ended:?}");
+            listens(port)
+        });
+        peer
+    }
+
+    /// Ends it before the test ends.
+    pub(crate) fn stop(mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether somebody listens there. The system is asked: a connection without a word would keep openssl's
+/// responder busy for ever.
+fn listens(port: u16) -> bool {
+    let end = format!(":{port:04X}");
+    let tables =
+        ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| std::fs::read_to_string(path).unwrap_or_default());
+    tables.iter().flat_map(|table| table.lines()).any(|line| {
+        let mut columns = line.split_whitespace().skip(1);
+        // The local address, the remote one, and the state: 0A is LISTEN.
+        columns.next().is_some_and(|local| local.ends_with(&end)) && columns.nth(1) == Some("0A")
+    })
+}
+
+/// A port that nobody had a moment ago.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("an address").port()
+}
