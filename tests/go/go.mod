@@ -1,0 +1,3 @@
+module hayami.test/client
+
+go 1.25
