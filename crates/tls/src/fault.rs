@@ -53,7 +53,7 @@ impl fmt::Display for Fault {
             Self::PlainHttp => f.write_str("plain HTTP where TLS is spoken"),
             Self::NotTls => f.write_str("neither TLS nor HTTP"),
             Self::Alert(number) => {
-                write!(f, "the client gave up with alert {number} ({})", alert_name(*number))
+                write!(f, "the peer gave up with alert {number} ({})", alert_name(*number))
             }
             Self::Handshake(why) => write!(f, "the handshake failed: {why}"),
             Self::BadRecord => f.write_str("a record that doesn't decrypt"),

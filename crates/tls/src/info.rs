@@ -1,10 +1,10 @@
 //! What a finished handshake agreed on.
 
 use crate::certificate::Certificate;
+use crate::session::Role;
 use crate::{Suite, Version};
 use aws_lc_rs::digest::{SHA256, digest};
-use rustls::server::UnbufferedServerConnection;
-use rustls::{HandshakeKind, ProtocolVersion};
+use rustls::{CommonState, HandshakeKind, ProtocolVersion};
 
 /// The protocol within (RFC 7301).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,16 @@ pub enum Alpn {
     H2,
     /// `http/1.1`
     Http11,
+}
+
+impl Alpn {
+    /// Its identification sequence (RFC 7301 §6).
+    pub(crate) fn id(self) -> &'static [u8] {
+        match self {
+            Self::H2 => b"h2",
+            Self::Http11 => b"http/1.1",
+        }
+    }
 }
 
 /// What a finished handshake agreed on.
@@ -24,13 +34,13 @@ pub struct Info {
     pub suite: Suite,
     /// The group of the key exchange, by the name it has with rustls; `None` where a resumption did without.
     pub group: Option<&'static str>,
-    /// The protocol within; `None` if the client didn't ask.
+    /// The protocol within; `None` if the client didn't ask, or the server doesn't say.
     pub alpn: Option<Alpn>,
     /// The name the client asked for, in lower case.
     pub server_name: Option<Box<str>>,
     /// An earlier session was taken up again.
     pub resumed: bool,
-    /// The client's certificate, which was verified.
+    /// The client's certificate, which was verified; told to servers.
     pub client: Option<Box<ClientCertificate>>,
 }
 
@@ -45,7 +55,7 @@ pub struct ClientCertificate {
 
 impl Info {
     /// `None` before the suite is agreed on.
-    pub(crate) fn of(connection: &UnbufferedServerConnection, server_name: Option<Box<str>>) -> Option<Self> {
+    pub(crate) fn of(connection: &CommonState, server_name: Option<Box<str>>, by: Role) -> Option<Self> {
         Some(Self {
             version: match connection.protocol_version()? {
                 ProtocolVersion::TLSv1_3 => Version::Tls13,
@@ -60,7 +70,10 @@ impl Info {
             },
             server_name,
             resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
-            client: connection.peer_certificates().and_then(|chain| client(chain.first()?)),
+            client: match by {
+                Role::Server => connection.peer_certificates().and_then(|chain| client(chain.first()?)),
+                Role::Client => None,
+            },
         })
     }
 }

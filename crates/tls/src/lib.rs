@@ -1,19 +1,22 @@
-//! TLS 1.2 and 1.3 for servers, without sockets: octets in, octets out.
+//! TLS 1.2 and 1.3 without sockets: octets in, octets out.
 //!
-//! Here are the [`Session`] of a connection, the [`Acceptor`] a listener answers handshakes with, what a
-//! configuration says of them ([`Settings`], [`Identity`]), resumption stores and OCSP staples. Only the
-//! remote stores and the fetching of staples touch the network, from threads of their own. Nothing outside
-//! of this crate names rustls.
+//! Here are the [`Session`] of a server's connection, the [`Acceptor`] a listener answers handshakes with, what
+//! a configuration says of them ([`Settings`], [`Identity`]), resumption stores and OCSP staples. Only the
+//! remote stores and the fetching of staples touch the network, from threads of their own. Clients have a
+//! [`ClientSession`], begun with a [`Connector`]; once open, both roles are the same code. Nothing outside of
+//! this crate names rustls.
 //!
 //! ```text
 //! records ──▶ Session::receive ──▶ plain, Progress        Acceptor ◀── Settings ◀── Identity ◀── Staple
 //! records ◀── Session::seal ◀───── plain                           ◀── Resumption
+//!             ClientSession: likewise                     Connector ◀── ClientSettings ◀── Trust
 //! ```
 #![forbid(unsafe_code)]
 
 mod acceptor;
 mod certificate;
 mod choice;
+mod client;
 mod der;
 mod error;
 mod fault;
@@ -28,6 +31,7 @@ mod settings;
 
 pub use acceptor::{Acceptor, Block};
 pub use choice::{Choice, Group, NamedVersion, Suite, Version, groups, suites_tls12, suites_tls13};
+pub use client::{ClientSession, ClientSettings, Connector, Trust};
 pub use error::Error;
 pub use fault::Fault;
 pub use identity::Identity;
@@ -35,4 +39,4 @@ pub use info::{Alpn, ClientCertificate, Info};
 pub use ocsp::Staple;
 pub use resumption::{Lookup, Resumption};
 pub use session::{Progress, Session};
-pub use settings::{ClientCa, Settings};
+pub use settings::{Authorities, Settings};

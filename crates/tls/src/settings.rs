@@ -1,5 +1,6 @@
 //! What one `ssl` block of a configuration says.
 
+use crate::choice::Offer;
 use crate::identity::read_certificates;
 use crate::{Error, Group, Identity, Suite, Version};
 use rustls::RootCertStore;
@@ -25,7 +26,7 @@ pub struct Settings {
     /// Groups of the key exchange, most wanted first; `None` for ours, the post-quantum hybrid first.
     pub groups: Option<Vec<Group>>,
     /// Who may connect at all; `None` for everyone.
-    pub client_ca: Option<ClientCa>,
+    pub client_ca: Option<Authorities>,
     /// Octets of early data accepted (0-RTT, RFC 8446 §2.3); 0 for none. More than 0 puts the session cache
     /// in the place of tickets, since early data may be taken only once (§8.1).
     pub early_data: u32,
@@ -50,6 +51,16 @@ impl Settings {
         }
     }
 
+    pub(crate) fn offer(&self) -> Offer<'_> {
+        Offer {
+            min_version: self.min_version,
+            max_version: self.max_version,
+            suites_tls12: self.suites_tls12.as_deref(),
+            suites_tls13: self.suites_tls13.as_deref(),
+            groups: self.groups.as_deref(),
+        }
+    }
+
     /// Whether the two differ in their identities at most: one configuration of handshakes does for both.
     pub(crate) fn shakes_hands_as(&self, other: &Self) -> bool {
         self.min_version == other.min_version
@@ -64,14 +75,14 @@ impl Settings {
     }
 }
 
-/// The authorities whose clients may connect.
+/// The authorities whose certificates are believed: those of clients, or those of servers.
 #[derive(Clone, Debug)]
-pub struct ClientCa {
+pub struct Authorities {
     pub(crate) roots: Arc<RootCertStore>,
     certificates: Arc<[CertificateDer<'static>]>,
 }
 
-impl ClientCa {
+impl Authorities {
     /// Reads the certificates of a PEM file. Errors name the file and say what to do.
     pub fn read(file: &Path) -> Result<Self, Error> {
         let certificates = read_certificates(file)?;
@@ -90,7 +101,7 @@ impl ClientCa {
     }
 }
 
-impl PartialEq for ClientCa {
+impl PartialEq for Authorities {
     fn eq(&self, other: &Self) -> bool {
         self.certificates == other.certificates
     }

@@ -3,8 +3,10 @@
 //! A name that means something we can't do is left out and told, since configurations are older than servers;
 //! whether anything is left is for the builder of the acceptor to judge.
 
+mod offer;
 mod suites;
 
+pub(crate) use offer::Offer;
 pub use suites::{Suite, suites_tls12, suites_tls13};
 
 use rustls::crypto::SupportedKxGroup;

@@ -3,14 +3,13 @@
 //! rustls 0.24 replaces the unbuffered interface used here by another; this file is where that lands.
 
 use super::open::Open;
+use super::side::Side;
 use crate::{Fault, Info};
-use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
+use rustls::Error;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, EncryptError, WriteTraffic};
-use rustls::{Error, ServerConfig};
-use std::sync::Arc;
 
-pub(super) struct Handshake {
-    connection: UnbufferedServerConnection,
+pub(crate) struct Handshake<S: Side> {
+    connection: S::Connection,
     /// Octets of the peer that aren't whole yet. They stay here, as rustls keeps offsets into them.
     rest: Vec<u8>,
     server_name: Option<Box<str>>,
@@ -23,7 +22,7 @@ pub(super) struct Handshake {
 }
 
 /// How far a handshake got.
-pub(super) enum Step {
+pub(crate) enum Step {
     /// It needs more octets.
     Blocked,
     /// Answers to early data may go out.
@@ -39,12 +38,10 @@ enum Left {
     Writable,
 }
 
-impl Handshake {
+impl<S: Side> Handshake<S> {
     /// `server_name`: what the ClientHello asks for, which rustls doesn't tell in this interface.
-    pub(super) fn new(config: Arc<ServerConfig>, server_name: Option<Box<str>>) -> Result<Self, Fault> {
-        let connection =
-            UnbufferedServerConnection::new(config).map_err(|error| Fault::Handshake(error.to_string()))?;
-        Ok(Self {
+    pub(crate) fn new(connection: S::Connection, server_name: Option<Box<str>>) -> Self {
+        Self {
             connection,
             rest: Vec::new(),
             server_name,
@@ -52,18 +49,29 @@ impl Handshake {
             has_early_data: false,
             peer_closed: false,
             closed: false,
-        })
+        }
     }
 
-    /// Takes all of `input`.
-    pub(super) fn receive(
+    /// Takes from `input` what the role takes, until it's gone or the handshake is over.
+    pub(crate) fn receive(
         &mut self,
         input: &mut Vec<u8>,
         plain: &mut Vec<u8>,
         out: &mut Vec<u8>,
     ) -> Result<Step, Fault> {
         self.has_early_data = false;
-        self.rest.append(input);
+        loop {
+            let portion = S::portion(input);
+            self.rest.extend_from_slice(&input[..portion]);
+            input.drain(..portion);
+            let step = self.advance(plain, out)?;
+            if !matches!(step, Step::Blocked) || portion == 0 || input.is_empty() {
+                return Ok(step);
+            }
+        }
+    }
+
+    fn advance(&mut self, plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<Step, Fault> {
         loop {
             match self.step(plain, out) {
                 Ok(Left::More) => {}
@@ -71,14 +79,14 @@ impl Handshake {
                 Ok(Left::Writable) => return self.writable(),
                 Err(error) => {
                     self.flush_alert(out);
-                    return Err(fault(error));
+                    return Err(fault::<S>(error));
                 }
             }
         }
     }
 
     fn step(&mut self, plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<Left, Error> {
-        let status = self.connection.process_tls_records(&mut self.rest);
+        let status = S::process(&mut self.connection, &mut self.rest);
         let mut discard = status.discard;
         let state = match status.state {
             Ok(state) => state,
@@ -96,13 +104,9 @@ impl Handshake {
                 flight.done();
                 Left::More
             }
-            ConnectionState::ReadEarlyData(mut early) => {
+            ConnectionState::ReadEarlyData(early) => {
                 self.has_early_data = true;
-                while let Some(record) = early.next_record() {
-                    let record = record?;
-                    discard += record.discard;
-                    plain.extend_from_slice(record.payload);
-                }
+                discard += S::read_early(early, plain)?;
                 Left::More
             }
             ConnectionState::ReadTraffic(mut traffic) => {
@@ -132,7 +136,7 @@ impl Handshake {
         let first = self.info.is_none();
         if first {
             let name = self.server_name.take();
-            let info = Info::of(&self.connection, name).ok_or_else(unfinished)?;
+            let info = Info::of(&self.connection, name, S::ROLE).ok_or_else(unfinished)?;
             self.info = Some(Box::new(info));
         }
         Ok(match self.connection.is_handshaking() {
@@ -142,10 +146,13 @@ impl Handshake {
     }
 
     /// The finished handshake's keys; `input` gets the octets that no handshake message was in.
-    pub(super) fn into_open(self, input: &mut Vec<u8>) -> Result<Open, Fault> {
-        *input = self.rest;
+    pub(super) fn into_open(mut self, input: &mut Vec<u8>) -> Result<Open<S>, Fault> {
+        if !self.rest.is_empty() {
+            self.rest.append(input);
+            *input = self.rest;
+        }
         let info = self.info.ok_or_else(unfinished)?;
-        let kernel = self.connection.dangerous_into_kernel_connection();
+        let kernel = S::into_kernel(self.connection);
         let (secrets, updates) = kernel.map_err(|error| Fault::Handshake(error.to_string()))?;
         let mut open = Open::new(info, secrets, updates)?;
         open.is_early = self.has_early_data;
@@ -179,12 +186,9 @@ impl Handshake {
     fn write(
         &mut self,
         out: &mut Vec<u8>,
-        mut write: impl FnMut(
-            &mut WriteTraffic<'_, ServerConnectionData>,
-            &mut [u8],
-        ) -> Result<usize, EncryptError>,
+        mut write: impl FnMut(&mut WriteTraffic<'_, S>, &mut [u8]) -> Result<usize, EncryptError>,
     ) {
-        let status = self.connection.process_tls_records(&mut self.rest);
+        let status = S::process(&mut self.connection, &mut self.rest);
         // Whatever was to be read was read by `receive`: there is nothing to discard.
         let Ok(ConnectionState::WriteTraffic(mut traffic)) = status.state else { return };
         let start = out.len();
@@ -201,7 +205,7 @@ impl Handshake {
         // Only as long as there is something to send: rustls would read on, with a state that is broken.
         while self.connection.wants_write()
             && let Ok(ConnectionState::EncodeTlsData(message)) =
-                self.connection.process_tls_records(&mut []).state
+                S::process(&mut self.connection, &mut []).state
         {
             if encode(message, out).is_err() {
                 return;
@@ -215,7 +219,7 @@ fn unfinished() -> Fault {
 }
 
 /// Appends a message that is ready to be sent.
-fn encode(mut message: EncodeTlsData<'_, ServerConnectionData>, out: &mut Vec<u8>) -> Result<(), Error> {
+fn encode<S>(mut message: EncodeTlsData<'_, S>, out: &mut Vec<u8>) -> Result<(), Error> {
     let start = out.len();
     let Err(EncodeError::InsufficientSize(error)) = message.encode(&mut []) else { return Ok(()) };
     out.resize(start + error.required_size, 0);
@@ -223,9 +227,9 @@ fn encode(mut message: EncodeTlsData<'_, ServerConnectionData>, out: &mut Vec<u8
 }
 
 #[cold]
-fn fault(error: Error) -> Fault {
+fn fault<S: Side>(error: Error) -> Fault {
     match error {
         Error::AlertReceived(alert) => Fault::Alert(alert.into()),
-        error => Fault::Handshake(error.to_string()),
+        error => Fault::Handshake(S::words(&error)),
     }
 }

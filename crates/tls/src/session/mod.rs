@@ -1,28 +1,34 @@
 //! One connection's TLS, without its socket.
 //!
 //! ```text
-//! Hello ──ClientHello is whole──▶ Handshake ──Finished──▶ Open ──▶ Over
-//!   nothing allocated               rustls                 own records, keys from rustls
+//! Waiting ──ClientHello is whole──▶ Handshake ──Finished──▶ Open ──▶ Over
+//!   nothing allocated                 rustls                 own records, keys from rustls
 //! ```
 //!
 //! `hello` looks at the first octets, `handshake` is all that knows rustls' state machine, `open` and
 //! `records` protect and read what follows. The last two are ours because records are the hot path: sealing
 //! into the caller's buffer and opening in it saves an allocation and two copies per record (see
-//! `examples/timing.rs`), and an idle connection keeps little more than its keys.
+//! `examples/timing.rs`), and an idle connection keeps little more than its keys. `course` puts them in order,
+//! for the server here and for the client of [`crate::client`]; `side` is all in which the roles differ.
 
+mod course;
 mod handshake;
 pub(crate) mod hello;
 mod open;
 mod records;
+mod side;
 #[cfg(test)]
 mod tests;
 
 use crate::acceptor::{Acceptor, Shared, Table};
 use crate::resumption::watch_for_missed;
 use crate::{Fault, Info, Lookup};
-use handshake::{Handshake, Step};
+pub(crate) use course::{Course, State};
+pub(crate) use handshake::Handshake;
 use hello::{First, Hello};
-use open::Open;
+pub(crate) use records::whole;
+use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
+pub(crate) use side::{Role, Side};
 use std::fmt;
 use std::sync::Arc;
 
@@ -43,31 +49,18 @@ pub enum Progress {
 }
 
 /// One connection's TLS, the server's side.
-pub struct Session {
-    state: State,
-    /// Octets that were sent in records of their first, small size.
-    sent: usize,
-}
+pub struct Session(Course<ServerConnectionData>);
 
-enum State {
-    Hello { table: Arc<Table>, looked_up: bool },
-    Handshake(Box<Handshake>),
-    Open(Box<Open>),
-    Over,
+/// Before the ClientHello is whole: nothing is allocated.
+pub(crate) struct Greeting {
+    table: Arc<Table>,
+    looked_up: bool,
 }
-
-/// The plaintext of a record while a connection is young: with its overhead it fits a segment of 1,448 octets
-/// (and of 1,428, over IPv6), so that the first octets needn't wait for the last of 16 KB.
-const SMALL: usize = 1_400;
-/// How much is sent in small records: about what a congestion window holds after two round trips.
-const SENT_SMALL: usize = 64 * 1024;
-/// The longest plaintext of a record (RFC 8446 §5.1).
-const LARGE: usize = 16 * 1024;
 
 impl Session {
     /// A session that answers with what `acceptor` has now. Allocates nothing.
     pub fn new(acceptor: &Acceptor) -> Self {
-        Self { state: State::Hello { table: acceptor.table(), looked_up: false }, sent: 0 }
+        Self(Course::new(Greeting { table: acceptor.table(), looked_up: false }))
     }
 
     /// Reads records from the front of `input` (and removes them), appends plaintext to `plain` and records
@@ -81,70 +74,41 @@ impl Session {
         plain: &mut Vec<u8>,
         out: &mut Vec<u8>,
     ) -> Result<Progress, Fault> {
-        let progress = match &mut self.state {
-            State::Open(open) => {
-                open.is_early = false;
-                open.receive(input, plain, out)
+        if let State::Waiting(_) = &self.0.state {
+            let progress = self.receive_hello(input, plain, out);
+            if progress.is_err() {
+                self.0.state = State::Over;
             }
-            State::Hello { .. } => self.receive_hello(input, plain, out),
-            State::Handshake(_) => self.receive_handshake(input, plain, out),
-            State::Over => Err(Fault::Over),
-        };
-        if progress.is_err() {
-            self.state = State::Over;
+            return progress;
         }
-        progress
+        self.0.receive(input, plain, out)
     }
 
     /// Appends records with `plain` in them. Nothing is appended before `Established` and after `close`.
     pub fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) {
-        let small = SENT_SMALL.saturating_sub(self.sent).min(plain.len());
-        let (small, large) = plain.split_at(small);
-        self.sent += small.len();
-        match &mut self.state {
-            State::Open(open) => {
-                out.reserve(
-                    plain.len() + (small.len() / SMALL + large.len() / LARGE + 2) * records::OVERHEAD,
-                );
-                open.seal(small.chunks(SMALL).chain(large.chunks(LARGE)), out);
-            }
-            State::Handshake(handshake) => handshake.seal(plain, out),
-            State::Hello { .. } | State::Over => {}
-        }
+        self.0.seal(plain, out);
     }
 
     /// Says that nothing was sent for a second or longer: records start small again, as the congestion
     /// window does (RFC 5681 §4.1).
     pub fn was_idle(&mut self) {
-        self.sent = 0;
+        self.0.was_idle();
     }
 
     /// Appends close_notify (RFC 8446 §6.1). Nothing can be sealed after it; `receive` goes on.
     pub fn close(&mut self, out: &mut Vec<u8>) {
-        match &mut self.state {
-            State::Open(open) => open.close(out),
-            State::Handshake(handshake) => handshake.close(out),
-            State::Hello { .. } | State::Over => {}
-        }
+        self.0.close(out);
     }
 
     /// What the handshake agreed on; `None` before `Established`, and when the session is over.
     pub fn info(&self) -> Option<&Info> {
-        match &self.state {
-            State::Open(open) => Some(&open.info),
-            State::Handshake(handshake) => handshake.info(),
-            State::Hello { .. } | State::Over => None,
-        }
+        self.0.info()
     }
 
     /// Whether what the last `receive` appended to `plain` may be early data (RFC 8446 §2.3), that is: someone
     /// may have recorded and sent it again.
     pub fn is_early(&self) -> bool {
-        match &self.state {
-            State::Open(open) => open.is_early,
-            State::Handshake(handshake) => handshake.is_early(),
-            State::Hello { .. } | State::Over => false,
-        }
+        self.0.is_early()
     }
 
     fn receive_hello(
@@ -153,7 +117,9 @@ impl Session {
         plain: &mut Vec<u8>,
         out: &mut Vec<u8>,
     ) -> Result<Progress, Fault> {
-        let State::Hello { table, looked_up } = &mut self.state else { return Err(Fault::Over) };
+        let State::Waiting(Greeting { table, looked_up }) = &mut self.0.state else {
+            return Err(Fault::Over);
+        };
         match hello::first(input) {
             First::Incomplete => return Ok(Progress::Handshaking),
             First::PlainHttp => return Err(Fault::PlainHttp),
@@ -176,37 +142,10 @@ impl Session {
             *looked_up = true;
             return Ok(Progress::NeedsLookup(Lookup { key, remote: remote.clone() }));
         }
-        let handshake = Handshake::new(config.config.clone(), name)?;
-        self.state = State::Handshake(Box::new(handshake));
-        self.receive_handshake(input, plain, out)
-    }
-
-    fn receive_handshake(
-        &mut self,
-        input: &mut Vec<u8>,
-        plain: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-    ) -> Result<Progress, Fault> {
-        let State::Handshake(handshake) = &mut self.state else { return Err(Fault::Over) };
-        match handshake.receive(input, plain, out)? {
-            Step::Blocked => Ok(Progress::Handshaking),
-            Step::MayAnswer { first: true } => Ok(Progress::Established),
-            Step::MayAnswer { first: false } => Ok(Progress::Open),
-            Step::Done { first } => {
-                let State::Handshake(handshake) = std::mem::replace(&mut self.state, State::Over) else {
-                    return Err(Fault::Over);
-                };
-                let mut open = handshake.into_open(input)?;
-                // The peer may have said more in the same breath, or goodbye.
-                let closed = matches!(open.receive(input, plain, out)?, Progress::PeerClosed);
-                self.state = State::Open(Box::new(open));
-                Ok(match (first, closed) {
-                    (true, _) => Progress::Established,
-                    (false, true) => Progress::PeerClosed,
-                    (false, false) => Progress::Open,
-                })
-            }
-        }
+        let connection = UnbufferedServerConnection::new(config.config.clone())
+            .map_err(|error| Fault::Handshake(error.to_string()))?;
+        self.0.state = State::Handshake(Box::new(Handshake::new(connection, name)));
+        self.0.receive(input, plain, out)
     }
 }
 
@@ -225,12 +164,6 @@ fn missed_session(shared: &Shared, hello: &Hello<'_>) -> Option<Vec<u8>> {
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match &self.state {
-            State::Hello { .. } => "Hello",
-            State::Handshake(_) => "Handshake",
-            State::Open(_) => "Open",
-            State::Over => "Over",
-        };
-        f.debug_struct("Session").field("state", &state).finish_non_exhaustive()
+        f.debug_struct("Session").field("state", &self.0.name()).finish_non_exhaustive()
     }
 }

@@ -2,10 +2,10 @@
 
 use super::Progress;
 use super::records::{ALERT, APPLICATION_DATA, HANDSHAKE, Protection, whole};
+use super::side::{Role, Side};
 use crate::{Fault, Info, Version};
 use rustls::ExtractedSecrets;
 use rustls::kernel::KernelConnection;
-use rustls::server::ServerConnectionData;
 use std::ops::Range;
 
 /// Records that bring nothing (empty ones, key updates, warnings) that a peer may send in a row: each costs
@@ -15,7 +15,10 @@ const MOST_IDLE: u8 = 32;
 /// message, and RFC 5288 no such limit.
 const RECORDS_A_KEY: u64 = 1 << 24;
 
-const CLIENT_HELLO: u8 = 1;
+/// A NewSessionTicket at its longest (RFC 8446 §4.6.1): times, nonce, ticket and extensions.
+const LONGEST_TICKET: usize = 4 + 4 + 1 + 255 + 2 + 65_535 + 2 + 65_534;
+
+const NEW_SESSION_TICKET: u8 = 4;
 const KEY_UPDATE: u8 = 24;
 /// KeyUpdate, not asking for one in return (RFC 8446 §4.6.3).
 const OUR_KEY_UPDATE: [u8; 5] = [KEY_UPDATE, 0, 0, 1, 0];
@@ -25,12 +28,14 @@ const WARNING: u8 = 1;
 /// The answer to those that would renegotiate (RFC 5246 §7.2.2).
 const NO_RENEGOTIATION: [u8; 2] = [WARNING, 100];
 
-pub(super) struct Open {
+pub(crate) struct Open<S: Side> {
     read: Protection,
     write: Protection,
     /// Makes the next keys; TLS 1.3 only.
-    updates: Option<KernelConnection<ServerConnectionData>>,
+    updates: Option<KernelConnection<S>>,
     pub(super) info: Box<Info>,
+    /// The beginning of a message whose end hasn't come.
+    message: Vec<u8>,
     idle_records: u8,
     /// What the last `receive` brought may be early data.
     pub(super) is_early: bool,
@@ -38,17 +43,18 @@ pub(super) struct Open {
     pub(super) closed: bool,
 }
 
-impl Open {
+impl<S: Side> Open<S> {
     pub(super) fn new(
         info: Box<Info>,
         secrets: ExtractedSecrets,
-        updates: KernelConnection<ServerConnectionData>,
+        updates: KernelConnection<S>,
     ) -> Result<Self, Fault> {
         Ok(Self {
             read: Protection::new(info.version, secrets.rx)?,
             write: Protection::new(info.version, secrets.tx)?,
             updates: (info.version == Version::Tls13).then_some(updates),
             info,
+            message: Vec::new(),
             idle_records: 0,
             is_early: false,
             peer_closed: false,
@@ -140,11 +146,11 @@ impl Open {
         }
     }
 
-    fn receive_handshake(&mut self, message: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
-        match (self.info.version, message) {
+    fn receive_handshake(&mut self, content: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+        match (self.info.version, content) {
             // A record for itself: keys change at the end of a record (RFC 8446 §5.1). Nobody cuts five
             // octets in two.
-            (Version::Tls13, [KEY_UPDATE, 0, 0, 1, asks @ 0..=1]) => {
+            (Version::Tls13, [KEY_UPDATE, 0, 0, 1, asks @ 0..=1]) if self.message.is_empty() => {
                 if *asks == 1 {
                     self.update_write_key(out)?;
                 }
@@ -154,13 +160,35 @@ impl Open {
                 Ok(())
             }
             (Version::Tls13, [KEY_UPDATE, 0, 0, 1, _]) => Err(Fault::IllegalParameter), // §4.6.3
-            // A client that would renegotiate is told that we don't, and may go on without.
-            (Version::Tls12, [CLIENT_HELLO, ..]) => {
+            (Version::Tls13, _) if S::ROLE == Role::Client => self.receive_tickets(content),
+            // A peer that would renegotiate is told that we don't, and may go on without.
+            (Version::Tls12, [kind, ..]) if *kind == S::RENEGOTIATION => {
                 self.send_unless_closed(ALERT, &NO_RENEGOTIATION, out);
                 Ok(())
             }
             _ => Err(Fault::Unexpected),
         }
+    }
+
+    /// Tickets, of which a record may have several or only a part (RFC 8446 §4.6.1, §5.1).
+    fn receive_tickets(&mut self, content: &[u8]) -> Result<(), Fault> {
+        let mut messages = std::mem::take(&mut self.message);
+        messages.extend_from_slice(content);
+        let mut rest = &messages[..];
+        while let [kind, a, b, c, after @ ..] = rest {
+            if *kind != NEW_SESSION_TICKET {
+                return Err(Fault::Unexpected);
+            }
+            let len = usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c);
+            if len > LONGEST_TICKET {
+                return Err(Fault::Malformed);
+            }
+            let Some((ticket, after)) = after.split_at_checked(len) else { break };
+            S::take_ticket(self.updates.as_mut().ok_or(Fault::Unexpected)?, ticket)?;
+            rest = after;
+        }
+        self.message.extend_from_slice(rest);
+        Ok(())
     }
 
     /// Appends a record for each of `pieces`.
@@ -211,7 +239,7 @@ impl Open {
 }
 
 #[cfg(test)]
-impl Open {
+impl<S: Side> Open<S> {
     pub(super) fn write_as_if_worn_out(&mut self) {
         self.write.count_as(RECORDS_A_KEY);
     }

@@ -161,7 +161,7 @@ impl Protection {
 }
 
 /// The length of the record at the front of `octets`, header and all, if it's all there.
-pub(super) fn whole(octets: &[u8]) -> Result<Option<usize>, Fault> {
+pub(crate) fn whole(octets: &[u8]) -> Result<Option<usize>, Fault> {
     let [_, _, _, high, low, ..] = *octets else { return Ok(None) };
     let len = usize::from(high) << 8 | usize::from(low);
     if len > CONTENT + EXPANSION {

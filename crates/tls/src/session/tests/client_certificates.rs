@@ -1,12 +1,12 @@
 use super::*;
-use crate::ClientCa;
+use crate::Authorities;
 
 /// The authorities of a file, as configurations name them.
-fn client_ca(authority: &Authority, test: &str) -> ClientCa {
+fn client_ca(authority: &Authority, test: &str) -> Authorities {
     let pem = pem("CERTIFICATE", &authority.certificate);
     let file = std::env::temp_dir().join(format!("hayami-tls-{test}-{}.pem", std::process::id()));
     std::fs::write(&file, pem).unwrap();
-    let read = ClientCa::read(&file).unwrap();
+    let read = Authorities::read(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
     read
 }

@@ -3,7 +3,7 @@
 use super::{FileName, Files, Ocsp, Settings};
 use crate::config::error::ConfigError;
 use hayami_tls::ocsp::{self, Source};
-use hayami_tls::{ClientCa, Error, Identity};
+use hayami_tls::{Authorities, Error, Identity};
 use std::time::SystemTime;
 
 impl Settings {
@@ -44,8 +44,8 @@ impl Files {
     }
 }
 
-fn client_ca(file: &FileName) -> Result<ClientCa, ConfigError> {
-    ClientCa::read(&file.path).map_err(|error| at(file, &error))
+fn client_ca(file: &FileName) -> Result<Authorities, ConfigError> {
+    Authorities::read(&file.path).map_err(|error| at(file, &error))
 }
 
 fn at(file: &FileName, error: &Error) -> ConfigError {

@@ -1,0 +1,76 @@
+//! The client's role: what a [`Connector`] makes of [`ClientSettings`], and the [`ClientSession`]s begun with it.
+//!
+//! `session` differs from the server's in its first octets only; `side` is what the shared code asks of a role.
+//! `trust` decides whom to believe, `store` keeps what may be resumed, `words` says why a handshake failed.
+
+mod session;
+mod settings;
+mod side;
+mod store;
+#[cfg(test)]
+mod tests;
+mod trust;
+mod words;
+
+pub use session::ClientSession;
+pub use settings::ClientSettings;
+pub use trust::Trust;
+
+use crate::{Alpn, Error};
+use rustls::ClientConfig;
+use rustls::client::Resumption;
+use rustls::pki_types::ServerName;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use std::sync::Arc;
+
+/// What connections to servers begin with: offers, trust, and the sessions that may be resumed. A clone
+/// shares the sessions.
+#[derive(Clone, Debug)]
+pub struct Connector {
+    config: Arc<ClientConfig>,
+    /// In the place of every name.
+    server_name: Option<ServerName<'static>>,
+}
+
+impl Connector {
+    /// # Errors
+    /// Settings that leave nothing to offer or nobody to trust, or a name that is none.
+    pub fn new(settings: &ClientSettings) -> Result<Self, Error> {
+        let offer = settings.offer();
+        let provider = Arc::new(offer.provider()?);
+        let verifier = settings.trust.verifier(&provider)?;
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&offer.versions())
+            .map_err(|error| Error(format!("these TLS settings can't be offered: {error}")))?
+            .dangerous() // as rustls calls every verifier that is handed to it
+            .with_custom_certificate_verifier(verifier);
+        let mut config = match &settings.identity {
+            None => builder.with_no_client_auth(),
+            Some(identity) => {
+                let certified = CertifiedKey::new(identity.chain.clone(), identity.key.clone());
+                builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified)))
+            }
+        };
+        config.enable_secret_extraction = true; // the record layer is ours: `session::records`
+        config.alpn_protocols = settings.alpn.iter().map(|alpn| Alpn::id(*alpn).to_vec()).collect();
+        config.resumption = match settings.resumption {
+            true => Resumption::store(Arc::new(store::Store::default())),
+            false => Resumption::disabled(),
+        };
+        let server_name = settings.server_name.as_deref().map(name).transpose()?;
+        Ok(Self { config: Arc::new(config), server_name })
+    }
+}
+
+/// A name or address as URLs have it; IPv6 with or without its brackets (RFC 3986 §3.2.2).
+fn name(text: &str) -> Result<ServerName<'static>, Error> {
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    // The root's dot is not part of the name that is sent (RFC 6066 §3).
+    let bare = bare.strip_suffix('.').unwrap_or(bare);
+    let name = ServerName::try_from(bare).map_err(|_| {
+        Error(format!(
+            "'{text}' is neither a host name nor an address; a certificate can't be checked for it"
+        ))
+    })?;
+    Ok(name.to_owned())
+}

@@ -1,0 +1,54 @@
+//! What the client does in its own way within the code both roles share.
+
+use super::words::words;
+use crate::Fault;
+use crate::session::{Handshake, Role, Side, whole};
+use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
+use rustls::kernel::KernelConnection;
+use rustls::unbuffered::{ReadEarlyData, UnbufferedStatus};
+use rustls::{Error, ExtractedSecrets};
+
+impl Side for ClientConnectionData {
+    const ROLE: Role = Role::Client;
+    const RENEGOTIATION: u8 = 0; // HelloRequest (RFC 5246 §7.4.1.1)
+
+    type Connection = UnbufferedClientConnection;
+    /// The ClientHello is ready, or out.
+    type Waiting = Box<Handshake<Self>>;
+
+    fn process<'c, 'i>(
+        connection: &'c mut Self::Connection,
+        octets: &'i mut [u8],
+    ) -> UnbufferedStatus<'c, 'i, Self> {
+        connection.process_tls_records(octets)
+    }
+
+    /// One record: what follows the server's Finished is for our record layer, and rustls would begin with a
+    /// ticket that is there by half.
+    fn portion(input: &[u8]) -> usize {
+        match whole(input) {
+            Ok(Some(len)) => len,
+            Ok(None) => 0,
+            Err(_) => input.len(), // rustls has the alert for it
+        }
+    }
+
+    /// We send it none, and servers have none.
+    fn read_early(_: ReadEarlyData<'_, '_, Self>, _: &mut Vec<u8>) -> Result<usize, Error> {
+        Ok(0)
+    }
+
+    fn into_kernel(
+        connection: Self::Connection,
+    ) -> Result<(ExtractedSecrets, KernelConnection<Self>), Error> {
+        connection.dangerous_into_kernel_connection()
+    }
+
+    fn take_ticket(kernel: &mut KernelConnection<Self>, ticket: &[u8]) -> Result<(), Fault> {
+        kernel.handle_new_session_ticket(ticket).map_err(|_| Fault::Malformed)
+    }
+
+    fn words(error: &Error) -> String {
+        words(error)
+    }
+}

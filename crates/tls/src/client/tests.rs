@@ -1,0 +1,1 @@
+//! Both roles, joined by two buffers.

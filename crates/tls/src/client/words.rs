@@ -1,0 +1,81 @@
+//! Why a handshake with a server failed, in words that name what to look at.
+
+use crate::certificate::date;
+use rustls::{CertificateError, Error, InvalidMessage, PeerIncompatible};
+
+/// One line, that goes behind "the handshake failed: ".
+pub(super) fn words(error: &Error) -> String {
+    match error {
+        Error::InvalidCertificate(why) => certificate(why),
+        Error::PeerIncompatible(why) => incompatible(why),
+        Error::NoCertificatesPresented => "the server showed no certificate".to_owned(),
+        Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            "what the server answers is no TLS".to_owned()
+        }
+        error => error.to_string(),
+    }
+}
+
+fn certificate(why: &CertificateError) -> String {
+    match why {
+        CertificateError::Expired => "the server's certificate has expired".to_owned(),
+        CertificateError::ExpiredContext { not_after, .. } => {
+            format!("the server's certificate expired on {}", date(not_after.as_secs()))
+        }
+        CertificateError::NotValidYet => "the server's certificate isn't valid yet".to_owned(),
+        CertificateError::NotValidYetContext { time, not_before } => format!(
+            "the server's certificate isn't valid before {}, and this machine's date is {}",
+            date(not_before.as_secs()),
+            date(time.as_secs())
+        ),
+        CertificateError::UnknownIssuer => {
+            "the server's certificate is from an issuer that isn't trusted here: self-signed, of a private authority, or sent without the certificates between".to_owned()
+        }
+        CertificateError::NotValidForName => "the server's certificate is for another name".to_owned(),
+        CertificateError::NotValidForNameContext { expected, presented } => format!(
+            "the server's certificate isn't for {} but for {}",
+            expected.to_str(),
+            names(presented)
+        ),
+        CertificateError::Revoked => "the server's certificate was revoked".to_owned(),
+        CertificateError::BadEncoding => "the server's certificate is damaged".to_owned(),
+        CertificateError::BadSignature => {
+            "a signature in the server's certificates is wrong: forged, or of an authority that took another's name".to_owned()
+        }
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "the server's certificate isn't one for servers".to_owned()
+        }
+        other => format!("the server's certificate can't be used: {other}"),
+    }
+}
+
+/// `DnsName("a.example")`, as rustls lists them, in plain.
+fn names(presented: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let plain = |name: &String| {
+        let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap_or(name);
+        inner.trim_matches('"').to_owned()
+    };
+    match presented {
+        [] => "no name at all".to_owned(),
+        [some @ .., _] if some.len() >= SHOWN => {
+            let shown: Vec<_> = presented[..SHOWN].iter().map(plain).collect();
+            format!("{} and {} more", shown.join(", "), presented.len() - SHOWN)
+        }
+        all => all.iter().map(plain).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn incompatible(why: &PeerIncompatible) -> String {
+    let what = match why {
+        PeerIncompatible::ServerDoesNotSupportTls12Or13
+        | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
+        | PeerIncompatible::Tls12NotOffered => "the server speaks none of the versions of TLS offered",
+        PeerIncompatible::NoCipherSuitesInCommon => "the server takes none of the cipher suites offered",
+        PeerIncompatible::NoKxGroupsInCommon | PeerIncompatible::NamedGroupsExtensionRequired => {
+            "the server takes none of the groups offered for the key exchange"
+        }
+        other => return format!("the server can't do what is needed: {other:?}"),
+    };
+    what.to_owned()
+}

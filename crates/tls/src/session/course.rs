@@ -1,0 +1,140 @@
+//! A session from its first octets to its end, whichever role it is in.
+
+use super::Progress;
+use super::handshake::{Handshake, Step};
+use super::open::Open;
+use super::records;
+use super::side::Side;
+use crate::{Fault, Info};
+
+/// A session in the role of `S`.
+pub(crate) struct Course<S: Side> {
+    pub(crate) state: State<S>,
+    /// Octets that were sent in records of their first, small size.
+    sent: usize,
+}
+
+/// How far it is.
+pub(crate) enum State<S: Side> {
+    Waiting(S::Waiting),
+    Handshake(Box<Handshake<S>>),
+    Open(Box<Open<S>>),
+    Over,
+}
+
+/// The plaintext of a record while a connection is young: with its overhead it fits a segment of 1,448 octets
+/// (and of 1,428, over IPv6), so that the first octets needn't wait for the last of 16 KB.
+const SMALL: usize = 1_400;
+/// How much is sent in small records: about what a congestion window holds after two round trips.
+const SENT_SMALL: usize = 64 * 1024;
+/// The longest plaintext of a record (RFC 8446 §5.1).
+const LARGE: usize = 16 * 1024;
+
+impl<S: Side> Course<S> {
+    pub(crate) fn new(waiting: S::Waiting) -> Self {
+        Self { state: State::Waiting(waiting), sent: 0 }
+    }
+
+    /// What `receive` of a session does once the peer has begun its handshake.
+    pub(crate) fn receive(
+        &mut self,
+        input: &mut Vec<u8>,
+        plain: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, Fault> {
+        let progress = match &mut self.state {
+            State::Open(open) => {
+                open.is_early = false;
+                open.receive(input, plain, out)
+            }
+            State::Handshake(_) => self.receive_handshake(input, plain, out),
+            State::Waiting(_) | State::Over => Err(Fault::Over),
+        };
+        if progress.is_err() {
+            self.state = State::Over;
+        }
+        progress
+    }
+
+    pub(crate) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) {
+        let small = SENT_SMALL.saturating_sub(self.sent).min(plain.len());
+        let (small, large) = plain.split_at(small);
+        self.sent += small.len();
+        match &mut self.state {
+            State::Open(open) => {
+                out.reserve(
+                    plain.len() + (small.len() / SMALL + large.len() / LARGE + 2) * records::OVERHEAD,
+                );
+                open.seal(small.chunks(SMALL).chain(large.chunks(LARGE)), out);
+            }
+            State::Handshake(handshake) => handshake.seal(plain, out),
+            State::Waiting(_) | State::Over => {}
+        }
+    }
+
+    pub(crate) fn was_idle(&mut self) {
+        self.sent = 0;
+    }
+
+    pub(crate) fn close(&mut self, out: &mut Vec<u8>) {
+        match &mut self.state {
+            State::Open(open) => open.close(out),
+            State::Handshake(handshake) => handshake.close(out),
+            State::Waiting(_) | State::Over => {}
+        }
+    }
+
+    pub(crate) fn info(&self) -> Option<&Info> {
+        match &self.state {
+            State::Open(open) => Some(&open.info),
+            State::Handshake(handshake) => handshake.info(),
+            State::Waiting(_) | State::Over => None,
+        }
+    }
+
+    pub(crate) fn is_early(&self) -> bool {
+        match &self.state {
+            State::Open(open) => open.is_early,
+            State::Handshake(handshake) => handshake.is_early(),
+            State::Waiting(_) | State::Over => false,
+        }
+    }
+
+    /// The state's name, for `Debug`.
+    pub(crate) fn name(&self) -> &'static str {
+        match &self.state {
+            State::Waiting(_) => "Waiting",
+            State::Handshake(_) => "Handshake",
+            State::Open(_) => "Open",
+            State::Over => "Over",
+        }
+    }
+
+    fn receive_handshake(
+        &mut self,
+        input: &mut Vec<u8>,
+        plain: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, Fault> {
+        let State::Handshake(handshake) = &mut self.state else { return Err(Fault::Over) };
+        match handshake.receive(input, plain, out)? {
+            Step::Blocked => Ok(Progress::Handshaking),
+            Step::MayAnswer { first: true } => Ok(Progress::Established),
+            Step::MayAnswer { first: false } => Ok(Progress::Open),
+            Step::Done { first } => {
+                let State::Handshake(handshake) = std::mem::replace(&mut self.state, State::Over) else {
+                    return Err(Fault::Over);
+                };
+                let mut open = handshake.into_open(input)?;
+                // The peer may have said more in the same breath, or goodbye.
+                let closed = matches!(open.receive(input, plain, out)?, Progress::PeerClosed);
+                self.state = State::Open(Box::new(open));
+                Ok(match (first, closed) {
+                    (true, _) => Progress::Established,
+                    (false, true) => Progress::PeerClosed,
+                    (false, false) => Progress::Open,
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What the two roles do differently: the seam between rustls' connections and the code they share.
+
+use crate::Fault;
+use rustls::kernel::KernelConnection;
+use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
+use rustls::unbuffered::{ReadEarlyData, UnbufferedConnectionCommon, UnbufferedStatus};
+use rustls::{Error, ExtractedSecrets};
+use std::ops::DerefMut;
+
+/// Which end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Server,
+    Client,
+}
+
+/// A role, by the type that rustls tells its connections apart with.
+pub(crate) trait Side: Sized {
+    const ROLE: Role;
+    /// The handshake message of TLS 1.2 that asks for another handshake.
+    const RENEGOTIATION: u8;
+
+    type Connection: DerefMut<Target = UnbufferedConnectionCommon<Self>>;
+    /// What there is before the peer has said something that is a handshake.
+    type Waiting;
+
+    fn process<'c, 'i>(
+        connection: &'c mut Self::Connection,
+        octets: &'i mut [u8],
+    ) -> UnbufferedStatus<'c, 'i, Self>;
+
+    /// How much of `input` the handshake is to see at once.
+    fn portion(input: &[u8]) -> usize;
+
+    /// Appends the early data to `plain`; gives the octets read.
+    fn read_early(early: ReadEarlyData<'_, '_, Self>, plain: &mut Vec<u8>) -> Result<usize, Error>;
+
+    fn into_kernel(connection: Self::Connection)
+    -> Result<(ExtractedSecrets, KernelConnection<Self>), Error>;
+
+    /// Takes the content of a NewSessionTicket (RFC 8446 §4.6.1).
+    fn take_ticket(kernel: &mut KernelConnection<Self>, ticket: &[u8]) -> Result<(), Fault>;
+
+    /// Why a handshake failed, for whoever reads the log.
+    fn words(error: &Error) -> String;
+}
+
+impl Side for ServerConnectionData {
+    const ROLE: Role = Role::Server;
+    const RENEGOTIATION: u8 = 1; // ClientHello
+
+    type Connection = UnbufferedServerConnection;
+    type Waiting = super::Greeting;
+
+    fn process<'c, 'i>(
+        connection: &'c mut Self::Connection,
+        octets: &'i mut [u8],
+    ) -> UnbufferedStatus<'c, 'i, Self> {
+        connection.process_tls_records(octets)
+    }
+
+    fn portion(input: &[u8]) -> usize {
+        input.len()
+    }
+
+    fn read_early(mut early: ReadEarlyData<'_, '_, Self>, plain: &mut Vec<u8>) -> Result<usize, Error> {
+        let mut read = 0;
+        while let Some(record) = early.next_record() {
+            let record = record?;
+            read += record.discard;
+            plain.extend_from_slice(record.payload);
+        }
+        Ok(read)
+    }
+
+    fn into_kernel(
+        connection: Self::Connection,
+    ) -> Result<(ExtractedSecrets, KernelConnection<Self>), Error> {
+        connection.dangerous_into_kernel_connection()
+    }
+
+    /// Clients send none.
+    fn take_ticket(_: &mut KernelConnection<Self>, _: &[u8]) -> Result<(), Fault> {
+        Err(Fault::Unexpected)
+    }
+
+    fn words(error: &Error) -> String {
+        error.to_string()
+    }
+}
