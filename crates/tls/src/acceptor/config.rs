@@ -26,8 +26,8 @@ pub(super) fn build(settings: &Settings, by_name: ByName, resumption: &Resumptio
     config.ignore_client_order = settings.server_preference;
     config.enable_secret_extraction = true; // the record layer is ours: `session::records`
     config.alpn_protocols = match settings.alpn_h2 {
-        true => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
-        false => vec![b"http/1.1".to_vec()],
+        true => vec![b"h2".to_vec(), b"http/1.1".to_vec(), b"http/1.0".to_vec()],
+        false => vec![b"http/1.1".to_vec(), b"http/1.0".to_vec()],
     };
     config.max_early_data_size = settings.early_data;
     // What early data asked for is answered at once, which is what a client sends it for (RFC 8446 §2.3).

@@ -34,7 +34,9 @@ impl ResolvesServerCert for ByName {
         let schemes = hello.signature_schemes();
         let all = named.unwrap_or(&self.default);
         let fits = all.iter().find(|certified| certified.identity.key.choose_scheme(schemes).is_some());
-        fits.map(Certified::current)
+        // Where none fits, rustls finds that out again and says handshake_failure (RFC 8446 §4.4.2.2), as of
+        // no certificate at all it would not.
+        fits.or(all.first()).map(Certified::current)
     }
 }
 
