@@ -3,7 +3,7 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors kept for everything that is no connection: listeners, logs, files being sent.
-const RESERVE: u64 = 64;
+const RESERVE: u64 = 48;
 
 /// The open-files limit before and after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) fn raise() -> OpenFiles {
 impl OpenFiles {
     /// Connections that the limit has room for, beside a few files each worker keeps open.
     pub(crate) fn connections(self) -> u64 {
-        self.now.saturating_sub(RESERVE.min(self.now / 4)).saturating_sub(self.now / 16).max(1)
+        self.now.saturating_sub(RESERVE.min(self.now / 4)).saturating_sub(self.now / 64).max(1)
     }
 }
 
@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn connections_leave_room_for_files() {
         let limit = |now| OpenFiles { before: now, now };
-        assert_eq!(limit(1024).connections(), 1024 - 64 - 64);
+        assert_eq!(limit(1024).connections(), 1024 - 48 - 16);
         assert!(limit(16).connections() < 16);
         assert_eq!(limit(1).connections(), 1);
     }

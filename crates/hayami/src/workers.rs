@@ -6,7 +6,7 @@ use hayami_net::{Clock, Config, Http2Config, Listener, Phase, Quota, Timeouts};
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::access_log::Logs;
 use hayami_server::modules::file::{self, FileCache};
-use hayami_server::modules::listen::Acceptors;
+use hayami_server::modules::listen::{Acceptors, bindings};
 use hayami_server::modules::process::Threads;
 use hayami_server::worker::WorkerContext;
 use hayami_server::{build, observe};
@@ -55,10 +55,18 @@ pub(crate) fn rehearse(settings: &Settings) -> Result<(), Failure> {
 /// # Errors
 /// [`Failure::Config`]: a file cannot be used.
 pub(crate) fn acceptors(settings: &Settings) -> Result<Acceptors, Failure> {
-    let resumption = Resumption::new(&settings.global.session_resumption, report())
-        .map_err(|error| Failure::Config(format!("hayami: ssl-session-resumption: {error}")))?;
+    // Without TLS nothing is resumed, and no keys have to be made.
+    let resumption = match speaks_tls(settings) {
+        true => Resumption::new(&settings.global.session_resumption, report())
+            .map_err(|error| Failure::Config(format!("hayami: ssl-session-resumption: {error}")))?,
+        false => Resumption::off(),
+    };
     Acceptors::new(settings, resumption)
         .map_err(|error| Failure::Config(format!("hayami: {}", error.message)))
+}
+
+fn speaks_tls(settings: &Settings) -> bool {
+    bindings(settings).iter().any(|binding| !binding.blocks.is_empty())
 }
 
 /// Where threads of TLS say what is wrong.
