@@ -62,12 +62,13 @@ mod upgrade;
 mod window;
 
 pub use abuse::{Abuse, Kind};
-pub use client::{Client, ClientEvent, ClientReceived, OutOfTurn, Request, ResponseContent};
+pub use client::{Client, ClientEvent, ClientReceived, OutOfTurn, Request, RequestMemo, ResponseContent};
 pub use code::ErrorCode;
 pub use config::{Budget, Budgets, Config, DEFAULT};
 pub use event::{Body, Event, Key, Received, RequestContent};
 pub use fault::Fault;
 pub use server::Server;
+pub use upgrade::is_http2_settings;
 
 /// What a client sends first, before its SETTINGS (RFC 9113 §3.4).
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -1,5 +1,10 @@
 //! The HTTP2-Settings field of an upgrade from HTTP/1.1 (RFC 7540 §3.2.1): a SETTINGS payload in base64url.
 
+/// Whether the value can be that of a HTTP2-Settings field; to be asked before the upgrade is agreed to.
+pub fn is_http2_settings(value: &[u8]) -> bool {
+    settings_payload(value).is_some_and(|payload| payload.len().is_multiple_of(6))
+}
+
 /// The payload; `None` if the value isn't base64url without padding.
 pub(crate) fn settings_payload(value: &[u8]) -> Option<Vec<u8>> {
     let mut payload = Vec::with_capacity(value.len() * 3 / 4);

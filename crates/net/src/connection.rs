@@ -205,8 +205,10 @@ impl Connection {
                 self.transport.was_idle();
             }
         }
+        // Early data may come with the news that the handshake is far enough to answer it.
+        self.link.early = self.transport.is_early();
         match read {
-            Ok(Read::Octets) => self.link.early = self.transport.is_early(),
+            Ok(Read::Octets) => {}
             Ok(news) => self.heed(worker, news),
             Err(_) => self.link.stage = Stage::Over,
         }
@@ -259,7 +261,10 @@ impl Connection {
                     self.link.stage = if left == 0 { Stage::Over } else { Stage::Lingering { octets: left } };
                 }
             }
-            _ => self.link.stage = Stage::Over,
+            _ => {
+                self.transport.say_goodbye();
+                self.link.stage = Stage::Over;
+            }
         }
         Poll::Ready(())
     }

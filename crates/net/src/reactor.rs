@@ -30,6 +30,9 @@ const EVENTS: usize = 256;
 const BATCH: usize = 64;
 /// Idle connections closed at once to make room for new ones.
 const SHED: usize = 64;
+/// Milliseconds for which a connection is left alone that has not asked for anything yet or has just been
+/// answered: those that want to come in wait for as long in the kernel's queue.
+const GRACE: u32 = 1000;
 /// Event data of listeners start here; below are connections.
 const LISTENERS: u64 = 1 << 32;
 
@@ -241,7 +244,7 @@ impl<S: Service> Reactor<S> {
     /// timeouts. Whether there is room now.
     #[cold]
     fn make_room(&mut self) -> bool {
-        self.close_idle(SHED, 0) > 0
+        self.close_idle(SHED, GRACE) > 0
     }
 
     /// Closes connections that have been idle for `min_age` milliseconds, `most` of them, the longest

@@ -27,9 +27,10 @@ fn asks(head: &RequestHead) -> bool {
             .flat_map(|v| v.split(|b| *b == b','))
             .any(|t| t.trim_ascii().eq_ignore_ascii_case(wanted.as_bytes()))
     };
-    let settings = head.fields().iter().filter(|(name, _)| name.eq_ignore_ascii_case(SETTINGS)).count();
+    let named = head.fields().iter().filter(|(name, _)| name.eq_ignore_ascii_case(SETTINGS));
+    let settings: Vec<&[u8]> = named.map(|(_, value)| value).collect();
     head.version() == Version::Http11
-        && settings == 1
+        && matches!(settings[..], [value] if hayami_h2::is_http2_settings(value))
         && listed(Known::Upgrade, "h2c")
         && listed(Known::Connection, "upgrade")
         && listed(Known::Connection, "http2-settings")
@@ -53,6 +54,7 @@ mod tests {
                 true,
             ),
             (&["upgrade: h2c", "connection: Upgrade", "http2-settings: AAMAAABk"], false),
+            (&["upgrade: h2c", "connection: Upgrade, HTTP2-Settings", "http2-settings: !"], false),
             (&["upgrade: h2", "connection: Upgrade, HTTP2-Settings", "http2-settings: AAMAAABk"], false),
             (&["upgrade: h2c", "connection: Upgrade, HTTP2-Settings"], false),
             (

@@ -19,7 +19,7 @@ use crate::upgrade;
 use crate::worker::{Timeouts, Worker};
 use hayami_h2::{ErrorCode, Key, PREFACE, Server};
 use std::time::Duration;
-use stream::Stream;
+use stream::{Slot, Spare};
 
 /// How long requests may be on the way when the first goodbye is sent: a round trip of most clients.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -29,7 +29,8 @@ const FEW: usize = 8;
 
 /// A connection that speaks HTTP/2.
 pub(crate) struct Http2 {
-    engine: Server<Stream>,
+    engine: Server<Slot>,
+    spare: Spare,
     /// Streams that wait for a waker: for their answer, or for content.
     waiting: Vec<Key>,
     /// Those of them that were woken.
@@ -38,6 +39,9 @@ pub(crate) struct Http2 {
     /// of the worker's clock.
     progress: u32,
     leaving: Leaving,
+    /// After an upgrade, until the client has said something in HTTP/2: what is sent before has to fit into
+    /// the buffers in which clients still look for the end of the 101 (curl's are 32 KiB).
+    expects_preface: bool,
     /// The most streams that were open at a time since memory was given back.
     busiest: usize,
 }
@@ -89,10 +93,12 @@ impl Http2 {
         link.output.write(&worker.pool, |out| engine.start(config, out));
         Self {
             engine,
+            spare: Spare::default(),
             waiting: Vec::new(),
             woken: Vec::new(),
             progress: worker.clock.millis(),
             leaving: Leaving::No,
+            expects_preface: false,
             busiest: 0,
         }
     }
@@ -101,6 +107,7 @@ impl Http2 {
     pub(crate) fn upgraded<S: Service>(link: &mut Link, worker: &Worker<S>) -> Self {
         link.output.write(&worker.pool, |out| out.extend_from_slice(upgrade::SWITCHING));
         let mut http2 = Self::new(link, worker);
+        http2.expects_preface = true;
         http2.first(link, worker);
         http2
     }
@@ -112,7 +119,11 @@ impl Http2 {
         }
         self.take_woken(link, worker);
         while link.stage == Stage::Open && !link.output.is_overfull() && self.receive(link, worker) {}
-        if link.stage == Stage::Open { self.pump(link, worker) } else { Need::Close }
+        match link.stage {
+            Stage::Open if self.expects_preface => Need::Input,
+            Stage::Open => self.pump(link, worker),
+            _ => Need::Close,
+        }
     }
 
     /// Says that no more requests are taken; those that are on the way still are.
@@ -150,6 +161,7 @@ impl Http2 {
     pub(crate) fn rest(&mut self) {
         if self.busiest > FEW && self.is_idle() {
             self.engine.release();
+            self.spare.clear();
             self.waiting = Vec::new();
             self.woken = Vec::new();
             self.busiest = 0;
@@ -212,7 +224,7 @@ impl Http2 {
 
     /// Tells those who wait for the end of a response that there will be none.
     fn forget<S>(&mut self, worker: &Worker<S>, why: &'static str) {
-        for stream in self.engine.drain_data() {
+        for stream in self.engine.drain_data().flatten() {
             stream.abort(&worker.clock, why);
         }
         self.waiting.clear();

@@ -1,7 +1,7 @@
 //! Requests and their content, as frames bring them.
 
 use super::Http2;
-use super::stream::Work;
+use super::stream::{Slot, Work};
 use crate::link::{Link, Stage};
 use crate::service::{Outcome, Refusal, Service};
 use crate::worker::Worker;
@@ -29,6 +29,7 @@ impl Http2 {
             }
         };
         link.input.consume(received.consumed);
+        self.expects_preface &= received.consumed == 0;
         match received.event {
             Event::More => return false,
             Event::Handled | Event::PeerGoesAway => {}
@@ -43,8 +44,7 @@ impl Http2 {
             Event::Content { key, len, .. } => self.content(link, worker, key, len),
             Event::End { .. } => self.progress = now,
             Event::Reset { key, data, .. } => {
-                self.stop_waiting(key, &data.work);
-                data.abort(&worker.clock, "the client canceled the request");
+                self.end_early(worker, key, data, "the client canceled the request");
             }
         }
         if self.engine.is_over() {
@@ -117,23 +117,23 @@ impl Http2 {
         self.progress = worker.clock.millis();
         let (engine, config) = (&mut self.engine, &worker.http2.engine);
         link.output.write(&worker.pool, |out| engine.consumed(config, key, len, out));
-        let Some(stream) = engine.get(key) else { return };
+        let Some(slot) = engine.get(key) else { return };
+        let stream = self.spare.stream(slot);
         stream.received += len as u64;
         let answered = matches!(stream.work, Work::None);
         if stream.received > worker.limits.content || answered && stream.received > DISCARD {
             let data = link.output.write(&worker.pool, |out| engine.reset(key, ErrorCode::NO_ERROR, out));
-            if let Some(data) = data {
-                self.stop_waiting(key, &data.work);
-                data.abort(&worker.clock, "the request's content is too large");
-            }
+            self.end_early(worker, key, data.flatten(), "the request's content is too large");
         }
     }
 
-    /// The stream is gone.
-    pub(super) fn stop_waiting(&mut self, key: Key, work: &Work) {
-        if !matches!(work, Work::None) {
+    /// The stream is gone before its time.
+    pub(super) fn end_early<S>(&mut self, worker: &Worker<S>, key: Key, stream: Slot, why: &'static str) {
+        let Some(stream) = stream else { return };
+        if !matches!(stream.work, Work::None) {
             self.waiting.retain(|waiting| *waiting != key);
         }
+        stream.abort(&worker.clock, why);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Http2;
 use super::body::{Body, Piece};
-use super::stream::{Stream, Work};
+use super::stream::{Slot, Stream, Work};
 use crate::link::{Link, Need};
 use crate::output::COPY_SIZE;
 use crate::reports::{Extent, Report};
@@ -71,18 +71,15 @@ impl Http2 {
         observer: Option<Box<dyn Observer>>,
     ) {
         let began = Some(worker.clock.refresh_if_exact());
-        let mut stream = Stream { work: Work::None, observer, began, sent: 0, received: 0 };
-        match self.engine.get(key) {
-            Some(kept) => {
-                stream.received = kept.received;
-                stream.work = Work::Body(Body::new(content));
-                *kept = stream;
-                self.busiest = self.busiest.max(self.engine.streams());
-                self.engine.set_ready(key, true);
-            }
+        let Some(slot) = self.engine.get(key) else {
             // The client has canceled it.
-            None => stream.abort(&worker.clock, "the client canceled the request"),
-        }
+            let stream = Stream { observer, began, ..Stream::default() };
+            return stream.abort(&worker.clock, "the client canceled the request");
+        };
+        let stream = self.spare.stream(slot);
+        (stream.work, stream.observer, stream.began) = (Work::Body(Body::new(content)), observer, began);
+        self.busiest = self.busiest.max(self.engine.streams());
+        self.engine.set_ready(key, true);
     }
 
     /// Goes on with the streams that were woken.
@@ -97,7 +94,8 @@ impl Http2 {
     }
 
     fn resume<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>, key: Key) {
-        match self.engine.get(key).map(|stream| &mut stream.work) {
+        let stream = self.engine.get(key).and_then(|slot| slot.as_deref_mut());
+        match stream.map(|stream| &mut stream.work) {
             Some(Work::Body(_)) => self.engine.set_ready(key, true),
             Some(work @ Work::Answer(_)) => {
                 let work = std::mem::take(work);
@@ -120,8 +118,8 @@ impl Http2 {
         match answer.as_mut().poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(answer) => self.send(link, worker, key, answer),
             Poll::Pending => {
-                if let Some(stream) = self.engine.get(key) {
-                    stream.work = work;
+                if let Some(slot) = self.engine.get(key) {
+                    self.spare.stream(slot).work = work;
                     self.waiting.push(key);
                 }
             }
@@ -140,8 +138,10 @@ impl Http2 {
     /// Sends one DATA frame of a stream, `room` octets at most.
     fn send_content<S>(&mut self, link: &mut Link, worker: &Worker<S>, key: Key, room: usize) {
         self.progress = worker.clock.millis();
-        let Some(stream) = self.engine.get(key) else { return };
-        let Work::Body(body) = &mut stream.work else { return self.engine.set_ready(key, false) };
+        let Some(slot) = self.engine.get(key) else { return };
+        let Some(Stream { work: Work::Body(body), sent, .. }) = slot.as_deref_mut() else {
+            return self.engine.set_ready(key, false);
+        };
         let wake = || worker.woken.waker(link.index as usize, key.stream_id());
         // The place of the header is kept, since only afterwards it is known how much there was.
         let (piece, header, copied) = link.output.write(&worker.pool, |out| {
@@ -150,22 +150,22 @@ impl Http2 {
             let piece = body.take(&wake, room, out);
             (piece, header, out.len() - header - FRAME_HEADER)
         });
-        let frame = |engine: &mut Server<Stream>, len, last, out: &mut Vec<u8>| {
+        let frame = |engine: &mut Server<Slot>, len, last, out: &mut Vec<u8>| {
             write_header(engine, key, header, len, last, out)
         };
         match piece {
             Piece::Shared { octets, last } => {
-                stream.sent += octets.len() as u64;
-                let ended = last.then(|| std::mem::take(stream));
+                *sent += octets.len() as u64;
+                let ended = if last { slot.take() } else { None };
                 let engine = &mut self.engine;
                 link.output.write(&worker.pool, |out| frame(engine, octets.len(), last, out));
                 link.output.put(&worker.pool, Content::Shared(octets));
-                ended.into_iter().for_each(|stream| stream.complete(link));
+                self.spare.complete(ended, link);
             }
             Piece::Copied { last } => {
-                stream.sent += copied as u64;
+                *sent += copied as u64;
                 let trailers = body.trailers(last);
-                let ended = last.then(|| std::mem::take(stream));
+                let ended = if last { slot.take() } else { None };
                 let engine = &mut self.engine;
                 link.output.write(&worker.pool, |out| {
                     frame(engine, copied, last && trailers.is_none(), out);
@@ -173,10 +173,10 @@ impl Http2 {
                         engine.send_trailers(key, &trailers, out);
                     }
                 });
-                ended.into_iter().for_each(|stream| stream.complete(link));
+                self.spare.complete(ended, link);
             }
             Piece::Pending => {
-                stream.sent += copied as u64;
+                *sent += copied as u64;
                 let engine = &mut self.engine;
                 link.output.write(&worker.pool, |out| frame(engine, copied, false, out));
                 self.engine.set_ready(key, false);
@@ -188,7 +188,7 @@ impl Http2 {
                     out.truncate(header);
                     engine.reset(key, ErrorCode::INTERNAL_ERROR, out)
                 });
-                data.into_iter().for_each(|stream| stream.abort(&worker.clock, why));
+                data.flatten().into_iter().for_each(|stream| stream.abort(&worker.clock, why));
             }
         }
     }
@@ -197,7 +197,7 @@ impl Http2 {
 /// Writes the header of a DATA frame with `len` octets into its place. A frame that would say nothing is
 /// left out.
 fn write_header(
-    engine: &mut Server<Stream>,
+    engine: &mut Server<Slot>,
     key: Key,
     place: usize,
     len: usize,

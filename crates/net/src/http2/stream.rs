@@ -8,7 +8,38 @@ use crate::service::{Answer, Observer};
 use std::future::Future;
 use std::pin::Pin;
 
-/// What a connection keeps for each of its streams, in the engine's table.
+/// What a connection keeps in the engine's table for each of its streams: nothing, unless the stream
+/// outlives the turn of its request.
+pub(crate) type Slot = Option<Box<Stream>>;
+
+/// Streams that are done with, kept for the next ones, so that none is allocated while as many are open.
+#[derive(Default)]
+#[expect(clippy::vec_box, reason = "the boxes go into the engine's table and come back")]
+pub(crate) struct Spare(Vec<Box<Stream>>);
+
+impl Spare {
+    /// The stream of a slot, made if there is none.
+    #[inline]
+    pub(crate) fn stream<'a>(&mut self, slot: &'a mut Slot) -> &'a mut Stream {
+        slot.get_or_insert_with(|| self.0.pop().unwrap_or_default())
+    }
+
+    /// The response's last octet is in the output: the observer is told when it has left.
+    pub(crate) fn complete(&mut self, stream: Slot, link: &mut Link) {
+        let Some(mut stream) = stream else { return };
+        if let Some(report) = std::mem::take(&mut *stream).report(link.output.position()) {
+            link.reports.expect(report);
+        }
+        self.0.push(stream);
+    }
+
+    /// Gives all memory back.
+    pub(crate) fn clear(&mut self) {
+        self.0 = Vec::new();
+    }
+}
+
+/// A stream from its request to its response's end.
 #[derive(Default)]
 pub(crate) struct Stream {
     pub(crate) work: Work,
@@ -34,14 +65,6 @@ pub(crate) enum Work {
 }
 
 impl Stream {
-    /// The response's last octet is in the output: the observer is told when it has left.
-    #[inline]
-    pub(crate) fn complete(self, link: &mut Link) {
-        if let Some(report) = self.report(link.output.position()) {
-            link.reports.expect(report);
-        }
-    }
-
     /// The response will not be complete.
     pub(crate) fn abort(self, clock: &Clock, why: &'static str) {
         if let Some(report) = self.report(0) {

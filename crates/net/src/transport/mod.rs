@@ -164,10 +164,17 @@ impl Transport {
 
     /// Tells the peer that nothing more will come.
     pub fn shut_down_sending(&mut self) {
+        self.say_goodbye();
+        self.socket.shut_down_sending();
+    }
+
+    /// Over TLS, tells the peer that this was all, and nothing was cut off (RFC 8446 §6.1). In clear, closing
+    /// says so.
+    #[inline]
+    pub fn say_goodbye(&mut self) {
         if let Some(tls) = &mut self.tls {
             tls.close(&self.socket);
         }
-        self.socket.shut_down_sending();
     }
 
     /// Gives memory back that holds nothing.
