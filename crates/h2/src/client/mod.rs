@@ -6,7 +6,7 @@
 mod request;
 mod response;
 
-pub use request::{OutOfTurn, Request};
+pub use request::{OutOfTurn, Request, RequestMemo};
 
 use crate::PREFACE;
 use crate::abuse::Abuse;

@@ -72,6 +72,43 @@ impl<T: Default> Client<T> {
         fields: &FieldSection,
         out: &mut Vec<u8>,
     ) -> Result<Key, OutOfTurn> {
+        self.send_block(config, request, out, |core, out| core.encode_request(request, fields, out))
+    }
+
+    /// Like [`send_request`](Self::send_request) for a request that was sent before on this connection: its
+    /// field block is copied from `memo` as long as the encoder's table is what it was. A memo belongs to
+    /// one connection and one request.
+    ///
+    /// # Errors
+    /// [`capacity`](Self::capacity) is 0.
+    #[inline]
+    pub fn send_request_again(
+        &mut self,
+        config: &Config,
+        memo: &mut RequestMemo,
+        request: &Request<'_>,
+        fields: &FieldSection,
+        out: &mut Vec<u8>,
+    ) -> Result<Key, OutOfTurn> {
+        self.send_block(config, request, out, |core, out| {
+            if memo.generation == Some(core.encoder.generation()) {
+                core.encoder.begin(out);
+                if memo.generation == Some(core.encoder.generation()) {
+                    return out.extend_from_slice(&memo.block);
+                }
+            }
+            memo.encode(core, request, fields, out);
+        })
+    }
+
+    #[inline]
+    fn send_block(
+        &mut self,
+        config: &Config,
+        request: &Request<'_>,
+        out: &mut Vec<u8>,
+        write: impl FnOnce(&mut Core<T>, &mut Vec<u8>),
+    ) -> Result<Key, OutOfTurn> {
         let core = &mut self.core;
         if core.capacity(config) == 0 {
             return Err(OutOfTurn);
@@ -88,7 +125,7 @@ impl<T: Default> Client<T> {
         }
         let start = out.len();
         out.extend_from_slice(&[0; Header::LEN]);
-        core.encode_request(request, fields, out);
+        write(core, out);
         core.frame_block(start, id, end, out);
         Ok(key)
     }
@@ -108,6 +145,34 @@ impl<T: Default> Client<T> {
     /// Ends a request with trailers.
     pub fn send_trailers(&mut self, key: Key, trailers: &FieldSection, out: &mut Vec<u8>) {
         self.core.send_trailers(key, trailers, out);
+    }
+}
+
+/// The field block of a request, for [`Client::send_request_again`].
+#[derive(Clone, Debug, Default)]
+pub struct RequestMemo {
+    /// The encoder's, when the block was made; `None`: there is none.
+    generation: Option<u64>,
+    block: Vec<u8>,
+}
+
+impl RequestMemo {
+    /// Encodes a request, and remembers the block if it has nothing in it for the table.
+    #[cold]
+    fn encode<T: Default>(
+        &mut self,
+        core: &mut Core<T>,
+        request: &Request<'_>,
+        fields: &FieldSection,
+        out: &mut Vec<u8>,
+    ) {
+        core.encoder.begin(out); // what it writes, belongs to this block alone
+        let (start, before) = (out.len(), core.encoder.generation());
+        core.encode_request(request, fields, out);
+        let after = core.encoder.generation();
+        self.generation = (before == after).then_some(after);
+        self.block.clear();
+        self.block.extend_from_slice(&out[start..]);
     }
 }
 
