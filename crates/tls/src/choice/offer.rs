@@ -39,15 +39,21 @@ impl Offer<'_> {
         let of = |tls13: bool| ours.iter().copied().filter(move |suite| (suite.tls13().is_some()) == tls13);
         let tls13 = chosen(self.suites_tls13, of(true));
         let tls12 = chosen(self.suites_tls12, of(false));
+        // Suites of a version that isn't spoken would be named in the ClientHello all the same, and mislead the
+        // peer in its choice of a certificate.
+        provider.cipher_suites = Vec::new();
         for (version, left, directive, can) in [
-            (Version::Tls13, &tls13, "cipher-suite-tls1.3", every_name_tls13()),
-            (Version::Tls12, &tls12, "cipher-suite", every_name_tls12()),
+            (Version::Tls13, tls13, "cipher-suite-tls1.3", every_name_tls13()),
+            (Version::Tls12, tls12, "cipher-suite", every_name_tls12()),
         ] {
-            if left.is_empty() && (self.min_version..=self.max_version).contains(&version) {
+            if !(self.min_version..=self.max_version).contains(&version) {
+                continue;
+            }
+            if left.is_empty() {
                 return Err(Error(format!("{directive} leaves no cipher suite; there are {can}")));
             }
+            provider.cipher_suites.extend(left);
         }
-        provider.cipher_suites = tls13.into_iter().chain(tls12).collect();
         if let Some(groups) = self.groups {
             if groups.is_empty() {
                 return Err(Error("key-exchange leaves no group; there are X25519MLKEM768, x25519, secp256r1, secp384r1, SecP256r1MLKEM768".to_owned()));

@@ -138,3 +138,14 @@ impl<S: Side> Course<S> {
         }
     }
 }
+
+#[cfg(test)]
+impl<S: Side> Course<S> {
+    /// What only an open session has.
+    pub(crate) fn open(&mut self) -> &mut Open<S> {
+        match &mut self.state {
+            State::Open(open) => open,
+            _ => panic!("it isn't open"),
+        }
+    }
+}

@@ -18,7 +18,7 @@ mod open;
 mod records;
 mod side;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::acceptor::{Acceptor, Shared, Table};
 use crate::resumption::watch_for_missed;
@@ -49,7 +49,7 @@ pub enum Progress {
 }
 
 /// One connection's TLS, the server's side.
-pub struct Session(Course<ServerConnectionData>);
+pub struct Session(pub(crate) Course<ServerConnectionData>);
 
 /// Before the ClientHello is whole: nothing is allocated.
 pub(crate) struct Greeting {

@@ -244,6 +244,18 @@ impl<S: Side> Open<S> {
         self.write.count_as(RECORDS_A_KEY);
     }
 
+    /// Sends a message as it is, in a record of its own.
+    pub(crate) fn say_in_handshake(&mut self, message: &[u8], out: &mut Vec<u8>) {
+        self.write.seal(HANDSHAKE, message, out);
+    }
+
+    /// Changes our key, and asks the peer to do likewise.
+    pub(crate) fn ask_for_new_keys(&mut self, out: &mut Vec<u8>) {
+        self.write.seal(HANDSHAKE, &[KEY_UPDATE, 0, 0, 1, 1], out);
+        let secrets = self.updates.as_mut().unwrap().update_tx_secret().unwrap();
+        self.write = Protection::new(Version::Tls13, secrets).unwrap();
+    }
+
     pub(super) fn records_written(&self) -> u64 {
         self.write.sequence()
     }

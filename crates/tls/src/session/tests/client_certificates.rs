@@ -2,7 +2,7 @@ use super::*;
 use crate::Authorities;
 
 /// The authorities of a file, as configurations name them.
-fn client_ca(authority: &Authority, test: &str) -> Authorities {
+pub(crate) fn client_ca(authority: &Authority, test: &str) -> Authorities {
     let pem = pem("CERTIFICATE", &authority.certificate);
     let file = std::env::temp_dir().join(format!("hayami-tls-{test}-{}.pem", std::process::id()));
     std::fs::write(&file, pem).unwrap();

@@ -1,6 +1,6 @@
 //! Sessions against rustls' client, joined by two buffers.
 
-mod client_certificates;
+pub(crate) mod client_certificates;
 mod faults;
 mod handshakes;
 mod records;
@@ -19,43 +19,60 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// An authority of its own for each test.
-struct Authority {
+pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    certificate: CertificateDer<'static>,
+    pub(crate) certificate: CertificateDer<'static>,
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
+        Self::named("rcgen self signed cert")
+    }
+
+    /// Those of one name are told apart by their signatures only.
+    pub(crate) fn named(name: &str) -> Self {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let certificate = params.self_signed(&key).unwrap().der().clone();
         Self { issuer: Issuer::new(params, key), certificate }
     }
 
-    fn issue(
+    pub(crate) fn issue(
         &self,
         name: &str,
         algorithm: &'static SignatureAlgorithm,
+    ) -> (CertificateDer<'static>, KeyPair) {
+        self.issue_with(name, algorithm, |_| {})
+    }
+
+    /// A certificate that `change` makes different.
+    pub(crate) fn issue_with(
+        &self,
+        name: &str,
+        algorithm: &'static SignatureAlgorithm,
+        change: impl FnOnce(&mut CertificateParams),
     ) -> (CertificateDer<'static>, KeyPair) {
         let key = KeyPair::generate_for(algorithm).unwrap();
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         params.distinguished_name.push(rcgen::DnType::CommonName, name);
         params.extended_key_usages =
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        change(&mut params);
         (params.signed_by(&key, &self.issuer).unwrap().der().clone(), key)
     }
 
-    fn identity(&self, name: &str, algorithm: &'static SignatureAlgorithm) -> Identity {
+    pub(crate) fn identity(&self, name: &str, algorithm: &'static SignatureAlgorithm) -> Identity {
         let (certificate, key) = self.issue(name, algorithm);
         Identity::from_der(vec![certificate.to_vec()], key.serialize_der(), name, now()).unwrap()
     }
 
-    fn settings(&self) -> Settings {
+    pub(crate) fn settings(&self) -> Settings {
         Settings::new(vec![self.identity("localhost", &rcgen::PKCS_ECDSA_P256_SHA256)])
     }
 
-    fn acceptor(&self) -> Arc<Acceptor> {
+    pub(crate) fn acceptor(&self) -> Arc<Acceptor> {
         Acceptor::new(vec![(vec![], self.settings())], &Resumption::off()).unwrap()
     }
 
@@ -91,7 +108,7 @@ impl Authority {
     }
 }
 
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 

@@ -1,1 +1,0 @@
-//! Both roles, joined by two buffers.

@@ -1,0 +1,46 @@
+use super::*;
+use crate::Version;
+
+#[test]
+fn keys_change_whoever_asks() {
+    let authority = Authority::new();
+    let mut pair = Pair::joined(&authority.acceptor(), &connector(&authority, "client-keys"));
+    for _ in 0..3 {
+        pair.client.0.open().ask_for_new_keys(&mut pair.at_client.out);
+        pair.carry(b"the client asked");
+        pair.server.0.open().ask_for_new_keys(&mut pair.at_server.out);
+        pair.carry(b"the server asked");
+    }
+}
+
+#[test]
+fn goodbyes_are_said_and_heard() {
+    let authority = Authority::new();
+    for max_version in [Version::Tls12, Version::Tls13] {
+        let settings = ClientSettings { max_version, ..settings(&authority, "client-goodbye") };
+        let mut pair = Pair::joined(&authority.acceptor(), &Connector::new(&settings).unwrap());
+        pair.client.seal(b"last", &mut pair.at_client.out);
+        pair.client.close(&mut pair.at_client.out);
+        pair.client.seal(b"too late", &mut pair.at_client.out);
+        pair.run();
+        assert_eq!((&pair.at_server.plain[..], pair.at_server.peer_closed), (&b"last"[..], true));
+        pair.server.seal(b"answer", &mut pair.at_server.out);
+        pair.server.close(&mut pair.at_server.out);
+        pair.run();
+        assert_eq!((&pair.at_client.plain[..], pair.at_client.peer_closed), (&b"answer"[..], true));
+    }
+}
+
+#[test]
+fn a_server_that_would_renegotiate_is_told_that_we_do_not() {
+    let authority = Authority::new();
+    let settings =
+        ClientSettings { max_version: Version::Tls12, ..settings(&authority, "client-renegotiation") };
+    let mut pair = Pair::joined(&authority.acceptor(), &Connector::new(&settings).unwrap());
+    pair.server.0.open().say_in_handshake(&[0, 0, 0, 0], &mut pair.at_server.out);
+    let request = std::mem::take(&mut pair.at_server.out);
+    pair.tell_client(&request);
+    assert!(!pair.at_client.out.is_empty(), "a warning");
+    pair.run();
+    pair.carry(b"as before");
+}
