@@ -3,6 +3,14 @@
 //! A [`Plan`] is the same for all its [`Target`]s; a run loads one target. Nothing here opens a file, resolves
 //! a name or checks a rule: that happens where a plan is built.
 
+mod list;
+mod quantity;
+mod url;
+
+pub use list::{Line, What, read as read_list};
+pub use quantity::{count, duration, field, method, rate, share, statuses};
+pub use url::Url;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
