@@ -1,20 +1,22 @@
 //! Whom a client believes.
 
+use crate::certificate::Certificate;
 use crate::{Authorities, Error};
-use rustls::RootCertStore;
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, Error as TlsError, SignatureScheme};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, DigitallySignedStruct, Error as TlsError, RootCertStore, SignatureScheme};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Whose certificates are believed.
 #[derive(Clone, Debug)]
 pub enum Trust {
     /// Those of the authorities this machine trusts (`SSL_CERT_FILE` and `SSL_CERT_DIR` count), and of these.
     Machine(Option<Authorities>),
-    /// Those of these authorities and of no others.
+    /// Those of these authorities and of no others; or these very certificates, as self-signed ones are.
     Only(Authorities),
     /// Anyone's: nothing is verified, so anyone on the way can read along and pretend.
     Anyone,
@@ -25,16 +27,20 @@ impl Trust {
         &self,
         provider: &Arc<CryptoProvider>,
     ) -> Result<Arc<dyn ServerCertVerifier>, Error> {
-        let roots = match self {
-            Self::Machine(more) => Arc::new(machine(more.as_ref())?),
-            Self::Only(authorities) => authorities.roots.clone(),
+        let (roots, named) = match self {
+            Self::Machine(more) => (Arc::new(machine(more.as_ref())?), more.clone()),
+            Self::Only(authorities) => (authorities.roots.clone(), Some(authorities.clone())),
             Self::Anyone => {
                 let schemes = provider.signature_verification_algorithms.supported_schemes();
                 return Ok(Arc::new(NotVerified(schemes)));
             }
         };
         let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
-        Ok(verifier.map_err(|error| Error(format!("no server could be trusted: {error}")))?)
+        let verifier = verifier.map_err(|error| Error(format!("no server could be trusted: {error}")))?;
+        Ok(match named {
+            Some(named) => Arc::new(OrNamed { verifier, named }),
+            None => verifier,
+        })
     }
 }
 
@@ -50,6 +56,63 @@ fn machine(more: Option<&Authorities>) -> Result<RootCertStore, Error> {
         )));
     }
     Ok(roots)
+}
+
+/// Believes a server, too, that shows one of the certificates that were named. That is how a self-signed one is
+/// trusted: it may
+/// be marked as an authority's, which no chain may end in.
+#[derive(Debug)]
+struct OrNamed {
+    verifier: Arc<WebPkiServerVerifier>,
+    named: Authorities,
+}
+
+impl ServerCertVerifier for OrNamed {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        staple: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, TlsError> {
+        if !self.named.certificates().any(|named| named == certificate.as_ref()) {
+            return self.verifier.verify_server_cert(certificate, chain, name, staple, now);
+        }
+        let dates = Certificate::read(certificate).map(|read| read.validity);
+        let (from, until) = dates.ok_or(CertificateError::BadEncoding)?;
+        let date = |seconds| UnixTime::since_unix_epoch(Duration::from_secs(seconds));
+        if now.as_secs() > until {
+            return Err(CertificateError::ExpiredContext { time: now, not_after: date(until) }.into());
+        }
+        if now.as_secs() < from {
+            return Err(CertificateError::NotValidYetContext { time: now, not_before: date(from) }.into());
+        }
+        verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        self.verifier.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        self.verifier.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.verifier.supported_verify_schemes()
+    }
 }
 
 /// Believes everyone. Signatures aren't looked at either: they would prove possession of a key that nobody

@@ -1,7 +1,7 @@
 //! Why a handshake with a server failed, in words that name what to look at.
 
 use crate::certificate::date;
-use rustls::{CertificateError, Error, InvalidMessage, PeerIncompatible};
+use rustls::{CertificateError, Error, InvalidMessage, OtherError, PeerIncompatible};
 
 /// One line, that goes behind "the handshake failed: ".
 pub(super) fn words(error: &Error) -> String {
@@ -45,8 +45,17 @@ fn certificate(why: &CertificateError) -> String {
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             "the server's certificate isn't one for servers".to_owned()
         }
+        CertificateError::Other(OtherError(why)) if is_of_authority(why.as_ref()) => {
+            "the server's certificate is one of an authority, self-signed most likely, and not trusted here"
+                .to_owned()
+        }
         other => format!("the server's certificate can't be used: {other}"),
     }
+}
+
+/// What `openssl req -x509` makes is marked so.
+fn is_of_authority(why: &(dyn std::error::Error + 'static)) -> bool {
+    matches!(why.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }
 
 /// `DnsName("a.example")`, as rustls lists them, in plain.

@@ -1,5 +1,6 @@
 use super::*;
 use crate::Identity;
+use crate::session::tests::client_certificates::authorities;
 use crate::session::tests::now;
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose};
 
@@ -122,4 +123,39 @@ fn clients_show_their_certificate_to_those_who_ask() {
     pair.run();
     let fault = pair.at_client.fault.expect("the server insists").to_string();
     assert!(fault.contains("certificate_required"), "{fault}");
+}
+
+#[test]
+fn a_self_signed_certificate_is_trusted_by_naming_it() {
+    for (is_authority, from) in [(false, 2020), (true, 2020), (true, 2095)] {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        params.not_before = rcgen::date_time_ymd(from, 1, 1);
+        if is_authority {
+            params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        }
+        let certificate = params.self_signed(&key).unwrap().der().clone();
+        let at = if from > 2020 { now() + 3_000_000_000 } else { now() };
+        let identity = Identity::from_der(vec![certificate.to_vec()], key.serialize_der(), "made here", at);
+        let acceptor = acceptor(Settings::new(vec![identity.unwrap()]));
+        let said = |trust: Trust, name: &str| {
+            let connector = Connector::new(&ClientSettings::new(trust)).unwrap();
+            let mut pair = Pair::new(&acceptor, &connector, name);
+            pair.run();
+            pair.at_client.fault.map_or(String::new(), |fault| fault.to_string())
+        };
+        let named = authorities(&certificate, "client-self-signed");
+        if from > 2020 {
+            assert!(said(Trust::Only(named), "localhost").contains("isn't valid before 2095-01-01"));
+            continue;
+        }
+        assert_eq!(said(Trust::Only(named.clone()), "localhost"), "");
+        assert_eq!(said(Trust::Machine(Some(named.clone())), "localhost"), "");
+        assert!(
+            said(Trust::Only(named), "other.example").contains("isn't for other.example but for localhost")
+        );
+        let stranger = client_ca(&Authority::named("a stranger"), "client-self-signed");
+        let words = said(Trust::Only(stranger), "localhost");
+        assert!(words.contains("self-signed") && words.contains("trusted here"), "{words}");
+    }
 }

@@ -3,7 +3,11 @@ use crate::Authorities;
 
 /// The authorities of a file, as configurations name them.
 pub(crate) fn client_ca(authority: &Authority, test: &str) -> Authorities {
-    let pem = pem("CERTIFICATE", &authority.certificate);
+    authorities(&authority.certificate, test)
+}
+
+pub(crate) fn authorities(certificate: &[u8], test: &str) -> Authorities {
+    let pem = pem("CERTIFICATE", certificate);
     let file = std::env::temp_dir().join(format!("hayami-tls-{test}-{}.pem", std::process::id()));
     std::fs::write(&file, pem).unwrap();
     let read = Authorities::read(&file).unwrap();
