@@ -209,7 +209,6 @@ fn a_request_in_http1_upgrades_the_connection() {
 }
 
 #[test]
-#[ignore = "settings that are none are not refused yet"]
 fn a_request_with_content_upgrades_after_its_content_or_not_at_all() {
     let dir = site();
     let server = Server::site(&dir, "");

@@ -21,7 +21,6 @@ fn curl(args: &[&str]) -> String {
 const SAW: [&str; 4] = ["-o", "/dev/null", "-w", "%{http_version} %{http_code} %{size_download}"];
 
 #[test]
-#[ignore = "http/1.0 is not in ALPN yet"]
 fn curl_speaks_every_version_over_tls() {
     if missing("curl") {
         return;
@@ -42,7 +41,6 @@ fn curl_speaks_every_version_over_tls() {
 }
 
 #[test]
-#[ignore = "too much follows the 101 for curl"]
 fn curl_speaks_http2_in_clear_by_prior_knowledge_and_by_upgrade() {
     if missing("curl") {
         return;
@@ -156,7 +154,6 @@ fn a_large_page_reaches_hundreds_of_clients_with_a_hundred_streams_each() {
 }
 
 #[test]
-#[ignore = "968 fit so far"]
 fn a_thousand_connections_fit_into_a_low_limit_of_open_files() {
     if missing("h2load") {
         return;

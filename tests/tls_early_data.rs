@@ -33,7 +33,6 @@ fn early_data_is_not_offered_unless_asked_for() {
 }
 
 #[test]
-#[ignore = "it is 405 yet"]
 fn safe_requests_are_answered_early_and_others_with_425() {
     let dir = site();
     let server = serve(&dir, ON, "");

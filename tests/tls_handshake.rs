@@ -42,7 +42,6 @@ fn only_versions_that_are_safe_are_spoken() {
 }
 
 #[test]
-#[ignore = "no close_notify yet"]
 fn versions_and_suites_are_directives() {
     let dir = site();
     let server = serve(&dir, "minimum-version: TLSv1.3", "");
@@ -297,7 +296,6 @@ fn application_records(mut octets: &[u8]) -> Vec<usize> {
 }
 
 #[test]
-#[ignore = "no close_notify yet"]
 fn a_connection_is_closed_by_an_alert_that_says_so() {
     let dir = site();
     let server = serve(&dir, "", "");
