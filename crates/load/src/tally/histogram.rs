@@ -30,8 +30,8 @@ pub struct Bucket {
     pub low: f64,
     /// Upper bound, nanoseconds.
     pub high: f64,
-    /// How many durations lie between them.
-    pub count: u64,
+    /// How many durations lie between them; a bucket of the histogram that lies across a bound is shared out.
+    pub count: f64,
 }
 
 impl Default for Histogram {
@@ -157,14 +157,34 @@ impl Histogram {
         }
         let step = (high / low).ln() / parts as f64;
         let edge = |part: usize| low * (step * part as f64).exp();
-        let mut buckets: Vec<_> =
-            (0..parts).map(|part| Bucket { low: edge(part), high: edge(part + 1), count: 0 }).collect();
-        for counted in self.buckets.iter_recorded() {
-            let value = self.buckets.median_equivalent(counted.value_iterated_to()).max(1) as f64;
-            let part = ((value / low).ln() / step).max(0.0) as usize;
-            buckets[part.min(parts - 1)].count += counted.count_at_value();
+        let mut spread: Vec<_> =
+            (0..parts).map(|part| Bucket { low: edge(part), high: edge(part + 1), count: 0.0 }).collect();
+        for (from, to, count) in self.recorded() {
+            share_out(&mut spread, from, to, count);
         }
-        buckets
+        spread
+    }
+
+    /// Bounds in nanoseconds and count of every bucket that counted something, in order.
+    pub fn recorded(&self) -> impl Iterator<Item = (f64, f64, u64)> {
+        self.buckets.iter_recorded().map(|bucket| {
+            let low = self.buckets.lowest_equivalent(bucket.value_iterated_to());
+            let next = self.buckets.next_non_equivalent(low);
+            (low as f64, next as f64, bucket.count_at_value())
+        })
+    }
+}
+
+/// Adds a count that lies evenly between `from` and `to` to the buckets there; what lies outside goes to the
+/// nearest. Without the sharing, buckets that hold two or three of the histogram's would look like a comb.
+fn share_out(spread: &mut [Bucket], from: f64, to: f64, count: u64) {
+    let last = spread.len() - 1;
+    let first = spread.partition_point(|bucket| bucket.high <= from).min(last);
+    let beyond = spread.partition_point(|bucket| bucket.low < to).clamp(first + 1, last + 1);
+    for (part, bucket) in spread.iter_mut().enumerate().take(beyond).skip(first) {
+        let low = if part == first { from } else { bucket.low };
+        let high = if part + 1 == beyond { to } else { bucket.high };
+        bucket.count += count as f64 * (high - low) / (to - from);
     }
 }
 
@@ -269,7 +289,9 @@ mod tests {
             let histogram = of(&values);
             let buckets = histogram.spread(Duration::from_micros(1), Duration::from_secs(1), parts);
             prop_assert_eq!(buckets.len(), parts);
-            prop_assert_eq!(buckets.iter().map(|bucket| bucket.count).sum::<u64>(), histogram.count());
+            let sum = buckets.iter().map(|bucket| bucket.count).sum::<f64>();
+            prop_assert!((sum - histogram.count() as f64).abs() < 1e-6, "{sum}");
+            prop_assert!(buckets.iter().all(|bucket| bucket.count >= 0.0));
         }
     }
 }

@@ -1,0 +1,349 @@
+//! What is seen while a run goes on: a few lines that are drawn over, or a line a second where there is no terminal.
+//!
+//! [`View`] turns a [`Progress`] into text and touches nothing; [`watch`] asks a [`Control`] and writes until the run
+//! is over.
+
+use super::figure::{duration, grouped, octets, percent, rate};
+use crate::plan::{Plan, Until};
+use crate::{Control, Histogram, Phase};
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// A terminal is drawn this often: often enough to look alive, rarely enough to cost nothing.
+const FRAME: Duration = Duration::from_millis(200);
+
+/// Without a terminal, a line this often.
+const LINE: Duration = Duration::from_secs(1);
+
+/// How often [`watch`] looks whether the run is over.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How far a run is, at one moment.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// The target's name, with the round if there are several.
+    pub name: String,
+    /// What the run does.
+    pub phase: Phase,
+    /// Since the phase began.
+    pub elapsed: Duration,
+    /// When the phase is over, as far as that is known.
+    pub until: Option<Until>,
+    /// Complete answers so far.
+    pub responses: u64,
+    /// Errors so far.
+    pub errors: u64,
+    /// Octets received so far.
+    pub octets_in: u64,
+    /// Connections usable now.
+    pub connections: u64,
+    /// Latencies so far.
+    pub latency: Histogram,
+}
+
+impl Progress {
+    /// The share that is done, 0 to 1. `None` where it can't be known.
+    #[must_use]
+    pub fn share(&self) -> Option<f64> {
+        let share = match self.until? {
+            Until::Elapsed(whole) => self.elapsed.as_secs_f64() / whole.as_secs_f64(),
+            Until::Requests(whole) => (self.responses + self.errors) as f64 / whole as f64,
+        };
+        (!share.is_nan()).then(|| share.clamp(0.0, 1.0))
+    }
+
+    /// What is left of the phase if it goes on like this.
+    #[must_use]
+    pub fn left(&self) -> Option<Duration> {
+        if let Until::Elapsed(whole) = self.until? {
+            return Some(whole.saturating_sub(self.elapsed));
+        }
+        let share = self.share().filter(|share| *share > 0.0)?;
+        Duration::try_from_secs_f64(self.elapsed.as_secs_f64() * (1.0 / share - 1.0)).ok()
+    }
+}
+
+/// Makes the text of a live view. Remembers the last frame, to draw over it and to tell the rate of late.
+#[derive(Debug)]
+pub struct View {
+    /// Columns of the terminal; `None`: it is none.
+    columns: Option<usize>,
+    /// Lines drawn that the next frame goes over.
+    drawn: usize,
+    last: Option<(Phase, Duration, u64)>,
+}
+
+impl View {
+    /// A view for a terminal of so many columns, or for what is no terminal.
+    #[must_use]
+    pub fn new(columns: Option<usize>) -> Self {
+        Self { columns, drawn: 0, last: None }
+    }
+
+    /// The terminal may have another width now.
+    pub fn resize(&mut self, columns: Option<usize>) {
+        self.columns = columns;
+    }
+
+    /// How long to wait before the next [`View::frame`].
+    #[must_use]
+    pub fn pause(&self) -> Duration {
+        if self.columns.is_some() { FRAME } else { LINE }
+    }
+
+    /// The text that shows this progress: on a terminal it replaces the last frame.
+    #[must_use]
+    pub fn frame(&mut self, progress: &Progress) -> String {
+        let rate = self.rate(progress);
+        let Some(columns) = self.columns else { return plain(progress, rate) };
+        let lines = [heading(progress), bar(progress, columns), figures(progress, rate), times(progress)];
+        let mut out = self.erase();
+        for line in &lines {
+            // A line that wraps would take two rows, and the next frame would go over the wrong ones.
+            out.extend(line.chars().take(columns.saturating_sub(1)));
+            out.push('\n');
+        }
+        self.drawn = lines.len();
+        out
+    }
+
+    /// The text that takes the view away; what is written next stands where it was.
+    #[must_use]
+    pub fn erase(&mut self) -> String {
+        match std::mem::take(&mut self.drawn) {
+            0 => String::new(),
+            // ECMA-48: cursor to the start of the line so many lines up (CPL), erase to the end of the page (ED).
+            lines => format!("\x1b[{lines}F\x1b[J"),
+        }
+    }
+
+    /// Answers a second since the last frame; since the start in the first one of a phase.
+    fn rate(&mut self, progress: &Progress) -> f64 {
+        let now = (progress.phase, progress.elapsed, progress.responses);
+        let (since, before) = match self.last.replace(now) {
+            Some((phase, elapsed, responses)) if phase == progress.phase && elapsed < progress.elapsed => {
+                (elapsed, responses)
+            }
+            _ => (Duration::ZERO, 0),
+        };
+        let rate =
+            progress.responses.saturating_sub(before) as f64 / (progress.elapsed - since).as_secs_f64();
+        if rate.is_finite() { rate } else { 0.0 }
+    }
+}
+
+fn phase(progress: &Progress) -> &'static str {
+    match progress.phase {
+        Phase::Waiting => "connecting",
+        Phase::WarmUp => "warming up",
+        Phase::Measuring => "measuring",
+        Phase::Done => "done",
+    }
+}
+
+fn left(progress: &Progress) -> String {
+    // Rounded up, so that it says 1 s until the end and never 0 before it.
+    progress.left().map_or_else(String::new, |left| format!("{} left", clock(left)))
+}
+
+/// `9s`, `2m05s`: whole seconds, for what ticks.
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs_f64().ceil() as u64;
+    if seconds < 100 { format!("{seconds}s") } else { duration(Duration::from_secs(seconds)) }
+}
+
+fn heading(progress: &Progress) -> String {
+    format!("{}  {}", phase(progress), progress.name)
+}
+
+/// `[██████▌     ] 52 %  5s left`, as wide as there is room, in eighths of a column.
+fn bar(progress: &Progress, columns: usize) -> String {
+    let Some(share) = progress.share() else { return format!("{} so far", clock(progress.elapsed)) };
+    let tail = format!(" {:>3.0} %  {}", share * 100.0, left(progress));
+    let width = columns.saturating_sub(tail.chars().count() + 3).min(60);
+    let eighths = (share * width as f64 * 8.0) as usize;
+    let mut done = "█".repeat(eighths / 8);
+    if let Some(part) = (eighths % 8).checked_sub(1) {
+        done.push(['▏', '▎', '▍', '▌', '▋', '▊', '▉'][part]);
+    }
+    format!("[{done:<width$}]{tail}")
+}
+
+fn figures(progress: &Progress, now: f64) -> String {
+    let (count, errors) = (grouped(progress.responses), grouped(progress.errors));
+    let octets = octets(progress.octets_in as f64);
+    format!(
+        "{:>9}/s  {count} responses  {errors} errors  {octets}  {} connections",
+        rate(now),
+        progress.connections
+    )
+}
+
+fn times(progress: &Progress) -> String {
+    if progress.latency.is_empty() {
+        return "latency: no answer yet".into();
+    }
+    let at = |quantile| duration(progress.latency.quantile(quantile));
+    let max = duration(progress.latency.max());
+    format!(
+        "latency  p50 {:>7}  p90 {:>7}  p99 {:>7}  p99.9 {:>7}  max {max:>7}",
+        at(0.5),
+        at(0.9),
+        at(0.99),
+        at(0.999)
+    )
+}
+
+/// One line for logs and pipes.
+fn plain(progress: &Progress, now: f64) -> String {
+    let done = progress
+        .share()
+        .map_or_else(String::new, |share| format!(" ({})", percent((share * 100.0).round() / 100.0)));
+    let p99 = match progress.latency.is_empty() {
+        true => String::new(),
+        false => format!(
+            ", p50 {}, p99 {}",
+            duration(progress.latency.quantile(0.5)),
+            duration(progress.latency.quantile(0.99))
+        ),
+    };
+    format!(
+        "{} {}: {}{done}, {}/s, {} responses, {} errors{p99}\n",
+        phase(progress),
+        progress.name,
+        duration(progress.elapsed),
+        rate(now),
+        grouped(progress.responses),
+        grouped(progress.errors),
+    )
+}
+
+/// Shows on standard error how far a run is, until it is over. For a thread of its own beside the run's.
+/// `name` stands for the target, with the round if there are several. An output that can't be written is no
+/// reason to stop a run: it is not written.
+pub fn watch(control: &Control, plan: &Plan, name: &str) {
+    let stderr = std::io::stderr();
+    let columns = || stderr.is_terminal().then(terminal_columns);
+    let mut view = View::new(columns());
+    let (mut phase, mut began, mut shown) = (control.phase(), Instant::now(), Instant::now());
+    loop {
+        let now = control.phase();
+        if now == Phase::Done {
+            break;
+        }
+        if now != phase {
+            (phase, began, shown) = (now, Instant::now(), Instant::now());
+        }
+        if shown.elapsed() >= view.pause() {
+            shown = Instant::now();
+            view.resize(columns());
+            let _ = stderr
+                .lock()
+                .write_all(view.frame(&look(control, plan, name, phase, began.elapsed())).as_bytes());
+        }
+        std::thread::sleep(LOOK);
+    }
+    let _ = stderr.lock().write_all(view.erase().as_bytes());
+}
+
+fn look(control: &Control, plan: &Plan, name: &str, phase: Phase, elapsed: Duration) -> Progress {
+    let live = &control.live;
+    Progress {
+        name: name.to_owned(),
+        phase,
+        elapsed,
+        until: match phase {
+            Phase::WarmUp => Some(Until::Elapsed(plan.ramp_up + plan.warm_up))
+                .filter(|_| !(plan.ramp_up + plan.warm_up).is_zero()),
+            Phase::Measuring => Some(plan.until),
+            Phase::Waiting | Phase::Done => None,
+        },
+        responses: live.responses.load(Relaxed),
+        errors: live.errors.load(Relaxed),
+        octets_in: live.octets_in.load(Relaxed),
+        connections: live.connections.load(Relaxed),
+        latency: live.latency(),
+    }
+}
+
+/// What the terminal says of itself; 80, the oldest custom, if it does not.
+fn terminal_columns() -> usize {
+    match rustix::termios::tcgetwinsize(std::io::stderr()) {
+        Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
+        _ => 80,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn progress(elapsed: u64, responses: u64) -> Progress {
+        let mut latency = Histogram::new();
+        latency.record_many(1_000_000, responses);
+        Progress {
+            name: "http://127.0.0.1:8080/".into(),
+            phase: Phase::Measuring,
+            elapsed: Duration::from_millis(elapsed),
+            until: Some(Until::Elapsed(Duration::from_secs(10))),
+            responses,
+            errors: 3,
+            octets_in: responses * 850,
+            connections: 100,
+            latency,
+        }
+    }
+
+    #[test]
+    fn a_terminal_is_drawn_over_and_left_clean() {
+        let mut view = View::new(Some(80));
+        let first = view.frame(&progress(1000, 50_000));
+        assert!(!first.contains('\x1b') && first.lines().count() == 4, "{first}");
+        let second = view.frame(&progress(2000, 110_000));
+        assert!(second.starts_with("\x1b[4F\x1b[J") && second.contains("60,000/s"), "{second}");
+        assert_eq!((view.erase().as_str(), view.erase().as_str()), ("\x1b[4F\x1b[J", ""));
+    }
+
+    #[test]
+    fn no_line_is_as_wide_as_the_terminal() {
+        for columns in [1, 2, 10, 20, 40, 79, 80, 81, 200] {
+            let frame = View::new(Some(columns)).frame(&progress(5000, 1_000_000_000));
+            assert!(frame.lines().all(|line| line.chars().count() < columns.max(1)), "{columns}: {frame}");
+            assert_eq!(frame.matches('\n').count(), 4);
+        }
+    }
+
+    #[test]
+    fn without_a_terminal_there_is_a_plain_line() {
+        let line = View::new(None).frame(&progress(5000, 250_000));
+        let expected = "measuring http://127.0.0.1:8080/: 5.00s (50.0 %), 50,000/s, 250,000 responses, 3 errors, p50 1.00ms, p99 1.00ms\n";
+        assert_eq!(line, expected);
+    }
+
+    #[test]
+    fn what_is_done_and_what_is_left() {
+        let seconds = |seconds| Some(Until::Elapsed(Duration::from_secs(seconds)));
+        let cases = [
+            (seconds(10), 2500, 0, Some(0.25), Some(7500)),
+            (seconds(10), 12_000, 0, Some(1.0), Some(0)),
+            (seconds(0), 0, 0, None, Some(0)),
+            (Some(Until::Requests(1003)), 1000, 500, Some(503.0 / 1003.0), Some(994)),
+            (Some(Until::Requests(0)), 1000, 0, Some(1.0), Some(0)),
+            (None, 1000, 5, None, None),
+        ];
+        for (until, elapsed, responses, share, left) in cases {
+            let progress = Progress { until, ..progress(elapsed, responses) };
+            assert_eq!(progress.share(), share, "{until:?}");
+            assert_eq!(progress.left().map(|left| left.as_millis()), left, "{until:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_yet_is_shown_as_that() {
+        let nothing = Progress { until: None, errors: 0, phase: Phase::Waiting, ..progress(0, 0) };
+        let frame = View::new(Some(80)).frame(&nothing);
+        assert!(frame.contains("no answer yet") && frame.contains(" 0/s"), "{frame}");
+        assert!(View::new(None).frame(&nothing).ends_with(", 0/s, 0 responses, 0 errors\n"));
+    }
+}

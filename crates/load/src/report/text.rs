@@ -1,0 +1,270 @@
+//! The summary in a terminal: reads like wrk's, and says more.
+
+use super::figure::{duration, grouped, measured, octets, percent, plural, rate, three};
+use super::summary::Summary;
+use super::{PERCENTILES, Report};
+use crate::compare::{Comparison, Figure, Ratio, Verdict};
+use crate::plan::{KeepAlive, Plan, Protocol};
+use crate::{Ended, Histogram};
+
+/// The whole summary, ending with a newline. Plain text without colours; columns are aligned by characters.
+#[must_use]
+pub fn text(report: &Report<'_>) -> String {
+    let mut out = String::new();
+    for (index, summary) in Summary::all(report).iter().enumerate() {
+        if index > 0 {
+            out.push('\n');
+        }
+        one(&mut out, report.plan, summary);
+    }
+    if let Some(comparison) = Comparison::of(report.plan, report.outcomes) {
+        compared(&mut out, report.plan, &comparison);
+    }
+    if !report.warnings.is_empty() {
+        out.push('\n');
+    }
+    report.warnings.iter().for_each(|warning| line(&mut out, &format!("Warning: {warning}")));
+    out
+}
+
+/// Writing to a string cannot fail.
+fn line(out: &mut String, text: &str) {
+    out.push_str(text.trim_end());
+    out.push('\n');
+}
+
+fn one(out: &mut String, plan: &Plan, summary: &Summary<'_>) {
+    let rounds = summary.rounds.len();
+    let in_rounds = if rounds > 1 { format!(" in {rounds} rounds") } else { String::new() };
+    let stopped = if summary.ended == Ended::Interrupted { ", interrupted" } else { "" };
+    line(out, &format!("{}{in_rounds}{stopped} @ {}", duration(summary.elapsed), summary.target.name));
+    line(out, &format!("  {}", set_up(plan, summary)));
+    times(out, summary);
+    distribution(out, summary);
+    totals(out, summary);
+    costs(out, summary);
+    line(out, &format!("Requests/sec: {:>12.2}", summary.rate()));
+    line(out, &format!("Transfer/sec: {:>12}", octets(summary.transfer())));
+}
+
+/// `2 threads and 100 connections, HTTP/1.1, rtt 100ms`.
+fn set_up(plan: &Plan, summary: &Summary<'_>) -> String {
+    let (threads, connections) = (plan.threads as u64, plan.connections as u64);
+    let mut words = vec![format!(
+        "{threads} thread{} and {connections} connection{}",
+        plural(threads),
+        plural(connections)
+    )];
+    words.push(protocol(plan, summary));
+    match plan.keep_alive {
+        KeepAlive::On => {}
+        KeepAlive::Off => words.push("a connection per request".into()),
+        KeepAlive::Requests(n) => words.push(format!("{n} request{} a connection", plural(n))),
+    }
+    if plan.streams > 1 {
+        words.push(format!("{} streams", plan.streams));
+    }
+    if plan.pipeline > 1 {
+        words.push(format!("{} pipelined", plan.pipeline));
+    }
+    words.extend(plan.rate.map(|due| format!("{} requests/s due", rate(due))));
+    words.extend(plan.distance.map(|distance| format!("emulated rtt {}", duration(distance.rtt))));
+    words.join(", ")
+}
+
+/// The protocol that was spoken, or the one that was to be.
+pub(super) fn protocol(plan: &Plan, summary: &Summary<'_>) -> String {
+    if let Some(sample) = &summary.tally.sample {
+        return [Some(sample.protocol.as_str()), sample.tls.as_deref()]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(", ");
+    }
+    let planned = match plan.protocol {
+        Protocol::Auto => "HTTP",
+        Protocol::Http10 => "HTTP/1.0",
+        Protocol::Http11 => "HTTP/1.1",
+        Protocol::Http2 => "HTTP/2",
+    };
+    planned.to_owned()
+}
+
+fn times(out: &mut String, summary: &Summary<'_>) {
+    let tally = &summary.tally;
+    let rows = [
+        ("Latency", Some(&tally.latency)),
+        ("Uncorrected", tally.uncorrected.as_ref()),
+        ("First byte", Some(&tally.first_byte)),
+        ("Connect", Some(&tally.connect)),
+    ];
+    if tally.latency.is_empty() && tally.connect.is_empty() {
+        return line(out, "  no answer came");
+    }
+    line(out, &format!("  {:<14}{:>10}{:>10}{:>10}{:>10}", "", "Avg", "Stdev", "Min", "Max"));
+    for (name, times) in rows {
+        if let Some(times) = times.filter(|times| !times.is_empty()) {
+            let cells = [times.mean(), times.deviation(), times.min(), times.max()].map(duration);
+            let [mean, deviation, min, max] = cells;
+            line(out, &format!("  {name:<14}{mean:>10}{deviation:>10}{min:>10}{max:>10}"));
+        }
+    }
+    if tally.latency.is_empty() {
+        line(out, "  no answer came");
+    }
+}
+
+fn distribution(out: &mut String, summary: &Summary<'_>) {
+    let tally = &summary.tally;
+    if tally.latency.is_empty() {
+        return;
+    }
+    let at = |times: &Histogram, quantile| duration(times.quantile(quantile));
+    match &tally.uncorrected {
+        None => line(out, "  Latency distribution"),
+        Some(_) => line(out, "  Latency distribution   since due  since sent (hides waiting)"),
+    }
+    for (name, quantile) in PERCENTILES {
+        let sent = tally.uncorrected.as_ref().map(|times| at(times, quantile)).unwrap_or_default();
+        let width = if tally.uncorrected.is_some() { 26 } else { 10 };
+        let name = format!("{}%", &name[1..]);
+        line(out, &format!("  {name:>8}{:>width$}{sent:>12}", at(&tally.latency, quantile)));
+    }
+}
+
+fn totals(out: &mut String, summary: &Summary<'_>) {
+    let tally = &summary.tally;
+    line(
+        out,
+        &format!(
+            "  {} response{} in {}, {} read, {} sent, {} connection{}",
+            grouped(tally.responses),
+            plural(tally.responses),
+            duration(summary.elapsed),
+            octets(tally.octets_in as f64),
+            octets(tally.octets_out as f64),
+            grouped(tally.connections),
+            plural(tally.connections),
+        ),
+    );
+    let classes: Vec<_> =
+        statuses(&tally.status).map(|(class, count)| format!("{} {class}", grouped(count))).collect();
+    if !classes.is_empty() {
+        line(out, &format!("  Status: {}", classes.join(", ")));
+    }
+    let kinds = tally.errors.by_kind().into_iter().filter(|(_, count)| *count > 0);
+    let kinds: Vec<_> = kinds.map(|(kind, count)| format!("{kind} {}", grouped(count))).collect();
+    if !kinds.is_empty() {
+        line(out, &format!("  Errors: {}", kinds.join(", ")));
+    }
+    if tally.errors.lost > 0 {
+        line(out, &format!("  Lost on purpose: {} connections", grouped(tally.errors.lost)));
+    }
+}
+
+/// The classes of status that came, with their counts.
+pub(super) fn statuses(status: &[u64; 6]) -> impl Iterator<Item = (&'static str, u64)> {
+    const NAMES: [&str; 6] = ["other", "1xx", "2xx", "3xx", "4xx", "5xx"];
+    let came = NAMES.into_iter().zip(*status).filter(|(_, count)| *count > 0);
+    came.collect::<Vec<_>>().into_iter()
+}
+
+fn costs(out: &mut String, summary: &Summary<'_>) {
+    let threads = summary.threads as u64;
+    let share = percent(summary.generator_share());
+    line(out, &format!("  Generator: {share} of the CPU time of {threads} thread{}", plural(threads)));
+    if let Some(server) = &summary.server {
+        let cost = summary.cost_us().map_or_else(
+            || "no right answer to share the cost".to_owned(),
+            |(user, system)| {
+                format!(
+                    "{} µs CPU a response ({} user, {} system)",
+                    three(user + system),
+                    three(user),
+                    three(system)
+                )
+            },
+        );
+        line(out, &format!("  Server: {}, {cost}, {}", server.name, octets(server.memory as f64)));
+    }
+}
+
+fn compared(out: &mut String, plan: &Plan, comparison: &Comparison) {
+    let rounds = comparison.rows.iter().map(|row| row.figures[0].rounds.len()).min().unwrap_or(0);
+    let plural = plural(rounds as u64);
+    out.push('\n');
+    line(
+        out,
+        &format!(
+            "Comparison over {rounds} round{plural}: medians, and ratios to the first with 95 % intervals"
+        ),
+    );
+    for measure in comparison.measures() {
+        let better = if measure.more_is_better() { "more" } else { "less" };
+        line(out, &format!("  {} ({better} is better)", measure.label()));
+        for row in &comparison.rows {
+            let figure = row.figure(measure);
+            let value = figure.median.map_or_else(|| "unknown".into(), |value| measured(measure, value));
+            line(
+                out,
+                &format!(
+                    "    {value:>12}  {:<34}  {}",
+                    verdict(row.target, figure),
+                    plan.targets[row.target].name
+                ),
+            );
+        }
+    }
+}
+
+/// `1.23 times [1.20, 1.26]`, or what else can be said.
+fn verdict(target: usize, figure: &Figure) -> String {
+    match figure.ratio {
+        None if target == 0 => "is compared with".into(),
+        None => "cannot be compared".into(),
+        Some(ratio) => told(&ratio),
+    }
+}
+
+pub(super) fn told(ratio: &Ratio) -> String {
+    let Some((low, high)) = ratio.interval else {
+        return format!("{:.2} times, one round only", ratio.value);
+    };
+    match ratio.verdict() {
+        Verdict::NoDifference => format!("no difference shown [{low:.2}, {high:.2}]"),
+        _ => format!("{:.2} times [{low:.2}, {high:.2}]", ratio.value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+    use crate::report::samples::golden;
+
+    #[test]
+    fn summaries_are_written_in_these_words() {
+        golden("txt", text);
+    }
+
+    #[test]
+    fn what_a_ratio_tells() {
+        let cases = [
+            (1.0, None, "1.00 times, one round only"),
+            (1.234, Some((1.2, 1.3)), "1.23 times [1.20, 1.30]"),
+            (1.01, Some((0.99, 1.03)), "no difference shown [0.99, 1.03]"),
+        ];
+        for (value, interval, expected) in cases {
+            assert_eq!(told(&Ratio { value, interval, rounds: 2 }), expected);
+        }
+    }
+
+    #[test]
+    fn a_target_without_a_single_run_is_no_trouble() {
+        let (plan, _) = samples::compared();
+        let about = samples::about();
+        let report = Report { plan: &plan, outcomes: &[], warnings: &["nothing ran".into()], about: &about };
+        let text = text(&report);
+        assert!(text.contains("no answer came") && text.contains("Warning: nothing ran"), "{text}");
+    }
+}
