@@ -11,10 +11,14 @@
 
 pub mod compare;
 pub mod control;
+pub mod like;
+pub mod limits;
 pub mod outcome;
 pub mod plan;
 pub mod report;
+pub mod server;
 pub mod tally;
+pub mod warnings;
 
 pub use control::{Control, Live, Phase};
 pub use outcome::{Ended, Errors, Outcome, Sample, ServerCost, Tally};

@@ -5,6 +5,8 @@
 
 mod list;
 mod quantity;
+#[cfg(test)]
+pub(crate) mod testing;
 mod url;
 
 pub use list::{Line, What, read as read_list};

@@ -1,0 +1,203 @@
+//! `--like 'ab -c 100 -n 1000 http://…'`: the command lines of other load generators, as arguments of ours.
+//!
+//! A translation gives words of our own command line, so that what is printed for the user is exactly what is
+//! run. An option that has no counterpart is an error, one that only changes what the other program prints is
+//! left out.
+
+mod tools;
+mod words;
+
+pub use words::{quoted, split};
+
+use tools::{Does, Tool};
+
+/// The arguments of `hayami bench` that do what this command line of ab, wrk, h2load or hey does.
+///
+/// # Errors
+/// A line that says which program or option is not understood.
+pub fn translate(line: &str) -> Result<Vec<String>, String> {
+    let words = split(line)?;
+    let (program, words) =
+        words.split_first().ok_or("an empty command; write --like 'wrk -c 100 http://…'")?;
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let tool = Tool::named(name)
+        .ok_or_else(|| format!("the program {name}; --like knows ab, wrk, wrk2, h2load and hey"))?;
+    Translation { tool, out: Vec::new(), urls: Vec::new(), given: Vec::new() }.run(words)
+}
+
+struct Translation {
+    tool: &'static Tool,
+    out: Vec<String>,
+    urls: Vec<String>,
+    /// The options that were there, by their first names.
+    given: Vec<&'static str>,
+}
+
+impl Translation {
+    fn run(mut self, words: &[String]) -> Result<Vec<String>, String> {
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match word.strip_prefix("--").map(|long| long.split_once('=').unwrap_or((long, ""))) {
+                Some(("", _)) => self.urls.extend(words.by_ref().cloned()),
+                Some((long, value)) => {
+                    let name = format!("--{long}");
+                    let value = word.contains('=').then_some(value);
+                    self.option(&name, value, &mut words)?;
+                }
+                None if word.starts_with('-') && word.len() > 1 => self.short(word, &mut words)?,
+                None => self.urls.push(word.clone()),
+            }
+        }
+        self.finish()
+    }
+
+    /// `-c100`, `-c 100`, and letters in one word (`-kq`) for those programs that read them so.
+    fn short<'a>(
+        &mut self,
+        word: &'a str,
+        words: &mut impl Iterator<Item = &'a String>,
+    ) -> Result<(), String> {
+        // hey's options are words with one dash: `-disable-keepalive`, `-c=100`.
+        let (whole, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+        if self.tool.find(whole).is_some() {
+            return self.option(whole, value, words);
+        }
+        let mut rest = &word[1..];
+        while let Some(letter) = rest.chars().next() {
+            let name = format!("-{letter}");
+            rest = &rest[letter.len_utf8()..];
+            let takes = self.tool.find(&name).is_some_and(|option| option.does.takes_value());
+            if takes {
+                return self.option(&name, (!rest.is_empty()).then_some(rest), words);
+            }
+            self.option(&name, None, words)?;
+        }
+        Ok(())
+    }
+
+    fn option<'a>(
+        &mut self,
+        name: &str,
+        value: Option<&'a str>,
+        words: &mut impl Iterator<Item = &'a String>,
+    ) -> Result<(), String> {
+        let tool = self.tool;
+        let option = tool
+            .find(name)
+            .ok_or_else(|| format!("{}'s option {name} has no counterpart; leave it out", tool.name))?;
+        let value = match (option.does.takes_value(), value) {
+            (false, _) => "",
+            (true, Some(value)) => value,
+            (true, None) => words.next().ok_or_else(|| format!("{name} needs a value"))?,
+        };
+        self.given.push(option.names[0]);
+        let add: Vec<String> = match option.does {
+            Does::Ignore | Does::IgnoreValue => Vec::new(),
+            Does::Same(ours) => vec![ours.into(), value.into()],
+            Does::Flag(ours) => ours.iter().map(|&word| word.into()).collect(),
+            Does::Through(change) => change(value)?,
+        };
+        self.out.extend(add);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Vec<String>, String> {
+        let given = |name: &str| self.given.contains(&name);
+        for (unless, words) in self.tool.defaults {
+            if !unless.iter().any(|name| given(name)) {
+                self.out.extend(words.iter().map(|&word| word.to_owned()));
+            }
+        }
+        if self.urls.is_empty() && !self.out.iter().any(|word| word == "--urls") {
+            return Err(format!("no URL for {}", self.tool.name));
+        }
+        // h2load and hey repeat nothing: several URLs of h2load are one list, which is ours of `--urls`.
+        if self.urls.len() > 1 {
+            return Err(format!(
+                "several URLs for {}; write them into a file, and --urls FILE",
+                self.tool.name
+            ));
+        }
+        self.out.extend(self.urls);
+        Ok(self.out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn becomes(line: &str, ours: &str) {
+        assert_eq!(translate(line).map(|words| quoted(&words)), Ok(ours.to_owned()), "{line}");
+    }
+
+    #[test]
+    fn ab_opens_a_connection_for_each_request_unless_told_otherwise() {
+        becomes(
+            "ab -c 100 -n 1000 http://a/",
+            "-c 100 -n 1000 --http 1.0 --keepalive off --threads 1 http://a/",
+        );
+        becomes("ab -kc100 -n 9 -r http://a/", "--keepalive on -c 100 -n 9 --http 1.0 --threads 1 http://a/");
+        becomes(
+            "ab -t 10 -p f -T text/plain -H 'A: b' http://a/",
+            "-d 10 -X POST --body f -T text/plain -H 'A: b' -c 1 --http 1.0 --keepalive off --threads 1 http://a/",
+        );
+        becomes(
+            "ab -i -C a=b -A me:pw http://a/",
+            "-X HEAD -H 'Cookie: a=b' -H 'Authorization: Basic bWU6cHc=' -c 1 -n 1 --http 1.0 \
+             --keepalive off --threads 1 http://a/",
+        );
+    }
+
+    #[test]
+    fn wrk_and_wrk2_keep_connections_and_speak_http_1_1() {
+        becomes(
+            "/usr/bin/wrk -c 100 -t4 -d 30s --latency http://a/x",
+            "-c 100 -t 4 -d 30s --http 1.1 http://a/x",
+        );
+        becomes("wrk http://a/", "-c 10 -t 2 -d 10s --http 1.1 http://a/");
+        becomes(
+            "wrk2 -R 2000 --timeout=5 http://a/",
+            "-r 2000 --timeout 5 -c 10 -t 2 -d 10s --http 1.1 http://a/",
+        );
+        becomes("wrk -R2000 -t2 -c9 -d1 http://a/", "-r 2000 -t 2 -c 9 -d 1 --http 1.1 http://a/");
+    }
+
+    #[test]
+    fn h2load_speaks_http_2_also_without_tls() {
+        becomes("h2load -n 100 -c 5 -m 10 https://a/", "-n 100 -c 5 -m 10 -t 1 --http 2 -k https://a/");
+        becomes("h2load --h1 -D 5 -t 2 http://a/", "--http 1.1 -d 5 -t 2 -c 1 -k http://a/");
+        becomes(
+            "h2load --warm-up-time=1 --duration=3 -i urls -d body http://a/",
+            "--warm-up 1 -d 3 --urls urls -X POST --body body -c 1 -t 1 --http 2 -k http://a/",
+        );
+    }
+
+    #[test]
+    fn hey_takes_words_with_one_dash() {
+        becomes(
+            "hey -n 200 -c 50 -disable-keepalive -m POST -D f http://a/",
+            "-n 200 -c 50 --keepalive off -X POST --body f http://a/",
+        );
+        becomes("hey -z 10s -h2 https://a/", "-d 10s --http 2 -c 50 https://a/");
+        becomes("hey http://a/", "-n 200 -c 50 http://a/");
+    }
+
+    #[test]
+    fn what_cannot_be_translated_is_named() {
+        for (line, words) in [
+            ("", "empty"),
+            ("siege -c 1 http://a/", "ab, wrk, wrk2, h2load and hey"),
+            ("wrk -s x.lua http://a/", "-s"),
+            ("ab -c", "-c needs a value"),
+            ("wrk -c 1", "no URL"),
+            ("wrk -c 1 http://a/ http://b/", "several URLs"),
+            ("wrk 'http://a/", "quote"),
+            ("ab -X proxy:1 http://a/", "-X"),
+        ] {
+            let error = translate(line).expect_err(line);
+            assert!(error.contains(words), "{line}: {error}");
+        }
+    }
+}

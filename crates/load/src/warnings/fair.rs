@@ -1,0 +1,175 @@
+//! Whether all targets did the same work, and did it.
+
+use super::{by_target, sum};
+use crate::{Errors, Outcome, Plan};
+
+/// Content may differ by this share: a date or a counter in it.
+const CONTENT: f64 = 0.01;
+
+/// Heads may differ by so many octets an answer: the server's name, a date, an entity tag.
+const HEADS: f64 = 50.0;
+
+pub(super) fn errors(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
+    let targets = by_target(plan, outcomes);
+    let failed = targets.iter().filter_map(|(name, own)| {
+        let mut errors = Errors::default();
+        own.iter().for_each(|outcome| errors.merge(&outcome.tally.errors));
+        let all = sum(own, |outcome| outcome.tally.successes()) + errors.total();
+        let kinds: Vec<_> = errors.by_kind().iter().filter(|(_, count)| *count > 0).map(kind).collect();
+        let share = 100.0 * errors.total() as f64 / all.max(1) as f64;
+        (errors.total() > 0).then(|| {
+            format!("{name}: {} of {all} failed ({share:.2} %: {})", errors.total(), kinds.join(", "))
+        })
+    });
+    let failed: Vec<_> = failed.collect();
+    (!failed.is_empty()).then(|| {
+        format!(
+            "{}. A failure is often cheaper than an answer: rates and latencies of such a run flatter the server.",
+            failed.join("; ")
+        )
+    })
+}
+
+fn kind((name, count): &(&'static str, u64)) -> String {
+    format!("{count} {name}")
+}
+
+/// A figure of each target, for each of its answers.
+fn per_answer(plan: &Plan, outcomes: &[Outcome], octets: fn(&Outcome) -> u64) -> Vec<(String, f64)> {
+    let targets = by_target(plan, outcomes).into_iter();
+    let answered = targets.filter_map(|(name, own)| {
+        let answers = sum(&own, |outcome| outcome.tally.responses);
+        (answers > 0).then(|| (name.to_owned(), sum(&own, octets) as f64 / answers as f64))
+    });
+    answered.collect()
+}
+
+type Extremes = ((String, f64), (String, f64));
+
+fn extremes(figures: Vec<(String, f64)>) -> Option<Extremes> {
+    let least = figures.iter().min_by(|a, b| a.1.total_cmp(&b.1))?.clone();
+    let most = figures.iter().max_by(|a, b| a.1.total_cmp(&b.1))?.clone();
+    Some((least, most))
+}
+
+pub(super) fn content(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
+    let ((least, few), (most, many)) =
+        extremes(per_answer(plan, outcomes, |outcome| outcome.tally.octets_content))?;
+    (many - few > CONTENT * many).then(|| {
+        format!(
+            "the targets do not send the same content: {few:.0} octets an answer from {least}, {many:.0} from \
+             {most}. They did different work; compare them with the same file."
+        )
+    })
+}
+
+pub(super) fn heads(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
+    let ((least, few), (most, many)) =
+        extremes(per_answer(plan, outcomes, |outcome| outcome.tally.octets_head))?;
+    (many - few > HEADS && many > 1.2 * few).then(|| {
+        format!(
+            "the heads of the answers differ: {few:.0} octets an answer from {least}, {many:.0} from {most}. \
+             For small content this is part of the difference; make the servers send the same fields."
+        )
+    })
+}
+
+pub(super) fn compressed(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
+    let coding = |outcome: &Outcome| {
+        let sample = outcome.tally.sample.as_ref()?;
+        Some(sample.field("content-encoding").filter(|coding| *coding != "identity").map(str::to_owned))
+    };
+    let targets = by_target(plan, outcomes).into_iter();
+    let codings: Vec<_> =
+        targets.filter_map(|(name, own)| Some((name, own.iter().find_map(|one| coding(one))?))).collect();
+    let (first, with) = codings.iter().find(|(_, coding)| coding.is_some())?;
+    let (other, _) = codings.iter().find(|(_, coding)| coding != with)?;
+    Some(format!(
+        "compressed on one side only: {first} sends content-encoding {}, {other} does not. Take away \
+         `Accept-Encoding`, or let both compress.",
+        with.as_deref().unwrap_or_default()
+    ))
+}
+
+pub(super) fn protocols(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
+    let spoken = |own: &[&Outcome]| {
+        let sample = own.iter().find_map(|outcome| outcome.tally.sample.as_ref())?;
+        Some(format!("{}{}", sample.protocol, if sample.tls.is_some() { " over TLS" } else { "" }))
+    };
+    let targets = by_target(plan, outcomes).into_iter();
+    let spoken: Vec<_> = targets.filter_map(|(name, own)| Some((name, spoken(&own)?))).collect();
+    let (first, own) = spoken.first()?;
+    let (other, others) = spoken.iter().find(|(_, protocol)| protocol != own)?;
+    Some(format!(
+        "the targets speak different protocols: {own} at {first}, {others} at {other} (see --http)."
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::fine;
+    use super::*;
+    use crate::plan::testing::{plan, target};
+    use crate::{Sample, Tally};
+
+    fn two(change: impl Fn(&mut Tally)) -> (Plan, Vec<Outcome>) {
+        let mut plan = plan();
+        plan.targets.push(target("http://b/"));
+        let mut other = fine(1);
+        change(&mut other.tally);
+        (plan, vec![fine(0), other])
+    }
+
+    #[test]
+    fn failures_are_counted_by_kind() {
+        let (plan, outcomes) = two(|tally| tally.errors.timeout = 25);
+        let text = errors(&plan, &outcomes).expect("warned");
+        assert!(text.contains("http://b/: 25 of 100025 failed (0.02 %: 25 timeout)"), "{text}");
+        let (plan, outcomes) = two(|tally| tally.errors.lost = 25);
+        assert_eq!(errors(&plan, &outcomes), None, "asked for");
+    }
+
+    #[test]
+    fn content_of_another_length_is_other_work() {
+        let (plan, outcomes) = two(|tally| tally.octets_content = 61_200_000);
+        let text = content(&plan, &outcomes).expect("warned");
+        assert!(text.contains("600 octets an answer from http://a/, 612 from http://b/"), "{text}");
+        let (plan, outcomes) = two(|tally| tally.octets_content = 60_100_000);
+        assert_eq!(content(&plan, &outcomes), None, "a digit more or less");
+    }
+
+    #[test]
+    fn longer_heads_are_named_when_they_matter() {
+        let (plan, outcomes) = two(|tally| tally.octets_head = 30_000_000);
+        assert!(
+            heads(&plan, &outcomes).is_some_and(|text| text.contains("200 octets") && text.contains("300"))
+        );
+        let (plan, outcomes) = two(|tally| tally.octets_head = 23_000_000);
+        assert_eq!(heads(&plan, &outcomes), None);
+    }
+
+    #[test]
+    fn compression_on_one_side_only_is_named() {
+        let sample = |coding: &str| {
+            let fields = match coding {
+                "" => Vec::new(),
+                coding => vec![("content-encoding".to_owned(), coding.to_owned())],
+            };
+            Some(Sample { fields, ..Sample::default() })
+        };
+        for (a, b, warned) in [("gzip", "", true), ("", "br", true), ("gzip", "gzip", false), ("", "", false)]
+        {
+            let (plan, mut outcomes) = two(|tally| tally.sample = sample(b));
+            outcomes[0].tally.sample = sample(a);
+            assert_eq!(compressed(&plan, &outcomes).is_some(), warned, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn different_protocols_are_named() {
+        let sample = |protocol: &str| Some(Sample { protocol: protocol.into(), ..Sample::default() });
+        let (plan, mut outcomes) = two(|tally| tally.sample = sample("HTTP/2"));
+        outcomes[0].tally.sample = sample("HTTP/1.1");
+        assert!(protocols(&plan, &outcomes).is_some_and(|text| text.contains("HTTP/1.1 at http://a/")));
+    }
+}

@@ -1,0 +1,91 @@
+//! What keeps people from wrong conclusions: each warning is a function of the plan and what came of it.
+//!
+//! A warning says what was seen, why it matters, and what to do. The outcomes are those of all targets and
+//! rounds.
+
+mod busy;
+mod enough;
+mod fair;
+
+use crate::{Outcome, Plan};
+
+/// A warning: what there is to say about these outcomes, if anything.
+type Warning = fn(&Plan, &[Outcome]) -> Option<String>;
+
+/// All of them, the weightiest first.
+const ALL: &[(&str, Warning)] = &[
+    ("errors", fair::errors),
+    ("generator saturated", busy::saturated),
+    ("machine full", busy::machine_full),
+    ("rate not kept", enough::behind),
+    ("connections missing", enough::missing_connections),
+    ("ports running out", enough::ports),
+    ("too few connections", busy::idle),
+    ("content differs", fair::content),
+    ("heads differ", fair::heads),
+    ("compressed on one side", fair::compressed),
+    ("protocol differs", fair::protocols),
+    ("few answers", enough::answers),
+];
+
+/// What there is to say about these outcomes, the weightiest first. Empty: nothing stands against them.
+pub fn warnings(plan: &Plan, outcomes: &[Outcome]) -> Vec<String> {
+    ALL.iter().filter_map(|(_, warning)| warning(plan, outcomes)).collect()
+}
+
+/// The outcomes of each target that has some, with its name.
+fn by_target<'a>(plan: &'a Plan, outcomes: &'a [Outcome]) -> Vec<(&'a str, Vec<&'a Outcome>)> {
+    let named = plan.targets.iter().enumerate().map(|(index, target)| {
+        let own: Vec<_> = outcomes.iter().filter(|outcome| outcome.target == index).collect();
+        (target.name.as_str(), own)
+    });
+    named.filter(|(_, own)| !own.is_empty()).collect()
+}
+
+/// The sum of something over outcomes.
+fn sum(outcomes: &[&Outcome], count: impl Fn(&Outcome) -> u64) -> u64 {
+    outcomes.iter().map(|outcome| count(outcome)).sum()
+}
+
+#[cfg(test)]
+mod testing {
+    use crate::{Ended, Outcome, ServerCost, Tally};
+    use std::time::{Duration, SystemTime};
+
+    /// Ten seconds in which nothing is to be warned about.
+    pub(super) fn fine(target: usize) -> Outcome {
+        let mut tally = Tally {
+            requests: 100_000,
+            responses: 100_000,
+            octets_head: 20_000_000,
+            octets_content: 60_000_000,
+            connections: 64,
+            ..Tally::default()
+        };
+        tally.status[2] = 100_000;
+        Outcome {
+            target,
+            started: SystemTime::UNIX_EPOCH,
+            elapsed: Duration::from_secs(10),
+            tally,
+            generator_cpu: Duration::from_secs(6),
+            threads: 2,
+            server: Some(ServerCost { user: Duration::from_secs(9), ..ServerCost::default() }),
+            ended: Ended::Complete,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::testing::{plan, target};
+
+    #[test]
+    fn what_is_fine_is_not_warned_about() {
+        let mut plan = plan();
+        plan.targets.push(target("http://b/"));
+        assert_eq!(warnings(&plan, &[testing::fine(0), testing::fine(1)]), Vec::<String>::new());
+        assert_eq!(warnings(&plan, &[]), Vec::<String>::new());
+    }
+}
