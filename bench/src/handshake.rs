@@ -7,6 +7,7 @@
 use std::io;
 use std::net::{Shutdown, SocketAddrV4};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -166,9 +167,16 @@ fn check(kind: HandshakeKind, wanted: Handshake) -> Result<(), String> {
     }
 }
 
+/// Connections that end by a goodbye of ours stay in TIME-WAIT for a minute. They are spread over source
+/// addresses that no other workload uses, so that none runs out of ports.
+fn next_source() -> usize {
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    (16 + MADE.fetch_add(1, Ordering::Relaxed) % 64) * held::PER_SOURCE
+}
+
 /// One connection from its beginning to its end.
 fn shake(config: &Arc<ClientConfig>, address: SocketAddrV4, octets: &mut u64) -> io::Result<HandshakeKind> {
-    let mut socket = held::connect(address, 0)?;
+    let mut socket = held::connect(address, next_source())?;
     let mut tls = ClientConnection::new(config.clone(), tls::name()).map_err(io::Error::other)?;
     while tls.is_handshaking() {
         *octets += tls.complete_io(&mut socket)?.0 as u64;

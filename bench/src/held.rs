@@ -10,7 +10,7 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 use crate::client::Responses;
 
 /// A source address has some 28,000 ports; each gets no more than this many connections.
-const PER_SOURCE: usize = 4_000;
+pub(crate) const PER_SOURCE: usize = 4_000;
 /// Connections opened before the first of them is waited for; fits any listener's backlog.
 const AT_ONCE: usize = 100;
 /// How long one answer may take.
