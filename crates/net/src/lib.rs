@@ -18,6 +18,7 @@ pub mod clock;
 mod cold;
 mod common;
 mod connection;
+pub mod dial;
 mod http1;
 mod http2;
 mod link;
