@@ -58,11 +58,7 @@ impl Client {
         out.extend_from_slice(b" HTTP/1.1\r\n");
         encode::fields(fields, |_| true, out);
         self.begin_request_content(method, content, out);
-        self.outstanding.asked(match method {
-            b"HEAD" => Asked::Head,
-            b"CONNECT" => Asked::Connect,
-            _ => Asked::Other,
-        });
+        self.outstanding.asked(asked(method));
         Ok(())
     }
 
@@ -85,6 +81,20 @@ impl Client {
         out.truncate(out.len() - 2);
         out.extend_from_slice(b"connection: close\r\n\r\n");
         self.stopping = true;
+        Ok(())
+    }
+
+    /// Tells that a whole request, content and all, leaves as octets that were made before: for clients that
+    /// ask the same again and again. With `last` it says `connection: close`.
+    ///
+    /// # Errors
+    /// [`can_send`](Self::can_send) is false; the request may not be sent.
+    pub fn sent_ready_made(&mut self, method: &[u8], last: bool) -> Result<(), OutOfTurn> {
+        if !self.can_send() {
+            return Err(OutOfTurn);
+        }
+        self.outstanding.asked(asked(method));
+        self.stopping = last;
         Ok(())
     }
 
@@ -149,5 +159,13 @@ impl Client {
                 Err(CutShort { missing })
             }
         }
+    }
+}
+
+fn asked(method: &[u8]) -> Asked {
+    match method {
+        b"HEAD" => Asked::Head,
+        b"CONNECT" => Asked::Connect,
+        _ => Asked::Other,
     }
 }

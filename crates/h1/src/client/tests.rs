@@ -179,3 +179,17 @@ fn a_client_is_idle_when_everything_was_answered() {
     assert_eq!(client.receive_eof(), Ok(ClientEvent::More));
     assert!(!client.can_send());
 }
+
+#[test]
+fn ready_made_requests_are_answered_like_others() {
+    let mut client = Client::new();
+    client.sent_ready_made(b"HEAD", false).unwrap();
+    client.sent_ready_made(b"GET", true).unwrap();
+    assert_eq!(client.sent_ready_made(b"GET", false), Err(OutOfTurn));
+    let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n";
+    let (mut head, limits) = (ResponseHead::new(Status::OK), Limits::default());
+    let event = client.receive(&limits, wire, &mut head).unwrap().event;
+    assert_eq!(event, ClientEvent::Response(ResponseContent::None), "HEAD has no content");
+    let event = client.receive(&limits, wire, &mut head).unwrap().event;
+    assert_eq!(event, ClientEvent::Response(ResponseContent::Length(1)));
+}
