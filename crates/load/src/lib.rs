@@ -10,17 +10,23 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+mod connection;
 pub mod control;
+mod distance;
 pub mod like;
 pub mod limits;
 pub mod outcome;
+mod pace;
 pub mod plan;
 pub mod report;
+mod run;
 pub mod server;
 pub mod tally;
 pub mod warnings;
+mod worker;
 
 pub use control::{Control, Live, Phase};
 pub use outcome::{Ended, Errors, Outcome, Sample, ServerCost, Tally};
 pub use plan::{Plan, Target};
+pub use run::run;
 pub use tally::{Histogram, Slot, Timeline};

@@ -1,0 +1,190 @@
+//! A connection over a distance: what the socket gives and takes, half a round trip away from the client.
+//!
+//! The kernel's connection is the server's view: it is dialled when the client's first segment would arrive,
+//! written when octets would, closed when the end would. What it says is read at once, so that the kernel's
+//! buffers and windows are as they would be at the end of the way, and shown to the client later. Not so in
+//! the real world: the last segment of TCP's handshake reaches a server a round trip after the first, and
+//! here at once, so that a server may accept that much earlier, and waits for the request that much longer.
+
+use super::{Connection, Cx, Failure, Stage};
+use crate::distance::{Due, Entry};
+use hayami_net::dial;
+use hayami_net::dial::Ready;
+use hayami_net::socket::Socket;
+use std::io;
+use std::task::Poll;
+
+/// Reads of one turn; then the other connections get theirs.
+const READS: usize = 32;
+/// Octets read at once: connections hold what is under way, so many that each has to be modest.
+const READ: usize = 16 * 1024;
+
+/// What is under way, in both directions.
+#[derive(Debug, Default)]
+pub(super) struct Far {
+    slot: u32,
+    generation: u32,
+    is_connected: bool,
+    /// Octets of the server that the client has not seen.
+    arriving: Vec<u8>,
+    /// Octets of the client that have not been written, and how many of them have arrived.
+    leaving: Vec<u8>,
+    arrived: usize,
+    /// When the last of each direction is through.
+    last_arriving: u64,
+    last_leaving: u64,
+}
+
+impl Far {
+    pub(super) fn reset(&mut self) {
+        self.is_connected = false;
+        self.arriving.clear();
+        self.leaving.clear();
+        (self.arrived, self.last_arriving, self.last_leaving) = (0, 0, 0);
+    }
+
+    fn towards_server(&mut self, cx: &mut Cx<'_>, what: Due) {
+        let Some(delay) = &cx.job.delay else { return };
+        let due = delay.arrival(cx.now, &mut cx.random, &mut self.last_leaving);
+        cx.wheel.add(Entry { due, slot: self.slot, generation: self.generation, what });
+    }
+
+    fn towards_client(&mut self, cx: &mut Cx<'_>, what: Due) {
+        let Some(delay) = &cx.job.delay else { return };
+        let due = delay.arrival(cx.now, &mut cx.random, &mut self.last_arriving);
+        cx.wheel.add(Entry { due, slot: self.slot, generation: self.generation, what });
+    }
+
+    /// The client writes.
+    pub(super) fn send(&mut self, cx: &mut Cx<'_>, octets: &[u8]) {
+        self.leaving.extend_from_slice(octets);
+        self.towards_server(cx, Due::Leave(octets.len() as u32));
+    }
+
+    /// Octets reach the client.
+    pub(super) fn arrive(&mut self, octets: usize, to: &mut Vec<u8>) {
+        to.extend(self.arriving.drain(..octets.min(self.arriving.len())));
+    }
+
+    /// Writes what has reached the server's end.
+    fn flush(&mut self, socket: &Socket) -> io::Result<()> {
+        let mut written = 0;
+        while written < self.arrived {
+            match socket.send(&self.leaving[written..self.arrived], false) {
+                Poll::Ready(sent) => written += sent?,
+                Poll::Pending => break,
+            }
+        }
+        self.leaving.drain(..written);
+        self.arrived -= written;
+        Ok(())
+    }
+
+    /// Reads what the server sent. Whether there may be more.
+    fn read(&mut self, cx: &mut Cx<'_>, socket: &Socket) -> bool {
+        for _ in 0..READS {
+            if self.arriving.capacity() - self.arriving.len() < READ / 4 {
+                self.arriving.reserve(READ);
+            }
+            match socket.read(&mut self.arriving) {
+                Poll::Pending => return false,
+                Poll::Ready(Ok(0)) => {
+                    self.towards_client(cx, Due::Ended);
+                    return false;
+                }
+                Poll::Ready(Ok(octets)) => self.towards_client(cx, Due::Arrived(octets as u32)),
+                Poll::Ready(Err(_)) => {
+                    self.towards_client(cx, Due::Broken);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}
+
+impl Connection {
+    /// The first segment is on its way.
+    pub(super) fn open_far(&mut self, cx: &mut Cx<'_>) {
+        let far = self.wire.far.get_or_insert_default();
+        far.reset();
+        (far.slot, far.generation) = (self.slot, self.generation);
+        far.towards_server(cx, Due::Dial);
+    }
+
+    /// The client is done with it: its end is on its way. Whether there is anything to be told.
+    pub(crate) fn leave(&mut self, cx: &mut Cx<'_>) -> bool {
+        let (Some(far), Some(_)) = (&mut self.wire.far, &self.wire.socket) else { return false };
+        far.towards_server(cx, Due::Close);
+        self.stage = Stage::Leaving;
+        true
+    }
+
+    /// The kernel says something about the socket at the server's end. Whether there may be more to read.
+    pub(super) fn ready_far(&mut self, cx: &mut Cx<'_>, ready: Ready) -> bool {
+        let (Some(far), Some(socket)) = (&mut self.wire.far, &self.wire.socket) else { return false };
+        cx.now = crate::worker::now();
+        if !far.is_connected {
+            if !ready.writable {
+                return false;
+            }
+            if dial::outcome(socket).is_err() {
+                far.towards_client(cx, Due::Refused);
+                return false;
+            }
+            far.is_connected = true;
+            far.towards_client(cx, Due::Known);
+        }
+        // If that fails, so does reading.
+        let _ = far.flush(socket);
+        self.stage != Stage::Leaving && far.read(cx, socket)
+    }
+
+    /// More of what the server sent is read.
+    pub(super) fn turn_far(&mut self, cx: &mut Cx<'_>) -> bool {
+        let (Some(far), Some(socket)) = (&mut self.wire.far, &self.wire.socket) else { return false };
+        self.stage != Stage::Leaving && far.read(cx, socket)
+    }
+
+    /// Something that was under way arrives.
+    pub(crate) fn due(&mut self, cx: &mut Cx<'_>, what: Due) {
+        match what {
+            Due::Dial => {
+                if !self.dial(cx) {
+                    if let Some(far) = &mut self.wire.far {
+                        far.towards_client(cx, Due::Refused);
+                    }
+                    return;
+                }
+                self.watch(cx, true);
+            }
+            Due::Leave(octets) => self.leave_octets(octets as usize),
+            Due::Close => self.stage = Stage::Gone,
+            _ if matches!(self.stage, Stage::Leaving | Stage::Over(_) | Stage::Gone) => {}
+            Due::Known => {
+                self.begin_speaking(cx);
+                if self.stage == Stage::Dialing {
+                    self.connected(cx); // there was nothing to say
+                }
+            }
+            Due::Refused => self.fail(Failure::Connect),
+            Due::Arrived(octets) => {
+                self.wire.arrived(cx, octets as usize);
+                self.received(cx);
+            }
+            Due::Ended => {
+                self.ended = true;
+                self.eof(cx);
+            }
+            Due::Broken => self.broken(),
+            Due::Open(_) => {}
+        }
+    }
+
+    fn leave_octets(&mut self, octets: usize) {
+        let (Some(far), Some(socket)) = (&mut self.wire.far, &self.wire.socket) else { return };
+        far.arrived = (far.arrived + octets).min(far.leaving.len());
+        // If that fails, so does reading.
+        let _ = far.flush(socket);
+    }
+}

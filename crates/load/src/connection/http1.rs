@@ -1,0 +1,200 @@
+//! HTTP/1 on a connection: ready-made requests out, several at a time if pipelined, responses in their order.
+
+use super::engine::TlsName;
+use super::{Cx, Failure, InFlight, Wrong};
+use hayami_h1::{Client, ClientEvent, Fault, Limits, ResponseContent};
+use hayami_http::Version;
+use std::collections::VecDeque;
+
+/// Content of any length is counted, not kept; heads have the limits of a client.
+const LIMITS: Limits = Limits {
+    request_line: 8192,
+    head: 65536,
+    fields: 1000,
+    content: u64::MAX,
+    chunk_line: 256,
+    chunk_extensions: u32::MAX,
+    trailer: 65536,
+    interim: 1000,
+};
+
+#[derive(Default)]
+pub(super) struct Http1 {
+    client: Client,
+    /// Requests that were sent and not wholly answered.
+    asked: VecDeque<InFlight>,
+    /// The last request of the connection was sent.
+    said_last: bool,
+}
+
+impl Http1 {
+    pub(super) fn renew(&mut self) {
+        self.client = Client::new();
+        self.asked.clear();
+        self.said_last = false;
+    }
+
+    pub(super) fn fill(&mut self, cx: &mut Cx<'_>, left: &mut u64) {
+        while self.has_room(cx) && *left > 0 {
+            let Some(due) = cx.pace.take(cx.now) else { return };
+            let index = cx.job.choose(&mut cx.random);
+            let template = &cx.job.templates[index];
+            let last = *left == 1;
+            if self.client.sent_ready_made(&template.method, last).is_err() {
+                return cx.pace.put_back(1);
+            }
+            cx.out.extend_from_slice(if last { &template.last_wire } else { &template.wire });
+            cx.count.tally.requests += 1;
+            (*left, self.said_last) = (*left - 1, last);
+            self.asked.push_back(InFlight { due, sent: cx.now, ..InFlight::default() });
+        }
+    }
+
+    #[inline]
+    pub(super) fn receive(
+        &mut self,
+        cx: &mut Cx<'_>,
+        input: &[u8],
+        tls: TlsName<'_>,
+    ) -> Result<usize, Failure> {
+        let mut at = 0;
+        loop {
+            let rest = &input[at..];
+            let received =
+                self.client.receive(&LIMITS, rest, &mut cx.head).map_err(|fault| failure(&fault))?;
+            at += received.consumed;
+            match received.event {
+                ClientEvent::More => return Ok(at),
+                ClientEvent::Interim => cx.count.tally.octets_head += received.consumed as u64,
+                ClientEvent::Response(content) => {
+                    cx.count.tally.octets_head += received.consumed as u64;
+                    self.begin(cx, tls);
+                    match content {
+                        ResponseContent::None | ResponseContent::Tunnel => self.end(cx),
+                        _ => {}
+                    }
+                }
+                ClientEvent::Content(range) => {
+                    if let Some(request) = self.asked.front_mut() {
+                        request.content(cx, &rest[range]);
+                    }
+                }
+                ClientEvent::End => self.end(cx),
+            }
+        }
+    }
+
+    fn begin(&mut self, cx: &mut Cx<'_>, tls: TlsName<'_>) {
+        let Some(request) = self.asked.front_mut() else { return };
+        request.head(cx);
+        if cx.count.tally.sample.is_none() {
+            request.is_sample = true;
+            let version = if cx.job.protocol == crate::plan::Protocol::Http10 {
+                Version::Http10
+            } else {
+                Version::Http11
+            };
+            let name = if version == Version::Http10 { "HTTP/1.0" } else { "HTTP/1.1" };
+            cx.count.keep_sample(name, tls(), &cx.head);
+        }
+    }
+
+    #[inline]
+    fn end(&mut self, cx: &mut Cx<'_>) {
+        if let Some(mut request) = self.asked.pop_front() {
+            request.end(cx);
+        }
+    }
+
+    /// RFC 9112 §8: without a length the end of the connection is the end of the content.
+    pub(super) fn eof(&mut self, cx: &mut Cx<'_>) -> Option<Failure> {
+        let begun = self.has_begun();
+        match self.client.receive_eof() {
+            Ok(event) => {
+                if event == ClientEvent::End {
+                    self.end(cx);
+                }
+                // Behind a response that said `close` nothing is answered, and nothing is lost either.
+                cx.pace.put_back(self.unanswered());
+                self.asked.clear();
+                None
+            }
+            Err(_) if begun => Some(Failure::Short),
+            Err(_) => Some(Failure::Reset),
+        }
+    }
+
+    pub(super) fn unanswered(&self) -> u64 {
+        self.asked.len() as u64
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.asked.clear();
+    }
+
+    pub(super) fn oldest(&self) -> Option<u64> {
+        self.asked.front().map(|request| request.sent)
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.asked.front().is_some_and(|request| request.first != 0)
+    }
+
+    #[inline]
+    pub(super) fn has_room(&self, cx: &Cx<'_>) -> bool {
+        self.asked.len() < cx.job.pipeline && self.client.can_send()
+    }
+
+    /// The last request was answered, or the server answers no more of them.
+    pub(super) fn is_done(&self, left: u64) -> bool {
+        if self.asked.is_empty() {
+            return left == 0 || !self.client.can_send();
+        }
+        let is_full = self.client.outstanding() >= 64;
+        !self.has_begun() && !self.said_last && !is_full && !self.client.can_send()
+    }
+}
+
+fn failure(fault: &Fault) -> Failure {
+    match fault {
+        Fault::ClosedEarly => Failure::Short,
+        _ => Failure::Protocol,
+    }
+}
+
+impl InFlight {
+    /// The response begins; `cx.head` is its head.
+    #[inline]
+    pub(super) fn head(&mut self, cx: &Cx<'_>) {
+        self.first = cx.now;
+        self.status = cx.head.status().code();
+        if !cx.job.expect.allows(self.status) {
+            self.wrong = Wrong::Status;
+        }
+    }
+
+    /// A piece of its content.
+    #[inline]
+    pub(super) fn content(&mut self, cx: &Cx<'_>, octets: &[u8]) {
+        let start = self.content as usize;
+        self.content += octets.len() as u64;
+        if let Some(body) = &cx.job.expect.body
+            && self.wrong == Wrong::No
+            && body.get(start..start + octets.len()) != Some(octets)
+        {
+            self.wrong = Wrong::Content;
+        }
+    }
+
+    /// It is complete.
+    #[inline]
+    pub(super) fn end(&mut self, cx: &mut Cx<'_>) {
+        let expect = &cx.job.expect;
+        let length = expect.body.as_ref().map(|body| body.len() as u64).or(expect.length);
+        if self.wrong == Wrong::No && length.is_some_and(|length| length != self.content) {
+            self.wrong = Wrong::Content;
+        }
+        cx.pace.done(1);
+        cx.count.answered(self, cx.now);
+    }
+}

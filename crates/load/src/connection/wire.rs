@@ -1,0 +1,251 @@
+//! A socket, TLS over it if asked for, and what could not leave or be read yet.
+
+use super::Cx;
+use super::far::Far;
+use super::tls::{Opened, Tls};
+use hayami_net::dial::{self, Poller, Ready};
+use hayami_net::socket::Socket;
+use hayami_tls::{Fault, Info};
+use std::io;
+use std::task::Poll;
+
+/// Octets read at once.
+pub(super) const READ: usize = 128 * 1024;
+
+/// The way to the server.
+#[derive(Default)]
+pub(super) struct Wire {
+    pub(super) socket: Option<Socket>,
+    watched: Watched,
+    tls: Option<Box<Tls>>,
+    /// What the socket did not take.
+    unsent: Vec<u8>,
+    sent: usize,
+    /// What the engine could not read yet.
+    kept: Vec<u8>,
+    pub(super) far: Option<Box<Far>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Watched {
+    #[default]
+    No,
+    Reading,
+    Both,
+}
+
+impl Wire {
+    /// Closes, and keeps memory for the next connection.
+    pub(super) fn reset(&mut self) {
+        self.socket = None;
+        self.watched = Watched::No;
+        self.tls = None;
+        self.unsent.clear();
+        self.sent = 0;
+        self.kept.clear();
+        if let Some(far) = &mut self.far {
+            far.reset();
+        }
+    }
+
+    pub(super) fn set_socket(&mut self, socket: Socket) {
+        self.socket = Some(socket);
+    }
+
+    pub(super) fn is_far(&self) -> bool {
+        self.far.is_some()
+    }
+
+    /// Whether what comes has to be opened.
+    pub(super) fn is_sealed(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    pub(super) fn may(&self, ready: Ready) {
+        let Some(socket) = &self.socket else { return };
+        if ready.readable {
+            socket.may_read(ready.ended);
+        }
+        if ready.writable {
+            socket.may_write();
+        }
+    }
+
+    pub(super) fn outcome(&self) -> io::Result<()> {
+        self.socket.as_ref().map_or(Ok(()), dial::outcome)
+    }
+
+    /// Watches the socket, for writing too if that is wished or was refused.
+    pub(super) fn watch(&mut self, poller: &Poller, token: u64, writable: bool) -> io::Result<()> {
+        let Some(socket) = &self.socket else { return Ok(()) };
+        let wanted = if writable || socket.is_blocked() { Watched::Both } else { Watched::Reading };
+        match (self.watched, wanted) {
+            (Watched::No, _) => poller.watch(socket, token, wanted == Watched::Both)?,
+            (Watched::Reading, Watched::Both) => poller.watch_again(socket, token, true)?,
+            _ => return Ok(()),
+        }
+        self.watched = wanted;
+        Ok(())
+    }
+
+    /// Begins TLS: the first words are in `cx.sealed`. Whether there is a session to be had.
+    pub(super) fn start_tls(&mut self, cx: &mut Cx<'_>) -> bool {
+        cx.sealed.clear();
+        self.tls =
+            cx.job.connector.as_ref().and_then(|connector| Tls::start(connector, cx.job, &mut cx.sealed));
+        self.tls.is_some()
+    }
+
+    pub(super) fn info(&self) -> Option<&Info> {
+        self.tls.as_ref()?.info()
+    }
+
+    /// Version and suite, for people.
+    pub(super) fn tls_name(&self) -> Option<String> {
+        let info = self.info()?;
+        Some(format!("{:?} {}", info.version, info.suite.name()))
+    }
+
+    /// Sends `cx.out`, or what TLS says first, on a socket of which nothing is known. `Ready(true)`: it went,
+    /// so the connection is made.
+    pub(super) fn send_first(&mut self, cx: &mut Cx<'_>) -> Poll<io::Result<bool>> {
+        let octets = if self.tls.is_some() { &cx.sealed } else { &cx.out };
+        let Some(socket) = &self.socket else { return Poll::Pending };
+        if octets.is_empty() {
+            return Poll::Ready(Ok(false));
+        }
+        if let Some(far) = &mut self.far {
+            let octets =
+                if self.tls.is_some() { std::mem::take(&mut cx.sealed) } else { std::mem::take(&mut cx.out) };
+            if self.tls.is_none() {
+                cx.count.tally.octets_out += octets.len() as u64;
+            }
+            far.send(cx, &octets);
+            return Poll::Ready(Ok(true));
+        }
+        socket.send(octets, false).map_ok(|sent| {
+            if self.tls.is_none() {
+                cx.count.tally.octets_out += octets.len() as u64;
+            }
+            self.unsent.extend_from_slice(&octets[sent..]);
+            true
+        })
+    }
+
+    /// Sends `cx.out`. False: the connection is broken.
+    pub(super) fn send(&mut self, cx: &mut Cx<'_>) -> bool {
+        cx.count.tally.octets_out += cx.out.len() as u64;
+        match &mut self.tls {
+            None => {
+                let octets = std::mem::take(&mut cx.out);
+                let sent = self.transmit(cx, &octets);
+                cx.out = octets;
+                sent
+            }
+            Some(tls) => {
+                let mut sealed = std::mem::take(&mut cx.sealed);
+                sealed.clear();
+                tls.seal(&cx.out, &mut sealed);
+                let sent = self.transmit(cx, &sealed);
+                cx.sealed = sealed;
+                sent
+            }
+        }
+    }
+
+    /// Sends octets as they are, or keeps what the socket does not take.
+    pub(super) fn transmit(&mut self, cx: &mut Cx<'_>, octets: &[u8]) -> bool {
+        if let Some(far) = &mut self.far {
+            far.send(cx, octets);
+            return true;
+        }
+        if self.sent < self.unsent.len() {
+            self.unsent.extend_from_slice(octets);
+            return self.flush().is_ok();
+        }
+        let Some(socket) = &self.socket else { return true };
+        let mut rest = octets;
+        while !rest.is_empty() {
+            match socket.send(rest, false) {
+                Poll::Ready(Ok(sent)) => rest = &rest[sent..],
+                Poll::Ready(Err(_)) => return false,
+                Poll::Pending => {
+                    self.unsent.extend_from_slice(rest);
+                    break;
+                }
+            }
+        }
+        true
+    }
+
+    /// Sends what was kept.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        let Some(socket) = &self.socket else { return Ok(()) };
+        while self.sent < self.unsent.len() {
+            match socket.send(&self.unsent[self.sent..], false) {
+                Poll::Ready(sent) => self.sent += sent?,
+                Poll::Pending => return Ok(()),
+            }
+        }
+        self.unsent.clear();
+        self.sent = 0;
+        Ok(())
+    }
+
+    /// Reads: into `cx.input`, behind what was kept, or where TLS opens it.
+    pub(super) fn read(&mut self, cx: &mut Cx<'_>) -> Poll<io::Result<usize>> {
+        let Some(socket) = &self.socket else { return Poll::Pending };
+        match &mut self.tls {
+            Some(tls) => socket.read(tls.room()),
+            None => {
+                cx.input.clear();
+                cx.input.extend_from_slice(&self.kept);
+                if cx.input.capacity() - cx.input.len() < READ {
+                    cx.input.reserve(READ);
+                }
+                socket.read(&mut cx.input)
+            }
+        }
+    }
+
+    /// Opens what was read, if it is sealed, into `cx.input`.
+    pub(super) fn open(&mut self, cx: &mut Cx<'_>) -> Result<Opened, Fault> {
+        let Some(tls) = &mut self.tls else { return Ok(Opened::default()) };
+        cx.input.clear();
+        cx.input.extend_from_slice(&self.kept);
+        let mut sealed = std::mem::take(&mut cx.sealed);
+        sealed.clear();
+        let opened = tls.receive(&mut cx.input, &mut sealed);
+        if !sealed.is_empty() {
+            // The handshake's words, or an alert; what they meet with shows when reading.
+            let _ = self.transmit(cx, &sealed);
+        }
+        cx.sealed = sealed;
+        opened
+    }
+
+    /// Puts octets that arrived over a distance where [`read`](Self::read) puts them.
+    pub(super) fn arrived(&mut self, cx: &mut Cx<'_>, octets: usize) {
+        let Some(far) = &mut self.far else { return };
+        match &mut self.tls {
+            Some(tls) => far.arrive(octets, tls.room()),
+            None => {
+                cx.input.clear();
+                cx.input.extend_from_slice(&self.kept);
+                far.arrive(octets, &mut cx.input);
+            }
+        }
+    }
+
+    /// How many octets of `cx.input` were there before.
+    pub(super) fn kept(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Keeps what the engine could not read yet.
+    #[inline]
+    pub(super) fn keep(&mut self, octets: &[u8]) {
+        self.kept.clear();
+        self.kept.extend_from_slice(octets);
+    }
+}

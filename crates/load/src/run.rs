@@ -1,0 +1,123 @@
+//! A run: one target, loaded by as many workers as the plan has threads.
+
+use crate::Tally;
+use crate::control::{Control, Phase};
+use crate::outcome::{Ended, Outcome};
+use crate::plan::{Plan, Until};
+use crate::worker::job::Job;
+use crate::worker::{Done, Share, Times, Worker, now};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+/// How long the run waits for something to happen before it looks again.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Loads the target of that index, and says what came of it. Blocks; `control` stops it early, and shows how
+/// far it is.
+///
+/// # Errors
+/// What of the plan cannot be done, in a line for the user. A server that is not there, or is broken, is no
+/// error but a result.
+///
+/// # Panics
+/// If the plan has no target of that index.
+pub fn run(plan: &Plan, target: usize, control: &Control) -> Result<Outcome, String> {
+    let job = Job::new(plan, &plan.targets[target])?;
+    let threads = plan.threads.clamp(1, plan.connections.max(1));
+    let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 4);
+    let unmeasured = nanos(plan.ramp_up) + nanos(plan.warm_up);
+    control.enter(if unmeasured == 0 { Phase::Measuring } else { Phase::WarmUp });
+    let start = now();
+    let measure = start + unmeasured;
+    let end = match plan.until {
+        Until::Elapsed(time) => Some(measure + nanos(time)),
+        Until::Requests(_) => None,
+    };
+    let times = Times { start, ramp_up: nanos(plan.ramp_up), measure, end };
+    let shares: Vec<Share> = (0..threads).map(|index| share(plan, index, threads)).collect();
+    let (started, done) = work(&job, &shares, control, times);
+    let done = done?;
+    control.enter(Phase::Done);
+    let ended = done.iter().map(|done| done.ended).max().unwrap_or(measure);
+    let mut tally = Tally::default();
+    done.iter().for_each(|done| tally.merge(&done.tally));
+    let stopped = control.is_stopped() && end.is_none_or(|end| ended < end);
+    Ok(Outcome {
+        target,
+        started,
+        elapsed: Duration::from_nanos(ended.saturating_sub(measure)),
+        tally,
+        generator_cpu: done.iter().map(|done| done.cpu).sum(),
+        threads,
+        server: None,
+        ended: if stopped { Ended::Interrupted } else { Ended::Complete },
+    })
+}
+
+/// Runs the workers, each on a thread; says when measuring begins. Gives when that was by the calendar.
+fn work(
+    job: &Job,
+    shares: &[Share],
+    control: &Control,
+    times: Times,
+) -> (SystemTime, Result<Vec<Done>, String>) {
+    let mut started = SystemTime::now();
+    let (told, news) = channel();
+    let result = thread::scope(|scope| {
+        for share in shares {
+            let told = told.clone();
+            let work = move || Worker::new(job, control, *share, times)?.run();
+            let thread = thread::Builder::new().name("load".into());
+            thread
+                .spawn_scoped(scope, move || told.send(work()))
+                .map_err(|error| format!("a thread cannot be started: {error}"))
+                .inspect_err(|_| control.stop())?;
+        }
+        drop(told);
+        let mut done = Vec::new();
+        wait(&news, control, times, &mut done, &mut started);
+        done.into_iter()
+            .collect::<Result<Vec<Done>, _>>()
+            .map_err(|error| format!("a thread cannot watch its connections: {error}"))
+    });
+    (started, result)
+}
+
+fn wait(
+    news: &Receiver<std::io::Result<Done>>,
+    control: &Control,
+    times: Times,
+    done: &mut Vec<std::io::Result<Done>>,
+    started: &mut SystemTime,
+) {
+    loop {
+        let ahead = Duration::from_nanos(times.measure.saturating_sub(now()));
+        if control.phase() == Phase::WarmUp && ahead.is_zero() {
+            *started = SystemTime::now();
+            control.enter(Phase::Measuring);
+        }
+        let patience = if ahead.is_zero() { Duration::from_secs(1) } else { ahead.min(LOOK) };
+        match news.recv_timeout(patience) {
+            Ok(result) => done.push(result),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+/// A worker's share; what does not divide goes to the first ones.
+fn share(plan: &Plan, index: usize, of: usize) -> Share {
+    let part = |all: u64| all / of as u64 + u64::from((index as u64) < all % of as u64);
+    let connections = part(plan.connections as u64) as usize;
+    Share {
+        index,
+        of,
+        connections,
+        requests: match plan.until {
+            Until::Elapsed(_) => None,
+            Until::Requests(requests) => Some(part(requests)),
+        },
+        rate: plan.rate.map(|rate| rate * connections as f64 / plan.connections as f64),
+    }
+}

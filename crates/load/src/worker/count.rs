@@ -1,0 +1,126 @@
+//! What a worker counts, and when it tells those who watch.
+
+use crate::connection::InFlight;
+use crate::control::{Control, Phase};
+use crate::{Histogram, Sample, Tally};
+use hayami_http::ResponseHead;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A worker's counts. What happens before measuring begins is counted, too, and then forgotten.
+#[derive(Debug)]
+pub(crate) struct Count {
+    pub(crate) tally: Tally,
+    /// Latencies since the last report; the tally gets them then.
+    recent: Histogram,
+    /// Connections that are usable now.
+    pub(crate) usable: u64,
+    told: Told,
+    /// When measuring began; `None`: not yet.
+    began: Option<u64>,
+}
+
+/// What those who watch know.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    responses: u64,
+    errors: u64,
+    octets_in: u64,
+    usable: u64,
+}
+
+impl Count {
+    pub(crate) fn new(open_model: bool) -> Self {
+        let tally = Tally { uncorrected: open_model.then(Histogram::default), ..Tally::default() };
+        Self { tally, recent: Histogram::default(), usable: 0, told: Told::default(), began: None }
+    }
+
+    /// Measuring begins.
+    pub(crate) fn begin(&mut self, now: u64) {
+        let (usable, told) = (self.usable, self.told.usable);
+        *self = Self::new(self.tally.uncorrected.is_some());
+        (self.usable, self.told.usable, self.began) = (usable, told, Some(now));
+    }
+
+    pub(crate) fn is_measuring(&self) -> bool {
+        self.began.is_some()
+    }
+
+    /// A response is complete.
+    #[inline]
+    pub(crate) fn answered(&mut self, request: &InFlight, now: u64) {
+        let tally = &mut self.tally;
+        self.recent.record(now.saturating_sub(request.due));
+        if let Some(uncorrected) = &mut tally.uncorrected {
+            uncorrected.record(now.saturating_sub(request.sent));
+        }
+        tally.first_byte.record(request.first.saturating_sub(request.sent));
+        let class = usize::from(request.status / 100);
+        tally.status[if class < 6 { class } else { 0 }] += 1;
+        tally.responses += 1;
+        tally.octets_content += request.content;
+        match request.wrong {
+            Wrong::No => {}
+            Wrong::Status => tally.errors.status += 1,
+            Wrong::Content => tally.errors.content += 1,
+        }
+        if request.is_sample
+            && let Some(sample) = &mut tally.sample
+        {
+            sample.content = request.content;
+        }
+    }
+
+    /// Keeps a response head, to see what the server sends.
+    #[cold]
+    pub(crate) fn keep_sample(&mut self, protocol: &str, tls: Option<String>, head: &ResponseHead) {
+        let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+        self.tally.sample = Some(Sample {
+            protocol: protocol.into(),
+            tls,
+            status: head.status().code(),
+            fields: head.iter().map(|(name, value)| (text(name).to_ascii_lowercase(), text(value))).collect(),
+            content: 0,
+        });
+    }
+
+    /// Tells those who watch what is new; to be called some times a second.
+    pub(crate) fn report(&mut self, control: &Control, now: u64) {
+        let (live, tally, told) = (&control.live, &mut self.tally, &mut self.told);
+        live.connections.fetch_add(self.usable.wrapping_sub(told.usable), Relaxed);
+        told.usable = self.usable;
+        let Some(began) = self.began else { return };
+        let errors = tally.errors.total();
+        let slot = tally.timeline.at(now.saturating_sub(began).saturating_sub(1));
+        slot.responses += tally.responses - told.responses;
+        slot.errors += errors - told.errors;
+        slot.octets += tally.octets_in - told.octets_in;
+        slot.latency += (self.recent.mean().as_nanos() as u64).saturating_mul(self.recent.count());
+        slot.longest = slot.longest.max(self.recent.max().as_nanos() as u64);
+        tally.latency.merge(&self.recent);
+        if control.phase() == Phase::Measuring {
+            live.responses.fetch_add(tally.responses - told.responses, Relaxed);
+            live.errors.fetch_add(errors - told.errors, Relaxed);
+            live.octets_in.fetch_add(tally.octets_in - told.octets_in, Relaxed);
+            live.add_latency(&self.recent);
+        }
+        self.recent.clear();
+        let (responses, octets_in) = (tally.responses, tally.octets_in);
+        *told = Told { responses, errors, octets_in, usable: told.usable };
+    }
+
+    /// The last report.
+    pub(crate) fn end(mut self, control: &Control, now: u64) -> Tally {
+        self.usable = 0;
+        self.report(control, now);
+        self.tally
+    }
+}
+
+/// What a response has that was not expected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    #[default]
+    No,
+    Status,
+    Content,
+}

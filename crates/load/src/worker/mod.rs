@@ -1,0 +1,363 @@
+//! One thread of the generator: its connections, its share of the requests, its counts.
+//!
+//! Nothing here is shared with other workers but the [`Job`], which nobody changes, and the [`Control`], which
+//! is looked at and told some times a second. A turn of the loop asks the kernel once what happened, lets the
+//! connections deal with it, and then does what is due by the clock.
+
+pub(crate) mod count;
+pub(crate) mod job;
+
+use crate::Tally;
+use crate::connection::{Connection, Cx, Failure, Stage};
+use crate::control::Control;
+use crate::distance::{Due, Entry, Random, Wheel};
+use crate::pace::Pace;
+use count::Count;
+use hayami_http::{ResponseHead, Status};
+use hayami_net::dial::Poller;
+use job::Job;
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::VecDeque;
+use std::io;
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+/// How often deadlines are looked at and those who watch are told, in nanoseconds.
+const TICK: u64 = 50_000_000;
+/// How long a connection waits after the first of several failures; twice as long after each other one.
+const BACK_OFF: u64 = 10_000_000;
+/// As often it becomes longer: 320 ms at most.
+const LONGEST_BACK_OFF: u32 = 5;
+
+/// The steady clock, nanoseconds.
+#[inline]
+pub(crate) fn now() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// A worker's part of the plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Share {
+    /// Which worker, and of how many.
+    pub(crate) index: usize,
+    pub(crate) of: usize,
+    /// Its connections.
+    pub(crate) connections: usize,
+    /// Requests to be measured, if the plan counts them.
+    pub(crate) requests: Option<u64>,
+    /// Requests a second, if they are made by a schedule.
+    pub(crate) rate: Option<f64>,
+}
+
+/// The times of a run, on the steady clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    pub(crate) start: u64,
+    pub(crate) ramp_up: u64,
+    /// When measuring begins.
+    pub(crate) measure: u64,
+    /// When it ends, if that is planned.
+    pub(crate) end: Option<u64>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) tally: Tally,
+    /// When measuring ended.
+    pub(crate) ended: u64,
+    /// CPU time of the thread while it was measured.
+    pub(crate) cpu: Duration,
+}
+
+/// The worker of a thread.
+pub(crate) struct Worker<'a> {
+    cx: Cx<'a>,
+    control: &'a Control,
+    share: Share,
+    times: Times,
+    connections: Vec<Connection>,
+    free: Vec<u32>,
+    /// Connections that wait for a request to become due.
+    idle: VecDeque<u32>,
+    /// Connections that are not open, since no request is there for them; the failures before.
+    dormant: Vec<u32>,
+    /// Connections that are being opened.
+    opening: u64,
+    /// Connections that want another turn.
+    again: Vec<u32>,
+    entries: Vec<Entry>,
+    next_tick: u64,
+    /// CPU time when measuring began.
+    cpu: Duration,
+    /// Anything was ever answered.
+    is_of_use: bool,
+}
+
+impl<'a> Worker<'a> {
+    /// # Errors
+    /// The process has no descriptor left.
+    pub(crate) fn new(job: &'a Job, control: &'a Control, share: Share, times: Times) -> io::Result<Self> {
+        let open_from = times.start + times.ramp_up;
+        // Schedules of several workers take turns instead of beating together.
+        let shift = share.rate.map_or(0, |rate| (1e9 / rate * share.index as f64 / share.of as f64) as u64);
+        let cx = Cx {
+            job,
+            poller: Poller::new()?,
+            wheel: Wheel::new(times.start),
+            pace: Pace::new(share.rate, open_from + shift),
+            count: Count::new(share.rate.is_some()),
+            random: Random::new(share.index as u64 + 1),
+            now: times.start,
+            opened: share.index,
+            input: Vec::new(),
+            out: Vec::new(),
+            sealed: Vec::new(),
+            head: ResponseHead::new(Status::OK),
+        };
+        Ok(Self {
+            cx,
+            control,
+            share,
+            times,
+            connections: Vec::new(),
+            free: Vec::new(),
+            idle: VecDeque::new(),
+            dormant: Vec::new(),
+            opening: 0,
+            again: Vec::new(),
+            entries: Vec::new(),
+            next_tick: times.start + TICK,
+            cpu: Duration::ZERO,
+            is_of_use: false,
+        })
+    }
+
+    /// Works until the plan is done or the user stops it.
+    pub(crate) fn run(mut self) -> io::Result<Done> {
+        // Sleeps end when they should, and not up to 50 µs later.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        self.ramp_up();
+        loop {
+            self.cx.now = now();
+            self.begin_measuring();
+            if self.is_over() {
+                return Ok(self.end());
+            }
+            if self.cx.now >= self.next_tick {
+                self.tick();
+            }
+            self.do_what_is_due();
+            self.dispatch();
+            let timeout = self.timeout();
+            let happened = self.cx.poller.wait(Some(timeout))?;
+            for index in 0..happened {
+                let Some(ready) = self.cx.poller.get(index) else { break };
+                let slot = ready.token as u32 as usize;
+                let Some(connection) = self.connections.get_mut(slot) else { continue };
+                if connection.ready(&mut self.cx, ready) {
+                    self.again.push(slot as u32);
+                }
+                self.settle(slot);
+            }
+        }
+    }
+
+    /// Connections are opened evenly over time; the workers take turns.
+    fn ramp_up(&mut self) {
+        let all = (self.share.connections * self.share.of) as u64;
+        for index in 0..self.share.connections {
+            let place = (index * self.share.of + self.share.index) as u64;
+            let after = u128::from(self.times.ramp_up) * u128::from(place) / u128::from(all.max(1));
+            let (due, what) = (self.times.start + after as u64, Due::Open(0));
+            self.cx.wheel.add(Entry { due, slot: u32::MAX, generation: 0, what });
+        }
+    }
+
+    fn begin_measuring(&mut self) {
+        if self.cx.count.is_measuring() || self.cx.now < self.times.measure {
+            return;
+        }
+        self.is_of_use |= self.cx.count.tally.responses > 0;
+        self.cx.count.begin(self.times.measure.max(self.times.start));
+        if let Some(requests) = self.share.requests {
+            self.cx.pace.limit(requests);
+        }
+        self.cpu = cpu();
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.control.is_stopped()
+            || self.times.end.is_some_and(|end| self.cx.now >= end)
+            || self.cx.count.is_measuring() && (self.cx.pace.is_over() || self.is_hopeless())
+    }
+
+    /// Whether a count of requests will hardly ever be reached: for the time of the plan connections fail, and
+    /// no answer ever came.
+    fn is_hopeless(&mut self) -> bool {
+        let tally = &self.cx.count.tally;
+        self.share.requests.is_some()
+            && !self.is_of_use
+            && tally.responses == 0
+            && tally.errors.total() > 0
+            && self.cx.now > self.times.measure + self.cx.job.timeout.max(20 * TICK)
+    }
+
+    fn end(mut self) -> Done {
+        if !self.cx.count.is_measuring() {
+            // Stopped before anything counted.
+            self.cx.count.begin(self.cx.now);
+            self.cpu = cpu();
+        }
+        let ended = self.times.end.map_or(self.cx.now, |end| self.cx.now.min(end));
+        let cpu = cpu().saturating_sub(self.cpu);
+        Done { tally: self.cx.count.end(self.control, ended), ended, cpu }
+    }
+
+    /// Deadlines, and news for those who watch.
+    fn tick(&mut self) {
+        self.next_tick = self.cx.now + TICK;
+        for slot in 0..self.connections.len() {
+            self.connections[slot].expire(&mut self.cx);
+            self.settle(slot);
+        }
+        self.cx.count.report(self.control, self.cx.now);
+    }
+
+    fn do_what_is_due(&mut self) {
+        let mut entries = std::mem::take(&mut self.entries);
+        self.cx.wheel.take(self.cx.now, &mut entries);
+        for entry in entries.drain(..) {
+            if let Due::Open(failures) = entry.what {
+                self.open(failures);
+                continue;
+            }
+            let slot = entry.slot as usize;
+            if let Some(connection) = self.connections.get_mut(slot)
+                && connection.is(entry.generation)
+            {
+                self.cx.now = now();
+                connection.due(&mut self.cx, entry.what);
+                self.settle(slot);
+            }
+        }
+        self.entries = entries;
+        for slot in std::mem::take(&mut self.again) {
+            if self.connections[slot as usize].turn(&mut self.cx) {
+                self.again.push(slot);
+            }
+            self.settle(slot as usize);
+        }
+    }
+
+    /// Hands requests that are due to connections that wait for them.
+    fn dispatch(&mut self) {
+        if self.cx.pace.is_open() {
+            self.cx.now = now();
+            while self.cx.pace.overdue(self.cx.now, 1) > 0 {
+                let Some(slot) = self.idle.pop_front() else { break };
+                self.connections[slot as usize].wake(&mut self.cx);
+                self.settle(slot as usize);
+            }
+        }
+        while !self.dormant.is_empty() && self.wants_connection() {
+            let failures = self.dormant.pop().unwrap_or_default();
+            self.open_now(failures);
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        if !self.again.is_empty() {
+            return Duration::ZERO;
+        }
+        let mut next = self.next_tick;
+        let waits = !self.idle.is_empty() || !self.dormant.is_empty();
+        let due = self.cx.pace.next_due().filter(|_| waits);
+        let soon = [self.cx.wheel.next_due(), due, self.times.end];
+        soon.into_iter().flatten().for_each(|time| next = next.min(time));
+        if !self.cx.count.is_measuring() {
+            next = next.min(self.times.measure);
+        }
+        Duration::from_nanos(next.saturating_sub(self.cx.now))
+    }
+
+    /// Whether there is a request that a connection could be opened for.
+    fn wants_connection(&self) -> bool {
+        self.cx.pace.overdue(self.cx.now, self.opening + 1) > self.opening
+    }
+
+    /// Opens a connection, now or when there is something to ask.
+    fn open(&mut self, failures: u32) {
+        let on_demand = self.cx.pace.is_open() && self.cx.job.per_connection == 1;
+        let at_once = if on_demand || !self.cx.pace.is_open() { self.wants_connection() } else { true };
+        if at_once { self.open_now(failures) } else { self.dormant.push(failures) }
+    }
+
+    fn open_now(&mut self, failures: u32) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            let slot = self.connections.len() as u32;
+            self.connections.push(Connection::new(slot));
+            slot
+        });
+        let connection = &mut self.connections[slot as usize];
+        connection.is_opening = true;
+        self.opening += 1;
+        connection.open(&mut self.cx, failures);
+        self.settle(slot as usize);
+    }
+
+    /// Takes notice of what became of a connection.
+    fn settle(&mut self, slot: usize) {
+        let connection = &mut self.connections[slot];
+        let stage = connection.stage;
+        if connection.is_opening && !matches!(stage, Stage::Dialing | Stage::Shaking | Stage::Astray) {
+            connection.is_opening = false;
+            self.opening -= 1;
+        }
+        match stage {
+            Stage::Over(failure) => self.close(slot, failure),
+            Stage::Gone => {
+                connection.free();
+                self.free.push(slot as u32);
+            }
+            Stage::Open if self.cx.pace.is_open() && !connection.is_idle && connection.has_room(&self.cx) => {
+                connection.is_idle = true;
+                self.idle.push_back(slot as u32);
+            }
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, slot: usize, failure: Option<Failure>) {
+        let connection = &mut self.connections[slot];
+        if let Some(failure) = failure {
+            connection.count_failure(&mut self.cx, failure);
+        }
+        let failures = if failure == Some(Failure::Lost) { 0 } else { connection.failures() };
+        if connection.is_idle {
+            self.idle.retain(|idle| *idle != slot as u32);
+            connection.is_idle = false;
+        }
+        if !connection.leave(&mut self.cx) {
+            connection.free();
+            self.free.push(slot as u32);
+        }
+        // Also at once by way of the wheel: a connection that fails at once must not open the next one in here.
+        let after = match failures {
+            0 => 0,
+            more => BACK_OFF << (more - 1).min(LONGEST_BACK_OFF),
+        };
+        if after == 0 {
+            return self.open(0);
+        }
+        let due = self.cx.now + after;
+        self.cx.wheel.add(Entry { due, slot: u32::MAX, generation: 0, what: Due::Open(failures) });
+    }
+}
+
+/// CPU time of this thread.
+fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
