@@ -27,7 +27,7 @@ pub use hpack::hpack;
 pub use pair::exchanges;
 pub use server::server_engine;
 pub use targets::{authority, path};
-pub use tls::tls;
+pub use tls::{tls, tls_client};
 
 /// A target: its name, which is that of its corpus, and its function.
 pub type Target = (&'static str, fn(&[u8]));
@@ -52,6 +52,7 @@ pub const TARGETS: &[Target] = &[
     ("log_format", log_format),
     ("hpack", hpack),
     ("tls", tls),
+    ("tls_client", tls_client),
 ];
 
 /// Limits that short inputs can reach.

@@ -1,6 +1,9 @@
-//! The target of TLS: what a peer sends before anything is agreed on.
+//! The targets of TLS: what a peer sends before anything is agreed on.
 
-use hayami_tls::{Acceptor, Identity, Progress, Resumption, Session, Settings, Version};
+use hayami_tls::{
+    Acceptor, ClientSession, ClientSettings, Connector, Fault, Identity, Progress, Resumption, Session,
+    Settings, Trust, Version, groups,
+};
 use std::sync::{Arc, LazyLock};
 
 /// Two configurations, so that the name in a ClientHello counts; the key is good for nothing else.
@@ -15,23 +18,54 @@ static ACCEPTOR: LazyLock<Arc<Acceptor>> = LazyLock::new(|| {
         .expect("a certificate")
 });
 
+/// Believes anyone, and makes the cheapest of keys.
+static CONNECTOR: LazyLock<Connector> = LazyLock::new(|| {
+    let groups = Some(groups(["x25519"]).chosen);
+    Connector::new(&ClientSettings { groups, ..ClientSettings::new(Trust::Anyone) }).expect("a group")
+});
+
 /// Octets of a stranger never establish a session, give no plaintext, and end it or wait for more, the same
 /// whole and one at a time; a session that is over stays over.
 pub fn tls(octets: &[u8]) {
-    assert_eq!(is_over_after(std::iter::once(octets)), is_over_after(octets.chunks(1)));
+    let is_over = |pieces: &mut dyn Iterator<Item = &[u8]>| {
+        let mut session = Session::new(&ACCEPTOR);
+        is_over_after(pieces, |input, plain, out| {
+            let progress = session.receive(input, plain, out);
+            assert!(session.info().is_none());
+            progress
+        })
+    };
+    assert_eq!(is_over(&mut std::iter::once(octets)), is_over(&mut octets.chunks(1)));
 }
 
-fn is_over_after<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> bool {
-    let mut session = Session::new(&ACCEPTOR);
+/// Octets in the place of a server's that hasn't seen our hello never establish a session, give no plaintext,
+/// and end it or wait for more, the same whole and one at a time; a session that is over stays over.
+pub fn tls_client(octets: &[u8]) {
+    let is_over = |pieces: &mut dyn Iterator<Item = &[u8]>| {
+        let mut session = ClientSession::new(&CONNECTOR, "localhost").expect("a name");
+        session.start(&mut Vec::new());
+        is_over_after(pieces, |input, plain, out| {
+            let progress = session.receive(input, plain, out);
+            assert!(session.info().is_none());
+            progress
+        })
+    };
+    assert_eq!(is_over(&mut std::iter::once(octets)), is_over(&mut octets.chunks(1)));
+}
+
+fn is_over_after(
+    pieces: &mut dyn Iterator<Item = &[u8]>,
+    mut receive: impl FnMut(&mut Vec<u8>, &mut Vec<u8>, &mut Vec<u8>) -> Result<Progress, Fault>,
+) -> bool {
     let (mut input, mut plain, mut out) = (Vec::new(), Vec::new(), Vec::new());
     let mut is_over = false;
     for piece in pieces {
         input.extend_from_slice(piece);
-        match session.receive(&mut input, &mut plain, &mut out) {
+        match receive(&mut input, &mut plain, &mut out) {
             Ok(progress) => assert!(!is_over && matches!(progress, Progress::Handshaking), "{progress:?}"),
             Err(_) => is_over = true,
         }
-        assert!(plain.is_empty() && session.info().is_none());
+        assert!(plain.is_empty());
     }
     is_over
 }
