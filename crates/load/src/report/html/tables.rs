@@ -1,0 +1,262 @@
+//! What the page says in figures.
+
+use super::super::figure::{duration, grouped, octets, percent, plural, rate, three};
+use super::super::summary::Summary;
+use super::super::text::{protocol, statuses};
+use super::super::{PERCENTILES, Report, figure, shell};
+use super::plot::COLOURS;
+use super::{escape, section};
+use crate::Histogram;
+use crate::plan::{Address, KeepAlive, Plan, Until};
+
+/// The figures that people look for first, of one target.
+pub(super) fn cards(summary: &Summary<'_>) -> String {
+    let tally = &summary.tally;
+    let at = |quantile| known(&tally.latency, |latency| duration(latency.quantile(quantile)));
+    let mut cards = vec![
+        ("requests a second", rate(summary.rate())),
+        ("p50 latency", at(0.5)),
+        ("p99 latency", at(0.99)),
+        ("p99.9 latency", at(0.999)),
+        ("errors", grouped(tally.errors.total())),
+        ("received a second", octets(summary.transfer())),
+    ];
+    cards.extend(cost(summary).map(|cost| ("server CPU a response", cost)));
+    cards.push(("generator CPU", percent(summary.generator_share())));
+    let cards: String =
+        cards.iter().map(|(name, value)| format!("<div><b>{value}</b><span>{name}</span></div>")).collect();
+    format!("<div class=\"cards\">{cards}</div>\n")
+}
+
+fn known(times: &Histogram, value: impl Fn(&Histogram) -> String) -> String {
+    if times.is_empty() { "–".to_owned() } else { value(times) }
+}
+
+fn cost(summary: &Summary<'_>) -> Option<String> {
+    summary.cost_us().map(|(user, system)| format!("{} µs", three(user + system)))
+}
+
+/// A line for each of several targets.
+pub(super) fn overview(summaries: &[Summary<'_>]) -> String {
+    let line = |(index, summary): (usize, &Summary<'_>)| {
+        let tally = &summary.tally;
+        let at = |quantile| known(&tally.latency, |latency| duration(latency.quantile(quantile)));
+        let memory =
+            summary.server.as_ref().map_or_else(|| "–".to_owned(), |server| octets(server.memory as f64));
+        let cells = [
+            rate(summary.rate()),
+            at(0.5),
+            at(0.99),
+            at(0.999),
+            grouped(tally.errors.total()),
+            octets(summary.transfer()),
+            cost(summary).unwrap_or_else(|| "–".to_owned()),
+            memory,
+        ];
+        let dot = format!("<i class=\"dot s{}\"></i>", index % COLOURS);
+        row(&format!("{dot}{}", escape(&summary.target.name)), cells)
+    };
+    let rows: String = summaries.iter().enumerate().map(line).collect();
+    let head = [
+        "target",
+        "requests/s",
+        "p50",
+        "p99",
+        "p99.9",
+        "errors",
+        "received/s",
+        "server CPU",
+        "server memory",
+    ];
+    section("Targets", "All rounds of a target together.", &table(&head, &rows))
+}
+
+fn row(name: &str, cells: impl IntoIterator<Item = String>) -> String {
+    let cells: String = cells.into_iter().map(|cell| format!("<td>{cell}</td>")).collect();
+    let class = if name.starts_with("<i") { "name keyed" } else { "name" };
+    format!("<tr><th class=\"{class}\" scope=\"row\">{name}</th>{cells}</tr>")
+}
+
+fn table(head: &[&str], rows: &str) -> String {
+    let head: String = head.iter().map(|name| format!("<th scope=\"col\">{name}</th>")).collect();
+    format!("<div class=\"wide\"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>\n")
+}
+
+/// A table of names and values.
+fn facts(facts: &[(&str, String)]) -> String {
+    let known = facts.iter().filter(|(_, value)| !value.is_empty());
+    let rows: String = known
+        .map(|(name, value)| format!("<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>"))
+        .collect();
+    format!("<table class=\"facts\"><tbody>{rows}</tbody></table>\n")
+}
+
+/// Everything that was counted of one target.
+pub(super) fn details(plan: &Plan, summary: &Summary<'_>, several: bool) -> String {
+    let heading = if several { escape(&summary.target.name) } else { "Times and counts".to_owned() };
+    section(&heading, "", &format!("{}{}", times(summary), counts(plan, summary)))
+}
+
+fn times(summary: &Summary<'_>) -> String {
+    let tally = &summary.tally;
+    let latency = if tally.uncorrected.is_some() { "latency since due" } else { "latency" };
+    let all = [
+        (latency, Some(&tally.latency)),
+        ("latency since sent", tally.uncorrected.as_ref()),
+        ("first byte", Some(&tally.first_byte)),
+        ("connect", Some(&tally.connect)),
+    ];
+    let rows: String = all
+        .into_iter()
+        .filter_map(|(name, times)| Some((name, times.filter(|times| !times.is_empty())?)))
+        .map(|(name, times)| {
+            let percentiles = PERCENTILES.iter().map(|(_, quantile)| times.quantile(*quantile));
+            let cells = [times.mean(), times.min()].into_iter().chain(percentiles).chain([times.max()]);
+            row(name, cells.map(duration))
+        })
+        .collect();
+    if rows.is_empty() {
+        return "<p>No response came, so there are no times.</p>".to_owned();
+    }
+    table(&["", "mean", "min", "p50", "p75", "p90", "p99", "p99.9", "p99.99", "max"], &rows)
+}
+
+fn counts(plan: &Plan, summary: &Summary<'_>) -> String {
+    let tally = &summary.tally;
+    let list = |counts: Vec<(&str, u64)>| {
+        let counts: Vec<_> =
+            counts.iter().map(|(name, count)| format!("{} {name}", grouped(*count))).collect();
+        if counts.is_empty() { "none".to_owned() } else { counts.join(", ") }
+    };
+    let errors = tally.errors.by_kind().into_iter().filter(|(_, count)| *count > 0).collect();
+    let resumed = if tally.resumed > 0 {
+        format!(", {} resumed TLS sessions", grouped(tally.resumed))
+    } else {
+        String::new()
+    };
+    let lost = if tally.errors.lost > 0 {
+        format!("{} connections", grouped(tally.errors.lost))
+    } else {
+        String::new()
+    };
+    let server = summary.server.as_ref().map(|server| {
+        let cost = summary.cost_us().map_or_else(String::new, |(user, system)| {
+            format!(
+                ", {} µs CPU a response ({} user, {} system)",
+                three(user + system),
+                three(user),
+                three(system)
+            )
+        });
+        format!("{}{cost}, {} of memory", escape(&server.name), octets(server.memory as f64))
+    });
+    let threads = summary.threads as u64;
+    facts(&[
+        ("protocol", escape(&protocol(plan, summary))),
+        ("responses", format!("{} in {}", grouped(tally.responses), duration(summary.elapsed))),
+        ("status", list(statuses(&tally.status).collect())),
+        ("errors", list(errors)),
+        ("lost on purpose", lost),
+        ("connections", format!("{}{resumed}", grouped(tally.connections))),
+        (
+            "octets",
+            format!(
+                "{} received ({} heads, {} content), {} sent",
+                octets(tally.octets_in as f64),
+                octets(tally.octets_head as f64),
+                octets(tally.octets_content as f64),
+                octets(tally.octets_out as f64)
+            ),
+        ),
+        ("server", server.unwrap_or_default()),
+        (
+            "generator",
+            format!(
+                "{} of the CPU time of {threads} thread{}",
+                percent(summary.generator_share()),
+                plural(threads)
+            ),
+        ),
+    ])
+}
+
+/// What is needed to run it again.
+pub(super) fn repeat(report: &Report<'_>) -> String {
+    let (plan, about) = (report.plan, report.about);
+    let machine = &about.machine;
+    let cores = machine.cores as u64;
+    let memory = if machine.memory > 0 {
+        format!(", {} of memory", octets(machine.memory as f64))
+    } else {
+        String::new()
+    };
+    let cpu = if machine.cpu.is_empty() { "unknown processor" } else { &machine.cpu };
+    let facts = facts(&[
+        ("program", escape(&about.program)),
+        ("machine", format!("{}, {cores} core{}{memory}", escape(cpu), plural(cores))),
+        ("system", escape(&format!("{} {}", machine.kernel, machine.architecture))),
+        ("begun", report.outcomes.first().map(|outcome| figure::moment(outcome.started)).unwrap_or_default()),
+        (
+            "targets",
+            plan.targets
+                .iter()
+                .map(|target| escape(&address(&target.address)))
+                .collect::<Vec<_>>()
+                .join("<br>"),
+        ),
+        ("load", load(plan)),
+        ("connections", connections(plan)),
+        ("time", time(plan)),
+        ("distance", distance(plan)),
+    ]);
+    let command = format!("<pre>{}</pre>\n", escape(&shell(&about.command)));
+    section("To repeat this", "", &format!("{command}{facts}"))
+}
+
+fn address(address: &Address) -> String {
+    match address {
+        Address::Tcp(address) => address.to_string(),
+        Address::Unix(path) => format!("unix:{}", path.display()),
+    }
+}
+
+fn load(plan: &Plan) -> String {
+    let model = plan.rate.map_or_else(
+        || "closed: the next request leaves when an answer has come".to_owned(),
+        |due| format!("open: {} requests a second are due, whatever comes of them", rate(due)),
+    );
+    let (streams, pipeline) = (plan.streams as u64, plan.pipeline as u64);
+    format!("{model}; {streams} stream{}, {pipeline} pipelined", plural(streams))
+}
+
+fn connections(plan: &Plan) -> String {
+    let (connections, threads) = (plan.connections as u64, plan.threads as u64);
+    let kept = match plan.keep_alive {
+        KeepAlive::On => "kept alive".to_owned(),
+        KeepAlive::Off => "a request each".to_owned(),
+        KeepAlive::Requests(count) => format!("{count} request{} each", plural(count)),
+    };
+    format!("{} by {threads} thread{}, {kept}", grouped(connections), plural(threads))
+}
+
+fn time(plan: &Plan) -> String {
+    let until = match plan.until {
+        Until::Elapsed(time) => duration(time),
+        Until::Requests(count) => format!("{} requests", grouped(count)),
+    };
+    let rounds = plan.rounds as u64;
+    format!(
+        "{until} in {rounds} round{}, after {} of ramp-up and {} of warm-up; a request times out after {}",
+        plural(rounds),
+        duration(plan.ramp_up),
+        duration(plan.warm_up),
+        duration(plan.timeout)
+    )
+}
+
+fn distance(plan: &Plan) -> String {
+    plan.distance.map_or_else(String::new, |distance| {
+        let (rtt, jitter) = (duration(distance.rtt), duration(distance.jitter));
+        format!("emulated round trip {rtt}, jitter {jitter}, {} of connections lost", percent(distance.loss))
+    })
+}
