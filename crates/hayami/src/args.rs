@@ -12,6 +12,7 @@ Examples:
   hayami --dev-tls public     serve it on https://127.0.0.1:8443, with a certificate made for this machine
   hayami -c h2o.conf          serve by a configuration file (h2o's format)
   hayami -t -c h2o.conf       check it; with -v, print what it means for every host and path
+  hayami bench URL            make load on a server and measure it; see hayami bench --help
 
 Signals:
   SIGTERM, SIGINT             accept no more, finish what runs, exit 0; a second one, half a second

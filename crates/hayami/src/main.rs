@@ -3,6 +3,7 @@
 //! ```text
 //! args ─▶ site (a folder or a file becomes settings) ─▶ check: print, exit
 //!                                                    └▶ serve: sockets, logs, pid file, user, workers, signals
+//! bench ─▶ plan, runs, reports: the load generator, with a command line of its own
 //! ```
 //!
 //! What is answered is decided in `hayami-server`, how octets move in `hayami-net`.
@@ -10,6 +11,7 @@
 
 mod args;
 mod banner;
+mod bench;
 mod check;
 mod descriptors;
 mod dev_tls;
@@ -28,7 +30,11 @@ use args::Command;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let command = match args::parse(std::env::args_os()) {
+    let words: Vec<_> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| word == "bench") {
+        return bench::bench(&words[2..]);
+    }
+    let command = match args::parse(words) {
         Ok(command) => command,
         Err(failure) => return exit::finish(Err(failure)),
     };

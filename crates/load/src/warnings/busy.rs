@@ -65,7 +65,9 @@ pub(super) fn idle(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
     }
     let bored = |outcome: &Outcome| {
         let own = cpus(outcome.generator_cpu, outcome) / outcome.threads.max(1) as f64;
-        own < BORED && server_cpus(outcome).is_some_and(|used| used < BORED)
+        // CPU time comes in hundredths of a second: a short run looks bored.
+        let long = outcome.elapsed >= Duration::from_secs(1) && outcome.tally.responses > 0;
+        long && own < BORED && server_cpus(outcome).is_some_and(|used| used < BORED)
     };
     let (name, _) =
         by_target(plan, outcomes).into_iter().find(|(_, own)| own.iter().all(|one| bored(one)))?;

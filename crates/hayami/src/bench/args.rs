@@ -1,0 +1,340 @@
+//! The command line of `hayami bench`. Options carry the names that users of wrk, ab, h2load and curl know.
+
+use crate::exit::Failure;
+use clap::error::ErrorKind;
+use clap::{Parser, ValueEnum};
+use hayami_load::like;
+use hayami_load::plan::{self, KeepAlive};
+use std::ffi::OsString;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const AFTER_HELP: &str = "\
+Examples:
+  hayami bench http://127.0.0.1:8080/                     ten seconds, 64 connections, all CPUs
+  hayami bench -c 100 -t 4 -d 30s http://127.0.0.1/       as wrk
+  hayami bench -c 50 -m 50 -n 100000 https://a.test/      as h2load
+  hayami bench -r 2000 https://a.test/                    2000 requests a second, whatever the server does
+  hayami bench -c 20000 --keepalive off --rtt 100ms URL   many clients, far away
+  hayami bench http://127.0.0.1:8080/ http://127.0.0.1:8081/ --html report.html
+                                                          compare two servers, interleaved
+  hayami bench --like 'ab -c 100 -n 1000 http://a.test/'  what ab would do; prints our command
+
+A folder called `bench` is served by `hayami ./bench`.
+
+Exit codes:
+  0   measured                         66  a file named here is not there
+  1   no right answer, or, with --expect-…,   69  no such host, or nobody listens there
+      a wrong one                      71  the system refused something (open files, threads)
+  64  wrong command line               73  a report could not be written
+  130 stopped by Ctrl-C or SIGTERM; what there was by then is printed";
+
+/// Make load on HTTP servers, measure, compare, report
+#[derive(Debug, Parser)]
+#[command(name = "hayami bench", bin_name = "hayami bench", after_help = AFTER_HELP, args_override_self = true)]
+pub(super) struct Args {
+    /// What to ask: http://, https:// or unix:SOCKET:/PATH. Several are compared
+    #[arg(value_name = "URL", required_unless_present = "urls")]
+    pub url: Vec<String>,
+
+    /// Connections held open [default: 64]
+    #[arg(short = 'c', long, alias = "clients", value_name = "N", value_parser = plan::count)]
+    pub connections: Option<u64>,
+    /// Threads of the generator [default: the CPUs of this machine]
+    #[arg(short = 't', long, value_name = "N", value_parser = plan::count)]
+    pub threads: Option<u64>,
+    /// HTTP/2: requests under way on each connection
+    #[arg(short = 'm', long, alias = "max-concurrent-streams", value_name = "N", default_value = "1", value_parser = plan::count)]
+    pub streams: u64,
+    /// HTTP/1.1: requests under way on each connection (pipelining)
+    #[arg(short = 'p', long, value_name = "N", default_value = "1", value_parser = plan::count)]
+    pub pipeline: u64,
+
+    /// How long to measure; a number alone is seconds [default: 10s; 3s a round with several URLs]
+    #[arg(short = 'd', long, value_name = "TIME", value_parser = plan::duration)]
+    pub duration: Option<Duration>,
+    /// How many requests to measure, instead of a time
+    #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = plan::count)]
+    pub requests: Option<u64>,
+    /// Requests a second over all connections, due at their times whatever became of those before
+    #[arg(short = 'r', long, visible_short_alias = 'R', value_name = "RATE", value_parser = plan::rate)]
+    pub rate: Option<f64>,
+    /// Open the connections evenly over this time
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = plan::duration)]
+    pub ramp_up: Duration,
+    /// Make load for this time before anything counts [default: a tenth of the duration, at most 1s; 0 with -n]
+    #[arg(long, alias = "warm-up-time", value_name = "TIME", value_parser = plan::duration)]
+    pub warm_up: Option<Duration>,
+    /// How often each of several URLs has its turn [default: 5; 1 with one URL]
+    #[arg(long, value_name = "N", value_parser = plan::count)]
+    pub rounds: Option<u64>,
+    /// A connect, a handshake or an answer that takes longer is an error
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = plan::duration)]
+    pub timeout: Duration,
+
+    /// The version of HTTP [default: 2 where TLS agrees on it, else 1.1]
+    #[arg(long, value_name = "VERSION")]
+    pub http: Option<Http>,
+    /// HTTP/2 without TLS, with prior knowledge: the same as --http 2 with an http:// URL
+    #[arg(long, conflicts_with = "http")]
+    pub h2c: bool,
+    /// Whether connections are kept, or for how many requests
+    #[arg(long, value_name = "on|off|N", default_value = "on", value_parser = keep_alive)]
+    pub keepalive: KeepAlive,
+
+    /// The request's method [default: GET; POST with --body]
+    #[arg(short = 'X', long, visible_alias = "request", value_name = "METHOD", value_parser = plan::method)]
+    pub method: Option<String>,
+    /// A field of the request; repeat for more
+    #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'", value_parser = plan::field)]
+    pub header: Vec<(String, String)>,
+    /// The request's content
+    #[arg(long, visible_alias = "data", value_name = "FILE")]
+    pub body: Option<PathBuf>,
+    /// The type of the request's content
+    #[arg(short = 'T', long, value_name = "TYPE", requires = "body")]
+    pub content_type: Option<String>,
+    /// A file of [WEIGHT] [METHOD] URL lines, asked at random by their weights
+    #[arg(long, visible_alias = "input-file", value_name = "FILE")]
+    pub urls: Option<PathBuf>,
+
+    /// Connect there, whatever host and port the URLs name
+    #[arg(long, value_name = "HOST[:PORT]", conflicts_with = "unix")]
+    pub connect_to: Option<String>,
+    /// Connect to this socket in the file system
+    #[arg(long, alias = "unix-socket", value_name = "PATH")]
+    pub unix: Option<PathBuf>,
+    /// Local addresses to connect from, in turn: 28,000 connections or so for each
+    #[arg(long, value_name = "IP,…", value_delimiter = ',')]
+    pub source: Vec<IpAddr>,
+
+    /// Emulate clients this far away (round trip), without root and without a second machine
+    #[arg(long, value_name = "TIME", value_parser = plan::duration)]
+    pub rtt: Option<Duration>,
+    /// With --rtt: each round trip is longer or shorter by up to this
+    #[arg(long, value_name = "TIME", default_value = "0", requires = "rtt", value_parser = plan::duration)]
+    pub jitter: Duration,
+    /// With --rtt: this share of the connections breaks off on the way
+    #[arg(long, value_name = "SHARE", default_value = "0", requires = "rtt", value_parser = plan::share)]
+    pub loss: f64,
+
+    /// Accept any certificate
+    #[arg(short = 'k', long)]
+    pub insecure: bool,
+    /// Trust these roots (PEM) instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub cacert: Option<PathBuf>,
+    /// The client's certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub cert: Option<PathBuf>,
+    /// The key of --cert (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub key: Option<PathBuf>,
+    /// Whether new connections resume TLS sessions of earlier ones
+    #[arg(long, value_name = "on|off", default_value = "on")]
+    pub tls_resume: Switch,
+    /// The version of TLS [default: what the server chooses]
+    #[arg(long, value_name = "VERSION")]
+    pub tls: Option<Tls>,
+
+    /// Statuses that are right: 200, 2xx, 200-299, several with commas [default: 200-399]
+    #[arg(long, value_name = "STATUS", value_parser = statuses)]
+    pub expect_status: Option<Statuses>,
+    /// The content that is right
+    #[arg(long, value_name = "FILE")]
+    pub expect_body: Option<PathBuf>,
+    /// The length of the content that is right, in octets
+    #[arg(long, visible_alias = "expect-body-length", value_name = "N")]
+    pub expect_length: Option<u64>,
+
+    /// The server's process, one for each URL [default: who listens there on this machine]
+    #[arg(long, value_name = "PID,…", value_delimiter = ',')]
+    pub server_pid: Vec<u32>,
+
+    /// Write everything as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write a line of figures for each run
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write a page with plots
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// No live view
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+    /// Do what this command of ab, wrk, wrk2, h2load or hey does; options beside it override
+    #[arg(long, value_name = "COMMAND")]
+    pub like: Option<String>,
+}
+
+/// Versions of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Http {
+    /// 1.0
+    #[value(name = "1.0")]
+    Http10,
+    /// 1.1
+    #[value(name = "1.1", alias = "1")]
+    Http11,
+    /// 2
+    #[value(name = "2", alias = "2.0")]
+    Http2,
+}
+
+/// Versions of TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Tls {
+    /// 1.2
+    #[value(name = "1.2")]
+    Tls12,
+    /// 1.3
+    #[value(name = "1.3")]
+    Tls13,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Switch {
+    /// On
+    On,
+    /// Off
+    Off,
+}
+
+/// Ranges of statuses: a type of its own, since clap reads a bare list as a repeated option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Statuses(pub(super) Vec<(u16, u16)>);
+
+fn statuses(text: &str) -> Result<Statuses, String> {
+    plan::statuses(text).map(Statuses)
+}
+
+fn keep_alive(text: &str) -> Result<KeepAlive, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "on" | "yes" => Ok(KeepAlive::On),
+        "off" | "no" => Ok(KeepAlive::Off),
+        number => match plan::count(number) {
+            Ok(1) => Ok(KeepAlive::Off),
+            Ok(requests) => Ok(KeepAlive::Requests(requests)),
+            Err(_) => Err("write on, off, or the number of requests on each connection".into()),
+        },
+    }
+}
+
+/// What the command line asks for.
+#[derive(Debug)]
+pub(super) enum Wish {
+    /// Print the help and exit.
+    Help(String),
+    /// Measure; with the words that would repeat it.
+    Bench(Box<Args>, Vec<String>),
+}
+
+/// Reads the words after `hayami bench`.
+///
+/// # Errors
+/// [`Failure::Usage`]: a line that says what is wrong.
+pub(super) fn parse(words: &[OsString]) -> Result<Wish, Failure> {
+    let words = translated(words)?;
+    let program = [OsString::from("hayami bench")];
+    match Args::try_parse_from(program.iter().chain(&words)) {
+        Ok(args) => {
+            let command = ["hayami".to_owned(), "bench".to_owned()].into_iter();
+            let rest = words.iter().map(|word| word.to_string_lossy().into_owned());
+            Ok(Wish::Bench(Box::new(args), command.chain(rest).collect()))
+        }
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => Ok(Wish::Help(error.to_string())),
+        Err(error) => {
+            let text = error.to_string();
+            Err(Failure::Usage(text.trim_start_matches("error: ").trim_end().to_owned()))
+        }
+    }
+}
+
+/// The words with `--like COMMAND` replaced by what it means. What stands beside it comes later, and wins.
+fn translated(words: &[OsString]) -> Result<Vec<OsString>, Failure> {
+    let is_like = |word: &OsString| word == "--like" || word.to_string_lossy().starts_with("--like=");
+    let Some(at) = words.iter().position(is_like) else { return Ok(words.to_vec()) };
+    let text = words[at].to_string_lossy();
+    let (line, after) = match text.split_once('=') {
+        Some((_, line)) => (Some(line.to_owned()), at + 1),
+        None => (words.get(at + 1).map(|line| line.to_string_lossy().into_owned()), at + 2),
+    };
+    let line =
+        line.ok_or_else(|| Failure::Usage("--like needs a command: --like 'wrk -c 100 http://…'".into()))?;
+    let like = like::translate(&line).map_err(|error| Failure::Usage(format!("--like: {error}")))?;
+    let beside = words[..at].iter().chain(words.get(after..).unwrap_or_default());
+    Ok(like.into_iter().map(OsString::from).chain(beside.cloned()).collect())
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in crate::bench) fn parsed(line: &str) -> Result<(Args, Vec<String>), String> {
+        let words: Vec<OsString> = like::split(line).expect("quoted").into_iter().map(Into::into).collect();
+        match parse(&words) {
+            Ok(Wish::Bench(args, command)) => Ok((*args, command)),
+            Ok(Wish::Help(text)) => Err(text),
+            Err(failure) => Err(failure.to_string()),
+        }
+    }
+
+    #[test]
+    fn the_options_of_wrk_ab_and_h2load_are_known_here() {
+        let (args, _) = parsed("-c 100 -t4 -d 30s -H 'A: b' -H 'C: d' http://a/").expect("wrk's");
+        assert_eq!(
+            (args.connections, args.threads, args.duration),
+            (Some(100), Some(4), Some(Duration::from_secs(30)))
+        );
+        assert_eq!(args.header.len(), 2);
+        let (args, _) = parsed("-n 1000 -c 10 -m 50 -k https://a/").expect("h2load's");
+        assert!((args.requests, args.streams, args.insecure) == (Some(1000), 50, true));
+        let (args, _) =
+            parsed("--keepalive 7 --body f -T text/plain --expect-status 2xx,304 a b").expect("ours");
+        assert_eq!((args.keepalive, args.url.len()), (KeepAlive::Requests(7), 2));
+        assert_eq!(args.expect_status, Some(Statuses(vec![(200, 299), (304, 304)])));
+    }
+
+    #[test]
+    fn mistakes_say_what_to_write() {
+        for (line, words) in [
+            ("", "<URL"),
+            ("-d 10x http://a/", "write 10s"),
+            ("-n 0 http://a/", "above 0"),
+            ("-n 1 -d 1 http://a/", "cannot be used with"),
+            ("--keepalive maybe http://a/", "on, off, or the number"),
+            ("--http 3 http://a/", "possible values"),
+            ("--jitter 1ms http://a/", "--rtt"),
+            ("--cert x http://a/", "--key"),
+            ("--expect-status ok http://a/", "200-299"),
+            ("--source here http://a/", "IP"),
+            ("--like", "needs a command"),
+            ("--like 'siege http://a/'", "ab, wrk"),
+            ("--conections 5 http://a/", "--connections"),
+        ] {
+            let error = parsed(line).map(|_| ()).expect_err(line);
+            assert!(error.contains(words), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_command_of_another_tool_becomes_ours_and_options_beside_it_win() {
+        let (args, command) = parsed("-q --like 'ab -c 100 -n 9 http://a/' -c 5").expect("read");
+        assert_eq!((args.connections, args.requests, args.keepalive), (Some(5), Some(9), KeepAlive::Off));
+        assert_eq!(
+            command.join(" "),
+            "hayami bench -c 100 -n 9 --http 1.0 --keepalive off --threads 1 http://a/ -q -c 5"
+        );
+    }
+
+    #[test]
+    fn the_help_names_every_option_and_exit_code() {
+        let text = parsed("--help").map(|_| ()).expect_err("help");
+        for word in ["--rtt", "--like", "130", "--expect-status", "Examples"] {
+            assert!(text.contains(word), "{word}");
+        }
+    }
+}

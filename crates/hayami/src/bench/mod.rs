@@ -1,0 +1,172 @@
+//! `hayami bench`: make load, measure, compare, report.
+//!
+//! ```text
+//! args ─▶ plan (files, names, defaults) ─▶ limits raised ─▶ runs, interleaved ─▶ warnings ─▶ reports
+//!                                             stop: Ctrl-C ──▲   └ meter: what the server paid
+//! ```
+//!
+//! How load is made and what is counted is in `hayami-load`.
+
+mod args;
+mod meter;
+mod output;
+mod plan;
+mod reach;
+mod stop;
+
+use crate::exit::{self, Failure};
+use args::{Args, Wish};
+use hayami_load::report::{About, Machine, Report, live};
+use hayami_load::server::{Server, Unknown};
+use hayami_load::{Control, Ended, Outcome, Phase, Plan, limits, report, warnings};
+use meter::Meter;
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::Arc;
+use stop::Stop;
+
+/// Nothing was answered rightly, or something that was to be checked was wrong.
+const WRONG: u8 = 1;
+
+/// Runs `hayami bench` with the words after it; the process's exit code.
+pub(crate) fn bench(words: &[OsString]) -> ExitCode {
+    match run(words) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => exit::finish(Err(failure)),
+    }
+}
+
+fn run(words: &[OsString]) -> Result<u8, Failure> {
+    let (args, command) = match args::parse(words)? {
+        Wish::Help(text) => return exit::print(&text).map(|()| 0),
+        Wish::Bench(args, command) => (args, command),
+    };
+    if words.iter().any(|word| word.to_string_lossy().starts_with("--like")) {
+        eprintln!("{}", report::shell(&command));
+    }
+    let plan = plan::plan(&args)?;
+    output::check(&args)?;
+    let before = before(&plan)?;
+    let servers = servers(&args, &plan)?;
+    let stop = Stop::listen()?;
+    let outcomes = rounds(&args, &plan, &servers, &stop)?;
+    let about = about(command);
+    let warnings = [before, warnings::warnings(&plan, &outcomes)].concat();
+    let report = Report { plan: &plan, outcomes: &outcomes, warnings: &warnings, about: &about };
+    if !output::takes_stdout(&args) {
+        exit::print(&report::text(&report))?;
+    }
+    output::write(&args, &report)?;
+    Ok(code(&args, &outcomes))
+}
+
+fn about(command: Vec<String>) -> About {
+    About { program: format!("hayami {}", env!("CARGO_PKG_VERSION")), command, machine: Machine::look() }
+}
+
+/// What can be known before the run: warnings, and limits that make it impossible.
+fn before(plan: &Plan) -> Result<Vec<String>, Failure> {
+    let limit = limits::raise_files(limits::files_needed(plan));
+    if let Some(text) = limits::files_short(plan, limit) {
+        return Err(Failure::System(text));
+    }
+    let warnings: Vec<_> = limits::ports_short(plan, limits::ports()).into_iter().collect();
+    warnings.iter().for_each(|text| eprintln!("hayami: {text}"));
+    Ok(warnings)
+}
+
+/// The servers' processes, as far as they can be looked at.
+fn servers(args: &Args, plan: &Plan) -> Result<Vec<Option<Server>>, Failure> {
+    let find = |(index, target): (usize, &hayami_load::Target)| {
+        let found = match args.server_pid.get(index) {
+            Some(&pid) => Server::of(pid),
+            None => Server::find(&target.address),
+        };
+        match found {
+            Ok(server) => Ok(Some(server)),
+            Err(Unknown::Remote) => Ok(None),
+            Err(Unknown::Hidden) => {
+                eprintln!(
+                    "hayami: {}: the server's processes are not ours to see, so its CPU time and memory are not \
+                     measured: start as root, or name one with --server-pid",
+                    target.name
+                );
+                Ok(None)
+            }
+            Err(Unknown::NoProcess(pid)) => {
+                Err(Failure::Usage(format!("--server-pid {pid}: there is no such process")))
+            }
+        }
+    };
+    plan.targets.iter().enumerate().map(find).collect()
+}
+
+/// All targets in turn, round after round, until all is done or the user has had enough.
+fn rounds(
+    args: &Args,
+    plan: &Plan,
+    servers: &[Option<Server>],
+    stop: &Stop,
+) -> Result<Vec<Outcome>, Failure> {
+    let mut outcomes = Vec::new();
+    for round in 0..plan.rounds {
+        for (index, server) in servers.iter().enumerate() {
+            if stop.is_asked() {
+                return Ok(outcomes);
+            }
+            let name = name(plan, index, round);
+            outcomes.push(one(args, plan, index, &name, server.clone(), stop)?);
+        }
+    }
+    Ok(outcomes)
+}
+
+/// The target's name, with the round if there are several.
+fn name(plan: &Plan, index: usize, round: usize) -> String {
+    let name = &plan.targets[index].name;
+    match plan.rounds {
+        1 => name.clone(),
+        rounds => format!("{name} (round {} of {rounds})", round + 1),
+    }
+}
+
+fn one(
+    args: &Args,
+    plan: &Plan,
+    index: usize,
+    name: &str,
+    server: Option<Server>,
+    stop: &Stop,
+) -> Result<Outcome, Failure> {
+    let meter = Arc::new(Meter::new(server));
+    let hook = meter.clone();
+    let control = Arc::new(Control::new(Some(Box::new(move |phase| hook.enter(phase)))));
+    stop.attach(&control);
+    let outcome = std::thread::scope(|scope| {
+        if !args.quiet {
+            scope.spawn(|| live::watch(&control, plan, name));
+        }
+        let memory = scope.spawn(|| meter.watch(&control));
+        let outcome = hayami_load::run(plan, index, &control);
+        // A run that failed has not said that it is over; those who watch wait for it.
+        if control.phase() != Phase::Done {
+            control.enter(Phase::Done);
+        }
+        memory.thread().unpark();
+        outcome
+    });
+    let outcome = outcome.map_err(|error| Failure::System(error.to_string()))?;
+    Ok(Outcome { server: meter.cost(), ..outcome })
+}
+
+fn code(args: &Args, outcomes: &[Outcome]) -> u8 {
+    let checked = args.expect_status.is_some() || args.expect_body.is_some() || args.expect_length.is_some();
+    let wrong = |outcome: &Outcome| {
+        outcome.tally.successes() == 0
+            || (checked && outcome.tally.errors.status + outcome.tally.errors.content > 0)
+    };
+    if outcomes.is_empty() || outcomes.iter().any(|outcome| outcome.ended == Ended::Interrupted) {
+        return stop::STOPPED;
+    }
+    if outcomes.iter().any(wrong) { WRONG } else { 0 }
+}
