@@ -230,9 +230,12 @@ pub(super) fn told(ratio: &Ratio) -> String {
     let Some((low, high)) = ratio.interval else {
         return format!("{:.2} times, one round only", ratio.value);
     };
+    // Two decimals would hide a narrow interval, and 1.00 would be shown to differ from 1.
+    let digits = if high - low < 0.02 { 3 } else { 2 };
+    let interval = format!("[{low:.digits$}, {high:.digits$}]");
     match ratio.verdict() {
-        Verdict::NoDifference => format!("no difference shown [{low:.2}, {high:.2}]"),
-        _ => format!("{:.2} times [{low:.2}, {high:.2}]", ratio.value),
+        Verdict::NoDifference => format!("no difference shown {interval}"),
+        _ => format!("{:.digits$} times {interval}", ratio.value),
     }
 }
 
@@ -253,6 +256,7 @@ mod tests {
             (1.0, None, "1.00 times, one round only"),
             (1.234, Some((1.2, 1.3)), "1.23 times [1.20, 1.30]"),
             (1.01, Some((0.99, 1.03)), "no difference shown [0.99, 1.03]"),
+            (1.002, Some((1.001, 1.003)), "1.002 times [1.001, 1.003]"),
         ];
         for (value, interval, expected) in cases {
             assert_eq!(told(&Ratio { value, interval, rounds: 2 }), expected);

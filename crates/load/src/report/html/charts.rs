@@ -81,7 +81,8 @@ pub(super) fn over_time(summaries: &[Summary<'_>]) -> String {
     let series: Vec<Vec<Point>> = summaries.iter().map(Summary::points).collect();
     let most = series.iter().flatten().map(|point| point.rate).fold(0.0, f64::max);
     let longest = summaries.iter().map(|summary| summary.elapsed).max().unwrap_or_default();
-    if series.iter().all(Vec::is_empty) || longest.is_zero() {
+    let nothing = |point: &Point| point.slot.responses == 0 && point.slot.errors == 0;
+    if series.iter().flatten().all(nothing) || longest.is_zero() {
         return String::new();
     }
     let x = Axis::until("measured time", longest.as_secs_f64(), " s");

@@ -5,10 +5,10 @@ use super::escape;
 use std::fmt::Write;
 
 const WIDTH: f64 = 900.0;
-const HEIGHT: f64 = 320.0;
+const HEIGHT: f64 = 330.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 32.0;
-const TOP: f64 = 30.0;
+const TOP: f64 = 44.0;
 const BOTTOM: f64 = 46.0;
 
 /// Colours repeat from here on.

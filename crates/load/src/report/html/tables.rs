@@ -21,7 +21,11 @@ pub(super) fn cards(summary: &Summary<'_>) -> String {
         ("errors", grouped(tally.errors.total())),
         ("received a second", octets(summary.transfer())),
     ];
-    cards.extend(cost(summary).map(|cost| ("server CPU a response", cost)));
+    // Two full rows, whether the server's cost is known or not.
+    cards.push(
+        cost(summary)
+            .map_or_else(|| ("responses", grouped(tally.responses)), |cost| ("server CPU a response", cost)),
+    );
     cards.push(("generator CPU", percent(summary.generator_share())));
     let cards: String =
         cards.iter().map(|(name, value)| format!("<div><b>{value}</b><span>{name}</span></div>")).collect();
@@ -245,13 +249,13 @@ fn time(plan: &Plan) -> String {
         Until::Requests(count) => format!("{} requests", grouped(count)),
     };
     let rounds = plan.rounds as u64;
-    format!(
-        "{until} in {rounds} round{}, after {} of ramp-up and {} of warm-up; a request times out after {}",
-        plural(rounds),
-        duration(plan.ramp_up),
-        duration(plan.warm_up),
-        duration(plan.timeout)
-    )
+    let mut words = vec![format!("{until} in {rounds} round{}", plural(rounds))];
+    let before = [("ramp-up", plan.ramp_up), ("warm-up", plan.warm_up)]
+        .into_iter()
+        .filter(|(_, time)| !time.is_zero());
+    words.extend(before.map(|(name, time)| format!("{name} {}", duration(time))));
+    words.push(format!("timeout {}", duration(plan.timeout)));
+    words.join(", ")
 }
 
 fn distance(plan: &Plan) -> String {
