@@ -148,9 +148,10 @@ impl<S: Side> Open<S> {
 
     fn receive_handshake(&mut self, content: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         match (self.info.version, content) {
+            (Version::Tls13, _) if !self.message.is_empty() => self.receive_tickets(content),
             // A record for itself: keys change at the end of a record (RFC 8446 §5.1). Nobody cuts five
             // octets in two.
-            (Version::Tls13, [KEY_UPDATE, 0, 0, 1, asks @ 0..=1]) if self.message.is_empty() => {
+            (Version::Tls13, [KEY_UPDATE, 0, 0, 1, asks @ 0..=1]) => {
                 if *asks == 1 {
                     self.update_write_key(out)?;
                 }

@@ -93,6 +93,23 @@ proptest! {
     }
 
     #[test]
+    fn any_message_after_the_handshake_ends_or_waits(
+        messages in prop::collection::vec((0usize..4, prop::collection::vec(any::<u8>(), 0..40)), 1..5),
+        tls13 in any::<bool>(),
+    ) {
+        let mut pair = pair(tls13);
+        pair.run();
+        for (kind, content) in messages {
+            let beginning = [&[4, 0, 0][..], &[24, 0, 0, 1], &[0, 0, 0, 0], &[]][kind];
+            let message = [beginning, &content].concat();
+            pair.server.0.open().say_in_handshake(&message, &mut pair.at_server.out);
+            let sent = std::mem::take(&mut pair.at_server.out);
+            pair.tell_client(&sent);
+        }
+        prop_assert!(pair.at_client.plain.is_empty());
+    }
+
+    #[test]
     fn a_flight_with_damage_never_panics(
         tls13 in any::<bool>(), second in any::<bool>(), at in 0usize..2_000, with in any::<u8>(), cut in 1usize..3_000,
     ) {
