@@ -78,6 +78,21 @@ fn tickets_come_in_parts_and_together() {
 }
 
 #[test]
+fn a_part_of_a_ticket_may_look_like_a_key_update() {
+    const LOOKALIKE: &[u8] =
+        &[4, 0, 0, 23, 0, 0, 14, 16, 1, 2, 3, 4, 1, 0, 0, 9, 0, 0, 0, 0, 24, 0, 0, 1, 1, 0, 0];
+    let authority = Authority::new();
+    let connector = connector(&authority, "client-lookalike");
+    let without = hello_len(&connector);
+    let mut pair = Pair::joined(&authority.acceptor(), &connector);
+    for part in LOOKALIKE.chunks(5) {
+        pair.server.0.open().say_in_handshake(part, &mut pair.at_server.out);
+    }
+    pair.carry(b"x");
+    assert!(hello_len(&connector) > without);
+}
+
+#[test]
 fn what_is_no_ticket_ends_the_session() {
     let authority = Authority::new();
     for (message, fault) in [
