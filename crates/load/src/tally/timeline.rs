@@ -35,6 +35,14 @@ impl Slot {
         self.longest = self.longest.max(other.longest);
     }
 
+    /// What is left without a part of it.
+    fn take(&mut self, part: &Self) {
+        self.responses -= part.responses;
+        self.errors -= part.errors;
+        self.octets -= part.octets;
+        self.latency -= part.latency;
+    }
+
     /// The mean latency of the responses of this slot. `None` without any.
     #[must_use]
     pub fn mean(&self) -> Option<Duration> {
@@ -71,6 +79,33 @@ impl Timeline {
             index = self.extend(since);
         }
         &mut self.slots[index]
+    }
+
+    /// Adds what happened between two moments, in nanoseconds since the start, to the slots there, each its share;
+    /// nothing gets lost by rounding. Counting in steps of a slot or less would show a beat of the two otherwise.
+    pub fn add_over(&mut self, from: u64, to: u64, what: &Slot) {
+        // The last slot first: after that, slots don't get wider any more.
+        self.at(to.saturating_sub(1).max(from));
+        let mut rest = *what;
+        let mut start = from;
+        loop {
+            let end = (start / self.width + 1).saturating_mul(self.width);
+            if end >= to {
+                return self.at(start).add(&rest);
+            }
+            let (part, whole) = (u128::from(end - start), u128::from(to - start));
+            let share = |amount: u64| (u128::from(amount) * part / whole) as u64;
+            let slot = Slot {
+                responses: share(rest.responses),
+                errors: share(rest.errors),
+                octets: share(rest.octets),
+                latency: share(rest.latency),
+                longest: rest.longest,
+            };
+            self.at(start).add(&slot);
+            rest.take(&slot);
+            start = end;
+        }
     }
 
     #[cold]
@@ -170,6 +205,30 @@ mod tests {
         assert_eq!(timeline.width(), Duration::from_millis(200));
         let slots = timeline.slots();
         assert_eq!((slots[0].responses, slots[299].responses, slots[300].errors), (1, 2, 3));
+    }
+
+    #[test]
+    fn what_happened_over_a_while_is_shared_out_and_nothing_lost() {
+        let what = Slot { responses: 10, errors: 3, octets: 1000, latency: 70, longest: 9 };
+        let cases: [(u64, u64, &[u64]); 6] = [
+            (0, 100, &[10]),
+            (50, 150, &[5, 5]),
+            (90, 290, &[0, 5, 5]),
+            (150, 150, &[0, 10]),
+            (150, 50, &[0, 10]),
+            (0, 1000, &[1, 1, 1, 1, 1, 1, 1, 1, 1, 1]),
+        ];
+        for (from, to, expected) in cases {
+            let mut timeline = Timeline::new();
+            timeline.add_over(from * 1_000_000, to * 1_000_000, &what);
+            let responses: Vec<_> = timeline.slots().iter().map(|slot| slot.responses).collect();
+            assert_eq!(responses, expected, "{from} to {to}");
+            let octets: u64 = timeline.slots().iter().map(|slot| slot.octets).sum();
+            assert_eq!(octets, 1000, "{from} to {to}");
+        }
+        let mut long = Timeline::new();
+        long.add_over(0, 3_600_000_000_000, &what);
+        assert_eq!((counted(&long), long.slots().len()), (10, 563));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::connection::InFlight;
 use crate::control::{Control, Phase};
-use crate::{Histogram, Sample, Tally};
+use crate::{Histogram, Sample, Slot, Tally};
 use hayami_http::ResponseHead;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -26,6 +26,8 @@ struct Told {
     errors: u64,
     octets_in: u64,
     usable: u64,
+    /// When they were told, nanoseconds since measuring began.
+    at: u64,
 }
 
 impl Count {
@@ -90,12 +92,15 @@ impl Count {
         told.usable = self.usable;
         let Some(began) = self.began else { return };
         let errors = tally.errors.total();
-        let slot = tally.timeline.at(now.saturating_sub(began).saturating_sub(1));
-        slot.responses += tally.responses - told.responses;
-        slot.errors += errors - told.errors;
-        slot.octets += tally.octets_in - told.octets_in;
-        slot.latency += (self.recent.mean().as_nanos() as u64).saturating_mul(self.recent.count());
-        slot.longest = slot.longest.max(self.recent.max().as_nanos() as u64);
+        let at = now.saturating_sub(began);
+        let slot = Slot {
+            responses: tally.responses - told.responses,
+            errors: errors - told.errors,
+            octets: tally.octets_in - told.octets_in,
+            latency: (self.recent.mean().as_nanos() as u64).saturating_mul(self.recent.count()),
+            longest: self.recent.max().as_nanos() as u64,
+        };
+        tally.timeline.add_over(told.at, at, &slot);
         tally.latency.merge(&self.recent);
         if control.phase() == Phase::Measuring {
             live.responses.fetch_add(tally.responses - told.responses, Relaxed);
@@ -105,7 +110,7 @@ impl Count {
         }
         self.recent.clear();
         let (responses, octets_in) = (tally.responses, tally.octets_in);
-        *told = Told { responses, errors, octets_in, usable: told.usable };
+        *told = Told { responses, errors, octets_in, usable: told.usable, at };
     }
 
     /// The last report.
