@@ -85,6 +85,13 @@ impl Engine {
         }
     }
 
+    /// Writes what an HTTP/2 connection ends with.
+    pub(super) fn say_goodbye(&mut self, cx: &mut Cx<'_>) {
+        if let (Kind::Http2, Some(engine)) = (self.kind, &mut self.http2) {
+            engine.say_goodbye(cx);
+        }
+    }
+
     /// Reads, and counts what was read. Gives the octets that are done with.
     pub(super) fn receive(
         &mut self,

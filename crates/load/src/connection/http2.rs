@@ -40,6 +40,10 @@ impl Http2 {
         self.client.start(&cx.job.h2, &mut cx.out);
     }
 
+    pub(super) fn say_goodbye(&mut self, cx: &mut Cx<'_>) {
+        self.client.go_away(&mut cx.out);
+    }
+
     pub(super) fn fill(&mut self, cx: &mut Cx<'_>, left: &mut u64) {
         let room = self.client.capacity(&cx.job.h2);
         for _ in 0..room {

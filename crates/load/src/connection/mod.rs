@@ -32,7 +32,7 @@ use wire::Wire;
 /// Reads of one turn; then the other connections get theirs.
 const READS: usize = 8;
 /// How long the server has to close a connection that is done with, in nanoseconds.
-const CLOSING: u64 = 1_000_000_000;
+const CLOSING: u64 = 2_000_000_000;
 
 /// What a worker's connections share.
 pub(crate) struct Cx<'a> {
@@ -415,22 +415,24 @@ impl Connection {
         self.stage == Stage::Open && self.left > 0 && self.engine.has_room(cx)
     }
 
-    /// Everything was asked and answered. The server closes; HTTP says that the one does that who says
-    /// `close` last (RFC 9112 §9.6), and then the port stays with it and not with us.
+    /// Everything was asked and answered. In HTTP/1 the server closes: whoever closes first keeps the port for a
+    /// minute (TIME-WAIT), and it is the server that was told `close` (RFC 9112 §9.6). In HTTP/2 it is us: servers
+    /// keep connections open for more, and those that want no more have said so (RFC 9113 §6.8).
     fn finish(&mut self, cx: &mut Cx<'_>) {
         cx.pace.put_back(self.engine.unanswered());
         self.engine.forget();
         self.no_longer_usable(cx);
-        if self.wire.is_far() {
+        if !self.engine.is_http1() {
+            cx.out.clear();
+            self.engine.say_goodbye(cx);
+            self.wire.send(cx);
+            self.stage = Stage::Over(None);
+        } else if self.ended && !self.wire.is_far() {
+            self.stage = Stage::Over(None);
+        } else {
             self.stage = Stage::Closing;
-            self.deadline = cx.now + 4 * CLOSING;
-            return;
+            self.deadline = cx.now + CLOSING;
         }
-        if self.ended {
-            return self.stage = Stage::Over(None);
-        }
-        self.stage = Stage::Closing;
-        self.deadline = cx.now + CLOSING;
     }
 
     fn no_longer_usable(&mut self, cx: &mut Cx<'_>) {
