@@ -5,6 +5,9 @@
 //! is skipped otherwise.
 
 mod answers;
+mod bench_command;
+mod bench_peers;
+mod bench_warnings;
 mod clients;
 mod config;
 mod faults;

@@ -12,6 +12,7 @@ mod server;
 mod tools;
 mod wait;
 
+pub(crate) mod bench;
 pub(crate) mod certificates;
 pub(crate) mod h2;
 pub(crate) mod hpack;
@@ -21,7 +22,7 @@ pub(crate) mod tls;
 pub(crate) use answer::Answer;
 pub(crate) use client::Client;
 pub(crate) use h2::Wire;
-pub(crate) use launch::{Finished, Launch, is_root};
+pub(crate) use launch::{Finished, Launch, PROGRAM, is_root};
 pub(crate) use scratch::Scratch;
 pub(crate) use server::Server;
 pub(crate) use tools::{missing, missing_module, output, run};

@@ -103,7 +103,7 @@ impl Wire {
     /// Version and suite, for people.
     pub(super) fn tls_name(&self) -> Option<String> {
         let info = self.info()?;
-        Some(format!("{:?} {}", info.version, info.suite.name()))
+        Some(format!("{} {}", info.version.name(), info.suite.name()))
     }
 
     /// Sends `cx.out`, or what TLS says first, on a socket of which nothing is known. `Ready(true)`: it went,
