@@ -115,7 +115,7 @@ pub(super) struct Args {
     /// With --rtt: each round trip is longer or shorter by up to this
     #[arg(long, value_name = "TIME", default_value = "0", requires = "rtt", value_parser = plan::duration)]
     pub jitter: Duration,
-    /// With --rtt: this share of the connections breaks off on the way
+    /// With --rtt: this share of the connections never gets through
     #[arg(long, value_name = "SHARE", default_value = "0", requires = "rtt", value_parser = plan::share)]
     pub loss: f64,
 
