@@ -46,7 +46,7 @@ mod status_line;
 mod testing;
 mod trailer;
 
-pub use client::{Client, ClientEvent, ClientReceived, OutOfTurn, ResponseContent};
+pub use client::{Client, ClientEvent, ClientReceived, LastHead, OutOfTurn, ResponseContent};
 pub use fault::Fault;
 pub use limits::Limits;
 pub use server::{CutShort, Event, Framing, Next, Received, RequestContent, Server};

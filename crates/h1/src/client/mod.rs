@@ -4,11 +4,13 @@
 //! their order alone (RFC 9112 §9.3.2), so the client remembers what it has asked.
 
 mod outstanding;
+mod repeat;
 mod request;
 mod response;
 #[cfg(test)]
 mod tests;
 
+pub use repeat::LastHead;
 pub use request::OutOfTurn;
 
 use crate::chunked::Piece;

@@ -72,13 +72,20 @@ impl Client {
             self.step(ReadingMove::Interim);
             return Ok(ClientEvent::Interim);
         }
-        self.interim = 0;
         let content = content_of(limits, head, seen, version, asked)?;
-        self.persists =
+        let persists =
             framing::persists(head.own_all(), seen, version) && content != ResponseContent::UntilClose;
+        self.begin_response(content, persists);
+        Ok(ClientEvent::Response(content))
+    }
+
+    /// A final response begins.
+    #[inline]
+    pub(super) fn begin_response(&mut self, content: ResponseContent, persists: bool) {
+        self.interim = 0;
+        self.persists = persists;
         self.outstanding.answered();
         self.begin_content(content);
-        Ok(ClientEvent::Response(content))
     }
 
     fn begin_content(&mut self, content: ResponseContent) {
