@@ -2,8 +2,9 @@
 
 use super::engine::TlsName;
 use super::{Cx, Failure, InFlight, Wrong};
+use crate::plan::Protocol;
 use hayami_h1::{Client, ClientEvent, Fault, Limits, ResponseContent};
-use hayami_http::Version;
+use hayami_http::Status;
 use std::collections::VecDeque;
 
 /// Content of any length is counted, not kept; heads have the limits of a client.
@@ -60,8 +61,10 @@ impl Http1 {
         let mut at = 0;
         loop {
             let rest = &input[at..];
-            let received =
-                self.client.receive(&LIMITS, rest, &mut cx.head).map_err(|fault| failure(&fault))?;
+            let received = self
+                .client
+                .receive_repeated(&LIMITS, rest, &mut cx.last_head)
+                .map_err(|fault| failure(&fault))?;
             at += received.consumed;
             match received.event {
                 ClientEvent::More => return Ok(at),
@@ -86,16 +89,12 @@ impl Http1 {
 
     fn begin(&mut self, cx: &mut Cx<'_>, tls: TlsName<'_>) {
         let Some(request) = self.asked.front_mut() else { return };
-        request.head(cx);
+        request.head(cx, cx.last_head.head().status());
         if cx.count.tally.sample.is_none() {
             request.is_sample = true;
-            let version = if cx.job.protocol == crate::plan::Protocol::Http10 {
-                Version::Http10
-            } else {
-                Version::Http11
-            };
-            let name = if version == Version::Http10 { "HTTP/1.0" } else { "HTTP/1.1" };
-            cx.count.keep_sample(name, tls(), &cx.head);
+            let old = cx.job.protocol == Protocol::Http10;
+            let name = if old { "HTTP/1.0" } else { "HTTP/1.1" };
+            cx.count.keep_sample(name, tls(), cx.last_head.head());
         }
     }
 
@@ -163,11 +162,11 @@ fn failure(fault: &Fault) -> Failure {
 }
 
 impl InFlight {
-    /// The response begins; `cx.head` is its head.
+    /// The response begins.
     #[inline]
-    pub(super) fn head(&mut self, cx: &Cx<'_>) {
+    pub(super) fn head(&mut self, cx: &Cx<'_>, status: Status) {
         self.first = cx.now;
-        self.status = cx.head.status().code();
+        self.status = status.code();
         if !cx.job.expect.allows(self.status) {
             self.wrong = Wrong::Status;
         }

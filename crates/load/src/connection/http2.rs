@@ -144,7 +144,7 @@ impl Http2 {
 
     fn begin(&mut self, cx: &mut Cx<'_>, key: Key, tls: TlsName<'_>) {
         let Some(request) = self.client.get(key) else { return };
-        request.head(cx);
+        request.head(cx, cx.head.status());
         if cx.count.tally.sample.is_none() {
             request.is_sample = true;
             cx.count.keep_sample("HTTP/2", tls(), &cx.head);

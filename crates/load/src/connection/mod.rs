@@ -24,6 +24,7 @@ use crate::pace::Pace;
 use crate::worker::count::Count;
 use crate::worker::job::Job;
 use engine::Engine;
+use hayami_h1::LastHead;
 use hayami_http::ResponseHead;
 use hayami_net::dial::{self, Poller, Ready};
 use std::task::Poll;
@@ -53,6 +54,8 @@ pub(crate) struct Cx<'a> {
     /// The same, sealed.
     pub(crate) sealed: Vec<u8>,
     pub(crate) head: ResponseHead,
+    /// In HTTP/1: servers asked the same say the same.
+    pub(crate) last_head: LastHead,
 }
 
 /// A request on its way.

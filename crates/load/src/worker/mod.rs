@@ -13,6 +13,7 @@ use crate::control::Control;
 use crate::distance::{Due, Entry, Random, Wheel};
 use crate::pace::Pace;
 use count::Count;
+use hayami_h1::LastHead;
 use hayami_http::{ResponseHead, Status};
 use hayami_net::dial::Poller;
 use job::Job;
@@ -115,6 +116,7 @@ impl<'a> Worker<'a> {
             out: Vec::new(),
             sealed: Vec::new(),
             head: ResponseHead::new(Status::OK),
+            last_head: LastHead::default(),
         };
         Ok(Self {
             cx,
