@@ -5,7 +5,7 @@
 
 use crate::date;
 use crate::etag::{Comparison, EntityTag, list_matches};
-use crate::field::Known;
+use crate::known::Known;
 use crate::method::Method;
 use crate::request::RequestHead;
 

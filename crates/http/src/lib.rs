@@ -19,6 +19,7 @@ pub mod content;
 pub mod date;
 pub mod etag;
 pub mod field;
+pub mod known;
 pub mod method;
 pub mod negotiate;
 pub mod range;
@@ -29,7 +30,8 @@ pub mod target;
 
 pub use authority::split_authority;
 pub use content::{Content, FileSlice, Shared, Source, SourceError};
-pub use field::{FieldSection, Known, Span};
+pub use field::{FieldSection, Span};
+pub use known::Known;
 pub use method::Method;
 pub use request::{RequestHead, TargetForm, Version};
 pub use response::{Response, ResponseHead};

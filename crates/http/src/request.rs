@@ -1,6 +1,7 @@
 //! The request head: method, target, version and fields, whatever protocol brought them.
 
-use crate::field::{FieldSection, Known, Span};
+use crate::field::{FieldSection, Span};
+use crate::known::Known;
 use crate::method::Method;
 
 /// The protocol version of a message.

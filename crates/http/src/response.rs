@@ -1,7 +1,8 @@
 //! The response head and the response: what a handler returns and filters change.
 
 use crate::content::Content;
-use crate::field::{FieldSection, Known};
+use crate::field::FieldSection;
+use crate::known::Known;
 use crate::status::Status;
 use std::sync::Arc;
 
