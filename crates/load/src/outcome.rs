@@ -45,6 +45,8 @@ pub struct Tally {
     pub uncorrected: Option<Histogram>,
     /// From the first attempt to a usable connection: TCP and TLS.
     pub connect: Histogram,
+    /// The same of connections that became usable before measuring began: where they are kept, all of them.
+    pub connect_before: Histogram,
     /// From the sending of a request to the first octet of its answer.
     pub first_byte: Histogram,
     /// Complete answers by class of status: `status[2]` counts 200 to 299; `status[0]` what is outside 100 to 599.

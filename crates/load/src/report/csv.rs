@@ -43,6 +43,7 @@ fn cells(name: &str, round: usize, outcome: &Outcome) -> Vec<Cell> {
         cell("responses", tally.responses),
         cell("successes", tally.successes()),
         cell("connections", tally.connections),
+        cell("connections_before", tally.connect_before.count()),
         cell("resumed", tally.resumed),
         cell("octets_in", tally.octets_in),
         cell("octets_out", tally.octets_out),
@@ -58,7 +59,7 @@ fn cells(name: &str, round: usize, outcome: &Outcome) -> Vec<Cell> {
     times(&mut cells, "latency", Some(&tally.latency));
     times(&mut cells, "uncorrected", tally.uncorrected.as_ref());
     times(&mut cells, "first_byte", Some(&tally.first_byte));
-    times(&mut cells, "connect", Some(&tally.connect));
+    times(&mut cells, "connect", Some(&tally.connects()));
     cells.push(cell("generator_cpu_s", seconds(outcome.generator_cpu)));
     cells.push(cell("generator_threads", outcome.threads));
     let server = outcome.server.as_ref();

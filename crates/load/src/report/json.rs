@@ -9,6 +9,7 @@
 //! - `targets[]`: `name`, `address`, `total`, `rounds[]`, and for plots `latency_histogram_us`: `[from, to, count]`.
 //!   - `total` and each of `rounds`: counts, `rate_per_s` (right answers), `status`, `errors`, `latency_us`,
 //!     `uncorrected_us`, `first_byte_us`, `connect_us`, `generator`, `server`.
+//!     `connections` were opened while it was measured, `connections_before` before; `connect_us` is of both.
 //!   - `rounds[].timeline`: `width_s` and `slots`: `[responses, errors, octets, mean latency_us, longest_us]`.
 //! - `comparison`: `null` with one target, else for each target and measure the `median` and the `ratio` to the
 //!   first target with `low` and `high`, the ends of its 95 % confidence interval, and a `verdict`.
@@ -195,6 +196,7 @@ fn figures(tally: &Tally, elapsed: Duration, server: Option<&ServerCost>) -> Map
         ("responses", tally.responses.into()),
         ("successes", successes.into()),
         ("connections", tally.connections.into()),
+        ("connections_before", tally.connect_before.count().into()),
         ("resumed", tally.resumed.into()),
         ("in_octets", tally.octets_in.into()),
         ("out_octets", tally.octets_out.into()),
@@ -205,7 +207,7 @@ fn figures(tally: &Tally, elapsed: Duration, server: Option<&ServerCost>) -> Map
         ("latency_us", times(Some(&tally.latency))),
         ("uncorrected_us", times(tally.uncorrected.as_ref())),
         ("first_byte_us", times(Some(&tally.first_byte))),
-        ("connect_us", times(Some(&tally.connect))),
+        ("connect_us", times(Some(&tally.connects()))),
         ("server", server.map_or(Value::Null, |server| cost(server, successes))),
     ];
     members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()

@@ -97,7 +97,12 @@ impl View {
     pub fn frame(&mut self, progress: &Progress) -> String {
         let rate = self.rate(progress);
         let Some(columns) = self.columns else { return plain(progress, rate) };
-        let lines = [heading(progress), bar(progress, columns), figures(progress, rate), times(progress)];
+        let lines = [
+            heading(progress),
+            bar(progress, columns),
+            figures(progress, rate, columns),
+            times(progress, columns),
+        ];
         let mut out = self.erase();
         for line in &lines {
             // A line that wraps would take two rows, and the next frame would go over the wrong ones.
@@ -170,29 +175,38 @@ fn bar(progress: &Progress, columns: usize) -> String {
     format!("[{done:<width$}]{tail}")
 }
 
-fn figures(progress: &Progress, now: f64) -> String {
-    let (count, errors) = (grouped(progress.responses), grouped(progress.errors));
-    let octets = octets(progress.octets_in as f64);
-    format!(
-        "{:>9}/s  {count} responses  {errors} errors  {octets}  {} connections",
-        rate(now),
-        progress.connections
-    )
+/// The first of the parts, as many as there is room for.
+fn fitting(parts: &[String], columns: usize) -> String {
+    let mut line = String::new();
+    for part in parts {
+        if line.chars().count() + 2 + part.chars().count() >= columns && !line.is_empty() {
+            break;
+        }
+        line += if line.is_empty() { "" } else { "  " };
+        line += part;
+    }
+    line
 }
 
-fn times(progress: &Progress) -> String {
+fn figures(progress: &Progress, now: f64, columns: usize) -> String {
+    let parts = [
+        format!("{:>9}/s", rate(now)),
+        format!("{} errors", grouped(progress.errors)),
+        format!("{} responses", grouped(progress.responses)),
+        octets(progress.octets_in as f64),
+        format!("{} connections", grouped(progress.connections)),
+    ];
+    fitting(&parts, columns)
+}
+
+fn times(progress: &Progress, columns: usize) -> String {
     if progress.latency.is_empty() {
         return "latency: no answer yet".into();
     }
-    let at = |quantile| duration(progress.latency.quantile(quantile));
-    let max = duration(progress.latency.max());
-    format!(
-        "latency  p50 {:>7}  p90 {:>7}  p99 {:>7}  p99.9 {:>7}  max {max:>7}",
-        at(0.5),
-        at(0.9),
-        at(0.99),
-        at(0.999)
-    )
+    let named = [("latency  p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
+    let parts =
+        named.map(|(name, quantile)| format!("{name} {:>6}", duration(progress.latency.quantile(quantile))));
+    fitting(&parts, columns)
 }
 
 /// One line for logs and pipes.
@@ -311,6 +325,15 @@ mod tests {
             let frame = View::new(Some(columns)).frame(&progress(5000, 1_000_000_000));
             assert!(frame.lines().all(|line| line.chars().count() < columns.max(1)), "{columns}: {frame}");
             assert_eq!(frame.matches('\n').count(), 4);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out_whole() {
+        let parts = ["abc", "def", "ghi"].map(str::to_owned);
+        let cases = [(1, "abc"), (8, "abc"), (9, "abc  def"), (13, "abc  def"), (14, "abc  def  ghi")];
+        for (columns, expected) in cases {
+            assert_eq!(fitting(&parts, columns), expected, "{columns}");
         }
     }
 

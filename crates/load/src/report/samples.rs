@@ -67,7 +67,7 @@ fn plan(targets: Vec<Target>) -> Plan {
 /// A server that answers `rate` requests a second with latencies around `median_us`, a few far out.
 fn outcome(target: usize, round: u64, rate: u64, median_us: f64) -> Outcome {
     let seconds = 10;
-    let mut tally = Tally { connections: 100, ..Tally::default() };
+    let mut tally = Tally::default();
     let mut state = 7 + round * 13 + target as u64;
     for step in 0..seconds * 100 {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -83,7 +83,7 @@ fn outcome(target: usize, round: u64, rate: u64, median_us: f64) -> Outcome {
         slot.longest = slot.longest.max(nanos);
         tally.responses += times;
     }
-    (0..100).for_each(|connection| tally.connect.record(150_000 + connection * 1_000));
+    (0..100).for_each(|connection| tally.connect_before.record(150_000 + connection * 1_000));
     tally.requests = tally.responses;
     tally.status[2] = tally.responses;
     (tally.octets_in, tally.octets_out) = (tally.responses * 850, tally.responses * 60);

@@ -92,13 +92,14 @@ pub(super) fn protocol(plan: &Plan, summary: &Summary<'_>) -> String {
 
 fn times(out: &mut String, summary: &Summary<'_>) {
     let tally = &summary.tally;
+    let connects = tally.connects();
     let rows = [
         ("Latency", Some(&tally.latency)),
         ("Uncorrected", tally.uncorrected.as_ref()),
         ("First byte", Some(&tally.first_byte)),
-        ("Connect", Some(&tally.connect)),
+        ("Connect", Some(&connects)),
     ];
-    if tally.latency.is_empty() && tally.connect.is_empty() {
+    if tally.latency.is_empty() && connects.is_empty() {
         return line(out, "  no answer came");
     }
     line(out, &format!("  {:<14}{:>10}{:>10}{:>10}{:>10}", "", "Avg", "Stdev", "Min", "Max"));
@@ -134,6 +135,7 @@ fn distribution(out: &mut String, summary: &Summary<'_>) {
 
 fn totals(out: &mut String, summary: &Summary<'_>) {
     let tally = &summary.tally;
+    let connections = tally.connects().count();
     line(
         out,
         &format!(
@@ -143,8 +145,8 @@ fn totals(out: &mut String, summary: &Summary<'_>) {
             duration(summary.elapsed),
             octets(tally.octets_in as f64),
             octets(tally.octets_out as f64),
-            grouped(tally.connections),
-            plural(tally.connections),
+            grouped(connections),
+            plural(connections),
         ),
     );
     let classes: Vec<_> =
@@ -231,7 +233,11 @@ pub(super) fn told(ratio: &Ratio) -> String {
         return format!("{:.2} times, one round only", ratio.value);
     };
     // Two decimals would hide a narrow interval, and 1.00 would be shown to differ from 1.
-    let digits = if high - low < 0.02 { 3 } else { 2 };
+    let digits = match ratio.value {
+        10.0.. => 1,
+        _ if high - low < 0.02 => 3,
+        _ => 2,
+    };
     let interval = format!("[{low:.digits$}, {high:.digits$}]");
     match ratio.verdict() {
         Verdict::NoDifference => format!("no difference shown {interval}"),
@@ -256,6 +262,7 @@ mod tests {
             (1.0, None, "1.00 times, one round only"),
             (1.234, Some((1.2, 1.3)), "1.23 times [1.20, 1.30]"),
             (1.01, Some((0.99, 1.03)), "no difference shown [0.99, 1.03]"),
+            (44.375, Some((30.81, 63.94)), "44.4 times [30.8, 63.9]"),
             (1.002, Some((1.001, 1.003)), "1.002 times [1.001, 1.003]"),
         ];
         for (value, interval, expected) in cases {

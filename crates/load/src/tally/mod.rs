@@ -12,6 +12,14 @@ pub use timeline::{Slot, Timeline};
 use crate::{Errors, Tally};
 
 impl Tally {
+    /// The time to connect of all connections, whether opened before measuring began or while it went on.
+    #[must_use]
+    pub fn connects(&self) -> Histogram {
+        let mut connects = self.connect.clone();
+        connects.merge(&self.connect_before);
+        connects
+    }
+
     /// Adds what another worker, or another round, has counted.
     pub fn merge(&mut self, other: &Self) {
         self.latency.merge(&other.latency);
@@ -21,6 +29,7 @@ impl Tally {
             (Some(_), None) => {}
         }
         self.connect.merge(&other.connect);
+        self.connect_before.merge(&other.connect_before);
         self.first_byte.merge(&other.first_byte);
         self.status.iter_mut().zip(other.status).for_each(|(own, more)| *own += more);
         self.errors.merge(&other.errors);
@@ -79,6 +88,7 @@ mod tests {
         tally.status[usize::from(status / 100)] += 1;
         tally.latency.record(1000);
         tally.timeline.at(5).responses += 1;
+        tally.connect_before.record(7);
         tally.errors.timeout += 1;
         tally.sample = Some(Sample { status, ..Sample::default() });
         tally
@@ -92,7 +102,7 @@ mod tests {
         assert_eq!((sum.requests, sum.responses, sum.octets_in), (4, 2, 200));
         assert_eq!(sum.status, [0, 0, 1, 0, 1, 0]);
         assert_eq!((sum.latency.count(), sum.timeline.slots()[0].responses), (2, 2));
-        assert_eq!(sum.errors.total(), 2);
+        assert_eq!((sum.errors.total(), sum.connects().count()), (2, 2));
         assert_eq!(sum.sample.map(|sample| sample.status), Some(200));
     }
 

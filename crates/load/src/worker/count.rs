@@ -39,7 +39,9 @@ impl Count {
     /// Measuring begins.
     pub(crate) fn begin(&mut self, now: u64) {
         let (usable, told) = (self.usable, self.told.usable);
+        let connect_before = std::mem::take(&mut self.tally.connect);
         *self = Self::new(self.tally.uncorrected.is_some());
+        self.tally.connect_before = connect_before;
         (self.usable, self.told.usable, self.began) = (usable, told, Some(now));
     }
 

@@ -103,12 +103,13 @@ pub(super) fn details(plan: &Plan, summary: &Summary<'_>, several: bool) -> Stri
 
 fn times(summary: &Summary<'_>) -> String {
     let tally = &summary.tally;
+    let connects = tally.connects();
     let latency = if tally.uncorrected.is_some() { "latency since due" } else { "latency" };
     let all = [
         (latency, Some(&tally.latency)),
         ("latency since sent", tally.uncorrected.as_ref()),
         ("first byte", Some(&tally.first_byte)),
-        ("connect", Some(&tally.connect)),
+        ("connect", Some(&connects)),
     ];
     let rows: String = all
         .into_iter()
@@ -161,7 +162,14 @@ fn counts(plan: &Plan, summary: &Summary<'_>) -> String {
         ("status", list(statuses(&tally.status).collect())),
         ("errors", list(errors)),
         ("lost on purpose", lost),
-        ("connections", format!("{}{resumed}", grouped(tally.connections))),
+        (
+            "connections",
+            format!(
+                "{} opened before measuring, {} while measuring{resumed}",
+                grouped(tally.connect_before.count()),
+                grouped(tally.connections)
+            ),
+        ),
         (
             "octets",
             format!(
