@@ -19,6 +19,7 @@
 //! # std::io::Result::Ok(())
 //! ```
 
+mod exact_wait;
 mod late_port;
 mod poller;
 
@@ -152,6 +153,21 @@ mod tests {
         let source = "127.0.0.9".parse().expect("an address");
         let _socket = connect(&peer, Some(source)).expect("begun");
         assert_eq!(listener.accept().expect("accepted").1.ip(), source);
+    }
+
+    #[test]
+    fn waiting_is_exact_to_less_than_a_millisecond() {
+        let mut poller = Poller::new().expect("epoll");
+        let waits = (0..50).map(|_| {
+            let began = std::time::Instant::now();
+            assert_eq!(poller.wait(Some(Duration::from_micros(200))).expect("epoll"), 0);
+            began.elapsed()
+        });
+        let shortest = waits.min().expect("some");
+        assert!(
+            shortest >= Duration::from_micros(200) && shortest < Duration::from_micros(900),
+            "{shortest:?}"
+        );
     }
 
     #[test]

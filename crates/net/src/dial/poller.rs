@@ -1,9 +1,9 @@
 //! An epoll of one thread, for sockets that it does not own.
 
+use super::exact_wait;
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -16,6 +16,8 @@ const EVENTS: usize = 512;
 pub struct Poller {
     epoll: OwnedFd,
     events: Vec<Event>,
+    /// The kernel knows epoll_pwait2(2).
+    is_exact: bool,
 }
 
 /// What happened to a socket.
@@ -38,7 +40,7 @@ impl Poller {
     /// The process has no descriptor left.
     pub fn new() -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        Ok(Self { epoll, events: Vec::with_capacity(EVENTS) })
+        Ok(Self { epoll, events: Vec::with_capacity(EVENTS), is_exact: true })
     }
 
     /// Watches a socket from now on; what is true already is told, too. To be told that it can be written
@@ -64,16 +66,28 @@ impl Poller {
     /// # Errors
     /// None that a caller could do something about.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
-        self.events.clear();
         let timeout = timeout.map(|timeout| Timespec {
             tv_sec: timeout.as_secs().min(1 << 30) as i64,
             tv_nsec: timeout.subsec_nanos().into(),
         });
-        match epoll::wait(&self.epoll, spare_capacity(&mut self.events), timeout.as_ref()) {
-            Ok(count) => Ok(count),
-            Err(Errno::INTR) => Ok(0),
-            Err(error) => Err(error.into()),
+        match self.wait_for(timeout) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+            result => result,
         }
+    }
+
+    fn wait_for(&mut self, timeout: Option<Timespec>) -> io::Result<usize> {
+        if let (true, Some(timeout)) = (self.is_exact, timeout) {
+            match exact_wait::wait(&self.epoll, &mut self.events, timeout) {
+                // Older kernels, and sandboxes that do not know the call.
+                Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
+                    self.is_exact = false;
+                }
+                result => return result,
+            }
+        }
+        self.events.clear();
+        Ok(epoll::wait(&self.epoll, spare_capacity(&mut self.events), timeout.as_ref())?)
     }
 
     /// One of the things that happened.
