@@ -2,7 +2,7 @@
 
 use super::words::words;
 use crate::Fault;
-use crate::session::{Handshake, Role, Side, whole};
+use crate::session::{Handshake, Role, Side};
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::kernel::KernelConnection;
 use rustls::unbuffered::{ReadEarlyData, UnbufferedStatus};
@@ -21,16 +21,6 @@ impl Side for ClientConnectionData {
         octets: &'i mut [u8],
     ) -> UnbufferedStatus<'c, 'i, Self> {
         connection.process_tls_records(octets)
-    }
-
-    /// One record: what follows the server's Finished is for our record layer, and rustls would begin with a
-    /// ticket that is there by half.
-    fn portion(input: &[u8]) -> usize {
-        match whole(input) {
-            Ok(Some(len)) => len,
-            Ok(None) => 0,
-            Err(_) => input.len(), // rustls has the alert for it
-        }
     }
 
     /// We send it none, and servers have none.

@@ -3,6 +3,7 @@
 //! rustls 0.24 replaces the unbuffered interface used here by another; this file is where that lands.
 
 use super::open::Open;
+use super::records::{HEADER, TAG, whole};
 use super::side::Side;
 use crate::{Fault, Info};
 use rustls::Error;
@@ -52,7 +53,9 @@ impl<S: Side> Handshake<S> {
         }
     }
 
-    /// Takes from `input` what the role takes, until it's gone or the handshake is over.
+    /// Takes whole records from `input`, until there is none or the handshake is over. One at a time: what
+    /// follows a client's last one is for our record layer, since rustls would begin with a ticket that is there
+    /// by half.
     pub(crate) fn receive(
         &mut self,
         input: &mut Vec<u8>,
@@ -60,13 +63,27 @@ impl<S: Side> Handshake<S> {
         out: &mut Vec<u8>,
     ) -> Result<Step, Fault> {
         self.has_early_data = false;
+        let (mut may_answer, mut began) = (false, false);
         loop {
-            let portion = S::portion(input);
-            self.rest.extend_from_slice(&input[..portion]);
-            input.drain(..portion);
-            let step = self.advance(plain, out)?;
-            if !matches!(step, Step::Blocked) || portion == 0 || input.is_empty() {
-                return Ok(step);
+            let len = match whole(input) {
+                Ok(len) => len.unwrap_or(0),
+                Err(_) => input.len(), // rustls has the alert for it
+            };
+            let is_alone = self.rest.is_empty();
+            self.rest.extend_from_slice(&input[..len]);
+            input.drain(..len);
+            match self.advance(plain, out)? {
+                Step::Done { first } => return Ok(Step::Done { first: first || began }),
+                Step::MayAnswer { first } => (may_answer, began) = (true, first || began),
+                // rustls passes over early data that was refused (RFC 8446 §4.2.10), but leaves it in front of
+                // what comes next, and counts it against its limit each time it sees it.
+                Step::Blocked if is_alone && self.rest.len() == len && is_wiped(&self.rest) => {
+                    self.rest.clear()
+                }
+                Step::Blocked => {}
+            }
+            if len == 0 || input.is_empty() {
+                return Ok(if may_answer { Step::MayAnswer { first: began } } else { Step::Blocked });
             }
         }
     }
@@ -212,6 +229,16 @@ impl<S: Side> Handshake<S> {
             }
         }
     }
+}
+
+/// Whether a record that rustls left where it was could not be decrypted: its content is zeros then. A part of
+/// a handshake message that it waits for the rest of isn't taken for one: decrypted it has its type behind it,
+/// and in clear four zeros are a whole message.
+fn is_wiped(record: &[u8]) -> bool {
+    const WHOLE_MESSAGE: usize = 4;
+    let end = record.len().saturating_sub(TAG);
+    let content = record.get(HEADER..end).unwrap_or_default();
+    content.len() >= WHOLE_MESSAGE && content.iter().all(|octet| *octet == 0)
 }
 
 fn unfinished() -> Fault {

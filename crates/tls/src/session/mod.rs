@@ -26,7 +26,6 @@ use crate::{Fault, Info, Lookup};
 pub(crate) use course::{Course, State};
 pub(crate) use handshake::Handshake;
 use hello::{First, Hello};
-pub(crate) use records::whole;
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 pub(crate) use side::{Role, Side};
 use std::fmt;

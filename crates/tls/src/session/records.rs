@@ -18,7 +18,7 @@ pub(super) const APPLICATION_DATA: u8 = 23;
 /// The octets in front of every record: type, version, length.
 pub(super) const HEADER: usize = 5;
 const EXPLICIT_NONCE: usize = 8;
-const TAG: usize = 16;
+pub(super) const TAG: usize = 16;
 /// The most that a record adds to its content.
 pub(super) const OVERHEAD: usize = HEADER + EXPLICIT_NONCE + 1 + TAG;
 
@@ -161,7 +161,7 @@ impl Protection {
 }
 
 /// The length of the record at the front of `octets`, header and all, if it's all there.
-pub(crate) fn whole(octets: &[u8]) -> Result<Option<usize>, Fault> {
+pub(super) fn whole(octets: &[u8]) -> Result<Option<usize>, Fault> {
     let [_, _, _, high, low, ..] = *octets else { return Ok(None) };
     let len = usize::from(high) << 8 | usize::from(low);
     if len > CONTENT + EXPANSION {

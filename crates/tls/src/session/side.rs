@@ -29,9 +29,6 @@ pub(crate) trait Side: Sized {
         octets: &'i mut [u8],
     ) -> UnbufferedStatus<'c, 'i, Self>;
 
-    /// How much of `input` the handshake is to see at once.
-    fn portion(input: &[u8]) -> usize;
-
     /// Appends the early data to `plain`; gives the octets read.
     fn read_early(early: ReadEarlyData<'_, '_, Self>, plain: &mut Vec<u8>) -> Result<usize, Error>;
 
@@ -57,10 +54,6 @@ impl Side for ServerConnectionData {
         octets: &'i mut [u8],
     ) -> UnbufferedStatus<'c, 'i, Self> {
         connection.process_tls_records(octets)
-    }
-
-    fn portion(input: &[u8]) -> usize {
-        input.len()
     }
 
     fn read_early(mut early: ReadEarlyData<'_, '_, Self>, plain: &mut Vec<u8>) -> Result<usize, Error> {

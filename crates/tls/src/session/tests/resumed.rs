@@ -68,6 +68,30 @@ fn early_data_is_told_apart_and_answered_at_once() {
 }
 
 #[test]
+fn early_data_that_is_refused_is_passed_over() {
+    let authority = Authority::new();
+    let (identities, resumption) = (authority.settings().identities, resumption(true, true));
+    let acceptor = |early_data| {
+        let settings = Settings { early_data, ..Settings::new(identities.clone()) };
+        Acceptor::new(vec![(vec![], settings)], &resumption).unwrap()
+    };
+    for (len, by_octet) in [(100, false), (100, true), (15_000, false), (15_000, true)] {
+        let mut client = authority.client();
+        client.enable_early_data = true;
+        let client = Arc::new(client);
+        let mut first = Pair::new(&acceptor(16_384), &client, "localhost");
+        first.run().unwrap();
+        first.say(b"x");
+        let mut pair = Pair::new(&acceptor(0), &client, "localhost");
+        pair.by_octet = by_octet;
+        pair.client.early_data().expect("the session allows it").write_all(&vec![b'e'; len]).unwrap();
+        pair.run().unwrap();
+        pair.say(b"late");
+        assert_eq!((&pair.plain[..], pair.established), (&b"late"[..], 1), "{len} by octet {by_octet}");
+    }
+}
+
+#[test]
 fn early_data_is_off_unless_asked_for() {
     let authority = Authority::new();
     let acceptor = Acceptor::new(vec![(vec![], authority.settings())], &resumption(true, false)).unwrap();
