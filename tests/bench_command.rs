@@ -23,7 +23,7 @@ fn mistakes_say_what_to_do() {
         (&["-d", "soon", "http://a/"], 64, "write 10s"),
         (&["http://127.0.0.1:1/"], 69, "start the server"),
         (&["http://no-such-host.invalid/"], 69, "no such host"),
-        (&["--body", "/no/such/file", "http://127.0.0.1:1/"], 69, "127.0.0.1:1"),
+        (&["--body", "/no/such/file", "http://127.0.0.1:1/"], 66, "/no/such/file: no such file"),
         (&["--urls", "/no/such/file"], 66, "/no/such/file"),
         (&["--unix", "/no/such/socket", "http://a/"], 69, "/no/such/socket"),
         (&["--like", "siege http://a/"], 64, "ab, wrk"),

@@ -180,7 +180,13 @@ fn first_of(list: &[Line]) -> Result<(String, Url), Failure> {
 }
 
 fn target(args: &Args, name: String, url: &Url, list: &[Line]) -> Result<Target, Failure> {
+    // What is wrong with the request shows before anybody is connected to.
+    let requests = requests(args, url, list)?;
     let address = address(args.connect_to.as_deref(), args.unix.as_deref(), url)?;
+    Ok(Target { name, address, secure: url.secure, host: url.host.clone(), requests })
+}
+
+fn requests(args: &Args, url: &Url, list: &[Line]) -> Result<Vec<Weighted>, Failure> {
     let (authority, fields) = fields(args, url)?;
     let body: Option<Arc<[u8]>> = args.body.as_deref().map(read).transpose()?.map(Arc::from);
     let default = if body.is_some() { "POST" } else { "GET" };
@@ -191,27 +197,26 @@ fn target(args: &Args, name: String, url: &Url, list: &[Line]) -> Result<Target,
         fields: fields.clone(),
         body: body.clone(),
     };
-    let requests = match list {
-        [] => vec![Weighted { weight: 1.0, request: request(None, &url.target) }],
-        list => list
-            .iter()
-            .map(|line| match &line.what {
-                What::Url(own) if !own.same_server(url) => Err(usage(format!(
-                    "the list asks {} too; to compare servers, give them as URLs and only paths in the list",
-                    own.authority()
-                ))),
-                What::Url(own) => Ok((line, own.target.as_str())),
-                What::Path(path) => Ok((line, path.as_str())),
-            })
-            .map(|line| {
-                line.map(|(line, target)| Weighted {
-                    weight: line.weight,
-                    request: request(line.method.as_ref(), target),
-                })
-            })
-            .collect::<Result<_, _>>()?,
+    if list.is_empty() {
+        return Ok(vec![Weighted { weight: 1.0, request: request(None, &url.target) }]);
+    }
+    let weighted = |line: &Line| {
+        let request = request(line.method.as_ref(), asked(line, url)?);
+        Ok(Weighted { weight: line.weight, request })
     };
-    Ok(Target { name, address, secure: url.secure, host: url.host.clone(), requests })
+    list.iter().map(weighted).collect()
+}
+
+/// What a line of the list asks of this server.
+fn asked<'a>(line: &'a Line, url: &Url) -> Result<&'a str, Failure> {
+    match &line.what {
+        What::Path(path) => Ok(path),
+        What::Url(own) if own.same_server(url) => Ok(&own.target),
+        What::Url(own) => Err(usage(format!(
+            "the list asks {} too; to compare servers, give them as URLs and only paths in the list",
+            own.authority()
+        ))),
+    }
 }
 
 /// The authority, and the fields that are sent as they are.
