@@ -70,7 +70,8 @@ fn work(
             let work = move || Worker::new(job, control, *share, times)?.run();
             let thread = thread::Builder::new().name("load".into());
             thread
-                .spawn_scoped(scope, move || told.send(work()))
+                // The run waits for all of them, so somebody hears it.
+                .spawn_scoped(scope, move || drop(told.send(work())))
                 .map_err(|error| format!("a thread cannot be started: {error}"))
                 .inspect_err(|_| control.stop())?;
         }

@@ -337,7 +337,7 @@ impl Connection {
         }
         cx.out.clear();
         match self.wire.open(cx) {
-            Err(_) => return self.fail(Failure::Tls),
+            Err(_) => self.fail(Failure::Tls),
             Ok(opened) => {
                 if opened.established && !self.agreed(cx) {
                     return;

@@ -65,7 +65,7 @@ pub(crate) struct Times {
 /// What came of it.
 #[derive(Debug)]
 pub(crate) struct Done {
-    pub(crate) tally: Tally,
+    pub(crate) tally: Box<Tally>,
     /// When measuring ended.
     pub(crate) ended: u64,
     /// CPU time of the thread while it was measured.
@@ -214,7 +214,7 @@ impl<'a> Worker<'a> {
         }
         let ended = self.times.end.map_or(self.cx.now, |end| self.cx.now.min(end));
         let cpu = cpu().saturating_sub(self.cpu);
-        Done { tally: self.cx.count.end(self.control, ended), ended, cpu }
+        Done { tally: Box::new(self.cx.count.end(self.control, ended)), ended, cpu }
     }
 
     /// Deadlines, and news for those who watch.
