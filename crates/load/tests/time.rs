@@ -101,7 +101,9 @@ fn both_ends_see_a_distance() {
     assert!(outcome.elapsed >= 4 * rtt, "two requests one after the other, two round trips each");
     for _ in 0..20 {
         let [before, behind] = news.recv_timeout(Duration::from_secs(5)).expect("told");
-        assert!(before + ms(1) >= rtt && behind + ms(1) >= rtt, "{before:?} {behind:?}");
+        // Its thread may be late to look at the clock the first time.
+        let late = ms(80);
+        assert!(before + late >= rtt && behind + late >= rtt, "{before:?} {behind:?}");
     }
 }
 

@@ -201,8 +201,7 @@ impl Connection {
         let source = (!sources.is_empty()).then(|| sources[cx.opened % sources.len()]);
         match dial::connect(&cx.job.peer, source) {
             Ok(socket) => {
-                // Only these write more than once before they wait for an answer.
-                if cx.job.per_connection > 1 {
+                if cx.job.writes_twice() {
                     dial::send_at_once(&socket);
                 }
                 self.wire.set_socket(socket);

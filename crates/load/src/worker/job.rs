@@ -81,6 +81,12 @@ impl Job {
         })
     }
 
+    /// Whether a connection writes again before it has an answer, which Nagle's algorithm would hold back (RFC 9293
+    /// §3.7.4). A system call for each connection is saved where it does not.
+    pub(crate) fn writes_twice(&self) -> bool {
+        self.per_connection > 1 || self.connector.is_some() || self.protocol == Protocol::Http2
+    }
+
     /// The index of the template that the next request is made of.
     #[inline]
     pub(crate) fn choose(&self, random: &mut Random) -> usize {
