@@ -26,7 +26,10 @@ fn server_full(outcome: &Outcome) -> bool {
 
 pub(super) fn saturated(_: &Plan, outcomes: &[Outcome]) -> Option<String> {
     let full = |outcome: &&Outcome| {
-        cpus(outcome.generator_cpu, outcome) >= FULL * outcome.threads.max(1) as f64 && !server_full(outcome)
+        // A burst of a few milliseconds is all work.
+        let long = outcome.elapsed >= Duration::from_millis(100);
+        let own = cpus(outcome.generator_cpu, outcome);
+        long && own >= FULL * outcome.threads.max(1) as f64 && !server_full(outcome)
     };
     let outcome = outcomes.iter().find(full)?;
     let share = 100.0 * cpus(outcome.generator_cpu, outcome) / outcome.threads.max(1) as f64;

@@ -30,7 +30,12 @@ const ALL: &[(&str, Warning)] = &[
 
 /// What there is to say about these outcomes, the weightiest first. Empty: nothing stands against them.
 pub fn warnings(plan: &Plan, outcomes: &[Outcome]) -> Vec<String> {
-    ALL.iter().filter_map(|(_, warning)| warning(plan, outcomes)).collect()
+    // A run that was stopped before it measured says nothing.
+    let measured: Vec<_> = outcomes.iter().filter(|outcome| !outcome.elapsed.is_zero()).cloned().collect();
+    if measured.is_empty() && !outcomes.is_empty() {
+        return vec!["nothing was measured: the run was stopped while it warmed up (see --warm-up).".into()];
+    }
+    ALL.iter().filter_map(|(_, warning)| warning(plan, &measured)).collect()
 }
 
 /// The outcomes of each target that has some, with its name.
@@ -87,5 +92,12 @@ mod tests {
         plan.targets.push(target("http://b/"));
         assert_eq!(warnings(&plan, &[testing::fine(0), testing::fine(1)]), Vec::<String>::new());
         assert_eq!(warnings(&plan, &[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_run_without_a_measurement_is_named_and_nothing_else() {
+        let stopped = Outcome { elapsed: std::time::Duration::ZERO, ..testing::fine(0) };
+        let said = warnings(&plan(), &[stopped]);
+        assert!(said.len() == 1 && said[0].contains("nothing was measured"), "{said:?}");
     }
 }
