@@ -10,10 +10,12 @@
 //! it has to say leaves in one write. With one, everything between them stands in the worker's wheel.
 //! What a connection shares with the others of its worker is in [`Cx`].
 
+mod ending;
 mod engine;
 mod far;
 mod http1;
 mod http2;
+mod opening;
 mod tls;
 mod wire;
 
@@ -26,14 +28,12 @@ use crate::worker::job::Job;
 use engine::Engine;
 use hayami_h1::LastHead;
 use hayami_http::ResponseHead;
-use hayami_net::dial::{self, Poller, Ready};
+use hayami_net::dial::{Poller, Ready};
 use std::task::Poll;
 use wire::Wire;
 
 /// Reads of one turn; then the other connections get theirs.
 const READS: usize = 8;
-/// How long the server has to close a connection that is done with, in nanoseconds.
-const CLOSING: u64 = 2_000_000_000;
 
 /// What a worker's connections share.
 pub(crate) struct Cx<'a> {
@@ -174,92 +174,6 @@ impl Connection {
         self.wire.reset();
         self.engine.reset();
         self.stage = Stage::Free;
-    }
-
-    /// Begins.
-    pub(crate) fn open(&mut self, cx: &mut Cx<'_>, failures: u32) {
-        self.generation = self.generation.wrapping_add(1);
-        self.stage = Stage::Dialing;
-        (self.began, self.deadline) = (cx.now, cx.now + cx.job.timeout);
-        (self.left, self.failures) = (cx.job.per_connection, failures);
-        (self.ended, self.is_idle, self.has_answered) = (false, false, false);
-        cx.opened += 1;
-        match &cx.job.delay {
-            Some(delay) if delay.loses(&mut cx.random) => self.stage = Stage::Astray,
-            Some(_) => self.open_far(cx),
-            None if self.dial(cx) => {
-                cx.now = crate::worker::now();
-                self.begin_speaking(cx);
-            }
-            None => self.fail(Failure::Connect),
-        }
-    }
-
-    /// Makes the socket. Whether that worked.
-    fn dial(&mut self, cx: &mut Cx<'_>) -> bool {
-        let sources = &cx.job.sources;
-        let source = (!sources.is_empty()).then(|| sources[cx.opened % sources.len()]);
-        match dial::connect(&cx.job.peer, source) {
-            Ok(socket) => {
-                if cx.job.writes_twice() {
-                    dial::send_at_once(&socket);
-                }
-                self.wire.set_socket(socket);
-                true
-            }
-            Err(_) => false,
-        }
-    }
-
-    /// Writes what a client says first, whether the connection is known to be made or not: over loopback it
-    /// is, and then a new connection needs no wake-up before its first request.
-    fn begin_speaking(&mut self, cx: &mut Cx<'_>) {
-        cx.out.clear();
-        self.engine.reset();
-        let plain = cx.job.connector.is_none();
-        if plain {
-            self.engine.choose(cx, None);
-            self.engine.start(cx);
-            if self.engine.is_http1() {
-                self.engine.fill(cx, &mut self.left);
-            }
-        } else if !self.wire.start_tls(cx) {
-            return self.fail(Failure::Tls);
-        }
-        match self.wire.send_first(cx) {
-            Poll::Ready(Ok(true)) => self.connected(cx),
-            Poll::Ready(Err(_)) => self.fail(Failure::Connect),
-            _ => {
-                // Not connected yet, or nothing to say: nothing was sent, so it is said again later.
-                self.left = cx.job.per_connection;
-                self.engine.take_back(cx);
-                self.watch(cx, true);
-            }
-        }
-    }
-
-    /// The client knows that the connection is made, and its first words are on their way.
-    fn connected(&mut self, cx: &mut Cx<'_>) {
-        if cx.job.connector.is_some() {
-            self.stage = Stage::Shaking;
-        } else {
-            if !self.engine.is_used() {
-                self.engine.choose(cx, None);
-            }
-            self.established(cx);
-            cx.out.clear();
-            self.fill_and_send(cx);
-        }
-        self.watch(cx, false);
-    }
-
-    /// Requests may be sent.
-    fn established(&mut self, cx: &mut Cx<'_>) {
-        self.stage = Stage::Open;
-        cx.count.tally.connect.record(cx.now.saturating_sub(self.began));
-        cx.count.tally.connections += 1;
-        cx.count.usable += 1;
-        self.is_usable = true;
     }
 
     /// The kernel says something about the socket.
@@ -415,122 +329,6 @@ impl Connection {
     /// Whether it could carry another request.
     pub(crate) fn has_room(&self, cx: &Cx<'_>) -> bool {
         self.stage == Stage::Open && self.left > 0 && self.engine.has_room(cx)
-    }
-
-    /// Everything was asked and answered. In HTTP/1 the server closes: whoever closes first keeps the port for a
-    /// minute (TIME-WAIT), and it is the server that was told `close` (RFC 9112 §9.6). In HTTP/2 it is us: servers
-    /// keep connections open for more, and those that want no more have said so (RFC 9113 §6.8).
-    fn finish(&mut self, cx: &mut Cx<'_>) {
-        cx.pace.put_back(self.engine.unanswered());
-        self.engine.forget();
-        self.no_longer_usable(cx);
-        if !self.engine.is_http1() {
-            cx.out.clear();
-            self.engine.say_goodbye(cx);
-            self.wire.send(cx);
-            self.stage = Stage::Over(None);
-        } else if self.ended && !self.wire.is_far() {
-            self.stage = Stage::Over(None);
-        } else {
-            self.stage = Stage::Closing;
-            self.deadline = cx.now + CLOSING;
-        }
-    }
-
-    fn no_longer_usable(&mut self, cx: &mut Cx<'_>) {
-        if std::mem::take(&mut self.is_usable) {
-            cx.count.usable -= 1;
-        }
-    }
-
-    /// The server sends no more.
-    fn eof(&mut self, cx: &mut Cx<'_>) {
-        match self.stage {
-            Stage::Closing => self.stage = Stage::Over(None),
-            Stage::Shaking => self.fail(Failure::Tls),
-            Stage::Open => match self.engine.eof(cx) {
-                None => {
-                    self.no_longer_usable(cx);
-                    self.stage = Stage::Over(None);
-                }
-                Some(failure) => self.fail(failure),
-            },
-            _ => self.fail(Failure::Connect),
-        }
-    }
-
-    /// The connection was reset.
-    fn broken(&mut self) {
-        match self.stage {
-            Stage::Closing => self.stage = Stage::Over(None),
-            Stage::Shaking => self.fail(Failure::Tls),
-            Stage::Open if self.engine.unanswered() == 0 => self.stage = Stage::Over(Some(Failure::Reset)),
-            Stage::Open => {
-                let begun = self.engine.has_begun();
-                self.fail(if begun { Failure::Short } else { Failure::Reset });
-            }
-            _ => self.fail(Failure::Connect),
-        }
-    }
-
-    /// Failures one after the other, this connection's end among them if it never was of use.
-    pub(crate) fn failures(&self) -> u32 {
-        if self.has_answered { 0 } else { self.failures + 1 }
-    }
-
-    fn fail(&mut self, failure: Failure) {
-        if !matches!(self.stage, Stage::Over(_) | Stage::Free | Stage::Gone | Stage::Leaving) {
-            self.stage = match self.stage {
-                Stage::Closing => Stage::Over(None),
-                _ => Stage::Over(Some(failure)),
-            };
-        }
-    }
-
-    /// Counts what a failure cost. To be called once, before the slot is freed.
-    pub(crate) fn count_failure(&mut self, cx: &mut Cx<'_>, failure: Failure) {
-        let lost = self.engine.unanswered();
-        let was_usable = self.is_usable;
-        self.no_longer_usable(cx);
-        cx.pace.done(lost);
-        if !was_usable && lost == 0 && failure != Failure::Lost {
-            cx.pace.spoil();
-        }
-        let errors = &mut cx.count.tally.errors;
-        // A server may close a connection that rests.
-        let first = u64::from(lost > 0 || failure != Failure::Reset);
-        let kind = match failure {
-            Failure::Connect => &mut errors.connect,
-            Failure::Tls => &mut errors.tls,
-            Failure::Reset => &mut errors.reset,
-            Failure::Timeout => &mut errors.timeout,
-            Failure::Protocol => &mut errors.protocol,
-            Failure::Short => &mut errors.short,
-            Failure::Lost => &mut errors.lost,
-        };
-        *kind += first;
-        let others = lost.saturating_sub(1);
-        *(if failure == Failure::Timeout { &mut errors.timeout } else { &mut errors.reset }) += others;
-    }
-
-    /// Gives the connection up if its time has passed.
-    pub(crate) fn expire(&mut self, cx: &mut Cx<'_>) {
-        if self.deadline == 0 || cx.now < self.deadline {
-            return;
-        }
-        match self.stage {
-            Stage::Free | Stage::Over(_) | Stage::Leaving | Stage::Gone => {}
-            Stage::Closing => self.stage = Stage::Over(None),
-            Stage::Astray => self.stage = Stage::Over(Some(Failure::Lost)),
-            Stage::Dialing | Stage::Shaking => self.fail(Failure::Timeout),
-            Stage::Open => {
-                // It was set for a request that has been answered since.
-                match self.engine.oldest().map(|sent| sent + cx.job.timeout) {
-                    Some(deadline) if deadline <= cx.now => self.fail(Failure::Timeout),
-                    deadline => self.deadline = deadline.unwrap_or(0),
-                }
-            }
-        }
     }
 
     /// Has the kernel tell what happens to the socket; that it can be written, if it cannot now.

@@ -1,0 +1,93 @@
+//! How a connection comes about: the socket, the first words, the moment from which it is of use.
+
+use super::{Connection, Cx, Failure, Stage};
+use hayami_net::dial;
+use std::task::Poll;
+
+impl Connection {
+    /// Begins.
+    pub(crate) fn open(&mut self, cx: &mut Cx<'_>, failures: u32) {
+        self.generation = self.generation.wrapping_add(1);
+        self.stage = Stage::Dialing;
+        (self.began, self.deadline) = (cx.now, cx.now + cx.job.timeout);
+        (self.left, self.failures) = (cx.job.per_connection, failures);
+        (self.ended, self.is_idle, self.has_answered) = (false, false, false);
+        cx.opened += 1;
+        match &cx.job.delay {
+            Some(delay) if delay.loses(&mut cx.random) => self.stage = Stage::Astray,
+            Some(_) => self.open_far(cx),
+            None if self.dial(cx) => {
+                cx.now = crate::worker::now();
+                self.begin_speaking(cx);
+            }
+            None => self.fail(Failure::Connect),
+        }
+    }
+
+    /// Makes the socket. Whether that worked.
+    pub(super) fn dial(&mut self, cx: &mut Cx<'_>) -> bool {
+        let sources = &cx.job.sources;
+        let source = (!sources.is_empty()).then(|| sources[cx.opened % sources.len()]);
+        match dial::connect(&cx.job.peer, source) {
+            Ok(socket) => {
+                if cx.job.writes_twice() {
+                    dial::send_at_once(&socket);
+                }
+                self.wire.set_socket(socket);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Writes what a client says first, whether the connection is known to be made or not: over loopback it
+    /// is, and then a new connection needs no wake-up before its first request.
+    pub(super) fn begin_speaking(&mut self, cx: &mut Cx<'_>) {
+        cx.out.clear();
+        self.engine.reset();
+        let plain = cx.job.connector.is_none();
+        if plain {
+            self.engine.choose(cx, None);
+            self.engine.start(cx);
+            if self.engine.is_http1() {
+                self.engine.fill(cx, &mut self.left);
+            }
+        } else if !self.wire.start_tls(cx) {
+            return self.fail(Failure::Tls);
+        }
+        match self.wire.send_first(cx) {
+            Poll::Ready(Ok(true)) => self.connected(cx),
+            Poll::Ready(Err(_)) => self.fail(Failure::Connect),
+            _ => {
+                // Not connected yet, or nothing to say: nothing was sent, so it is said again later.
+                self.left = cx.job.per_connection;
+                self.engine.take_back(cx);
+                self.watch(cx, true);
+            }
+        }
+    }
+
+    /// The client knows that the connection is made, and its first words are on their way.
+    pub(super) fn connected(&mut self, cx: &mut Cx<'_>) {
+        if cx.job.connector.is_some() {
+            self.stage = Stage::Shaking;
+        } else {
+            if !self.engine.is_used() {
+                self.engine.choose(cx, None);
+            }
+            self.established(cx);
+            cx.out.clear();
+            self.fill_and_send(cx);
+        }
+        self.watch(cx, false);
+    }
+
+    /// Requests may be sent.
+    pub(super) fn established(&mut self, cx: &mut Cx<'_>) {
+        self.stage = Stage::Open;
+        cx.count.tally.connect.record(cx.now.saturating_sub(self.began));
+        cx.count.tally.connections += 1;
+        cx.count.usable += 1;
+        self.is_usable = true;
+    }
+}
