@@ -2,6 +2,7 @@
 
 use crate::{Field, Token};
 use hayami_http::Known;
+use hayami_http::known::slot_of;
 
 /// Index of the last static entry; the dynamic table begins behind it (RFC 7541 §2.3.3).
 pub(crate) const LAST: u32 = 61;
@@ -164,16 +165,6 @@ static SLOTS: [u8; 256] = {
     }
     slots
 };
-
-/// A number made of the length and three octets, bit 0x20 of which is left out.
-const fn slot_of(name: &[u8], factor: u32) -> usize {
-    let len = name.len();
-    if len == 0 {
-        return 0;
-    }
-    let octets = [name[0] | 0x20, name[len / 2] | 0x20, name[len - 1] | 0x20, len as u8];
-    (u32::from_le_bytes(octets).wrapping_mul(factor) >> 24) as usize
-}
 
 #[cfg(test)]
 mod tests {

@@ -91,8 +91,9 @@ static SLOTS: [u8; 256] = {
     slots
 };
 
-/// A number made of the length and three octets, bit 0x20 of which is left out.
-const fn slot_of(name: &[u8], factor: u32) -> usize {
+/// A number below 256, made of the length of a field name and three of its octets, bit 0x20 of which is left
+/// out: with a `factor` that is found by trying, it tells the names of a small table apart.
+pub const fn slot_of(name: &[u8], factor: u32) -> usize {
     let len = name.len();
     if len == 0 {
         return 0;
