@@ -150,47 +150,48 @@ impl Http2 {
             let piece = body.take(&wake, room, out);
             (piece, header, out.len() - header - FRAME_HEADER)
         });
-        let frame = |engine: &mut Server<Slot>, len, last, out: &mut Vec<u8>| {
-            write_header(engine, key, header, len, last, out)
+        let (len, last, shared, pending) = match piece {
+            Piece::Shared { octets, last } => (octets.len(), last, Some(octets), false),
+            Piece::Copied { last } => (copied, last, None, false),
+            Piece::Pending => (copied, false, None, true),
+            Piece::Broken(why) => return self.break_off(link, worker, key, header, why),
         };
-        match piece {
-            Piece::Shared { octets, last } => {
-                *sent += octets.len() as u64;
-                let ended = if last { slot.take() } else { None };
-                let engine = &mut self.engine;
-                link.output.write(&worker.pool, |out| frame(engine, octets.len(), last, out));
-                link.output.put(&worker.pool, Content::Shared(octets));
-                self.spare.complete(ended, link);
+        *sent += len as u64;
+        let trailers = body.trailers(last);
+        let ended = if last { slot.take() } else { None };
+        let engine = &mut self.engine;
+        link.output.write(&worker.pool, |out| {
+            write_header(engine, key, header, len, last && trailers.is_none(), out);
+            if let Some(trailers) = trailers {
+                engine.send_trailers(key, &trailers, out);
             }
-            Piece::Copied { last } => {
-                *sent += copied as u64;
-                let trailers = body.trailers(last);
-                let ended = if last { slot.take() } else { None };
-                let engine = &mut self.engine;
-                link.output.write(&worker.pool, |out| {
-                    frame(engine, copied, last && trailers.is_none(), out);
-                    if let Some(trailers) = trailers {
-                        engine.send_trailers(key, &trailers, out);
-                    }
-                });
-                self.spare.complete(ended, link);
-            }
-            Piece::Pending => {
-                *sent += copied as u64;
-                let engine = &mut self.engine;
-                link.output.write(&worker.pool, |out| frame(engine, copied, false, out));
-                self.engine.set_ready(key, false);
-                self.waiting.push(key);
-            }
-            Piece::Broken(why) => {
-                let engine = &mut self.engine;
-                let data = link.output.write(&worker.pool, |out| {
-                    out.truncate(header);
-                    engine.reset(key, ErrorCode::INTERNAL_ERROR, out)
-                });
-                data.flatten().into_iter().for_each(|stream| stream.abort(&worker.clock, why));
-            }
+        });
+        if let Some(octets) = shared {
+            link.output.put(&worker.pool, Content::Shared(octets));
         }
+        if pending {
+            self.engine.set_ready(key, false);
+            self.waiting.push(key);
+        }
+        self.spare.complete(ended, link);
+    }
+
+    /// Ends a stream whose content has failed; in the output, `header` is where its next frame would begin.
+    #[cold]
+    fn break_off<S>(
+        &mut self,
+        link: &mut Link,
+        worker: &Worker<S>,
+        key: Key,
+        header: usize,
+        why: &'static str,
+    ) {
+        let engine = &mut self.engine;
+        let stream = link.output.write(&worker.pool, |out| {
+            out.truncate(header);
+            engine.reset(key, ErrorCode::INTERNAL_ERROR, out)
+        });
+        stream.flatten().into_iter().for_each(|stream| stream.abort(&worker.clock, why));
     }
 }
 
