@@ -68,8 +68,6 @@ pub(crate) struct Connection {
     transport: Transport,
     /// Reads cold file content.
     warming: Option<JoinHandle<()>>,
-    /// The TLS handshake waits for a store of sessions.
-    looking_up: bool,
     wait: Wait,
     deadline: u32,
 }
@@ -87,7 +85,6 @@ impl Connection {
             protocol: Protocol::new(),
             transport,
             warming: None,
-            looking_up: false,
             wait: Wait::Head,
             deadline: NEVER,
         }
@@ -194,7 +191,7 @@ impl Connection {
 
     #[inline]
     fn read<S: Service>(&mut self, worker: &Worker<S>) -> Poll<()> {
-        if self.looking_up {
+        if self.transport.is_looking_up() {
             return self.look_up(worker);
         }
         let first = self.link.input.is_empty();
@@ -219,9 +216,8 @@ impl Connection {
     #[cold]
     fn heed<S: Service>(&mut self, worker: &Worker<S>, news: Read) {
         match news {
-            Read::Octets => {}
+            Read::Octets | Read::Lookup => {}
             Read::End => self.link.stage = Stage::Over,
-            Read::Lookup => self.looking_up = true,
             Read::Established(info) => self.protocol.establish(&mut self.link, worker, info),
             Read::PlainHttp => {
                 self.transport.give_up_tls();
@@ -236,7 +232,6 @@ impl Connection {
         let waker = self.link.waker(worker);
         let mut cx = Context::from_waker(&waker);
         let read = std::task::ready!(self.transport.poll_lookup(&mut cx, &worker.pool, &mut self.link.input));
-        self.looking_up = false;
         match read {
             Ok(Some(news)) => self.heed(worker, news),
             Ok(None) => {}
@@ -349,6 +344,7 @@ impl Connection {
         self.protocol.end(worker);
         self.link.input.end(&worker.pool);
         self.link.output.end(&worker.pool);
+        self.transport.end(&worker.pool);
     }
 }
 

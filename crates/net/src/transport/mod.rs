@@ -83,6 +83,12 @@ impl Transport {
         }
     }
 
+    /// Whether a handshake waits for a store of sessions.
+    #[inline]
+    pub(crate) fn is_looking_up(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.is_looking_up())
+    }
+
     /// Goes on with a handshake that waited for a store of sessions. `Ready(None)`: by reading.
     ///
     /// # Errors
@@ -182,6 +188,13 @@ impl Transport {
     pub fn release(&mut self, pool: &Pool) {
         if let Some(tls) = &mut self.tls {
             tls.release(pool);
+        }
+    }
+
+    /// Gives all memory back, whatever is in it: the connection has ended.
+    pub(crate) fn end(&mut self, pool: &Pool) {
+        if let Some(tls) = &mut self.tls {
+            tls.end(pool);
         }
     }
 }

@@ -47,6 +47,11 @@ impl Tls {
         self.established
     }
 
+    /// Whether the handshake waits for a store of sessions.
+    pub(super) fn is_looking_up(&self) -> bool {
+        self.lookup.is_some()
+    }
+
     /// Whether the octets read last came before the handshake was complete (RFC 8446 §2.3).
     pub(crate) fn is_early(&self) -> bool {
         self.session.is_early()
@@ -195,5 +200,11 @@ impl Tls {
         if self.sealed.is_empty() && self.sealed.capacity() > 0 {
             pool.give(std::mem::take(&mut self.sealed));
         }
+    }
+
+    pub(super) fn end(&mut self, pool: &Pool) {
+        pool.give(std::mem::take(&mut self.received));
+        pool.give(std::mem::take(&mut self.sealed));
+        self.sent = 0;
     }
 }
