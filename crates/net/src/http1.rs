@@ -3,11 +3,11 @@
 use crate::clock::Instant;
 use crate::link::{Link, Need, Stage};
 use crate::reports::{Extent, Report};
-use crate::service::{Answer, Observer, Outcome, Refusal, Service};
+use crate::service::{Answer, Interim, Observer, Outcome, Refusal, Service};
 use crate::upgrade;
 use crate::worker::Worker;
 use hayami_h1::{Event, Fault, Framing, Next, RequestContent, Server};
-use hayami_http::{RequestHead, Response, ResponseHead, Source, Status};
+use hayami_http::{RequestHead, Response, Source};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -137,14 +137,20 @@ impl Http1 {
         match worker.service.respond(&mut request) {
             Outcome::Ready(answer) => self.send(link, worker, answer),
             Outcome::Later(answer) => {
-                if let Some(hints) = request.hints.take() {
-                    let mut head = ResponseHead::new(Status::EARLY_HINTS);
-                    hints.iter().for_each(|(name, value)| head.append(name, value));
-                    link.output.write(&worker.pool, |out| self.engine.send_interim(&head, out));
+                if let Some(interim) = request.interim.take() {
+                    self.send_interim(link, worker, &interim);
                 }
                 self.exchange = Exchange::Waiting(answer);
                 None
             }
+        }
+    }
+
+    /// Sends what is to be sent before the answer.
+    #[cold]
+    fn send_interim<S>(&mut self, link: &mut Link, worker: &Worker<S>, interim: &Interim) {
+        for head in interim.take() {
+            link.output.write(&worker.pool, |out| self.engine.send_interim(&head, out));
         }
     }
 

@@ -21,6 +21,7 @@ mod connection;
 pub mod dial;
 mod http1;
 mod http2;
+mod incoming;
 mod link;
 pub mod listen;
 pub mod output;

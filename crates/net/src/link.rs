@@ -92,8 +92,19 @@ impl Link {
         self.requests += 1;
         let received = worker.clock.refresh_if_exact();
         let connection = &self.info;
-        let (stream, early, begun) = (None, self.early, self.begun);
-        Request { head, content_length, connection, index, stream, early, hints: None, begun, received }
+        Request {
+            head,
+            content_length,
+            connection,
+            index,
+            stream: None,
+            early: self.early,
+            content: None,
+            interim: None,
+            cancel: false,
+            begun: self.begun,
+            received,
+        }
     }
 
     /// Ends the connection with responses unfinished.

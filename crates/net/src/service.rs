@@ -5,12 +5,15 @@
 
 use crate::clock::Instant;
 use hayami_h1::Fault;
-use hayami_http::{FieldSection, RequestHead, Response, Status};
+use hayami_http::{RequestHead, Response, ResponseHead, Status};
+use std::cell::RefCell;
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
+
+pub use crate::incoming::Incoming;
 
 /// The address of one end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,12 +75,40 @@ pub struct Request<'a> {
     pub stream: Option<u32>,
     /// It came before the TLS handshake was complete (RFC 8470): somebody may have sent it twice.
     pub early: bool,
-    /// What the service sets here goes out at once as 103 (Early Hints, RFC 8297) if the answer comes later.
-    pub hints: Option<Rc<FieldSection>>,
+    /// Its content, `None` if there is none. The service may take it; otherwise it is thrown away.
+    pub content: Option<Incoming>,
+    /// What the service sets here says what goes out before the answer, if that comes later.
+    pub interim: Option<Interim>,
+    /// Set by the service if answering costs somebody else work: when the client closes its connection, even
+    /// if only its half of it, the answer is given up, whether it is still awaited or being sent. A stream
+    /// that the client cancels is given up in any case.
+    pub cancel: bool,
     /// When the request's first octet was seen.
     pub begun: Instant,
     /// When its head was complete.
     pub received: Instant,
+}
+
+/// Interim responses (1xx, RFC 9110 §15.2) on their way to the client while its answer is awaited.
+///
+/// The connection looks here whenever it has polled the answer.
+#[derive(Clone, Debug, Default)]
+pub struct Interim(Rc<RefCell<Vec<ResponseHead>>>);
+
+impl Interim {
+    /// Sends one, if the client's protocol knows it. 100 and 101 are the connection's own affair and are
+    /// dropped (RFC 9110 §15.2.1 and §15.2.2), and so is what is no interim response.
+    pub fn send(&self, head: ResponseHead) {
+        let own = matches!(head.status(), Status::CONTINUE | Status::SWITCHING_PROTOCOLS);
+        if head.status().is_informational() && !own {
+            self.0.borrow_mut().push(head);
+        }
+    }
+
+    /// Those that were not sent yet.
+    pub(crate) fn take(&self) -> Vec<ResponseHead> {
+        self.0.take()
+    }
 }
 
 /// What became of a request at once.

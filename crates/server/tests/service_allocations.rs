@@ -65,7 +65,9 @@ fn ask(site: &impl Service, head: &mut RequestHead, connection: &Rc<ConnectionIn
         index: 0,
         stream: None,
         early: false,
-        hints: None,
+        content: None,
+        interim: None,
+        cancel: false,
         begun: now,
         received: now,
     };

@@ -73,9 +73,8 @@ impl Http2 {
         match worker.service.respond(&mut request) {
             Outcome::Ready(answer) => self.send(link, worker, key, answer),
             Outcome::Later(answer) => {
-                if let Some(hints) = request.hints.take() {
-                    let send = |out: &mut _| self.engine.send_interim(key, Status::EARLY_HINTS, &hints, out);
-                    link.output.write(&worker.pool, send);
+                if let Some(interim) = request.interim.take() {
+                    self.send_interim(link, worker, key, &interim);
                 }
                 self.wait_for(link, worker, key, Work::Answer(answer));
             }

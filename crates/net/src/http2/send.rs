@@ -6,10 +6,10 @@ use super::stream::{Slot, Stream, Work};
 use crate::link::{Link, Need};
 use crate::output::COPY_SIZE;
 use crate::reports::{Extent, Report};
-use crate::service::{Answer, Observer, Service};
+use crate::service::{Answer, Interim, Observer, Service};
 use crate::worker::Worker;
 use hayami_h2::{ErrorCode, Key, Server};
-use hayami_http::{Content, Response};
+use hayami_http::{Content, FieldSection, Response};
 use std::task::{Context, Poll};
 
 /// Octets of a frame's header (RFC 9113 §4.1).
@@ -44,6 +44,23 @@ impl Http2 {
         match complete {
             Some(octets) => self.complete(link, worker, observer, octets),
             None => self.send_later(worker, key, content, observer),
+        }
+    }
+
+    /// Sends what is to be sent before the answer.
+    #[cold]
+    pub(super) fn send_interim<S>(
+        &mut self,
+        link: &mut Link,
+        worker: &Worker<S>,
+        key: Key,
+        interim: &Interim,
+    ) {
+        for head in interim.take() {
+            let mut fields = FieldSection::default();
+            head.sections().flat_map(FieldSection::iter).for_each(|(name, value)| fields.append(name, value));
+            let engine = &mut self.engine;
+            link.output.write(&worker.pool, |out| engine.send_interim(key, head.status(), &fields, out));
         }
     }
 

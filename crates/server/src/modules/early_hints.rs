@@ -4,6 +4,7 @@
 //! hint from a 103.
 
 use crate::config::directive::{Directive, Levels};
+use hayami_http::{FieldSection, ResponseHead, Status};
 
 /// Who gets informational responses: `send-informational`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +29,13 @@ impl Default for Settings {
     fn default() -> Self {
         Self { preload: true }
     }
+}
+
+/// The interim response that carries the hints.
+pub fn head(hints: &FieldSection) -> ResponseHead {
+    let mut head = ResponseHead::new(Status::EARLY_HINTS);
+    hints.iter().for_each(|(name, value)| head.append(name, value));
+    head
 }
 
 /// The directives of this feature.

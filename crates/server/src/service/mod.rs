@@ -16,7 +16,7 @@ pub use page::plain;
 
 use crate::config::settings::Settings;
 use crate::modules::access_log::{Logs, WorkerLogs};
-use crate::modules::early_hints::Recipients;
+use crate::modules::early_hints::{self, Recipients};
 use crate::modules::identity::SendServerName;
 use crate::observe::Reporter;
 use crate::router::{self, Router};
@@ -88,7 +88,9 @@ impl Service for Site {
                 outcome
             }
             Step::Later(later) => {
-                request.hints = hints;
+                if let Some(hints) = hints {
+                    request.interim.get_or_insert_default().send(early_hints::head(&hints));
+                }
                 core.finish_later(Journey { way, head: std::mem::take(request.head), scratch }, later)
             }
         }

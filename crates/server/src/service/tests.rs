@@ -69,7 +69,9 @@ fn request<'a>(head: &'a mut RequestHead, connection: &'a Rc<ConnectionInfo>, no
         index: 0,
         stream,
         early,
-        hints: None,
+        content: None,
+        interim: None,
+        cancel: false,
         begun: now,
         received: now,
     }

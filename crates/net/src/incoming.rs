@@ -1,0 +1,202 @@
+//! Content of a request on its way from its connection to whoever answers the request.
+//!
+//! ```text
+//! connection ── Feed ──▸ a few octets in memory ──▸ Incoming ── handler
+//!                 ◂── what was taken, and whether more is wanted ──
+//! ```
+//!
+//! Nothing here knows of frames or chunks: the protocols put in what they have received, and read on, or
+//! open windows, as the handler takes.
+
+use crate::service::Refusal;
+use hayami_http::{FieldSection, Source, SourceError};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fmt;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+/// Content of a request: pulled by whoever answers.
+///
+/// It is a [`Source`], so that content goes both ways by one contract. An error means that the client broke
+/// off, broke a rule, sent too much or too slowly; [`refusal`](Self::refusal) tells. Whoever drops it has no
+/// use for the rest, which is thrown away.
+pub struct Incoming(Rc<RefCell<Pipe>>);
+
+/// The connection's end of the content of a request.
+pub(crate) struct Feed(Rc<RefCell<Pipe>>);
+
+/// What is between the two.
+struct Pipe {
+    state: State,
+    /// Octets of the whole content, if that was said.
+    length: Option<u64>,
+    /// Octets that wait to be taken.
+    waiting: VecDeque<u8>,
+    trailers: Option<Box<FieldSection>>,
+    /// Octets that came.
+    received: u64,
+    /// Octets that were taken since the connection last asked.
+    taken: usize,
+    /// The handler has asked for content.
+    asked: bool,
+    /// Something was taken for good.
+    touched: bool,
+    /// Who waits for content.
+    reader: Option<Waker>,
+    /// Since when, in milliseconds of the worker's clock; the connection fills it in.
+    hungry_since: Option<u32>,
+    /// The client may take its time.
+    patient: bool,
+    /// The connection is at work, and looks here afterwards: it need not be woken.
+    attended: bool,
+    connection: Waker,
+}
+
+/// How far content is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    /// There is more to come.
+    Coming,
+    /// All of it has come.
+    Complete,
+    /// The client broke a rule; the rest is not read.
+    Refused(Refusal),
+    /// The client is gone, or was answered.
+    Gone,
+}
+
+/// The two ends of the content of a request, of which `length` octets will come if that is known. `connection`
+/// wakes the connection.
+pub(crate) fn content(length: Option<u64>, connection: Waker) -> (Feed, Incoming) {
+    let pipe = Rc::new(RefCell::new(Pipe {
+        state: State::Coming,
+        length,
+        waiting: VecDeque::new(),
+        trailers: None,
+        received: 0,
+        taken: 0,
+        asked: false,
+        touched: false,
+        reader: None,
+        hungry_since: None,
+        patient: false,
+        attended: false,
+        connection,
+    }));
+    (Feed(Rc::clone(&pipe)), Incoming(pipe))
+}
+
+impl Incoming {
+    /// Number of octets of the whole content, if the client said it beforehand.
+    pub fn length(&self) -> Option<u64> {
+        self.0.borrow().length
+    }
+
+    /// Whether nothing was taken yet: the request can still be sent somewhere else.
+    pub fn is_untouched(&self) -> bool {
+        !self.0.borrow().touched
+    }
+
+    /// Why content broke off by the client's fault: the request is to be answered with that status, if
+    /// nothing was answered yet. `None` while there is no error, and if the client is gone.
+    pub fn refusal(&self) -> Option<Refusal> {
+        match &self.0.borrow().state {
+            State::Refused(refusal) => Some(refusal.clone()),
+            State::Coming | State::Complete | State::Gone => None,
+        }
+    }
+
+    /// Lets the client pause for as long as it likes: for conversations, in which it has something to say
+    /// only now and then. Otherwise a client that sends nothing for a while when it should is refused.
+    pub fn be_patient(&self) {
+        self.0.borrow_mut().patient = true;
+    }
+}
+
+impl Source for Incoming {
+    fn fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        room: usize,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<bool, SourceError>> {
+        self.0.borrow_mut().fill(cx, room, out)
+    }
+
+    fn length(&self) -> Option<u64> {
+        self.0.borrow().length
+    }
+
+    fn trailers(&mut self) -> Option<FieldSection> {
+        self.0.borrow_mut().trailers.take().map(|trailers| *trailers)
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        let mut pipe = self.0.borrow_mut();
+        pipe.reader = None;
+        pipe.taken += std::mem::take(&mut pipe.waiting).len();
+        pipe.wake_connection();
+    }
+}
+
+impl fmt::Debug for Incoming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pipe = self.0.borrow();
+        write!(f, "Incoming({:?}, {} of {:?} octets)", pipe.state, pipe.received, pipe.length)
+    }
+}
+
+impl Pipe {
+    fn fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        room: usize,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<bool, SourceError>> {
+        self.asked = true;
+        match &self.state {
+            State::Refused(refusal) => return Poll::Ready(Err(SourceError(refusal.to_string()))),
+            State::Gone => return Poll::Ready(Err(SourceError("the client broke off".to_owned()))),
+            State::Coming | State::Complete => {}
+        }
+        let octets = self.take(room, out);
+        if self.state == State::Complete && self.waiting.is_empty() {
+            return Poll::Ready(Ok(true));
+        }
+        self.wake_connection();
+        if octets > 0 || room == 0 {
+            return Poll::Ready(Ok(false));
+        }
+        if !self.reader.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+            self.reader = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    /// Takes at most `room` octets.
+    fn take(&mut self, room: usize, out: &mut Vec<u8>) -> usize {
+        let octets = room.min(self.waiting.len());
+        let (front, back) = self.waiting.as_slices();
+        let first = octets.min(front.len());
+        out.extend_from_slice(&front[..first]);
+        out.extend_from_slice(&back[..octets - first]);
+        if octets == self.waiting.len() && self.state == State::Complete {
+            // The handler may hold on to it for long.
+            self.waiting = VecDeque::new();
+        } else {
+            self.waiting.drain(..octets);
+        }
+        self.taken += octets;
+        self.touched |= octets > 0;
+        octets
+    }
+
+    fn wake_connection(&self) {
+        if !self.attended {
+            self.connection.wake_by_ref();
+        }
+    }
+}
