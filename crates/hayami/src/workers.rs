@@ -124,7 +124,7 @@ fn run(
             let _ = ready.send(());
         }),
     };
-    hayami_net::run(config, phase, |clock| {
+    hayami_net::run(config, phase, |clock, _| {
         build(settings, &plan.logs, context(settings, plan.cpus.len(), clock)).map_err(io::Error::other)
     })
 }

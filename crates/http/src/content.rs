@@ -18,19 +18,19 @@ pub enum Content {
     File(FileSlice),
     /// Several pieces one after the other (`multipart/byteranges`).
     Parts(Vec<Content>),
-    /// Octets that come later; the length is unknown until the end.
+    /// Octets that come later; the length may be unknown until the end.
     Stream(Box<dyn Source>),
 }
 
 impl Content {
-    /// Number of octets, or `None` for a stream.
+    /// Number of octets, or `None` for a stream that does not know.
     pub fn len(&self) -> Option<u64> {
         match self {
             Self::Empty => Some(0),
             Self::Shared(shared) => Some(shared.len() as u64),
             Self::File(slice) => Some(slice.len),
             Self::Parts(parts) => parts.iter().map(Self::len).sum(),
-            Self::Stream(_) => None,
+            Self::Stream(source) => source.length(),
         }
     }
 
@@ -148,6 +148,11 @@ pub trait Source {
         room: usize,
         out: &mut Vec<u8>,
     ) -> Poll<Result<bool, SourceError>>;
+
+    /// Number of octets it gives in all, if that is known before the first one.
+    fn length(&self) -> Option<u64> {
+        None
+    }
 
     /// The trailer section, asked for once when the content is complete.
     fn trailers(&mut self) -> Option<FieldSection> {

@@ -45,7 +45,7 @@ fn main() -> std::io::Result<()> {
         ready: Box::new(|| ()),
     };
     let (_phase, phases) = tokio::sync::watch::channel(Phase::Run);
-    run(config, phases, |_| {
+    run(config, phases, |_, _| {
         let mut fields = FieldSection::default();
         fields.append(b"content-type", b"text/html");
         fields.append(b"last-modified", b"Sat, 21 Nov 2026 00:00:00 GMT");

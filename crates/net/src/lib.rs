@@ -34,6 +34,7 @@ pub mod socket;
 pub mod timer;
 pub mod transport;
 mod upgrade;
+pub mod upstream;
 mod waker;
 pub mod worker;
 

@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::common::Common;
 use crate::reactor::Reactor;
 use crate::service::{Address, Service};
+use crate::upstream::Outbound;
 use crate::waker::Woken;
 use hayami_h1::Limits;
 use hayami_http::RequestHead;
@@ -129,14 +130,15 @@ pub(crate) struct Worker<S> {
 
 /// Runs a worker on this thread until it is told to drain and its last connection has ended.
 ///
-/// `make` builds the service inside the worker's runtime.
+/// `make` builds the service inside the worker's runtime; it gets the worker's clock, and the way to
+/// connections that the worker opens itself.
 ///
 /// # Errors
 /// The loop or a listener could not be set up, or `make` failed.
 pub fn run<S: Service>(
     config: Config,
     phase: watch::Receiver<Phase>,
-    make: impl FnOnce(&Rc<Clock>) -> io::Result<S>,
+    make: impl FnOnce(&Rc<Clock>, &Outbound) -> io::Result<S>,
 ) -> io::Result<()> {
     if let Some(cpu) = config.cpu {
         pin_to(cpu)?;
@@ -151,11 +153,12 @@ pub fn run<S: Service>(
 async fn serve<S: Service>(
     config: Config,
     mut phase: watch::Receiver<Phase>,
-    make: impl FnOnce(&Rc<Clock>) -> io::Result<S>,
+    make: impl FnOnce(&Rc<Clock>, &Outbound) -> io::Result<S>,
 ) -> io::Result<()> {
     let clock = Rc::new(Clock::default());
+    let outbound = Outbound::new(&clock).map_err(no_loop)?;
     let worker = Rc::new(Worker {
-        service: make(&clock)?,
+        service: make(&clock, &outbound)?,
         clock,
         pool: Pool::default(),
         limits: config.limits,

