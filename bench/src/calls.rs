@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use crate::cost;
 use crate::figure::{Figure, Sample};
 use crate::guard;
-use crate::held::{Held, Hold};
+use crate::load::{expectation, split};
 use crate::pin;
 use crate::race::{Row, Setup, Table};
 use crate::servers::Server;
@@ -22,6 +22,8 @@ const SEND: &[&str] = &["write", "writev", "sendto", "sendmsg", "sendmmsg", "sen
 const WAIT: &[&str] = &["epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6"];
 /// How long strace may take to attach, and to end.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the requests may take: a traced call takes some tens of microseconds.
+const TRACED: Duration = Duration::from_secs(180);
 
 impl Setup {
     /// Runs a workload of counted system calls.
@@ -42,22 +44,22 @@ impl Setup {
 
     /// Counts for one server; gives strace's own summary.
     fn count_of(&self, workload: &Workload, row: &mut Row) -> Result<String, String> {
-        let Kind::Calls { connections, requests_each } = workload.kind else { unreachable!("counts calls") };
-        let (process, answer) = self.start(row.server, workload, None, 0)?;
-        row.octets = answer.octets;
-        let request = workload.request(&process.address.to_string());
-        let mut held = Held::new(request, workload.document().octets);
-        held.open(process.address, connections, PATIENCE)?;
-        (0..10).try_for_each(|_| held.ask_all())?; // Steady state: buffers and caches are there.
+        let Kind::Calls { connections, requests } = workload.kind else { unreachable!("counts calls") };
+        let (process, octets) = self.start(row.server, workload, None, 0)?;
+        row.octets = octets;
+        let mut words = split(&format!("-c {connections} -n {requests}"));
+        words.extend(self.protocol(workload.wire, None));
+        words.extend(expectation(workload.document()));
+        words.push(workload.url(&process.address.to_string()));
         let file = self.guard.folder.join("strace.txt");
         let mut strace = self.attach(process.id(), &file)?;
-        let asked = (0..requests_each).try_for_each(|_| held.ask_all());
+        let asked = self.generate(&words, process.id(), TRACED);
         guard::signal(strace.id(), Signal::INT);
         wait(&mut strace)?;
-        asked?;
+        let outcome = asked?;
         row.peak_memory = cost::peak_memory(process.id());
         let summary = fs::read_to_string(&file).map_err(|error| format!("strace: {error}"))?;
-        row.samples.push(sample(&parse(&summary), (connections * requests_each) as f64));
+        row.samples.push(sample(&parse(&summary), outcome.responses as f64));
         Ok(summary)
     }
 

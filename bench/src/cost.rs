@@ -1,37 +1,7 @@
-//! What a server costs: CPU time and memory of its whole process tree, from /proc.
-//!
-//! A process that ended was waited for by its parent, whose `cutime` and `cstime` then hold its
-//! time, so nothing is lost when a server replaces a worker between two looks.
+//! A server's processes and their memory, from /proc. Their CPU time is `hayami bench`'s to say.
 
 use std::collections::BTreeMap;
 use std::fs;
-
-/// The unit of times in /proc/PID/stat; 100 on every Linux that runs Rust's std (`USER_HZ`).
-const MICROS_PER_TICK: u64 = 10_000;
-
-/// CPU time used so far, in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Cpu {
-    /// In the program itself.
-    pub(crate) user_us: u64,
-    /// In the kernel on its behalf.
-    pub(crate) system_us: u64,
-}
-
-impl Cpu {
-    /// The time used since `before`.
-    pub(crate) fn since(self, before: Self) -> Self {
-        Self {
-            user_us: self.user_us.saturating_sub(before.user_us),
-            system_us: self.system_us.saturating_sub(before.system_us),
-        }
-    }
-
-    /// User and system time together, in microseconds.
-    pub(crate) fn total_us(self) -> u64 {
-        self.user_us + self.system_us
-    }
-}
 
 /// The fields of /proc/PID/stat that are needed here (`proc(5)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +9,6 @@ pub(crate) struct Stat {
     /// The state: `R`, `S`, `Z` …
     pub(crate) state: char,
     parent: u32,
-    cpu: Cpu,
     /// Clock ticks after boot: with the process id it names a process for good.
     pub(crate) started: u64,
 }
@@ -60,14 +29,6 @@ pub(crate) fn tree(root: u32) -> Vec<u32> {
         next += 1;
     }
     found
-}
-
-/// The CPU time of a process tree so far, with all its threads and all that have ended.
-pub(crate) fn cpu(root: u32) -> Cpu {
-    tree(root).into_iter().filter_map(stat).fold(Cpu::default(), |sum, stat| Cpu {
-        user_us: sum.user_us + stat.cpu.user_us,
-        system_us: sum.system_us + stat.cpu.system_us,
-    })
 }
 
 /// The sum of the peak resident sizes of a process tree, in octets. Pages that processes share
@@ -107,10 +68,6 @@ fn parse_stat(line: &str) -> Option<Stat> {
     Some(Stat {
         state: fields.first()?.chars().next()?,
         parent: number(4)?.try_into().ok()?,
-        cpu: Cpu {
-            user_us: (number(14)? + number(16)?) * MICROS_PER_TICK,
-            system_us: (number(15)? + number(17)?) * MICROS_PER_TICK,
-        },
         started: number(22)?,
     })
 }
@@ -131,12 +88,7 @@ mod tests {
             let line = format!(
                 "77 ({name}) S 12 77 77 0 -1 4194560 500 600 0 0 7 11 2 3 20 0 1 0 123456 9000 200 1 1\n"
             );
-            let cpu = Cpu { user_us: 90_000, system_us: 140_000 };
-            assert_eq!(
-                parse_stat(&line),
-                Some(Stat { state: 'S', parent: 12, cpu, started: 123_456 }),
-                "{name}"
-            );
+            assert_eq!(parse_stat(&line), Some(Stat { state: 'S', parent: 12, started: 123_456 }), "{name}");
         }
         for broken in ["", "77 (x", "77 (x) S 12 77"] {
             assert_eq!(parse_stat(broken), None, "{broken}");

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::client::Outcome;
-use crate::cost::Cpu;
+use crate::generator::Outcome;
 
 /// A quantity a round can give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,10 +27,10 @@ pub(crate) enum Figure {
     P50,
     /// The latency 99 of 100 stay within, microseconds.
     P99,
-    /// Mean latency, microseconds: h2load knows no quantiles.
-    Mean,
-    /// The longest latency, microseconds.
-    Slowest,
+    /// How much of its core the generator used, in percent. Near 100 it was the slower side.
+    LoadCoreUse,
+    /// The part of the connections that resumed a TLS session, in percent.
+    Resumed,
     /// Octets of field blocks per response.
     HeadOctets,
     /// Responses that were right.
@@ -74,8 +73,8 @@ impl Figure {
             Self::CoreUse => "core %",
             Self::P50 => "p50 µs",
             Self::P99 => "p99 µs",
-            Self::Mean => "mean µs",
-            Self::Slowest => "slowest µs",
+            Self::LoadCoreUse => "load core %",
+            Self::Resumed => "resumed %",
             Self::HeadOctets => "head octets/response",
             Self::Succeeded => "succeeded",
             Self::LostInAll => "lost in all runs",
@@ -107,23 +106,23 @@ impl Figure {
 pub(crate) type Sample = BTreeMap<Figure, f64>;
 
 /// The sample of a round of load.
-pub(crate) fn of_load(outcome: &Outcome, cpu: Cpu) -> Sample {
+pub(crate) fn of_load(outcome: &Outcome) -> Sample {
     let responses = outcome.responses as f64;
-    let total = cpu.total_us() as f64;
+    let total = outcome.user_us + outcome.system_us;
     Sample::from([
         (Figure::Cost, total / responses),
-        (Figure::CostUser, cpu.user_us as f64 / responses),
-        (Figure::CostSystem, cpu.system_us as f64 / responses),
+        (Figure::CostUser, outcome.user_us / responses),
+        (Figure::CostSystem, outcome.system_us / responses),
         (Figure::CostPerMegabyte, total / (outcome.octets as f64 / 1e6)),
         (Figure::Rate, responses / outcome.seconds),
         (Figure::MegabyteRate, outcome.octets as f64 / 1e6 / outcome.seconds),
         (Figure::PerCore, responses / (total / 1e6)),
         (Figure::CoreUse, total / 1e4 / outcome.seconds),
+        (Figure::LoadCoreUse, outcome.generator_share * 100.0),
         (Figure::P50, outcome.p50_us),
         (Figure::P99, outcome.p99_us),
-        (Figure::Mean, outcome.mean_us),
-        (Figure::Slowest, outcome.slowest_us),
         (Figure::HeadOctets, outcome.head_octets as f64 / responses),
+        (Figure::Resumed, outcome.resumed as f64 * 100.0 / outcome.connections as f64),
         (Figure::Succeeded, responses),
         (Figure::Errors, outcome.errors as f64),
     ])
@@ -135,8 +134,14 @@ mod tests {
 
     #[test]
     fn a_load_sample_divides_cpu_time_by_successful_responses() {
-        let outcome = Outcome { responses: 1000, octets: 2_000_000, seconds: 2.0, ..Outcome::default() };
-        let sample = of_load(&outcome, Cpu { user_us: 2000, system_us: 6000 });
+        let sample = of_load(&Outcome {
+            responses: 1000,
+            octets: 2_000_000,
+            seconds: 2.0,
+            user_us: 2000.0,
+            system_us: 6000.0,
+            ..Outcome::default()
+        });
         for (figure, expected) in [
             (Figure::Cost, 8.0),
             (Figure::CostUser, 2.0),

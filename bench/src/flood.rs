@@ -1,20 +1,21 @@
 //! Scenario S2 B: a fixed number of requests, three times, five seconds apart, against one process;
 //! how many succeed, and how much memory it takes at most.
 
-use std::path::PathBuf;
 use std::time::Duration;
 use std::{fs, thread};
 
 use crate::cost;
 use crate::documents;
 use crate::figure::{self, Figure};
-use crate::h2load::{self, Amount, Urls};
+use crate::load::{expectation, split};
 use crate::process::Process;
 use crate::race::{Row, Setup, Table};
 use crate::workload::{Flood, Kind, Workload};
 
 const RUNS: usize = 3;
 const PAUSE: Duration = Duration::from_secs(5);
+/// How long a run may take: the slowest published one of 51 GB took 450 s.
+const LONGEST: Duration = Duration::from_secs(1800);
 
 impl Setup {
     /// Runs a flood: each server all its runs, since it is how one run leaves the server that decides the next.
@@ -24,20 +25,17 @@ impl Setup {
         for row in &mut rows {
             row.fault = self.flood_one(workload, &flood, row).err();
         }
-        let mut notes = vec!["load made by h2load".to_owned()];
-        if self.scale < 1.0 {
-            notes.push(format!(
-                "scaled: {} requests a run instead of {}",
-                flood.scaled(self.scale),
-                flood.requests
-            ));
+        let mut notes = Vec::new();
+        let requests = flood.scaled(self.scale);
+        if requests < flood.requests {
+            notes.push(format!("scaled: {requests} requests a run instead of {}", flood.requests));
         }
         Table::new(*workload, rows, notes)
     }
 
     fn flood_one(&self, workload: &Workload, flood: &Flood, row: &mut Row) -> Result<(), String> {
-        let (mut process, answer) = self.start(row.server, workload, None, 0)?;
-        row.octets = answer.octets;
+        let (mut process, octets) = self.start(row.server, workload, None, 0)?;
+        row.octets = octets;
         let mut lost = 0;
         for run in 1..=RUNS {
             lost += self.flood_once(workload, flood, &process, row)?;
@@ -65,30 +63,30 @@ impl Setup {
         row: &mut Row,
     ) -> Result<u64, String> {
         let requests = flood.scaled(self.scale);
-        let url = workload.url(&process.address.to_string());
-        let list = if flood.images { Some(self.list(process)?) } else { None };
-        let run = h2load::Run {
-            urls: list.as_deref().map_or(Urls::One(&url), Urls::List),
-            connections: flood.connections,
-            streams: flood.streams,
-            amount: Amount::Requests(requests),
-            content: flood.document.octets,
-        };
-        let (mut outcome, cpu) = h2load::run(&run, self.client_core, &self.guard, process.id())?;
-        // What h2load never started for lack of a connection has not succeeded either.
+        let mut words =
+            split(&format!("-n {requests} -c {} -m {} --timeout 10m", flood.connections, flood.streams));
+        words.extend(self.protocol(workload.wire, None));
+        if flood.images {
+            words.extend(["--expect-status".into(), "200".into(), "--urls".into(), self.list(process)?]);
+        } else {
+            words.extend(expectation(flood.document));
+            words.push(workload.url(&process.address.to_string()));
+        }
+        let mut outcome = self.generate(&words, process.id(), LONGEST)?;
+        // What was never asked for lack of a connection has not succeeded either.
         outcome.errors = (requests as u64).saturating_sub(outcome.responses);
-        row.samples.push(figure::of_load(&outcome, cpu));
+        row.samples.push(figure::of_load(&outcome));
         row.peak_memory = row.peak_memory.max(cost::peak_memory(process.id()));
         Ok(outcome.errors)
     }
 
     /// Writes the URLs of all images, one a line.
-    fn list(&self, process: &Process) -> Result<PathBuf, String> {
+    fn list(&self, process: &Process) -> Result<String, String> {
         let file = self.guard.folder.join("images.txt");
         let lines: String = (0..documents::IMAGES)
             .map(|index| format!("https://{}/{}\n", process.address, documents::image(index)))
             .collect();
         fs::write(&file, lines).map_err(|error| format!("{}: {error}", file.display()))?;
-        Ok(file)
+        Ok(file.display().to_string())
     }
 }

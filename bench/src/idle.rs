@@ -1,19 +1,19 @@
-//! Memory of idle connections: how much the resident size of a server's processes grows.
+//! Memory of idle connections: how much the resident size of a server's processes grows. `hayami bench` opens
+//! them, lets each ask once or not at all, and is then stopped in its tracks while memory is read.
 
+use std::fs;
 use std::net::SocketAddrV4;
-use std::time::Duration;
-
-use rustix::process::{Resource, getrlimit};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::cost;
 use crate::figure::{Figure, Sample};
-use crate::h2::Greeted;
-use crate::held::{Held, Hold};
+use crate::generator::Running;
+use crate::load::{SOURCES, split};
+use crate::process::Process;
 use crate::race::{Row, Setup, Table};
-use crate::workload::{Kind, Wire, Workload};
+use crate::workload::{Kind, Workload};
 
-/// Descriptors this program and a server need besides the connections.
-const SPARE_DESCRIPTORS: u64 = 300;
 /// A server's memory does not shrink when connections go, so each round starts it anew; more rounds
 /// than this add nothing.
 const ROUNDS: usize = 3;
@@ -21,6 +21,12 @@ const ROUNDS: usize = 3;
 const FEW: usize = 64;
 /// Ten thousand handshakes are a few seconds on a machine that does nothing else.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
+/// The connections are opened over this time, so that no backlog overflows.
+const RAMP_UP_SECONDS: usize = 5;
+/// Each of them asks once in this time.
+const CYCLE_SECONDS: usize = 4;
+/// How long answers may be under way when nobody asks any more.
+const QUIET: Duration = Duration::from_millis(500);
 
 impl Setup {
     /// Runs a workload of idle connections.
@@ -28,19 +34,14 @@ impl Setup {
         let Kind::Idle { connections: wanted, .. } = workload.kind else {
             unreachable!("a workload of idle ones")
         };
-        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let connections = wanted.min(limit.saturating_sub(SPARE_DESCRIPTORS) as usize);
-        let mut notes = Vec::new();
-        if connections < wanted {
-            notes.push(format!("only {connections} connections: the open-files limit is {limit}"));
-        }
+        let connections = self.possible(wanted);
         let mut rows: Vec<Row> = self.servers_of(workload).into_iter().map(Row::new).collect();
         for _ in 0..self.rounds.min(ROUNDS) {
             for row in rows.iter_mut().filter(|row| row.fault.is_none()) {
                 row.fault = self.hold_once(workload, connections, row).err();
             }
         }
-        Table::new(*workload, rows, notes)
+        Table::new(*workload, rows, self.note_on_limit(wanted))
     }
 
     /// One round for one server. It may have a twelfth more connections than it gets: nginx closes idle
@@ -50,14 +51,17 @@ impl Setup {
         let unreserved = cost::resident(small.id());
         drop(small);
         let allowed = connections + connections / 12;
-        let (process, answer) = self.start(row.server, workload, Some(allowed), 0)?;
-        row.octets = answer.octets;
+        let (process, octets) = self.start(row.server, workload, Some(allowed), 0)?;
+        row.octets = octets;
         let before = cost::resident(process.id());
         let shared_before = cost::proportional(process.id());
-        let mut held = self.holder(workload, process.address)?;
-        let opened = held.open(process.address, connections, TIME_LIMIT);
+        let mut held = self.hold(workload, &process, connections)?;
+        let opened = settle(workload, &mut held, process.address, connections);
+        held.pause();
+        thread::sleep(QUIET);
         let (after, shared_after) = (cost::resident(process.id()), cost::proportional(process.id()));
-        let alive = held.alive();
+        let alive = established(process.address).min(connections);
+        held.stop();
         // With less than half of them left, what it holds says nothing about one.
         let counted = if alive * 2 < connections { f64::NAN } else { alive as f64 };
         let each = |grown: u64| grown as f64 / counted;
@@ -72,17 +76,79 @@ impl Setup {
         opened
     }
 
-    /// What opens and holds the connections of a workload.
-    fn holder(&self, workload: &Workload, address: SocketAddrV4) -> Result<Box<dyn Hold>, String> {
+    /// Opens the connections, and keeps asking on them in turn, or next to never.
+    fn hold(&self, workload: &Workload, process: &Process, connections: usize) -> Result<Running, String> {
         let Kind::Idle { asked, .. } = workload.kind else { unreachable!("a workload of idle ones") };
-        Ok(match workload.wire {
-            Wire::Http1 => {
-                Box::new(Held::new(workload.request(&address.to_string()), workload.document().octets))
-            }
-            Wire::Http2 | Wire::Http2Tls => {
-                let (tls, request) = self.http2(workload, address)?;
-                Box::new(Greeted::new(tls, request, asked))
-            }
-        })
+        let rate = if asked { connections.div_ceil(CYCLE_SECONDS).to_string() } else { "1/m".to_owned() };
+        let mut words = split(&format!(
+            "-c {connections} -r {rate} --ramp-up {RAMP_UP_SECONDS}s --warm-up 0 -d 10m --timeout 60s \
+             --source {SOURCES}"
+        ));
+        words.extend(self.protocol(workload.wire, None));
+        words.push(workload.url(&process.address.to_string()));
+        self.start_generator(&words, process.id())
+    }
+}
+
+/// Waits until all connections are there and, if they are to ask, each has had its turn.
+fn settle(
+    workload: &Workload,
+    held: &mut Running,
+    address: SocketAddrV4,
+    connections: usize,
+) -> Result<(), String> {
+    let start = Instant::now();
+    loop {
+        let there = established(address);
+        if there >= connections {
+            break;
+        }
+        if let Some(fault) = held.fault() {
+            return Err(fault);
+        }
+        if start.elapsed() > TIME_LIMIT {
+            return Err(format!("only {there} of {connections} connections after {TIME_LIMIT:?}"));
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    let asked = matches!(workload.kind, Kind::Idle { asked: true, .. });
+    // One second more than a cycle, for requests that were late; without requests, for handshakes under way.
+    let seconds = if asked { CYCLE_SECONDS + 1 } else { 2 };
+    thread::sleep(Duration::from_secs(seconds as u64));
+    Ok(())
+}
+
+/// How many connections to this address the server holds.
+fn established(address: SocketAddrV4) -> usize {
+    count(&fs::read_to_string("/proc/net/tcp").unwrap_or_default(), address)
+}
+
+/// The rows of /proc/net/tcp (`proc(5)`) with this local address in the state ESTABLISHED.
+fn count(table: &str, address: SocketAddrV4) -> usize {
+    const ESTABLISHED: &str = "01";
+    // The address is a word in the machine's order, the port a number.
+    let wanted = format!("{:08X}:{:04X}", u32::from_ne_bytes(address.ip().octets()), address.port());
+    let is_wanted = |line: &&str| {
+        let mut fields = line.split_ascii_whitespace();
+        fields.nth(1) == Some(&wanted) && fields.nth(1) == Some(ESTABLISHED)
+    };
+    table.lines().filter(is_wanted).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn connections_of_the_server_are_counted_and_neither_its_listener_nor_its_clients() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue\n\
+            0: 0100007F:1F90 00000000:0000 0A 00000000:00000000\n\
+            1: 0100007F:1F90 0100007F:ABCD 01 00000000:00000000\n\
+            2: 0100007F:1F90 0200007F:ABCD 01 00000000:00000000\n\
+            3: 0100007F:1F90 0200007F:ABCE 06 00000000:00000000\n\
+            4: 0100007F:ABCD 0100007F:1F90 01 00000000:00000000\n";
+        assert_eq!(count(table, "127.0.0.1:8080".parse().unwrap()), 2);
+        assert_eq!(count(table, "127.0.0.1:8081".parse().unwrap()), 0);
     }
 }

@@ -1,88 +1,129 @@
-//! Load of a race: which tool makes it, and the server's CPU time while it does.
+//! Load of a race: the words for `hayami bench` that make a workload's load.
 
-use std::net::SocketAddrV4;
 use std::time::Duration;
 
-use crate::client::{self, Load, Outcome};
-use crate::cost::{self, Cpu};
-use crate::h2load::{self, Amount, Run, Urls};
-use crate::handshake::Client;
+use crate::generator::Outcome;
 use crate::process::Process;
 use crate::race::Setup;
-use crate::workload::{Kind, Tool, Use, Workload};
-use crate::wrk;
+use crate::tls;
+use crate::workload::{Document, GIGABYTE, Handshake, Kind, Use, Wire, Workload};
 
-/// Enough for caches to fill and for threads that are started late to start.
+/// Enough for caches to fill, for connections to be opened, and for threads that are started late to start.
 const WARM_UP: Duration = Duration::from_millis(300);
+/// The same where connections take longer: handshakes, and clients far away.
+const LONG_WARM_UP: Duration = Duration::from_secs(1);
+/// Far clients come one after the other over several of their cycles, so that they do not ask in step.
+const RAMP_UP: Duration = Duration::from_secs(1);
+/// How long a run may take beyond its time.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// A source address has some 28,000 ports, and one that was used may wait a minute for its next use.
+pub(crate) const SOURCES: &str =
+    "127.0.0.1,127.0.0.2,127.0.0.3,127.0.0.4,127.0.0.5,127.0.0.6,127.0.0.7,127.0.0.8";
 
 impl Setup {
-    /// What makes the load of a workload.
-    pub(crate) fn maker(&self, workload: &Workload) -> &'static str {
-        match workload.kind {
-            Kind::Load { tool: Tool::Wrk, .. } if self.wrk => "wrk",
-            Kind::Streams { .. } | Kind::Flood(_) => "h2load",
-            _ => "the client of this package",
+    /// One run of load.
+    ///
+    /// # Errors
+    /// The generator does not work, or nothing at all succeeds.
+    pub(crate) fn load(&self, workload: &Workload, process: &Process) -> Result<Outcome, String> {
+        let Kind::Load { connections, with, .. } = workload.kind else { unreachable!("a workload of load") };
+        let mut words = self.words(workload, connections, with);
+        words.push(workload.url(&process.address.to_string()));
+        self.generate(&words, process.id(), RAMP_UP + LONG_WARM_UP + self.time + PATIENCE)
+    }
+
+    /// The words of a workload of load, all but the URL.
+    pub(crate) fn words(&self, workload: &Workload, connections: usize, with: Use) -> Vec<String> {
+        let document = workload.document();
+        let mut words = split(&format!("-c {} -d {}s", self.possible(connections), self.time.as_secs_f64()));
+        words.extend(self.protocol(workload.wire, Some(with)));
+        words.extend(split(&usage(with)));
+        words.extend(split(&format!("--warm-up {}ms", warm_up(workload.wire, with).as_millis())));
+        words.extend(expectation(document));
+        words
+    }
+
+    /// The words for a wire: the version of HTTP, and over TLS the same offer to all servers.
+    pub(crate) fn protocol(&self, wire: Wire, with: Option<Use>) -> Vec<String> {
+        let version = match with {
+            Some(Use::OldKeepAlive | Use::OldPerRequest { .. }) => "1.0",
+            Some(Use::Handshakes(_)) => "1.1",
+            _ if wire == Wire::Http1 => "1.1",
+            _ => "2",
+        };
+        let mut words = split(&format!("--http {version}"));
+        if wire == Wire::Http2Tls {
+            let handshake = if let Some(Use::Handshakes(handshake)) = with { Some(handshake) } else { None };
+            words.extend(tls::offer(&self.identity, handshake));
+        }
+        words
+    }
+}
+
+/// The words for how connections are used.
+fn usage(with: Use) -> String {
+    let anew = format!("--keepalive off --source {SOURCES}");
+    match with {
+        Use::KeepAlive { depth: 1 } | Use::OldKeepAlive => String::new(),
+        Use::KeepAlive { depth } => format!("-p {depth}"),
+        Use::PerRequest | Use::OldPerRequest { rtt_ms: 0 } => anew,
+        Use::OldPerRequest { rtt_ms } => format!("{anew} --rtt {rtt_ms}ms --ramp-up {}s", RAMP_UP.as_secs()),
+        Use::Streams(count) => format!("-m {count}"),
+        Use::Handshakes(handshake) => {
+            let resume = if handshake == Handshake::Resumed { "on" } else { "off" };
+            format!("{anew} --tls-resume {resume}")
+        }
+    }
+}
+
+fn warm_up(wire: Wire, with: Use) -> Duration {
+    if wire == Wire::Http2Tls || with.rtt_ms() > 0 { LONG_WARM_UP } else { WARM_UP }
+}
+
+/// The words by which every response is checked.
+pub(crate) fn expectation(document: Document) -> Vec<String> {
+    // On a busy machine four gigabytes take longer than the generator would wait.
+    let patience = if document == GIGABYTE { " --timeout 60s" } else { "" };
+    split(&format!("--expect-status 200 --expect-length {}{patience}", document.octets))
+}
+
+/// Words at spaces: none of ours holds one.
+pub(crate) fn split(words: &str) -> Vec<String> {
+    words.split_whitespace().map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_use_of_connections_has_its_words() {
+        for (with, words) in [
+            (Use::KeepAlive { depth: 1 }, ""),
+            (Use::OldKeepAlive, ""),
+            (Use::KeepAlive { depth: 16 }, "-p 16"),
+            (Use::PerRequest, "--keepalive off"),
+            (Use::OldPerRequest { rtt_ms: 0 }, "--keepalive off"),
+            (Use::OldPerRequest { rtt_ms: 100 }, "--rtt 100ms --ramp-up 1s"),
+            (Use::Streams(50), "-m 50"),
+            (Use::Handshakes(Handshake::Full), "--tls-resume off"),
+            (Use::Handshakes(Handshake::Resumed), "--tls-resume on"),
+        ] {
+            let usage = usage(with);
+            assert!(usage.contains(words) && usage.is_empty() == words.is_empty(), "{with:?}: {usage}");
         }
     }
 
-    /// A short run before the first round, by our client: wrk cannot be as short. h2load has a warm-up
-    /// of its own in every run.
-    pub(crate) fn warm_up(&self, workload: &Workload, process: &Process) {
-        let address = process.address;
-        // A server that cannot do it shows so when it is measured.
-        let _ = match workload.kind {
-            Kind::Load { connections, with, .. } => {
-                self.load_http1(workload, address, connections, with, WARM_UP)
-            }
-            Kind::Handshakes(wanted) => Client::prepare(wanted, &self.identity, address, self.client_core)
-                .and_then(|client| client.run(WARM_UP)),
-            _ => return,
-        };
-    }
-
-    /// One run of load, and the server's CPU time in it.
-    ///
-    /// # Errors
-    /// The tool does not work, or nothing at all succeeds.
-    pub(crate) fn load(&self, workload: &Workload, process: &Process) -> Result<(Outcome, Cpu), String> {
-        let (address, core, pid) = (process.address, self.client_core, process.id());
-        let url = workload.url(&address.to_string());
-        let mut before = cost::cpu(pid);
-        let outcome = match workload.kind {
-            Kind::Streams { connections, streams, .. } => {
-                let (urls, amount) = (Urls::One(&url), Amount::For(self.time));
-                let content = workload.document().octets;
-                let run = Run { urls, connections, streams, amount, content };
-                // It knows better when connections are there and requests begin to count.
-                return h2load::run(&run, core, &self.guard, pid);
-            }
-            Kind::Load { connections, with, tool: Tool::Wrk, .. } if self.wrk => {
-                wrk::run(&url, connections, with == Use::PerRequest, self.time, core)?
-            }
-            Kind::Load { connections, with, .. } => {
-                self.load_http1(workload, address, connections, with, self.time)?
-            }
-            Kind::Handshakes(wanted) => {
-                let client = Client::prepare(wanted, &self.identity, address, core)?;
-                before = cost::cpu(pid);
-                client.run(self.time)?
-            }
-            Kind::Idle { .. } | Kind::Calls { .. } | Kind::Flood(_) => unreachable!("a workload of load"),
-        };
-        Ok((outcome, cost::cpu(pid).since(before)))
-    }
-
-    fn load_http1(
-        &self,
-        workload: &Workload,
-        address: SocketAddrV4,
-        connections: usize,
-        with: Use,
-        time: Duration,
-    ) -> Result<Outcome, String> {
-        let depth = if let Use::KeepAlive { depth } = with { depth } else { 1 };
-        let request = workload.request(&address.to_string());
-        let load = Load { address, request, connections, depth, content: workload.document().octets };
-        client::run(&load, time, self.client_core).map_err(|error| format!("client: {error}"))
+    #[test]
+    fn clients_far_away_and_handshakes_have_a_longer_warm_up() {
+        for (wire, with, expected) in [
+            (Wire::Http1, Use::PerRequest, WARM_UP),
+            (Wire::Http1, Use::OldPerRequest { rtt_ms: 0 }, WARM_UP),
+            (Wire::Http1, Use::OldPerRequest { rtt_ms: 100 }, LONG_WARM_UP),
+            (Wire::Http2, Use::Streams(50), WARM_UP),
+            (Wire::Http2Tls, Use::Streams(50), LONG_WARM_UP),
+        ] {
+            assert_eq!(warm_up(wire, with), expected, "{wire:?} {with:?}");
+        }
     }
 }

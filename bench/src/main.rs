@@ -1,22 +1,17 @@
 //! Races hayami against other servers and the bare-loop limits, all on this machine: see README.md.
 //!
 //! `options` says what to run; `compile` builds hayami; for each of `workload`'s workloads `race`
-//! (`load`), `idle` (memory), `calls` (strace) or `flood` (scenario S2 B) starts the `servers` and measures them by turns;
-//! `targets` judges, `report` writes. `guard` sees to it that nothing is left behind.
+//! (`load`), `idle` (memory), `calls` (strace) or `flood` (scenario S2 B) starts the `servers` and measures them by turns
+//! with `hayami bench` (`generator`); `targets` judges, `report` writes. `guard` sees to it that nothing is left behind.
 
 mod calls;
-mod client;
 mod compile;
 mod cost;
 mod documents;
 mod figure;
 mod flood;
+mod generator;
 mod guard;
-mod h2;
-mod h2load;
-mod handshake;
-mod held;
-mod histogram;
 mod idle;
 mod load;
 mod machine;
@@ -30,7 +25,6 @@ mod statistics;
 mod targets;
 mod tls;
 mod workload;
-mod wrk;
 
 use std::fs;
 use std::path::Path;
@@ -67,15 +61,19 @@ fn main() -> ExitCode {
 fn run(options: &Options) -> Result<(), String> {
     let (server_core, client_core) = cores(options)?;
     raise_open_files();
+    if !options.no_build {
+        // hayami makes the load, so it is needed whoever is raced.
+        compile::hayami()?;
+        compile::bare_loop()?;
+    }
     let versions = versions(options);
     let servers = versions.iter().filter(|(_, version)| version.is_ok()).map(|(server, _)| *server).collect();
     let guard = Guard::start().map_err(|error| format!("cannot start the guard: {error}"))?;
     let folder = guard.folder.clone();
     let documents = documents::prepare(&folder).map_err(|error| format!("documents: {error}"))?;
     let identity = Identity::make(&folder).map_err(|error| format!("the race's certificate: {error}"))?;
-    let (rounds, time, scale, wrk) = (options.rounds(), options.time(), options.scale, wrk::present());
-    let setup =
-        Setup { guard, documents, identity, servers, server_core, client_core, rounds, time, wrk, scale };
+    let (rounds, time, scale) = (options.rounds(), options.time(), options.scale);
+    let setup = Setup { guard, documents, identity, servers, server_core, client_core, rounds, time, scale };
     let mut report = Report {
         command: command(),
         machine: Machine::look(),
@@ -108,7 +106,7 @@ fn run_workload(setup: &Setup, workload: &Workload) -> Result<Table, String> {
     };
     made.map_err(|error| format!("{}: {error}", document.file))?;
     Ok(match workload.kind {
-        Kind::Load { .. } | Kind::Streams { .. } | Kind::Handshakes(_) => setup.race(workload),
+        Kind::Load { .. } => setup.race(workload),
         Kind::Idle { .. } => setup.hold_idle(workload),
         Kind::Calls { .. } => setup.count_calls(workload),
         Kind::Flood(_) => setup.flood(workload),
@@ -137,19 +135,9 @@ fn raise_open_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-/// Builds what is ours, and asks each server for its version.
+/// Asks each server for its version.
 fn versions(options: &Options) -> Vec<(Server, Result<String, String>)> {
-    let built = |server| match server {
-        _ if options.no_build => Ok(()),
-        Server::Hayami => compile::hayami(),
-        Server::Bare => compile::bare_loop(),
-        _ => Ok(()),
-    };
-    options
-        .servers()
-        .into_iter()
-        .map(|server| (server, built(server).and_then(|()| server.version())))
-        .collect()
+    options.servers().into_iter().map(|server| (server, server.version())).collect()
 }
 
 fn command() -> String {
@@ -162,7 +150,8 @@ fn command() -> String {
 /// Results are read elsewhere: the name of a temporary folder says nothing there.
 fn hide(table: &mut Table, folder: &Path) {
     let folder = folder.display().to_string();
-    for fault in table.rows.iter_mut().filter_map(|row| row.fault.as_mut()) {
+    let faults = table.rows.iter_mut().filter_map(|row| row.fault.as_mut());
+    for fault in faults.chain(&mut table.notes) {
         *fault = fault.replace(&folder, "RACE");
     }
 }

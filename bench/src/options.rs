@@ -12,31 +12,33 @@ use crate::workload::{self, Group, Workload};
 #[derive(Parser, Debug)]
 #[command(name = "hayami-bench", version)]
 pub(crate) struct Options {
-    /// Run this workload only; may be repeated. Names, http1: s0, s3, s4, close-200, close-1000, close-200-own, pipeline-16,
+    /// Run this workload only; may be repeated. Names, http1: s0, s3, s4, close-200, close-1000, pipeline-16,
     /// 1mb, 1gb, idle-18000, strace; http2: h2c, tls, tls-1, tls-500, tls-513kb, tls-full, tls-resumed, tls-full-hybrid,
-    /// idle-tls-settings, idle-tls-asked; flood: s2b, s2b-1100, s2b-images, s2b-images-1100.
+    /// idle-tls-settings, idle-tls-asked; scenarios: s0-tuning, s1-kept-100, s1-kept-1000, s1-new-100, s1-new-1000,
+    /// s1-far-100, s1-far-1000, s1-far-10000, s1-far-20000, s2a, s2b-part, s3-hello, s4-hello; flood: s2b, s2b-1100,
+    /// s2b-images, s2b-images-1100.
     #[arg(long, value_name = "NAME", value_parser = named)]
     pub(crate) only: Vec<Workload>,
-    /// Run this group of workloads only; may be repeated. Names: http1, http2, flood. The flood (scenario S2 B,
-    /// 51 GB a run) is run only when named, here or with --only.
+    /// Run this group of workloads only; may be repeated. Names: http1, http2, scenarios, flood. The scenarios and the
+    /// flood (scenario S2 B, 51 GB a run) are run only when named, here or with --only.
     #[arg(long, value_name = "NAME", value_parser = group)]
     pub(crate) group: Vec<Group>,
     /// Race these servers only; may be repeated. Names: hayami, nginx-tuned, h2o, nghttpd, bare, nginx,
-    /// lighttpd, apache.
+    /// nginx-10240, nginx-files, nginx-files-delay, nginx-delay, lighttpd, apache.
     #[arg(long, value_name = "NAME", value_parser = server)]
     pub(crate) server: Vec<Server>,
-    /// Rounds; the medians over them are reported.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub(crate) rounds: u32,
+    /// Rounds; the medians over them are reported [default: 5; 3 of the scenarios alone].
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) rounds: Option<u32>,
     /// Seconds of load per server and round.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=600))]
     pub(crate) seconds: u32,
     /// One round of one second: does everything work? The figures mean little.
     #[arg(long, conflicts_with_all = ["rounds", "seconds"])]
     pub(crate) quick: bool,
-    /// Send this part of a flood's requests, above 0 and up to 1.
-    #[arg(long, default_value_t = 1.0, value_name = "PART", value_parser = scale)]
-    pub(crate) scale: f64,
+    /// Send this part of a flood's requests, above 0 and up to 1 [default: 1; 0.1 in the scenarios].
+    #[arg(long, value_name = "PART", value_parser = scale)]
+    pub(crate) scale: Option<f64>,
     /// Write bench/RESULTS.md too (RESULTS-http2.md, RESULTS-flood.md).
     #[arg(long)]
     pub(crate) write: bool,
@@ -59,7 +61,7 @@ impl Options {
     pub(crate) fn workloads(&self) -> Vec<Workload> {
         let is_named = |name| self.only.iter().any(|only| only.name == name);
         let is_wanted = |workload: &Workload| {
-            let by_default = self.only.is_empty() && self.group.is_empty() && workload.group != Group::Flood;
+            let by_default = self.only.is_empty() && self.group.is_empty() && workload.group.is_default();
             by_default || is_named(workload.name) || self.group.contains(&workload.group)
         };
         workload::all().filter(is_wanted).collect()
@@ -73,7 +75,9 @@ impl Options {
 
     /// Rounds to run.
     pub(crate) fn rounds(&self) -> usize {
-        if self.quick { 1 } else { self.rounds as usize }
+        let scenarios = self.workloads().iter().all(|workload| workload.group == Group::Scenarios);
+        let default = if scenarios { 3 } else { 5 };
+        if self.quick { 1 } else { self.rounds.unwrap_or(default) as usize }
     }
 
     /// Time of load per server and round.
@@ -118,13 +122,16 @@ mod tests {
     }
 
     #[test]
-    fn everything_but_the_flood_is_run_unless_named() {
+    fn everything_but_flood_and_scenarios_is_run_unless_named() {
         let options = Options::parse_from(["hayami-bench"]);
-        let expected = workload::all().filter(|workload| workload.group != Group::Flood).count();
+        let expected = workload::all().filter(|workload| workload.group.is_default()).count();
         assert_eq!((options.workloads().len(), options.servers().len()), (expected, ALL.len()));
         let options = Options::parse_from(["hayami-bench", "--group", "flood", "--only", "h2c"]);
         let names: Vec<_> = options.workloads().iter().map(|workload| workload.name).collect();
         assert_eq!(names, ["h2c", "s2b", "s2b-1100", "s2b-images", "s2b-images-1100"]);
+        assert_eq!(options.rounds(), 5);
+        let options = Options::parse_from(["hayami-bench", "--group", "scenarios"]);
+        assert_eq!((options.rounds(), options.workloads().len()), (3, 13));
         let options =
             Options::parse_from(["hayami-bench", "--only", "s4", "--only", "s0", "--server", "h2o"]);
         let names: Vec<_> = options.workloads().iter().map(|workload| workload.name).collect();

@@ -1,24 +1,26 @@
 //! A race: all servers of a workload started, and measured by turns, round after round.
 
 use std::fs;
-use std::net::SocketAddrV4;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::ClientConfig;
+use rustix::process::{Resource, getrlimit};
 
 use crate::cost;
 use crate::figure::{self, Figure, Sample};
 use crate::guard::Guard;
-use crate::h2;
-use crate::held::{self, Answer};
+use crate::load::{self, expectation, split};
 use crate::process::{self, Process};
 use crate::servers::{self, BareAnswer, Server, Site};
 use crate::statistics::{Spread, spread};
-use crate::tls::{self, Identity};
-use crate::workload::{Document, Flood, Kind, Wire, Workload};
+use crate::tls::Identity;
+use crate::workload::{Flood, Kind, Use, Workload};
+
+/// Descriptors that the generator and a server need besides the connections.
+const SPARE_DESCRIPTORS: u64 = 300;
+/// What every server here allows without being asked.
+const DEFAULT_CONNECTIONS: usize = 900;
 
 /// What holds for every workload of a run.
 pub(crate) struct Setup {
@@ -31,9 +33,8 @@ pub(crate) struct Setup {
     pub(crate) client_core: usize,
     pub(crate) rounds: usize,
     pub(crate) time: Duration,
-    pub(crate) wrk: bool,
-    /// The part of a flood's requests that is sent, above 0 and up to 1.
-    pub(crate) scale: f64,
+    /// The part of a flood's requests that is sent, above 0 and up to 1; `None`: the workload's own.
+    pub(crate) scale: Option<f64>,
 }
 
 /// What a server gave in a workload.
@@ -105,7 +106,19 @@ impl Setup {
         workload.servers.iter().copied().filter(|server| self.servers.contains(server)).collect()
     }
 
-    /// Starts a server for a workload and asks it once. `connections` is for workloads that need more
+    /// As many of these connections as the limit of open files allows, here and in a server.
+    pub(crate) fn possible(&self, connections: usize) -> usize {
+        connections.min(open_files().saturating_sub(SPARE_DESCRIPTORS) as usize)
+    }
+
+    /// What there is to be said when they are fewer than wanted.
+    pub(crate) fn note_on_limit(&self, wanted: usize) -> Vec<String> {
+        let connections = self.possible(wanted);
+        let note = || format!("only {connections} connections: the open-files limit is {}", open_files());
+        (connections < wanted).then(note).into_iter().collect()
+    }
+
+    /// Starts a server for a workload and gives the octets of its response. `connections` is for workloads that need more
     /// than the server allows by default.
     ///
     /// # Errors
@@ -116,7 +129,7 @@ impl Setup {
         workload: &Workload,
         connections: Option<usize>,
         bare_octets: usize,
-    ) -> Result<(Process, Answer), String> {
+    ) -> Result<(Process, usize), String> {
         let folder = self.guard.folder.join(server.name());
         prepare(&folder)?;
         let content = workload.document().octets;
@@ -134,48 +147,54 @@ impl Setup {
             _ => command,
         };
         let process = Process::start(command, address, self.server_core, &log, &self.guard)?;
-        let answer = self.probe(workload, address)?;
-        Ok((process, answer))
+        let octets = self.probe(workload, &process)?;
+        Ok((process, octets))
     }
 
-    /// Asks a server just started: is the response right, and how large is it?
-    fn probe(&self, workload: &Workload, address: SocketAddrV4) -> Result<Answer, String> {
-        if workload.wire == Wire::Http1 {
-            let request = workload.request(&address.to_string());
-            return held::probe(address, request, workload.document().octets);
-        }
-        let (tls, request) = self.http2(workload, address)?;
-        h2::probe(address, tls, &request)
-    }
-
-    /// What our HTTP/2 client needs for a workload: TLS if it is over TLS, and what to ask.
-    ///
-    /// # Errors
-    /// rustls does not take the race's certificate.
-    pub(crate) fn http2(
-        &self,
-        workload: &Workload,
-        address: SocketAddrV4,
-    ) -> Result<(Option<Arc<ClientConfig>>, h2::Request), String> {
-        let secure = workload.wire == Wire::Http2Tls;
-        let tls = if secure { Some(self.identity.client(tls::HTTP2)?) } else { None };
-        let Document { target, octets: content, .. } = workload.document();
-        Ok((tls, h2::Request { target, authority: address.to_string(), secure, content }))
+    /// Asks a server just started: are its responses right, and how large is the third? By then HPACK knows the
+    /// fields and HTTP/2's settings are settled.
+    fn probe(&self, workload: &Workload, process: &Process) -> Result<usize, String> {
+        let with = if let Kind::Load { with, .. } = workload.kind { Some(with) } else { None };
+        let received = |requests: u64| {
+            let mut words = split(&format!("-c 1 -n {requests}"));
+            words.extend(self.protocol(workload.wire, with));
+            words.extend(expectation(workload.document()));
+            if workload.is_per_request() {
+                words.extend(split("--keepalive off"));
+            }
+            words.push(workload.url(&process.address.to_string()));
+            let outcome = self.generate(&words, process.id(), load::PATIENCE)?;
+            if outcome.errors == 0 { Ok(outcome.octets) } else { Err(format!("{} errors", outcome.errors)) }
+        };
+        let sizes = received(2).and_then(|two| Ok((two, received(3)?)));
+        let (two, three) = sizes.map_err(|error| format!("first requests: {error}"))?;
+        Ok(three.saturating_sub(two) as usize)
     }
 
     /// Runs a workload of load.
     pub(crate) fn race(&self, workload: &Workload) -> Table {
         let (mut lanes, mut rows) = self.line_up(workload);
-        for lane in &lanes {
-            self.warm_up(workload, &lane.process);
-        }
         for _ in 0..self.rounds {
             for lane in lanes.iter_mut().filter(|lane| lane.row.fault.is_none()) {
                 lane.row.fault = self.measure(workload, lane).err();
             }
         }
         rows.extend(lanes.into_iter().map(|lane| lane.row));
-        Table::new(*workload, rows, vec![format!("load made by {}", self.maker(workload))])
+        let Kind::Load { connections, with, .. } = workload.kind else { unreachable!("a workload of load") };
+        let mut notes = self.note_on_limit(connections);
+        notes.push(format!(
+            "load: `hayami bench -t 1 {} …`",
+            self.words(workload, connections, with).join(" ")
+        ));
+        Table::new(*workload, rows, notes)
+    }
+
+    /// Connections that peers must be told to allow: more than they do by default.
+    fn allowed(&self, workload: &Workload) -> Option<usize> {
+        let Kind::Load { connections, with: Use::OldPerRequest { rtt_ms: 1.. }, .. } = workload.kind else {
+            return None;
+        };
+        (connections > DEFAULT_CONNECTIONS).then(|| connections + connections / 12)
     }
 
     /// Starts all servers; those that do not start are rows without samples.
@@ -184,8 +203,8 @@ impl Setup {
         let mut bare_octets = 0;
         for server in self.servers_of(workload) {
             let row = Row::new(server);
-            match self.start(server, workload, None, bare_octets) {
-                Ok((process, Answer { octets })) => {
+            match self.start(server, workload, self.allowed(workload), bare_octets) {
+                Ok((process, octets)) => {
                     // The first that answers is what the bare loop is to equal: hayami, if it is there.
                     bare_octets = if bare_octets == 0 { octets } else { bare_octets };
                     lanes.push(Lane { process, row: Row { octets, ..row } });
@@ -199,14 +218,19 @@ impl Setup {
     /// One server's turn in a round.
     fn measure(&self, workload: &Workload, lane: &mut Lane) -> Result<(), String> {
         let Lane { process, row } = lane;
-        let (outcome, cpu) = self.load(workload, process)?;
+        let outcome = self.load(workload, process)?;
         if !process.is_alive() {
             return Err("ended during the race".to_owned());
         }
-        row.samples.push(figure::of_load(&outcome, cpu));
+        row.samples.push(figure::of_load(&outcome));
         row.peak_memory = row.peak_memory.max(cost::peak_memory(process.id()));
         Ok(())
     }
+}
+
+/// This program's limit of open files, which servers and generator inherit.
+fn open_files() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
 /// A folder that a server may write to, whichever user it becomes.

@@ -36,6 +36,7 @@ fn table(table: &Table) -> Value {
         "name": table.workload.name,
         "about": table.workload.about,
         "notes": table.notes,
+        "not_run": table.workload.absent.iter().map(|(row, reason)| json!({ "row": row, "reason": reason })).collect::<Vec<_>>(),
         "servers": table.rows.iter().map(row).collect::<Vec<_>>(),
     })
 }

@@ -37,6 +37,9 @@ pub(crate) fn lanes(table: &Table) -> String {
     for (server, fault) in faults {
         text += &format!("\n{server}: {fault}\n");
     }
+    for (row, reason) in workload.absent {
+        text += &format!("\nnot run: {row}: {reason}\n");
+    }
     for note in &table.notes {
         text += &format!("\n{note}\n");
     }

@@ -8,7 +8,7 @@ use super::{Site, first_line, write};
 use crate::workload::Wire;
 
 /// The binary that `cargo build --release` makes.
-fn binary() -> PathBuf {
+pub(super) fn binary() -> PathBuf {
     release_folder().join("hayami")
 }
 

@@ -26,6 +26,14 @@ pub(crate) enum Server {
     Hayami,
     /// nginx with the configuration it ships with.
     Nginx,
+    /// nginx with 10,240 connections and no access log.
+    NginxWide,
+    /// The same, and open files kept.
+    NginxFiles,
+    /// The same, and `accept_mutex_delay 100ms`.
+    NginxFilesDelay,
+    /// `NginxWide` with `accept_mutex_delay 100ms` only.
+    NginxDelay,
     /// nginx with everything that made it faster in the published small-file row.
     NginxTuned,
     /// h2o, as shipped.
@@ -41,13 +49,17 @@ pub(crate) enum Server {
 }
 
 /// All of them, in the order they run in a round.
-pub(crate) const ALL: [Server; 8] = [
+pub(crate) const ALL: [Server; 12] = [
     Server::Hayami,
     Server::NginxTuned,
     Server::H2o,
     Server::Nghttpd,
     Server::Bare,
     Server::Nginx,
+    Server::NginxWide,
+    Server::NginxFiles,
+    Server::NginxFilesDelay,
+    Server::NginxDelay,
     Server::Lighttpd,
     Server::Apache,
 ];
@@ -87,6 +99,10 @@ impl Server {
         match self {
             Self::Hayami => "hayami",
             Self::Nginx => "nginx",
+            Self::NginxWide => "nginx-10240",
+            Self::NginxFiles => "nginx-files",
+            Self::NginxFilesDelay => "nginx-files-delay",
+            Self::NginxDelay => "nginx-delay",
             Self::NginxTuned => "nginx-tuned",
             Self::H2o => "h2o",
             Self::Nghttpd => "nghttpd",
@@ -103,7 +119,12 @@ impl Server {
     pub(crate) fn version(self) -> Result<String, String> {
         match self {
             Self::Hayami => hayami::version(),
-            Self::Nginx | Self::NginxTuned => nginx::version(),
+            Self::Nginx
+            | Self::NginxWide
+            | Self::NginxFiles
+            | Self::NginxFilesDelay
+            | Self::NginxDelay
+            | Self::NginxTuned => nginx::version(),
             Self::H2o => h2o::version(),
             Self::Nghttpd => nghttpd::version(),
             Self::Apache => apache::version(),
@@ -119,8 +140,12 @@ impl Server {
     pub(crate) fn command(self, site: &Site<'_>) -> Result<Command, String> {
         match self {
             Self::Hayami => hayami::command(site),
-            Self::Nginx => nginx::command(site, nginx::Tuning::Shipped),
-            Self::NginxTuned => nginx::command(site, nginx::Tuning::Tuned),
+            Self::Nginx => nginx::command(site, nginx::SHIPPED),
+            Self::NginxWide => nginx::command(site, nginx::WIDE),
+            Self::NginxFiles => nginx::command(site, nginx::FILES),
+            Self::NginxFilesDelay => nginx::command(site, nginx::FILES_DELAY),
+            Self::NginxDelay => nginx::command(site, nginx::DELAY),
+            Self::NginxTuned => nginx::command(site, nginx::TUNED),
             Self::H2o => h2o::command(site),
             Self::Nghttpd => Ok(nghttpd::command(site)),
             Self::Apache => apache::command(site),
@@ -128,6 +153,11 @@ impl Server {
             Self::Bare => bare::command(site),
         }
     }
+}
+
+/// The binary of hayami, which makes the load too.
+pub(crate) fn hayami_binary() -> PathBuf {
+    hayami::binary()
 }
 
 /// The same command with a limit of open files, soft and hard, that it cannot raise.

@@ -1,4 +1,4 @@
-//! nginx, with the configuration it ships with, and tuned as the published measurement found best.
+//! nginx, with the configuration it ships with, and tuned step by step as in the published measurements.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,15 +6,33 @@ use std::process::Command;
 use super::{Site, first_line, program, write};
 use crate::workload::Wire;
 
-/// Which of the two.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tuning {
-    /// The lines of the `nginx.conf` in its own source: one worker, 1,024 connections, an access log.
-    Shipped,
-    /// Scenario S0's last nginx row: one worker as there is one core, 10,240 connections, open files
-    /// kept, header and body in one packet, connections never closed for their number of requests, no log.
-    Tuned,
+/// What is changed in the configuration it ships with: the steps of scenarios S0 and S4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tuning {
+    /// 10,240 connections, never closed for their number of requests, and no access log; without it the lines
+    /// of the `nginx.conf` in its own source: 1,024 connections, an access log. One worker both times, as there is one
+    /// core.
+    wide: bool,
+    /// Open files and what is known of them are kept.
+    open_files: bool,
+    /// Workers that let others accept look again after 100 ms.
+    delay: bool,
+    /// Header and body leave in one packet.
+    one_packet: bool,
 }
+
+/// As shipped.
+pub(super) const SHIPPED: Tuning = Tuning { wide: false, open_files: false, delay: false, one_packet: false };
+/// More connections, as the first tuned row of S0.
+pub(super) const WIDE: Tuning = Tuning { wide: true, ..SHIPPED };
+/// And open files.
+pub(super) const FILES: Tuning = Tuning { open_files: true, ..WIDE };
+/// And the delay.
+pub(super) const FILES_DELAY: Tuning = Tuning { delay: true, ..FILES };
+/// And one packet: S0's best row, and S4's.
+pub(super) const TUNED: Tuning = Tuning { one_packet: true, ..FILES_DELAY };
+/// S4's first tuned row.
+pub(super) const DELAY: Tuning = Tuning { delay: true, ..WIDE };
 
 pub(super) fn version() -> Result<String, String> {
     first_line(&program("nginx"), "-v", "nginx-light")
@@ -30,15 +48,9 @@ pub(super) fn command(site: &Site<'_>, tuning: Tuning) -> Result<Command, String
 
 fn configuration(site: &Site<'_>, tuning: Tuning) -> String {
     let folder = site.folder.display();
-    let (events, http, default_connections) = match tuning {
-        Tuning::Shipped => ("", "keepalive_timeout 65;", 1024),
-        Tuning::Tuned => (
-            "accept_mutex_delay 100ms;",
-            "open_file_cache max=100 inactive=20s;\n  tcp_nopush on;\n  access_log off;\n  \
-             keepalive_requests 100000000;",
-            10240,
-        ),
-    };
+    let events = if tuning.delay { "accept_mutex_delay 100ms;" } else { "" };
+    let default_connections = if tuning.wide { 10_240 } else { 1024 };
+    let http = http(tuning);
     let patience = if site.connections.is_some() && site.wire != Wire::Http1 {
         // Ten thousand connections over TLS take longer to open than it would wait for requests.
         "keepalive_timeout 300;\n  client_header_timeout 300;"
@@ -52,11 +64,7 @@ fn configuration(site: &Site<'_>, tuning: Tuning) -> String {
         .map(|kind| format!("  {kind}_temp_path {folder}/{kind};\n"))
         .concat();
     let (listen, identity) = listen(site);
-    let log = if tuning == Tuning::Shipped {
-        format!("  access_log {folder}/access.log;\n")
-    } else {
-        String::new()
-    };
+    let log = if tuning.wide { String::new() } else { format!("  access_log {folder}/access.log;\n") };
     format!(
         "daemon off;
 pid {folder}/nginx.pid;
@@ -80,6 +88,19 @@ http {{
     )
 }
 
+/// The lines of the block `http`.
+fn http(tuning: Tuning) -> String {
+    let lines = [
+        (!tuning.wide, "keepalive_timeout 65;"),
+        (tuning.wide, "access_log off;"),
+        (tuning.wide, "keepalive_requests 100000000;"),
+        (tuning.open_files, "open_file_cache max=100 inactive=20s;"),
+        (tuning.one_packet, "tcp_nopush on;"),
+    ];
+    let wanted: Vec<&str> = lines.into_iter().filter(|(wanted, _)| *wanted).map(|(_, line)| line).collect();
+    wanted.join("\n  ")
+}
+
 /// What follows the address, and the lines for TLS: before 1.23.4 TLS 1.3 must be asked for, as Debian's
 /// own configuration does. A port in clear speaks HTTP/2 or HTTP/1.1, not both.
 fn listen(site: &Site<'_>) -> (&'static str, String) {
@@ -94,5 +115,22 @@ fn listen(site: &Site<'_>) -> (&'static str, String) {
                 site.identity.key.display()
             ),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_step_adds_its_line() {
+        let words = ["access_log off", "open_file_cache", "tcp_nopush"];
+        for (tuning, expected) in
+            [(SHIPPED, 0), (WIDE, 1), (FILES, 2), (FILES_DELAY, 2), (TUNED, 3), (DELAY, 1)]
+        {
+            let lines = http(tuning);
+            assert_eq!(words.iter().filter(|word| lines.contains(*word)).count(), expected, "{tuning:?}");
+        }
+        assert!(FILES_DELAY.delay && TUNED.delay && DELAY.delay && !FILES.delay);
     }
 }

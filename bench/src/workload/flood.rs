@@ -11,7 +11,7 @@ const CONNECTIONS: usize = 1020;
 const STREAMS: usize = 1020;
 /// Room for the connections and eighty descriptors more.
 const FEW_FILES: u64 = 1100;
-/// Each of these connections asks for every image.
+/// Each of these connections asks as often as there are images.
 const IMAGE_CONNECTIONS: usize = 50;
 
 /// The workloads of scenario S2 B.
@@ -24,13 +24,13 @@ pub(super) const WORKLOADS: [Workload; 4] = [
     flood("s2b-1100", "as s2b, with a limit of 1,100 open files", page(Some(FEW_FILES))),
     flood(
         "s2b-images",
-        "9,144 small images, all of them on each of 50 connections of 1,020 streams, three runs",
+        "9,144 small images, 457,200 requests for any of them on 50 connections of 1,020 streams, three runs",
         images(None),
     ),
     flood("s2b-images-1100", "as s2b-images, with a limit of 1,100 open files", images(Some(FEW_FILES))),
 ];
 
-const fn page(open_files: Option<u64>) -> Flood {
+pub(super) const fn page(open_files: Option<u64>) -> Flood {
     Flood {
         document: LARGE_PAGE,
         images: false,
@@ -38,6 +38,7 @@ const fn page(open_files: Option<u64>) -> Flood {
         connections: CONNECTIONS,
         streams: STREAMS,
         open_files,
+        part: 1.0,
     }
 }
 
@@ -49,10 +50,11 @@ const fn images(open_files: Option<u64>) -> Flood {
         connections: IMAGE_CONNECTIONS,
         streams: STREAMS,
         open_files,
+        part: 1.0,
     }
 }
 
-const fn flood(name: &'static str, about: &'static str, flood: Flood) -> Workload {
+pub(super) const fn flood(name: &'static str, about: &'static str, flood: Flood) -> Workload {
     Workload {
         name,
         about,
@@ -71,13 +73,15 @@ const fn flood(name: &'static str, about: &'static str, flood: Flood) -> Workloa
             Figure::CoreUse,
             Figure::PeakInAll,
         ],
+        absent: &[],
     }
 }
 
 impl Flood {
-    /// Requests when only a part of them is to be sent; h2load wants one for each connection at least.
-    pub(crate) fn scaled(&self, scale: f64) -> usize {
-        ((self.requests as f64 * scale) as usize).max(self.connections)
+    /// Requests when only a part of them is to be sent (`None`: the workload's own part); one for each connection at
+    /// least.
+    pub(crate) fn scaled(&self, scale: Option<f64>) -> usize {
+        ((self.requests as f64 * scale.unwrap_or(self.part)) as usize).max(self.connections)
     }
 }
 
@@ -88,8 +92,8 @@ mod tests {
     #[test]
     fn a_scaled_flood_has_a_request_for_each_connection_at_least() {
         let flood = page(None);
-        assert_eq!(flood.scaled(1.0), 100_000);
-        assert_eq!(flood.scaled(0.1), 10_000);
-        assert_eq!(flood.scaled(0.001), CONNECTIONS);
+        assert_eq!(flood.scaled(None), 100_000);
+        assert_eq!(flood.scaled(Some(0.1)), 10_000);
+        assert_eq!(flood.scaled(Some(0.001)), CONNECTIONS);
     }
 }

@@ -1,6 +1,6 @@
 //! HTTP/2 in clear and over TLS (scenario S2 A), TLS handshakes, idle connections over TLS.
 
-use super::{Document, Group, Handshake, Kind, LARGE_PAGE, PAGE, Wire, Workload};
+use super::{Document, Group, Handshake, Kind, LARGE_PAGE, PAGE, Use, Wire, Workload};
 use crate::figure::Figure;
 use crate::servers::Server;
 
@@ -24,7 +24,8 @@ pub(super) const WORKLOADS: [Workload; 10] = [
             Figure::CostPerMegabyte,
             Figure::MegabyteRate,
             Figure::CoreUse,
-            Figure::Mean,
+            Figure::P50,
+            Figure::P99,
             Figure::Errors,
         ],
         ..streams(
@@ -36,17 +37,22 @@ pub(super) const WORKLOADS: [Workload; 10] = [
         )
     },
     // nghttpd does not know X25519.
-    handshakes("tls-full", "full TLS 1.3 handshakes, ECDSA P-256, X25519", Handshake::Full, X25519_SERVERS),
+    handshakes(
+        "tls-full",
+        "a full TLS 1.3 handshake per request, ECDSA P-256, X25519",
+        Handshake::Full,
+        X25519_SERVERS,
+    ),
     handshakes(
         "tls-resumed",
-        "resumed TLS 1.3 handshakes, tickets, X25519",
+        "a resumed TLS 1.3 handshake per request, tickets, X25519",
         Handshake::Resumed,
         X25519_SERVERS,
     ),
     // Debian's peers do not know the hybrid: hayami only, for context.
     handshakes(
         "tls-full-hybrid",
-        "full TLS 1.3 handshakes, ECDSA P-256, X25519MLKEM768",
+        "a full TLS 1.3 handshake per request, ECDSA P-256, X25519MLKEM768",
         Handshake::FullHybrid,
         &[Server::Hayami],
     ),
@@ -76,12 +82,12 @@ const fn streams(
         Figure::PerCore,
         Figure::Rate,
         Figure::CoreUse,
-        Figure::Mean,
-        Figure::Slowest,
+        Figure::P50,
+        Figure::P99,
         Figure::HeadOctets,
         Figure::Errors,
     ];
-    let kind = Kind::Streams { document, connections, streams };
+    let kind = Kind::Load { document, connections, with: Use::Streams(streams) };
     over_tls(name, about, kind, SERVERS, COLUMNS)
 }
 
@@ -100,9 +106,12 @@ const fn handshakes(
         Figure::CoreUse,
         Figure::P50,
         Figure::P99,
+        Figure::Resumed,
         Figure::Errors,
     ];
-    over_tls(name, about, Kind::Handshakes(handshake), servers, COLUMNS)
+    const AT_ONCE: usize = 16;
+    let kind = Kind::Load { document: PAGE, connections: AT_ONCE, with: Use::Handshakes(handshake) };
+    over_tls(name, about, kind, servers, COLUMNS)
 }
 
 const fn idle(name: &'static str, about: &'static str, asked: bool) -> Workload {
@@ -123,5 +132,6 @@ const fn over_tls(
     servers: &'static [Server],
     columns: &'static [Figure],
 ) -> Workload {
-    Workload { name, about, group: Group::Http2, wire: Wire::Http2Tls, kind, servers, columns }
+    let (group, wire) = (Group::Http2, Wire::Http2Tls);
+    Workload { name, about, group, wire, kind, servers, columns, absent: &[] }
 }

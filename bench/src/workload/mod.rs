@@ -3,6 +3,7 @@
 mod flood;
 mod http1;
 mod http2;
+mod scenarios;
 
 use crate::figure::Figure;
 use crate::servers::Server;
@@ -38,6 +39,8 @@ pub(crate) enum Group {
     Http1,
     /// HTTP/2, and TLS.
     Http2,
+    /// The published measurements, S0 to S4, table by table.
+    Scenarios,
     /// Scenario S2 B: many gigabytes. Run only when asked for.
     Flood,
 }
@@ -53,22 +56,22 @@ pub(crate) enum Wire {
     Http2Tls,
 }
 
-/// What makes the load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tool {
-    /// wrk when it is installed, or else our client.
-    Wrk,
-    /// Our client.
-    Own,
-}
-
 /// How connections are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// Requests follow each other, `depth` at once.
+    /// HTTP/1.1, requests follow each other, `depth` at once.
     KeepAlive { depth: usize },
-    /// Each request has its connection, and says `Connection: close`.
+    /// HTTP/1.1, each request has its connection and says `Connection: close`.
     PerRequest,
+    /// HTTP/1.0 with `Connection: keep-alive`, as ab asks with `-k`.
+    OldKeepAlive,
+    /// HTTP/1.0, each request has its connection, as ab asks; by clients that are so many milliseconds
+    /// away, there and back (0: not at all).
+    OldPerRequest { rtt_ms: u64 },
+    /// HTTP/2, so many requests under way on each connection.
+    Streams(usize),
+    /// HTTP/1.1 over TLS, a handshake for each request.
+    Handshakes(Handshake),
 }
 
 /// What a TLS handshake is to be.
@@ -78,7 +81,7 @@ pub(crate) enum Handshake {
     Full,
     /// The same with the post-quantum hybrid X25519MLKEM768.
     FullHybrid,
-    /// With a ticket of the connection before (RFC 8446 §2.2), keys by X25519.
+    /// With a ticket of a connection before (RFC 8446 §2.2), keys by X25519.
     Resumed,
 }
 
@@ -86,20 +89,16 @@ pub(crate) enum Handshake {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     /// Load for a time; CPU time, rate and latency.
-    Load { document: Document, connections: usize, with: Use, tool: Tool },
-    /// The same over HTTP/2, so many streams on each connection, made by h2load.
-    Streams { document: Document, connections: usize, streams: usize },
-    /// TLS handshakes for a time, each on a connection of its own that is closed after it.
-    Handshakes(Handshake),
+    Load { document: Document, connections: usize, with: Use },
     /// Connections that are there and stay, and that have asked once or not; growth of memory.
     Idle { connections: usize, asked: bool },
     /// A fixed number of requests under `strace -c -f`; system calls per request.
-    Calls { connections: usize, requests_each: usize },
+    Calls { connections: usize, requests: usize },
     /// A fixed number of requests over HTTP/2, several times.
     Flood(Flood),
 }
 
-/// A fixed number of requests in three runs of h2load against one and the same process.
+/// A fixed number of requests in three runs against one and the same process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flood {
     /// The document; with `images` the first of them.
@@ -111,6 +110,8 @@ pub(crate) struct Flood {
     pub(crate) streams: usize,
     /// The server's limit of open files, soft and hard; `None`: this program's.
     pub(crate) open_files: Option<u64>,
+    /// The part of the requests that is sent if nothing else is said: above 0 and up to 1.
+    pub(crate) part: f64,
 }
 
 /// A named workload.
@@ -128,11 +129,13 @@ pub(crate) struct Workload {
     pub(crate) servers: &'static [Server],
     /// What the report shows, in columns.
     pub(crate) columns: &'static [Figure],
+    /// Rows of the published table that cannot be run here, each with the reason.
+    pub(crate) absent: &'static [(&'static str, &'static str)],
 }
 
 /// All workloads, in the order they run.
 pub(crate) fn all() -> impl Iterator<Item = Workload> {
-    http1::WORKLOADS.into_iter().chain(http2::WORKLOADS).chain(flood::WORKLOADS)
+    http1::WORKLOADS.into_iter().chain(http2::WORKLOADS).chain(scenarios::WORKLOADS).chain(flood::WORKLOADS)
 }
 
 /// The workload with a name.
@@ -141,13 +144,19 @@ pub(crate) fn named(name: &str) -> Option<Workload> {
 }
 
 impl Group {
-    pub(crate) const ALL: [Self; 3] = [Self::Http1, Self::Http2, Self::Flood];
+    pub(crate) const ALL: [Self; 4] = [Self::Http1, Self::Http2, Self::Scenarios, Self::Flood];
+
+    /// Whether its workloads are run when none is named: they are this project's own races.
+    pub(crate) fn is_default(self) -> bool {
+        matches!(self, Self::Http1 | Self::Http2)
+    }
 
     /// The name for `--group`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Http1 => "http1",
             Self::Http2 => "http2",
+            Self::Scenarios => "scenarios",
             Self::Flood => "flood",
         }
     }
@@ -157,27 +166,29 @@ impl Workload {
     /// The document that is asked for.
     pub(crate) fn document(&self) -> Document {
         match self.kind {
-            Kind::Load { document, .. }
-            | Kind::Streams { document, .. }
-            | Kind::Flood(Flood { document, .. }) => document,
-            Kind::Handshakes(_) | Kind::Idle { .. } | Kind::Calls { .. } => PAGE,
+            Kind::Load { document, .. } | Kind::Flood(Flood { document, .. }) => document,
+            Kind::Idle { .. } | Kind::Calls { .. } => PAGE,
         }
     }
 
     /// Whether each request has its own connection.
     pub(crate) fn is_per_request(&self) -> bool {
-        matches!(self.kind, Kind::Load { with: Use::PerRequest, .. })
-    }
-
-    /// The HTTP/1.1 request, for a server at `host`.
-    pub(crate) fn request(&self, host: &str) -> Vec<u8> {
-        let close = if self.is_per_request() { "Connection: close\r\n" } else { "" };
-        format!("GET {} HTTP/1.1\r\nHost: {host}\r\n{close}\r\n", self.document().target).into_bytes()
+        matches!(
+            self.kind,
+            Kind::Load { with: Use::PerRequest | Use::OldPerRequest { .. } | Use::Handshakes(_), .. }
+        )
     }
 
     /// The URL of the document, for a server at `host`.
     pub(crate) fn url(&self, host: &str) -> String {
         let scheme = if self.wire == Wire::Http2Tls { "https" } else { "http" };
         format!("{scheme}://{host}{}", self.document().target)
+    }
+}
+
+impl Use {
+    /// Milliseconds there and back between client and server.
+    pub(crate) fn rtt_ms(self) -> u64 {
+        if let Self::OldPerRequest { rtt_ms } = self { rtt_ms } else { 0 }
     }
 }
