@@ -17,7 +17,7 @@ pub enum Alpn {
 
 impl Alpn {
     /// Its identification sequence (RFC 7301 §6).
-    pub(crate) fn id(self) -> &'static [u8] {
+    pub fn id(self) -> &'static [u8] {
         match self {
             Self::H2 => b"h2",
             Self::Http11 => b"http/1.1",

@@ -64,6 +64,11 @@ impl Version {
 pub struct Group(pub(crate) &'static dyn SupportedKxGroup);
 
 impl Group {
+    /// Every group there is.
+    pub fn all() -> impl Iterator<Item = Self> {
+        GROUPS.iter().map(|(_, group)| Self(*group))
+    }
+
     /// Its name with IANA: `X25519MLKEM768`.
     pub fn name(self) -> &'static str {
         let known = GROUPS.iter().find(|(_, group)| group.name() == self.0.name());

@@ -80,6 +80,11 @@ const fn known13(suite: SupportedCipherSuite, name: &'static str) -> Known {
 }
 
 impl Suite {
+    /// Every suite there is, those of TLS 1.3 first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        TLS13.iter().chain(TLS12).map(|known| Self(known.suite))
+    }
+
     /// `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`
     pub fn name(self) -> &'static str {
         Self::known(self.0.suite()).map_or("unknown", |known| known.iana)
