@@ -3,6 +3,7 @@
 //! Only the measured part of a run is in here: nothing of ramp-up and warm-up.
 
 use crate::{Histogram, Timeline};
+use std::fmt;
 use std::time::{Duration, SystemTime};
 
 /// One run against one target.
@@ -122,10 +123,10 @@ impl Errors {
 /// The first answer of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// `HTTP/1.1`, `HTTP/2`, …
+    /// What the server answered with, whatever it was asked in: `HTTP/1.0`, `HTTP/1.1`, `HTTP/2`.
     pub protocol: String,
-    /// For instance `TLSv1.3 TLS13_AES_128_GCM_SHA256`; none on a plain connection.
-    pub tls: Option<String>,
+    /// What the handshake agreed on; none on a plain connection.
+    pub tls: Option<TlsSpoken>,
     /// Its status.
     pub status: u16,
     /// Its fields in order, names in lower case.
@@ -138,6 +139,26 @@ impl Sample {
     /// The first field of that name (lower case).
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// What a handshake agreed on, by the names of IANA.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsSpoken {
+    /// `TLSv1.3`
+    pub version: String,
+    /// `TLS_AES_128_GCM_SHA256`
+    pub suite: String,
+    /// `X25519`; none where a session was resumed without a key exchange.
+    pub group: Option<String>,
+    /// `h2`; none if the server did not say (ALPN, RFC 7301).
+    pub alpn: Option<String>,
+}
+
+impl fmt::Display for TlsSpoken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.version, self.suite)?;
+        self.group.iter().try_for_each(|group| write!(f, " {group}"))
     }
 }
 

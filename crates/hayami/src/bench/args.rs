@@ -137,6 +137,12 @@ pub(super) struct Args {
     /// The version of TLS [default: what the server chooses]
     #[arg(long, value_name = "VERSION")]
     pub tls: Option<Tls>,
+    /// Cipher suites to offer, most wanted first: TLS_AES_128_GCM_SHA256, ECDHE-RSA-AES128-GCM-SHA256, …
+    #[arg(long, value_name = "LIST", value_parser = names(plan::ciphers))]
+    pub ciphers: Vec<Names>,
+    /// Groups to offer for the key exchange, most wanted first: X25519MLKEM768, X25519, P-256, …
+    #[arg(long, value_name = "LIST", value_parser = names(plan::groups))]
+    pub groups: Option<Names>,
 
     /// Statuses that are right: 200, 2xx, 200-299, several with commas [default: 200-399]
     #[arg(long, value_name = "STATUS", value_parser = statuses)]
@@ -206,6 +212,16 @@ pub(super) enum Switch {
 /// Ranges of statuses: a type of its own, since clap reads a bare list as a repeated option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Statuses(pub(super) Vec<(u16, u16)>);
+
+/// Names of suites or groups: a type of its own for the same reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Names(pub(super) Vec<&'static str>);
+
+type Read = fn(&str) -> Result<Vec<&'static str>, String>;
+
+fn names(read: Read) -> impl Fn(&str) -> Result<Names, String> + Clone {
+    move |text| read(text).map(Names)
+}
 
 fn statuses(text: &str) -> Result<Statuses, String> {
     plan::statuses(text).map(Statuses)
@@ -299,6 +315,16 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn suites_of_both_versions_of_h2loads_options_add_up() {
+        let line = "--like 'h2load --ciphers=ECDHE-RSA-AES128-GCM-SHA256 \
+            --tls13-ciphers=TLS_AES_128_GCM_SHA256 --groups=X25519:P-256 https://a/'";
+        let (args, _) = parsed(line).expect("h2load's");
+        let ciphers: Vec<_> = args.ciphers.iter().flat_map(|names| names.0.clone()).collect();
+        assert_eq!(ciphers, ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256"]);
+        assert_eq!(args.groups, Some(Names(vec!["x25519", "secp256r1"])));
+    }
+
+    #[test]
     fn mistakes_say_what_to_write() {
         for (line, words) in [
             ("", "<URL"),
@@ -310,6 +336,8 @@ pub(super) mod tests {
             ("--jitter 1ms http://a/", "--rtt"),
             ("--cert x http://a/", "--key"),
             ("--expect-status ok http://a/", "200-299"),
+            ("--groups P-521 http://a/", "secp384r1"),
+            ("--ciphers RC4 http://a/", "TLS_AES_128_GCM_SHA256"),
             ("--source here http://a/", "IP"),
             ("--like", "needs a command"),
             ("--like 'siege http://a/'", "ab, wrk"),

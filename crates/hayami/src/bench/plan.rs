@@ -109,17 +109,25 @@ fn tls(args: &Args) -> Result<TlsOptions, Failure> {
     for file in [&args.cacert, &args.cert, &args.key].into_iter().flatten() {
         read(file)?;
     }
-    Ok(TlsOptions {
+    let versions = match args.tls {
+        None => TlsVersions::Both,
+        Some(Tls::Tls12) => TlsVersions::Only12,
+        Some(Tls::Tls13) => TlsVersions::Only13,
+    };
+    let ciphers: Vec<_> = args.ciphers.iter().flat_map(|names| names.0.iter().copied()).collect();
+    let options = TlsOptions {
         verify: !args.insecure,
         roots: args.cacert.clone(),
         resume: args.tls_resume == Switch::On,
         identity: args.cert.clone().zip(args.key.clone()),
-        versions: match args.tls {
-            None => TlsVersions::Both,
-            Some(Tls::Tls12) => TlsVersions::Only12,
-            Some(Tls::Tls13) => TlsVersions::Only13,
-        },
-    })
+        versions,
+        ciphers,
+        groups: args.groups.as_ref().map(|names| names.0.clone()).unwrap_or_default(),
+    };
+    match options.unused_cipher() {
+        Some(name) => Err(usage(format!("--ciphers {name} is of a version of TLS that --tls excludes"))),
+        None => Ok(options),
+    }
 }
 
 /// A source can reach addresses of its own family only, and must be this machine's.
@@ -309,6 +317,7 @@ mod tests {
             ("--urls /dev/null URL", "no URL in it"),
             ("--unix /tmp/x URL URL", "unix:SOCKET"),
             ("--server-pid 1,2 URL", "for each URL: 1"),
+            ("--tls 1.2 --ciphers TLS_AES_128_GCM_SHA256 URL", "--tls excludes"),
             ("--source 192.0.2.1 URL", "no address of this machine"),
             ("--source ::1 URL", "another kind"),
             ("ftp://a/", "http://"),

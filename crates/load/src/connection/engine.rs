@@ -3,6 +3,7 @@
 use super::http1::Http1;
 use super::http2::Http2;
 use super::{Cx, Failure};
+use crate::TlsSpoken;
 use crate::plan::Protocol;
 use hayami_tls::Alpn;
 
@@ -24,7 +25,7 @@ enum Kind {
 }
 
 /// The name of TLS for people, asked for once in a run.
-pub(super) type TlsName<'a> = &'a dyn Fn() -> Option<String>;
+pub(super) type TlsName<'a> = &'a dyn Fn() -> Option<TlsSpoken>;
 
 /// Calls a method of the engine in use.
 macro_rules! engine {

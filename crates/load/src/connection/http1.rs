@@ -2,7 +2,6 @@
 
 use super::engine::TlsName;
 use super::{Cx, Failure, InFlight, Wrong};
-use crate::plan::Protocol;
 use hayami_h1::{Client, ClientEvent, Fault, Limits, ResponseContent};
 use hayami_http::Status;
 use std::collections::VecDeque;
@@ -71,7 +70,7 @@ impl Http1 {
                 ClientEvent::Interim => cx.count.tally.octets_head += received.consumed as u64,
                 ClientEvent::Response(content) => {
                     cx.count.tally.octets_head += received.consumed as u64;
-                    self.begin(cx, tls);
+                    self.begin(cx, &rest[..received.consumed], tls);
                     match content {
                         ResponseContent::None | ResponseContent::Tunnel => self.end(cx),
                         _ => {}
@@ -87,14 +86,14 @@ impl Http1 {
         }
     }
 
-    fn begin(&mut self, cx: &mut Cx<'_>, tls: TlsName<'_>) {
+    fn begin(&mut self, cx: &mut Cx<'_>, head: &[u8], tls: TlsName<'_>) {
         let Some(request) = self.asked.front_mut() else { return };
         request.head(cx, cx.last_head.head().status());
         if cx.count.tally.sample.is_none() {
             request.is_sample = true;
-            let old = cx.job.protocol == Protocol::Http10;
-            let name = if old { "HTTP/1.0" } else { "HTTP/1.1" };
-            cx.count.keep_sample(name, tls(), cx.last_head.head());
+            // A head begins with its version (RFC 9112 §4), which need not be the one that was asked in.
+            let version = String::from_utf8_lossy(&head[..head.len().min("HTTP/1.1".len())]);
+            cx.count.keep_sample(&version, tls(), cx.last_head.head());
         }
     }
 

@@ -284,7 +284,7 @@ impl Connection {
         let input = std::mem::take(&mut cx.input);
         cx.count.tally.octets_in += (input.len() - self.wire.kept()) as u64;
         let wire = &self.wire;
-        let received = self.engine.receive(cx, &input, &|| wire.tls_name());
+        let received = self.engine.receive(cx, &input, &|| wire.tls_spoken());
         let answered = match &received {
             Ok(consumed) => {
                 self.wire.keep(&input[*consumed..]);

@@ -3,6 +3,7 @@
 use super::Cx;
 use super::far::Far;
 use super::tls::{Opened, Tls};
+use crate::TlsSpoken;
 use hayami_net::dial::{self, Poller, Ready};
 use hayami_net::socket::Socket;
 use hayami_tls::{Fault, Info};
@@ -100,10 +101,15 @@ impl Wire {
         self.tls.as_ref()?.info()
     }
 
-    /// Version and suite, for people.
-    pub(super) fn tls_name(&self) -> Option<String> {
+    /// What the handshake agreed on.
+    pub(super) fn tls_spoken(&self) -> Option<TlsSpoken> {
         let info = self.info()?;
-        Some(format!("{} {}", info.version.name(), info.suite.name()))
+        Some(TlsSpoken {
+            version: info.version.name().into(),
+            suite: info.suite.name().into(),
+            group: info.group.map(str::to_owned),
+            alpn: info.alpn.map(|alpn| String::from_utf8_lossy(alpn.id()).into_owned()),
+        })
     }
 
     /// Sends `cx.out`, or what TLS says first, on a socket of which nothing is known. `Ready(true)`: it went,

@@ -126,6 +126,10 @@ static H2LOAD: Tool = Tool {
         opt(&["--h1"], Flag(&["--http", "1.1"])),
         opt(&["-p", "--no-tls-proto"], Through(plain_protocol)),
         opt(&["--connect-to"], Same("--connect-to")),
+        // h2load has an option for the suites of each version; ours takes both kinds, and adds them up.
+        opt(&["--ciphers"], Same("--ciphers")),
+        opt(&["--tls13-ciphers"], Same("--ciphers")),
+        opt(&["--groups"], Same("--groups")),
         opt(&["-B", "--base-uri"], Through(|url| Ok(vec![url.into()]))),
         opt(&["--log-file", "-f", "--max-frame-size"], IgnoreValue),
         opt(&["-w", "--window-bits", "-W", "--connection-window-bits"], IgnoreValue),

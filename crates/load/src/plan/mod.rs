@@ -7,10 +7,12 @@ mod list;
 mod quantity;
 #[cfg(test)]
 pub(crate) mod testing;
+mod tls;
 mod url;
 
 pub use list::{Line, What, read as read_list};
 pub use quantity::{count, duration, field, method, rate, share, statuses};
+pub use tls::{TlsOptions, TlsVersions, ciphers, groups};
 pub use url::Url;
 
 use std::net::{IpAddr, SocketAddr};
@@ -171,36 +173,4 @@ pub struct Distance {
     pub jitter: Duration,
     /// The share of connections, 0 to 1, that are lost on the way: broken off without an answer.
     pub loss: f64,
-}
-
-/// How TLS is spoken.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsOptions {
-    /// Whether the server's certificate is checked.
-    pub verify: bool,
-    /// Trusted roots in PEM instead of the system's.
-    pub roots: Option<PathBuf>,
-    /// Whether later connections resume the sessions of earlier ones.
-    pub resume: bool,
-    /// The client's certificate chain and private key, both PEM.
-    pub identity: Option<(PathBuf, PathBuf)>,
-    /// Versions offered.
-    pub versions: TlsVersions,
-}
-
-/// Versions of TLS offered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TlsVersions {
-    /// 1.2 and 1.3.
-    Both,
-    /// 1.2 only.
-    Only12,
-    /// 1.3 only.
-    Only13,
-}
-
-impl Default for TlsOptions {
-    fn default() -> Self {
-        Self { verify: true, roots: None, resume: true, identity: None, versions: TlsVersions::Both }
-    }
 }

@@ -95,6 +95,8 @@ fn plan(plan: &Plan) -> Value {
                 TlsVersions::Only12 => &["1.2"],
                 TlsVersions::Only13 => &["1.3"],
             },
+            "ciphers": plan.tls.ciphers,
+            "groups": plan.tls.groups,
         },
         "sources": plan.sources.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "timeout_s": plan.timeout.as_secs_f64(),
@@ -153,7 +155,9 @@ fn request(weighted: &Weighted) -> Value {
 fn sample(sample: &Sample) -> Value {
     json!({
         "protocol": sample.protocol,
-        "tls": sample.tls,
+        "tls": sample.tls.as_ref().map(|tls| json!({
+            "version": tls.version, "suite": tls.suite, "group": tls.group, "alpn": tls.alpn,
+        })),
         "status": sample.status,
         "fields": sample.fields,
         "content_octets": sample.content,
@@ -233,13 +237,15 @@ fn generator(cpu: Duration, elapsed: Duration, threads: usize) -> Value {
 }
 
 fn cost(server: &ServerCost, successes: u64) -> Value {
-    let cpu = (server.user + server.system).as_secs_f64();
+    let each = |time: Duration| time.as_secs_f64() * 1e6 / successes as f64;
     json!({
         "name": server.name,
         "processes": server.processes,
         "user_s": server.user.as_secs_f64(),
         "system_s": server.system.as_secs_f64(),
-        "cpu_us_per_response": cpu * 1e6 / successes as f64,
+        "user_us_per_response": each(server.user),
+        "system_us_per_response": each(server.system),
+        "cpu_us_per_response": each(server.user + server.system),
         "memory_octets": server.memory,
     })
 }

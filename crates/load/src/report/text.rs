@@ -75,11 +75,11 @@ fn set_up(plan: &Plan, summary: &Summary<'_>) -> String {
 /// The protocol that was spoken, or the one that was to be.
 pub(super) fn protocol(plan: &Plan, summary: &Summary<'_>) -> String {
     if let Some(sample) = &summary.tally.sample {
-        return [Some(sample.protocol.as_str()), sample.tls.as_deref()]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join(", ");
+        let tls = sample.tls.as_ref().map(|tls| format!(", {tls}")).unwrap_or_default();
+        let asked = if plan.protocol == Protocol::Http10 { "HTTP/1.0" } else { "HTTP/1.1" };
+        let differs = sample.protocol.starts_with("HTTP/1.") && sample.protocol != asked;
+        let asked = if differs { format!("{asked} answered in ") } else { String::new() };
+        return format!("{asked}{}{tls}", sample.protocol);
     }
     let planned = match plan.protocol {
         Protocol::Auto => "HTTP",

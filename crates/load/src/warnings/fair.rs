@@ -1,7 +1,7 @@
 //! Whether all targets did the same work, and did it.
 
 use super::{by_target, sum};
-use crate::{Errors, Outcome, Plan};
+use crate::{Errors, Outcome, Plan, Sample};
 
 /// Content may differ by this share: a date or a counter in it.
 const CONTENT: f64 = 0.01;
@@ -91,18 +91,38 @@ pub(super) fn compressed(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
     ))
 }
 
+/// One of the things that a connection's two ends agree on.
+type Agreed = fn(&Sample) -> Option<String>;
+
+/// What targets may speak differently, the weightiest first, with what settles it.
+const SPOKEN: &[(Agreed, &str)] = &[
+    (
+        |sample| Some(format!("{}{}", sample.protocol, if sample.tls.is_some() { " over TLS" } else { "" })),
+        "--http",
+    ),
+    (|sample| sample.tls.as_ref().map(|tls| tls.version.clone()), "--tls"),
+    (|sample| sample.tls.as_ref().map(|tls| tls.suite.clone()), "--ciphers"),
+    // Not known of a resumed session of TLS 1.2.
+    (|sample| sample.tls.as_ref().and_then(|tls| tls.group.clone()), "--groups"),
+];
+
+/// The protocols that were answered with: what was asked for says nothing about them.
 pub(super) fn protocols(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
-    let spoken = |own: &[&Outcome]| {
-        let sample = own.iter().find_map(|outcome| outcome.tally.sample.as_ref())?;
-        Some(format!("{}{}", sample.protocol, if sample.tls.is_some() { " over TLS" } else { "" }))
+    let targets = by_target(plan, outcomes);
+    let differ = |&(agreed, option): &(Agreed, &str)| {
+        let of = |own: &[&Outcome]| own.iter().find_map(|one| agreed(one.tally.sample.as_ref()?));
+        let spoken: Vec<_> = targets.iter().filter_map(|(name, own)| Some((*name, of(own)?))).collect();
+        let (first, own) = spoken.first()?;
+        let (other, others) = spoken.iter().find(|(_, spoken)| spoken != own)?;
+        Some(format!("{own} at {first}, {others} at {other} (see {option})"))
     };
-    let targets = by_target(plan, outcomes).into_iter();
-    let spoken: Vec<_> = targets.filter_map(|(name, own)| Some((name, spoken(&own)?))).collect();
-    let (first, own) = spoken.first()?;
-    let (other, others) = spoken.iter().find(|(_, protocol)| protocol != own)?;
-    Some(format!(
-        "the targets speak different protocols: {own} at {first}, {others} at {other} (see --http)."
-    ))
+    let differences: Vec<_> = SPOKEN.iter().filter_map(differ).collect();
+    (!differences.is_empty()).then(|| {
+        format!(
+            "the targets speak different protocols: {}. What that costs is part of the difference.",
+            differences.join("; ")
+        )
+    })
 }
 
 #[cfg(test)]
@@ -110,7 +130,7 @@ mod tests {
     use super::super::testing::fine;
     use super::*;
     use crate::plan::testing::{plan, target};
-    use crate::{Sample, Tally};
+    use crate::{Tally, TlsSpoken};
 
     fn two(change: impl Fn(&mut Tally)) -> (Plan, Vec<Outcome>) {
         let mut plan = plan();
@@ -171,5 +191,32 @@ mod tests {
         let (plan, mut outcomes) = two(|tally| tally.sample = sample("HTTP/2"));
         outcomes[0].tally.sample = sample("HTTP/1.1");
         assert!(protocols(&plan, &outcomes).is_some_and(|text| text.contains("HTTP/1.1 at http://a/")));
+    }
+
+    #[test]
+    fn different_ways_of_tls_are_named_with_the_option_that_settles_them() {
+        let sample = |version: &str, suite: &str, group: Option<&str>| {
+            let group = group.map(str::to_owned);
+            let tls = TlsSpoken { version: version.into(), suite: suite.into(), group, alpn: None };
+            Some(Sample { protocol: "HTTP/2".into(), tls: Some(tls), ..Sample::default() })
+        };
+        let first = ("1.3", "A", Some("x25519"));
+        let cases: [(_, &[&str]); 5] = [
+            (first, &[]),
+            (("1.3", "A", None), &[]),
+            (("1.3", "B", Some("x25519")), &["A at http://a/, B at http://b/ (see --ciphers)"]),
+            (("1.3", "A", Some("y")), &["x25519 at http://a/, y at http://b/ (see --groups)"]),
+            (("1.2", "B", Some("x25519")), &["(see --tls)", "(see --ciphers)"]),
+        ];
+        for ((version, suite, group), said) in cases {
+            let (plan, mut outcomes) = two(|tally| tally.sample = sample(version, suite, group));
+            outcomes[0].tally.sample = sample(first.0, first.1, first.2);
+            let text = protocols(&plan, &outcomes);
+            assert_eq!(text.is_some(), !said.is_empty(), "{version} {suite} {group:?}");
+            assert!(
+                said.iter().all(|words| text.as_ref().is_some_and(|text| text.contains(words))),
+                "{text:?}"
+            );
+        }
     }
 }

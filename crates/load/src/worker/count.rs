@@ -2,7 +2,7 @@
 
 use crate::connection::InFlight;
 use crate::control::{Control, Phase};
-use crate::{Histogram, Sample, Slot, Tally};
+use crate::{Histogram, Sample, Slot, Tally, TlsSpoken};
 use hayami_http::ResponseHead;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -76,7 +76,7 @@ impl Count {
 
     /// Keeps a response head, to see what the server sends.
     #[cold]
-    pub(crate) fn keep_sample(&mut self, protocol: &str, tls: Option<String>, head: &ResponseHead) {
+    pub(crate) fn keep_sample(&mut self, protocol: &str, tls: Option<TlsSpoken>, head: &ResponseHead) {
         let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
         self.tally.sample = Some(Sample {
             protocol: protocol.into(),

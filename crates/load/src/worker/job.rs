@@ -183,6 +183,8 @@ fn connector(options: &TlsOptions, protocol: Protocol) -> Result<Connector, Stri
         TlsVersions::Only12 => (Version::Tls12, Version::Tls12),
         TlsVersions::Only13 => (Version::Tls13, Version::Tls13),
     };
+    (settings.suites_tls13, settings.suites_tls12) = options.suites();
+    settings.groups = options.chosen_groups();
     settings.resumption = options.resume;
     if let Some((chain, key)) = &options.identity {
         settings.identity = Some(Identity::read(chain, key, now).map_err(text)?);
