@@ -79,7 +79,8 @@ impl<T: Default> Core<T> {
         // Nobody consumes padding, so it's granted again at once.
         let padding = header.len as u32 - octets;
         if padding > 0 {
-            self.credit(config, slot, padding, out);
+            self.credit_connection(padding, config.max_connection_window, out);
+            self.credit_stream(slot, padding, 0, out);
         }
         if end {
             self.end_received(slot);
@@ -103,17 +104,37 @@ impl<T: Default> Core<T> {
     /// The caller has consumed content.
     pub(crate) fn consumed(&mut self, config: &Config, key: Key, octets: usize, out: &mut Vec<u8>) {
         let Some(slot) = self.streams.slot(key) else { return };
-        let stream = &mut self.streams[slot];
-        // What a closed stream held was granted to the connection when it closed.
-        let octets = (octets as u32).min(stream.unconsumed);
-        stream.unconsumed -= octets;
-        self.credit(config, slot, octets, out);
+        let octets = self.settle(slot, octets);
+        self.credit_connection(octets, config.max_connection_window, out);
+        self.credit_stream(slot, octets, config.max_stream_window, out);
     }
 
-    /// Grants octets again to the connection, and to the stream if more content is to come.
-    fn credit(&mut self, config: &Config, slot: u32, octets: u32, out: &mut Vec<u8>) {
+    /// The caller keeps content, and will say later that it was consumed.
+    pub(crate) fn set_aside(&mut self, config: &Config, key: Key, octets: usize, out: &mut Vec<u8>) {
+        let Some(slot) = self.streams.slot(key) else { return };
+        let octets = self.settle(slot, octets);
         self.credit_connection(octets, config.max_connection_window, out);
-        let growth = self.growth(config.max_stream_window);
+    }
+
+    /// The caller has consumed content that was set aside.
+    pub(crate) fn grant(&mut self, key: Key, octets: usize, out: &mut Vec<u8>) {
+        if let Some(slot) = self.streams.slot(key) {
+            self.credit_stream(slot, octets as u32, 0, out);
+        }
+    }
+
+    /// What a closed stream held is granted to the connection when it closes: these octets are not any more.
+    fn settle(&mut self, slot: u32, octets: usize) -> u32 {
+        let stream = &mut self.streams[slot];
+        let octets = (octets as u32).min(stream.unconsumed);
+        stream.unconsumed -= octets;
+        octets
+    }
+
+    /// Grants octets again to a stream, if more content is to come. `most`: see
+    /// [`Growth`](crate::window::Growth).
+    fn credit_stream(&mut self, slot: u32, octets: u32, most: u32, out: &mut Vec<u8>) {
+        let growth = self.growth(most);
         let stream = &mut self.streams[slot];
         if !stream.halves.peer_sends() {
             return;

@@ -136,6 +136,26 @@ impl<T: Default> Server<T> {
         self.core.consumed(config, key, octets, out);
     }
 
+    /// Tells that octets of a request's content were put where they wait to be consumed: the connection's
+    /// window is opened again, that of the stream by [`grant`](Self::grant) as they are. So nobody waits for
+    /// the consumer of another stream, and no more octets wait than the window that was announced.
+    pub fn set_aside(&mut self, config: &Config, key: Key, octets: usize, out: &mut Vec<u8>) {
+        self.core.set_aside(config, key, octets, out);
+    }
+
+    /// Tells that octets that were set aside are consumed: the peer may send as many again.
+    #[inline]
+    pub fn grant(&mut self, key: Key, octets: usize, out: &mut Vec<u8>) {
+        if octets > 0 {
+            self.core.grant(key, octets, out);
+        }
+    }
+
+    /// The stream of that number, if it is open.
+    pub fn find(&self, stream_id: u32) -> Option<Key> {
+        self.core.streams.find(stream_id).map(|slot| self.core.streams.key(slot))
+    }
+
     /// Resets a stream. Gives what was kept for it.
     pub fn reset(&mut self, key: Key, code: ErrorCode, out: &mut Vec<u8>) -> Option<T> {
         self.core.reset(key, code, out)
