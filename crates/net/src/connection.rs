@@ -26,6 +26,9 @@ const SHARE: u64 = 1024 * 1024;
 /// Reads in one turn before others get theirs.
 const READS: u32 = 64;
 
+/// Why a response is incomplete whose client has left.
+const GONE: &str = "the client closed the connection";
+
 /// Milliseconds after which a connection counts as rested: the kernel begins anew with a small congestion
 /// window (RFC 5681 §4.1).
 const REST: u32 = 1000;
@@ -113,10 +116,13 @@ impl Connection {
     pub(crate) fn turn<S: Service>(&mut self, worker: &Worker<S>) -> Turn {
         let share_ends = self.link.output.sent() + SHARE;
         let mut reads = 0;
+        if self.transport.socket().has_ended() && self.protocol.ends_with_client() {
+            self.link.abort(worker, GONE);
+        }
         while self.link.stage != Stage::Over {
             let need = self.protocol.answer(&mut self.link, worker);
             match self.flush(worker) {
-                Poll::Pending if self.reads_on(worker) => continue,
+                Poll::Pending if self.reads_on(worker, need) => continue,
                 Poll::Pending => return self.rest(worker, Wait::Room),
                 Poll::Ready(Flushed::Share) => return self.yield_turn(worker),
                 Poll::Ready(Flushed::Cold) => match self.warm(worker) {
@@ -141,8 +147,8 @@ impl Connection {
                     continue;
                 }
                 Need::Close => self.close(worker),
-                Need::Input if reads == READS => return self.yield_turn(worker),
-                Need::Input => self.read(worker),
+                Need::Input | Need::Content if reads == READS => return self.yield_turn(worker),
+                Need::Input | Need::Content => self.read(worker),
             };
             reads += 1;
             if read.is_pending() {
@@ -167,11 +173,14 @@ impl Connection {
     }
 
     /// The peer does not read: what it sends is still heard if the protocol has many things to say at a
-    /// time, or neither would ever move. Whether there was something.
+    /// time, or the answer is made of it, or neither would ever move. Whether there was something.
     #[cold]
-    fn reads_on<S: Service>(&mut self, worker: &Worker<S>) -> bool {
-        let hears = self.protocol.is_multiplexed() && self.link.stage == Stage::Open;
-        hears && !self.link.output.is_overfull() && self.read(worker).is_ready()
+    fn reads_on<S: Service>(&mut self, worker: &Worker<S>, need: Need) -> bool {
+        let hears = self.protocol.is_multiplexed() || need == Need::Content;
+        hears
+            && self.link.stage == Stage::Open
+            && !self.link.output.is_overfull()
+            && self.read(worker).is_ready()
     }
 
     /// Has the blocking pool bring the file content that comes next into memory.
@@ -314,6 +323,7 @@ impl Connection {
     #[cold]
     pub(crate) fn expire<S: Service>(&mut self, worker: &Worker<S>) -> Turn {
         match self.wait {
+            _ if self.protocol.content_is_late(worker) => {}
             Wait::Room => self.link.abort(worker, "the client did not read in time"),
             Wait::Handshake | Wait::Close => self.link.stage = Stage::Over,
             _ => self.protocol.expire(&mut self.link, worker),
@@ -351,7 +361,7 @@ impl Connection {
 fn reason(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => "the file became shorter while it was sent",
-        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => "the client closed the connection",
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => GONE,
         _ => "the response could not be sent",
     }
 }

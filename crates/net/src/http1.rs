@@ -1,9 +1,13 @@
-//! HTTP/1.1 on a connection: what the engine's events lead to.
+//! HTTP/1.1 on a connection: what the engine's events lead to. Content of requests that somebody takes is
+//! in `content`.
 
-use crate::clock::Instant;
+mod content;
+
+use crate::connection::Wait;
+use crate::incoming::{self, Feed};
 use crate::link::{Link, Need, Stage};
-use crate::reports::{Extent, Report};
-use crate::service::{Answer, Interim, Observer, Outcome, Refusal, Service};
+use crate::reports::{Extent, Report, UNKNOWN_END};
+use crate::service::{Answer, Interim, Outcome, Refusal, Request, Service};
 use crate::upgrade;
 use crate::worker::Worker;
 use hayami_h1::{Event, Fault, Framing, Next, RequestContent, Server};
@@ -20,34 +24,44 @@ const DISCARD: u64 = 256 * 1024;
 pub(crate) enum Exchange {
     /// A request head is awaited.
     Reading,
-    /// The answer is sent, the rest of the request's content is thrown away.
-    Discarding,
+    /// The answer is sent, the rest of the request's content is thrown away: so many octets at most.
+    Discarding { most: u64 },
     /// The answer needs I/O.
-    Waiting(Pin<Box<dyn Future<Output = Answer>>>),
+    Waiting(Waiting),
     /// The head is sent, the content comes piece by piece.
-    Streaming(Box<Streaming>),
+    Streaming(Box<dyn Source>),
 }
 
-/// A response whose content is being pulled.
-pub(crate) struct Streaming {
-    source: Box<dyn Source>,
-    observer: Option<Box<dyn Observer>>,
-    began: Instant,
-    /// Position in the output of the first octet behind the head.
-    content_from: u64,
+/// An answer that is being made.
+pub(crate) struct Waiting {
+    answer: Pin<Box<dyn Future<Output = Answer>>>,
+    interim: Option<Interim>,
 }
 
 /// A connection that speaks HTTP/1.1.
 pub(crate) struct Http1 {
     engine: Server,
+    /// The content of the request at hand, until its response is complete. It ends before who takes it.
+    content: Option<Feed>,
     exchange: Exchange,
     /// Content of the request at hand is still to come.
     unread_content: bool,
+    /// The answer is given up when the client leaves.
+    cancel: bool,
+    /// Somebody wants to hear of the end of the response that is being pulled.
+    observed: bool,
 }
 
 impl Http1 {
     pub(crate) fn new() -> Self {
-        Self { engine: Server::new(), exchange: Exchange::Reading, unread_content: false }
+        Self {
+            engine: Server::new(),
+            content: None,
+            exchange: Exchange::Reading,
+            unread_content: false,
+            cancel: false,
+            observed: false,
+        }
     }
 
     /// Whether the head of a request is awaited.
@@ -55,9 +69,19 @@ impl Http1 {
         matches!(self.exchange, Exchange::Reading)
     }
 
-    /// Whether the rest of a request's content is being thrown away.
-    pub(crate) fn is_discarding(&self) -> bool {
-        matches!(self.exchange, Exchange::Discarding)
+    /// Whether what is being answered is given up when the client closes its half of the connection.
+    #[inline]
+    pub(crate) fn ends_with_client(&self) -> bool {
+        self.cancel && matches!(self.exchange, Exchange::Waiting(_) | Exchange::Streaming(_))
+    }
+
+    /// What is waited for when everything received is answered and everything made is sent.
+    pub(crate) fn wait(&self) -> Wait {
+        match self.exchange {
+            Exchange::Reading => Wait::Head,
+            Exchange::Discarding { .. } => Wait::Content,
+            Exchange::Waiting(_) | Exchange::Streaming(_) => Wait::Answer,
+        }
     }
 
     /// Answers what has been received, as far as there is room.
@@ -69,14 +93,9 @@ impl Http1 {
             if link.output.is_full() {
                 return Need::Room;
             }
-            let need = match &mut self.exchange {
-                Exchange::Reading | Exchange::Discarding => self.receive(link, worker),
-                Exchange::Waiting(answer) => {
-                    match answer.as_mut().poll(&mut Context::from_waker(&link.waker(worker))) {
-                        Poll::Pending => Some(Need::Later),
-                        Poll::Ready(answer) => self.send(link, worker, answer),
-                    }
-                }
+            let need = match self.exchange {
+                Exchange::Reading | Exchange::Discarding { .. } => self.receive(link, worker),
+                Exchange::Waiting(_) => self.go_on(link, worker),
                 Exchange::Streaming(_) => self.pull(link, worker),
             };
             if let Some(need) = need {
@@ -99,13 +118,18 @@ impl Http1 {
                 link.stage = Stage::Closing { linger: true };
                 return Some(Need::Close);
             }
+            // It was answered already.
+            Err(_) if !self.is_reading() => {
+                link.stage = Stage::Closing { linger: true };
+                return Some(Need::Close);
+            }
             Err(fault) => return self.refuse(link, worker, &Refusal::Fault(fault), &mut head),
         };
         link.input.consume(received.consumed);
         match received.event {
             Event::More => return Some(Need::Input),
             Event::Request(content) => return self.request(link, worker, content, &mut head),
-            Event::Content(_) => {}
+            Event::Content(range) => self.discard(link, range.len() as u64),
             Event::End => {
                 self.unread_content = false;
                 self.begin_next(link, worker);
@@ -130,27 +154,46 @@ impl Http1 {
             return Some(Need::Upgrade);
         }
         self.unread_content = content_length != Some(0);
-        if worker.draining.get() || content_length.is_some_and(|octets| octets > DISCARD) {
+        if worker.draining.get() {
             self.engine.close_after_response();
         }
+        let waker = self.unread_content.then(|| link.waker(worker));
         let mut request = link.as_request(worker, head, content_length);
-        match worker.service.respond(&mut request) {
+        if let Some(waker) = waker {
+            let (feed, incoming) = incoming::content(content_length, waker);
+            (self.content, request.content) = (Some(feed), Some(incoming));
+        }
+        let outcome = worker.service.respond(&mut request);
+        let Request { content, interim, cancel, .. } = request;
+        drop(content);
+        self.cancel = cancel;
+        match outcome {
             Outcome::Ready(answer) => self.send(link, worker, answer),
             Outcome::Later(answer) => {
-                if let Some(interim) = request.interim.take() {
-                    self.send_interim(link, worker, &interim);
-                }
-                self.exchange = Exchange::Waiting(answer);
+                self.exchange = Exchange::Waiting(Waiting { answer, interim });
                 None
             }
         }
     }
 
-    /// Sends what is to be sent before the answer.
-    #[cold]
-    fn send_interim<S>(&mut self, link: &mut Link, worker: &Worker<S>, interim: &Interim) {
-        for head in interim.take() {
-            link.output.write(&worker.pool, |out| self.engine.send_interim(&head, out));
+    /// Polls the answer, with what has come of the request's content.
+    fn go_on<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Option<Need> {
+        let fed = self.feed(link, worker);
+        let Exchange::Waiting(waiting) = &mut self.exchange else { return None };
+        let waker = link.waker(worker);
+        let mut poll = || waiting.answer.as_mut().poll(&mut Context::from_waker(&waker));
+        let answer = match &self.content {
+            Some(feed) => feed.attend(poll),
+            None => poll(),
+        };
+        if let Some(interim) = &waiting.interim {
+            for head in interim.take() {
+                link.output.write(&worker.pool, |out| self.engine.send_interim(&head, out));
+            }
+        }
+        match answer {
+            Poll::Pending => self.pause(link, worker, fed),
+            Poll::Ready(answer) => self.send(link, worker, answer),
         }
     }
 
@@ -176,6 +219,7 @@ impl Http1 {
     /// Writes a response's head, and its content unless that has to be pulled.
     fn send<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>, answer: Answer) -> Option<Need> {
         let Answer { response: Response { head, content }, observer } = answer;
+        self.consider_rest();
         let (common, _) = worker.common.fields(&worker.clock, worker.service.server_name(), &head);
         let lines = common.wire_form().unwrap_or_default();
         let length = content.len();
@@ -183,7 +227,7 @@ impl Http1 {
         let framing = link.output.write(&worker.pool, |out| engine.send_head(&head, length, lines, out));
         drop(common);
         let began = worker.clock.refresh_if_exact();
-        let content_from = link.output.position();
+        let content_from = Extent::From(link.output.position());
         let source = match framing {
             Framing::Complete => None,
             Framing::Length(octets) => {
@@ -196,41 +240,33 @@ impl Http1 {
             }
             Framing::Chunked | Framing::UntilClose => link.output.put(&worker.pool, content),
         };
+        self.observed = observer.is_some();
+        if let Some(observer) = observer {
+            let ends = if source.is_some() { UNKNOWN_END } else { link.output.position() };
+            link.reports.expect(Report { observer, began, content: content_from, ends });
+        }
         match source {
-            Some(source) => {
-                let streaming = Streaming { source, observer, began, content_from };
-                self.exchange = Exchange::Streaming(Box::new(streaming));
-            }
-            None => self.complete(link, worker, observer, began, content_from),
+            Some(source) => self.exchange = Exchange::Streaming(source),
+            None => self.complete(link, worker),
         }
         None
     }
 
     /// The response's last octet is in the output.
-    fn complete<S>(
-        &mut self,
-        link: &mut Link,
-        worker: &Worker<S>,
-        observer: Option<Box<dyn Observer>>,
-        began: Instant,
-        content_from: u64,
-    ) {
-        if let Some(observer) = observer {
-            let ends = link.output.position();
-            link.reports.expect(Report { observer, began, content: Extent::From(content_from), ends });
-        }
+    fn complete<S>(&mut self, link: &mut Link, worker: &Worker<S>) {
         let draining = worker.draining.get();
         match self.engine.next() {
             Next::KeepAlive if draining && link.input.is_empty() => {
                 link.stage = Stage::Closing { linger: true }
             }
             Next::KeepAlive => self.begin_next(link, worker),
-            Next::Discard => self.exchange = Exchange::Discarding,
-            Next::Close => {
+            Next::Discard if !self.rests_much() => self.exchange = Exchange::Discarding { most: DISCARD },
+            Next::Discard | Next::Close => {
                 let linger = !link.input.is_empty() || self.unread_content || draining;
                 link.stage = Stage::Closing { linger };
             }
         }
+        self.content = None;
     }
 
     /// Request and response are complete: the next request may come.
@@ -242,19 +278,26 @@ impl Http1 {
 
     /// Pulls content into the output.
     fn pull<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Option<Need> {
-        let Exchange::Streaming(streaming) = &mut self.exchange else { return None };
+        let fed = self.feed(link, worker);
+        let Exchange::Streaming(source) = &mut self.exchange else { return None };
         let room = link.output.room();
         let waker = link.waker(worker);
         let mut cx = Context::from_waker(&waker);
         let engine = &mut self.engine;
-        let filled = link.output.write(&worker.pool, |out| {
-            let mark = engine.begin_chunk(out);
-            let filled = streaming.source.fill(&mut cx, room, out);
-            engine.end_chunk(mark, out);
-            filled
-        });
+        let mut fill = || {
+            link.output.write(&worker.pool, |out| {
+                let mark = engine.begin_chunk(out);
+                let filled = source.fill(&mut cx, room, out);
+                engine.end_chunk(mark, out);
+                filled
+            })
+        };
+        let filled = match &self.content {
+            Some(feed) => feed.attend(fill),
+            None => fill(),
+        };
         match filled {
-            Poll::Pending => Some(Need::Later),
+            Poll::Pending => self.pause(link, worker, fed),
             Poll::Ready(Ok(false)) => None,
             Poll::Ready(Ok(true)) => self.finish_stream(link, worker),
             Poll::Ready(Err(_)) => {
@@ -265,17 +308,20 @@ impl Http1 {
     }
 
     fn finish_stream<S>(&mut self, link: &mut Link, worker: &Worker<S>) -> Option<Need> {
-        let Exchange::Streaming(mut ended) = std::mem::replace(&mut self.exchange, Exchange::Reading) else {
+        let Exchange::Streaming(mut source) = std::mem::replace(&mut self.exchange, Exchange::Reading) else {
             return None;
         };
-        let trailers = ended.source.trailers();
+        let trailers = source.trailers();
+        drop(source);
         let engine = &mut self.engine;
         if link.output.write(&worker.pool, |out| engine.send_end(trailers.as_ref(), out)).is_err() {
             link.abort(worker, "the content was shorter than announced");
             return Some(Need::Close);
         }
-        let Streaming { observer, began, content_from, .. } = *ended;
-        self.complete(link, worker, observer, began, content_from);
+        if self.observed {
+            link.reports.ends(link.output.position());
+        }
+        self.complete(link, worker);
         None
     }
 }

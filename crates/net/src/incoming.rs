@@ -10,11 +10,14 @@
 
 use crate::service::Refusal;
 use hayami_http::{FieldSection, Source, SourceError};
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::collections::VecDeque;
 use std::fmt;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+
+/// Octets that wait for the handler before no more are read. What one read brings may come on top.
+const ROOM: usize = 48 * 1024;
 
 /// Content of a request: pulled by whoever answers.
 ///
@@ -44,7 +47,7 @@ struct Pipe {
     touched: bool,
     /// Who waits for content.
     reader: Option<Waker>,
-    /// Since when, in milliseconds of the worker's clock; the connection fills it in.
+    /// Since when it waits for the client, in milliseconds of the worker's clock.
     hungry_since: Option<u32>,
     /// The client may take its time.
     patient: bool,
@@ -114,6 +117,118 @@ impl Incoming {
     }
 }
 
+impl Feed {
+    /// Whether somebody may still take content.
+    pub(crate) fn has_reader(&self) -> bool {
+        Rc::strong_count(&self.0) > 1
+    }
+
+    /// Whether more content is to come, for somebody who may take it.
+    pub(crate) fn is_open(&self) -> bool {
+        self.has_reader() && self.0.borrow().state == State::Coming
+    }
+
+    /// Whether it is open and more should be read.
+    pub(crate) fn has_room(&self) -> bool {
+        self.is_open() && self.0.borrow().waiting.len() < ROOM
+    }
+
+    /// Whether the handler has asked for content at least once.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.0.borrow().asked
+    }
+
+    /// Octets that are still to come, if that is known.
+    pub(crate) fn remaining(&self) -> Option<u64> {
+        let pipe = self.0.borrow();
+        pipe.length.map(|length| length.saturating_sub(pipe.received))
+    }
+
+    /// Wakes the connection, for the exchange that this content belongs to.
+    pub(crate) fn waker(&self) -> Waker {
+        self.0.borrow().connection.clone()
+    }
+
+    /// Has the connection at work on the exchange, so that it need not be woken for it.
+    pub(crate) fn attend<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.0.borrow_mut().attended = true;
+        let result = work();
+        self.0.borrow_mut().attended = false;
+        result
+    }
+
+    /// Content has come. Whether it is the connection itself that has to tell who waits for it.
+    pub(crate) fn put(&self, octets: &[u8]) -> bool {
+        let mut pipe = self.0.borrow_mut();
+        pipe.received += octets.len() as u64;
+        pipe.waiting.extend(octets);
+        self.tell(pipe)
+    }
+
+    /// All content has come. Returns what [`put`](Self::put) does.
+    pub(crate) fn complete(&self, trailers: Option<Box<FieldSection>>) -> bool {
+        let mut pipe = self.0.borrow_mut();
+        (pipe.state, pipe.trailers) = (State::Complete, trailers);
+        self.tell(pipe)
+    }
+
+    /// No more content is taken from the client, by its own fault. Returns what [`put`](Self::put) does.
+    pub(crate) fn refuse(&self, refusal: Refusal) -> bool {
+        let mut pipe = self.0.borrow_mut();
+        pipe.state = State::Refused(refusal);
+        pipe.discard();
+        self.tell(pipe)
+    }
+
+    /// Octets that the handler has done with since this was last asked.
+    pub(crate) fn taken(&self) -> usize {
+        std::mem::take(&mut self.0.borrow_mut().taken)
+    }
+
+    /// The same at the end, when nobody will take what waits.
+    pub(crate) fn end(self) -> usize {
+        self.0.borrow_mut().discard();
+        self.taken()
+    }
+
+    /// Notes at a moment, in milliseconds of the worker's clock, whether the handler waits for the client.
+    pub(crate) fn note_hunger(&self, now: u32) {
+        let mut pipe = self.0.borrow_mut();
+        let hungry = pipe.reader.is_some() && pipe.state == State::Coming && !pipe.patient;
+        pipe.hungry_since = if hungry { pipe.hungry_since.or(Some(now)) } else { None };
+    }
+
+    /// Since when the handler waits for the client, as it was noted.
+    pub(crate) fn hungry_since(&self) -> Option<u32> {
+        self.0.borrow().hungry_since.filter(|_| self.has_reader())
+    }
+
+    /// Wakes who waits for content, unless the connection does so by going on with the exchange.
+    fn tell(&self, mut pipe: RefMut<'_, Pipe>) -> bool {
+        pipe.hungry_since = None;
+        let Some(reader) = pipe.reader.take() else { return false };
+        if reader.will_wake(&pipe.connection) {
+            return true;
+        }
+        drop(pipe);
+        reader.wake();
+        false
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        let mut pipe = self.0.borrow_mut();
+        if pipe.state == State::Coming {
+            pipe.state = State::Gone;
+            pipe.discard();
+        }
+        let reader = pipe.reader.take();
+        drop(pipe);
+        reader.into_iter().for_each(Waker::wake);
+    }
+}
+
 impl Source for Incoming {
     fn fill(
         &mut self,
@@ -137,8 +252,10 @@ impl Drop for Incoming {
     fn drop(&mut self) {
         let mut pipe = self.0.borrow_mut();
         pipe.reader = None;
-        pipe.taken += std::mem::take(&mut pipe.waiting).len();
-        pipe.wake_connection();
+        pipe.discard();
+        if pipe.state == State::Coming {
+            pipe.wake_connection();
+        }
     }
 }
 
@@ -163,8 +280,8 @@ impl Pipe {
             State::Coming | State::Complete => {}
         }
         let octets = self.take(room, out);
-        if self.state == State::Complete && self.waiting.is_empty() {
-            return Poll::Ready(Ok(true));
+        if self.state == State::Complete {
+            return Poll::Ready(Ok(self.waiting.is_empty()));
         }
         self.wake_connection();
         if octets > 0 || room == 0 {
@@ -192,6 +309,11 @@ impl Pipe {
         self.taken += octets;
         self.touched |= octets > 0;
         octets
+    }
+
+    /// Throws away what waits: nobody will take it.
+    fn discard(&mut self) {
+        self.taken += std::mem::take(&mut self.waiting).len();
     }
 
     fn wake_connection(&self) {

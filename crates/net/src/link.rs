@@ -32,6 +32,8 @@ pub(crate) enum Need {
     Room,
     /// The answer is not there yet.
     Later,
+    /// The answer is not there yet, and takes more of the request's content.
+    Content,
     /// The connection goes on in HTTP/2, with the request in the worker's head as its first.
     Upgrade,
     /// The connection ends.

@@ -5,7 +5,6 @@ use crate::http1::Http1;
 use crate::http2::{self, Http2};
 use crate::link::{Link, Need, Stage};
 use crate::service::{Refusal, Service};
-use crate::timer::NEVER;
 use crate::worker::{Timeouts, Worker};
 use hayami_tls::{Alpn, Info};
 use std::rc::Rc;
@@ -92,6 +91,16 @@ impl Protocol {
         }
     }
 
+    /// Whether what is being answered is given up when the client closes its half of the connection.
+    #[inline]
+    pub(crate) fn ends_with_client(&self) -> bool {
+        match self {
+            Self::Http1(http1) => http1.ends_with_client(),
+            // It reads at all times, and so finds the end itself.
+            Self::Http2(_) => false,
+        }
+    }
+
     /// Whether several exchanges go on at a time.
     pub(crate) fn is_multiplexed(&self) -> bool {
         matches!(self, Self::Http2(_))
@@ -116,18 +125,26 @@ impl Protocol {
     /// What is waited for when everything received is answered and everything made is sent.
     pub(crate) fn wait(&self) -> Wait {
         match self {
-            Self::Http1(http1) if http1.is_discarding() => Wait::Content,
-            Self::Http1(_) => Wait::Head,
+            Self::Http1(http1) => http1.wait(),
             Self::Http2(http2) => http2.wait(),
         }
     }
 
     /// When [`expire`](Self::expire) has to be called whatever is waited for, in milliseconds.
     #[inline]
-    pub(crate) fn latest(&self, timeouts: &Timeouts) -> u32 {
+    pub(crate) fn latest(&mut self, timeouts: &Timeouts) -> u32 {
         match self {
-            Self::Http1(_) => NEVER,
+            Self::Http1(http1) => http1.latest(timeouts),
             Self::Http2(http2) => http2.latest(timeouts),
+        }
+    }
+
+    /// Whether the deadline was one of content that somebody waits for: then it is dealt with.
+    #[cold]
+    pub(crate) fn content_is_late<S>(&mut self, worker: &Worker<S>) -> bool {
+        match self {
+            Self::Http1(http1) => http1.content_is_late(worker),
+            Self::Http2(http2) => http2.content_is_late(worker),
         }
     }
 

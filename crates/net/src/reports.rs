@@ -9,12 +9,15 @@ use std::collections::VecDeque;
 #[expect(clippy::box_collection, reason = "one pointer in each of many idle connections")]
 pub(crate) struct Reports(Option<Box<VecDeque<Report>>>);
 
-/// A response that is in the output as a whole.
+/// The end of a response's content that is still being made.
+pub(crate) const UNKNOWN_END: u64 = u64::MAX;
+
+/// A response that is in the output, as a whole or the first part of it.
 pub(crate) struct Report {
     pub(crate) observer: Box<dyn Observer>,
     pub(crate) began: Instant,
     pub(crate) content: Extent,
-    /// Position in the output behind its last octet.
+    /// Position in the output behind its last octet, or [`UNKNOWN_END`].
     pub(crate) ends: u64,
 }
 
@@ -30,6 +33,13 @@ pub(crate) enum Extent {
 impl Reports {
     pub(crate) fn expect(&mut self, report: Report) {
         self.0.get_or_insert_default().push_back(report);
+    }
+
+    /// The response that was expected last, whose end was not known, ends at `position`.
+    pub(crate) fn ends(&mut self, position: u64) {
+        if let Some(report) = self.0.as_mut().and_then(|reports| reports.back_mut()) {
+            report.ends = position;
+        }
     }
 
     /// Octets up to `position` were handed to the kernel.

@@ -39,6 +39,12 @@ impl Socket {
         self.ended.set(self.ended.get() || ended);
     }
 
+    /// Whether the loop has said that the peer will send no more, or is gone.
+    #[inline]
+    pub fn has_ended(&self) -> bool {
+        self.ended.get()
+    }
+
     /// The loop says that there is room to write.
     pub fn may_write(&self) {
         self.blocked.set(false);

@@ -1,12 +1,13 @@
 //! HTTP/2 on a connection: what the engine's events lead to.
 //!
 //! ```text
-//! answer ─ frames of the input ─ receive.rs: requests, their content
+//! answer ─ frames of the input ─ receive.rs: requests; content.rs: their content
 //!        ├ what was woken ────── send.rs: answers that come later, content that was waited for
 //!        └ pump ──────────────── send.rs: content, by priority, as windows and the output have room
 //! ```
 
 mod body;
+mod content;
 mod receive;
 mod send;
 mod stream;
@@ -39,6 +40,8 @@ pub(crate) struct Http2 {
     /// of the worker's clock.
     progress: u32,
     leaving: Leaving,
+    /// Somebody takes, or took, content of requests that wait.
+    feeds: bool,
     /// After an upgrade, until the client has said something in HTTP/2: what is sent before has to fit into
     /// the buffers in which clients still look for the end of the 101 (curl's are 32 KiB).
     expects_preface: bool,
@@ -98,6 +101,7 @@ impl Http2 {
             woken: Vec::new(),
             progress: worker.clock.millis(),
             leaving: Leaving::No,
+            feeds: false,
             expects_preface: false,
             busiest: 0,
         }
@@ -117,8 +121,8 @@ impl Http2 {
         if worker.draining.get() {
             self.leave(link, worker);
         }
-        self.take_woken(link, worker);
         while link.stage == Stage::Open && !link.output.is_overfull() && self.receive(link, worker) {}
+        self.take_woken(link, worker);
         match link.stage {
             Stage::Open if self.expects_preface => Need::Input,
             Stage::Open => self.pump(link, worker),
@@ -143,7 +147,12 @@ impl Http2 {
     }
 
     /// When [`expire`](Self::expire) has to be called whatever is waited for, in milliseconds.
-    pub(crate) fn latest(&self, timeouts: &Timeouts) -> u32 {
+    pub(crate) fn latest(&mut self, timeouts: &Timeouts) -> u32 {
+        let goodbye = self.latest_goodbye(timeouts);
+        if self.feeds { goodbye.min(self.latest_content(timeouts)) } else { goodbye }
+    }
+
+    fn latest_goodbye(&self, timeouts: &Timeouts) -> u32 {
         match self.leaving {
             Leaving::Announced { at } => after(at, GOODBYE),
             Leaving::Final { since } if !timeouts.graceful.is_zero() => after(since, timeouts.graceful),
@@ -199,7 +208,7 @@ impl Http2 {
                 self.leaving = Leaving::Final { since: at };
                 self.say_goodbye(link, worker);
             }
-            Leaving::Final { .. } if worker.clock.millis() >= self.latest(&worker.timeouts) => {
+            Leaving::Final { .. } if worker.clock.millis() >= self.latest_goodbye(&worker.timeouts) => {
                 self.give_up(link, worker, ErrorCode::NO_ERROR, "the server ended");
             }
             _ if self.engine.stalled() => {

@@ -3,15 +3,11 @@
 use super::Http2;
 use super::stream::{Slot, Work};
 use crate::link::{Link, Stage};
-use crate::service::{Outcome, Refusal, Service};
+use crate::service::{Outcome, Refusal, Request, Service};
 use crate::worker::Worker;
 use hayami_h1::Fault;
-use hayami_h2::{ErrorCode, Event, Key, RequestContent};
+use hayami_h2::{Event, Key, RequestContent};
 use hayami_http::{Method, RequestHead, Status};
-
-/// Request content that is thrown away behind a complete response, so that the client need not treat the
-/// stream as failed; with more to come it is told to stop (RFC 9113 §8.1).
-const DISCARD: u64 = 256 * 1024;
 
 impl Http2 {
     /// Takes one frame from the input. Whether there was one.
@@ -28,10 +24,13 @@ impl Http2 {
                 return false;
             }
         };
-        link.input.consume(received.consumed);
         self.expects_preface &= received.consumed == 0;
+        let consumed = received.consumed;
         match received.event {
-            Event::More => return false,
+            Event::More => {
+                link.input.consume(consumed);
+                return false;
+            }
             Event::Handled | Event::PeerGoesAway => {}
             Event::Request { key, content } => self.request(link, worker, key, content, &mut head),
             Event::TooLarge { key, content, status } => {
@@ -41,12 +40,16 @@ impl Http2 {
                 });
                 self.refuse(link, worker, key, content, &refusal, &mut head);
             }
-            Event::Content { key, len, .. } => self.content(link, worker, key, len),
-            Event::End { .. } => self.progress = now,
+            Event::Content { key, start, len, end } => {
+                let octets = &link.input.unread()[start..start + len];
+                self.content(&mut link.output, worker, key, octets, end);
+            }
+            Event::End { key, trailers } => self.content_complete(worker, key, trailers),
             Event::Reset { key, data, .. } => {
                 self.end_early(worker, key, data, "the client canceled the request");
             }
         }
+        link.input.consume(consumed);
         if self.engine.is_over() {
             link.stage = Stage::Closing { linger: true };
         }
@@ -68,13 +71,23 @@ impl Http2 {
             return self.refuse(link, worker, key, content, &refusal, head);
         }
         link.begun = worker.clock.now();
+        let (feed, incoming) = match content {
+            RequestContent::None => (None, None),
+            _ => self.expect_content(link, worker, key, head, content_length),
+        };
         let mut request = link.as_request(worker, head, content_length);
-        request.stream = Some(key.stream_id());
-        match worker.service.respond(&mut request) {
+        (request.stream, request.content) = (Some(key.stream_id()), incoming);
+        let outcome = worker.service.respond(&mut request);
+        let Request { content: untaken, interim, .. } = request;
+        drop(untaken);
+        if let Some(feed) = feed {
+            self.keep_content(key, feed);
+        }
+        match outcome {
             Outcome::Ready(answer) => self.send(link, worker, key, answer),
             Outcome::Later(answer) => {
-                if let Some(interim) = request.interim.take() {
-                    self.send_interim(link, worker, key, &interim);
+                if interim.is_some() {
+                    self.keep_interim(key, interim);
                 }
                 self.wait_for(link, worker, key, Work::Answer(answer));
             }
@@ -108,21 +121,6 @@ impl Http2 {
         match key {
             Ok(key) => self.request(link, worker, key, RequestContent::None, &mut head),
             Err(_) => link.stage = Stage::Closing { linger: true },
-        }
-    }
-
-    /// Content that nobody wants: the window is opened again, since it is done with.
-    fn content<S>(&mut self, link: &mut Link, worker: &Worker<S>, key: Key, len: usize) {
-        self.progress = worker.clock.millis();
-        let (engine, config) = (&mut self.engine, &worker.http2.engine);
-        link.output.write(&worker.pool, |out| engine.consumed(config, key, len, out));
-        let Some(slot) = engine.get(key) else { return };
-        let stream = self.spare.stream(slot);
-        stream.received += len as u64;
-        let answered = matches!(stream.work, Work::None);
-        if stream.received > worker.limits.content || answered && stream.received > DISCARD {
-            let data = link.output.write(&worker.pool, |out| engine.reset(key, ErrorCode::NO_ERROR, out));
-            self.end_early(worker, key, data.flatten(), "the request's content is too large");
         }
     }
 

@@ -3,13 +3,14 @@
 use super::Http2;
 use super::body::{Body, Piece};
 use super::stream::{Slot, Stream, Work};
+use crate::incoming::Feed;
 use crate::link::{Link, Need};
 use crate::output::COPY_SIZE;
 use crate::reports::{Extent, Report};
-use crate::service::{Answer, Interim, Observer, Service};
+use crate::service::{Answer, Observer, Service};
 use crate::worker::Worker;
 use hayami_h2::{ErrorCode, Key, Server};
-use hayami_http::{Content, FieldSection, Response};
+use hayami_http::{Content, Response};
 use std::task::{Context, Poll};
 
 /// Octets of a frame's header (RFC 9113 §4.1).
@@ -44,23 +45,6 @@ impl Http2 {
         match complete {
             Some(octets) => self.complete(link, worker, observer, octets),
             None => self.send_later(worker, key, content, observer),
-        }
-    }
-
-    /// Sends what is to be sent before the answer.
-    #[cold]
-    pub(super) fn send_interim<S>(
-        &mut self,
-        link: &mut Link,
-        worker: &Worker<S>,
-        key: Key,
-        interim: &Interim,
-    ) {
-        for head in interim.take() {
-            let mut fields = FieldSection::default();
-            head.sections().flat_map(FieldSection::iter).for_each(|(name, value)| fields.append(name, value));
-            let engine = &mut self.engine;
-            link.output.write(&worker.pool, |out| engine.send_interim(key, head.status(), &fields, out));
         }
     }
 
@@ -106,6 +90,9 @@ impl Http2 {
             if let Some(at) = self.waiting.iter().position(|key| key.stream_id() == stream) {
                 let key = self.waiting.swap_remove(at);
                 self.resume(link, worker, key);
+            } else if let Some(key) = self.engine.find(stream) {
+                // Who takes its content does not do so on this connection's behalf.
+                self.settle_content(link, worker, key);
             }
         }
     }
@@ -131,15 +118,33 @@ impl Http2 {
         mut work: Work,
     ) {
         let Work::Answer(answer) = &mut work else { return };
-        let waker = worker.woken.waker(link.index as usize, key.stream_id());
-        match answer.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(answer) => self.send(link, worker, key, answer),
+        let stream = self.engine.get(key).and_then(|slot| slot.as_deref());
+        let content = stream.and_then(|stream| stream.content.as_ref());
+        let own = || worker.woken.waker(link.index as usize, key.stream_id());
+        let waker = content.map_or_else(own, Feed::waker);
+        let mut poll = || answer.as_mut().poll(&mut Context::from_waker(&waker));
+        let polled = match content {
+            Some(feed) => feed.attend(poll),
+            None => poll(),
+        };
+        let kept = stream.is_some();
+        if kept {
+            self.send_interim(link, worker, key);
+        }
+        match polled {
+            Poll::Ready(answer) => {
+                drop(work);
+                self.send(link, worker, key, answer);
+            }
             Poll::Pending => {
                 if let Some(slot) = self.engine.get(key) {
                     self.spare.stream(slot).work = work;
                     self.waiting.push(key);
                 }
             }
+        }
+        if kept {
+            self.settle_content(link, worker, key);
         }
     }
 
@@ -156,15 +161,21 @@ impl Http2 {
     fn send_content<S>(&mut self, link: &mut Link, worker: &Worker<S>, key: Key, room: usize) {
         self.progress = worker.clock.millis();
         let Some(slot) = self.engine.get(key) else { return };
-        let Some(Stream { work: Work::Body(body), sent, .. }) = slot.as_deref_mut() else {
+        let Some(Stream { work: Work::Body(body), sent, content, .. }) = slot.as_deref_mut() else {
             return self.engine.set_ready(key, false);
         };
-        let wake = || worker.woken.waker(link.index as usize, key.stream_id());
+        let content = content.as_ref();
+        let own = || worker.woken.waker(link.index as usize, key.stream_id());
+        let wake = || content.map_or_else(own, Feed::waker);
+        let mut take = |out: &mut Vec<u8>| match content {
+            Some(feed) => feed.attend(|| body.take(&wake, room, out)),
+            None => body.take(&wake, room, out),
+        };
         // The place of the header is kept, since only afterwards it is known how much there was.
         let (piece, header, copied) = link.output.write(&worker.pool, |out| {
             let header = out.len();
             out.resize(header + FRAME_HEADER, 0);
-            let piece = body.take(&wake, room, out);
+            let piece = take(out);
             (piece, header, out.len() - header - FRAME_HEADER)
         });
         let (len, last, shared, pending) = match piece {
@@ -175,13 +186,17 @@ impl Http2 {
         };
         *sent += len as u64;
         let trailers = body.trailers(last);
-        let ended = if last { slot.take() } else { None };
+        let takes = content.is_some();
+        let mut ended = if last { slot.take() } else { None };
+        // Nobody will take it any more: the client may send what is left to be thrown away.
+        let held = ended.as_mut().and_then(|stream| stream.content.take()).map_or(0, Feed::end);
         let engine = &mut self.engine;
         link.output.write(&worker.pool, |out| {
             write_header(engine, key, header, len, last && trailers.is_none(), out);
             if let Some(trailers) = trailers {
                 engine.send_trailers(key, &trailers, out);
             }
+            engine.grant(key, held, out);
         });
         if let Some(octets) = shared {
             link.output.put(&worker.pool, Content::Shared(octets));
@@ -191,6 +206,9 @@ impl Http2 {
             self.waiting.push(key);
         }
         self.spare.complete(ended, link);
+        if takes {
+            self.settle_content(link, worker, key);
+        }
     }
 
     /// Ends a stream whose content has failed; in the output, `header` is where its next frame would begin.

@@ -2,9 +2,10 @@
 
 use super::body::Body;
 use crate::clock::{Clock, Instant};
+use crate::incoming::Feed;
 use crate::link::Link;
 use crate::reports::{Extent, Report};
-use crate::service::{Answer, Observer};
+use crate::service::{Answer, Interim, Observer};
 use std::future::Future;
 use std::pin::Pin;
 
@@ -42,6 +43,12 @@ impl Spare {
 /// A stream from its request to its response's end.
 #[derive(Default)]
 pub(crate) struct Stream {
+    /// The request's content, while somebody takes it. It ends before who takes it.
+    pub(crate) content: Option<Feed>,
+    /// The client waits for 100 before it sends content (RFC 9110 §10.1.1).
+    pub(crate) expects_continue: bool,
+    /// What is to be sent before the answer.
+    pub(crate) interim: Option<Interim>,
     pub(crate) work: Work,
     pub(crate) observer: Option<Box<dyn Observer>>,
     /// When the response's head was written.

@@ -1,0 +1,114 @@
+//! Content of the request at hand: to whoever takes it, or thrown away.
+
+use super::{DISCARD, Exchange, Http1};
+use crate::incoming::Feed;
+use crate::link::{Link, Need, Stage};
+use crate::service::{Refusal, Service};
+use crate::timer::{NEVER, after};
+use crate::worker::{Timeouts, Worker};
+use hayami_h1::Event;
+use hayami_http::{ResponseHead, Status};
+
+/// How far content could be handed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fed {
+    /// As far as it is wanted.
+    Enough,
+    /// As far as it has come.
+    All,
+}
+
+impl Http1 {
+    /// Hands content that has been received to who takes it.
+    #[inline]
+    pub(super) fn feed<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Fed {
+        if self.content.is_some() { self.feed_some(link, worker) } else { Fed::Enough }
+    }
+
+    fn feed_some<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Fed {
+        let mut head = worker.head.borrow_mut();
+        while let Some(feed) = self.content.as_ref().filter(|feed| feed.has_room()) {
+            let input = link.input.unread();
+            let received = match self.engine.receive(&worker.limits, input, &mut head) {
+                Ok(received) => received,
+                Err(fault) => {
+                    feed.refuse(Refusal::Fault(fault));
+                    break;
+                }
+            };
+            match &received.event {
+                Event::Content(range) => drop(feed.put(&input[range.clone()])),
+                Event::End => {
+                    self.unread_content = false;
+                    feed.complete(self.engine.take_trailers().map(Box::new));
+                }
+                Event::More | Event::Request(_) => {}
+            }
+            link.input.consume(received.consumed);
+            if received.event == Event::More {
+                return Fed::All;
+            }
+        }
+        Fed::Enough
+    }
+
+    /// The answer is not there yet: goes on with the request's content, if that is what it takes.
+    pub(super) fn pause<S>(&mut self, link: &mut Link, worker: &Worker<S>, fed: Fed) -> Option<Need> {
+        let Some(feed) = self.content.as_ref().filter(|feed| feed.is_asked() && feed.has_room()) else {
+            return Some(Need::Later);
+        };
+        feed.note_hunger(worker.clock.millis());
+        if self.engine.expects_continue() {
+            let head = ResponseHead::new(Status::CONTINUE);
+            link.output.write(&worker.pool, |out| self.engine.send_interim(&head, out));
+        }
+        match fed {
+            Fed::All => Some(Need::Content),
+            Fed::Enough => None,
+        }
+    }
+
+    /// When [`content_is_late`](Self::content_is_late) has to be asked, in milliseconds.
+    pub(crate) fn latest(&self, timeouts: &Timeouts) -> u32 {
+        let since = self.content.as_ref().and_then(Feed::hungry_since);
+        since.map_or(NEVER, |since| after(since, timeouts.receive))
+    }
+
+    /// Whether a client does not send what is waited for: then who waits is told.
+    #[cold]
+    pub(crate) fn content_is_late<S>(&mut self, worker: &Worker<S>) -> bool {
+        let late = worker.clock.millis() >= self.latest(&worker.timeouts);
+        if let Some(feed) = self.content.as_ref().filter(|_| late) {
+            feed.refuse(Refusal::Timeout);
+            self.engine.refuse();
+        }
+        late
+    }
+
+    /// Throws content away: what was asked is answered.
+    pub(super) fn discard(&mut self, link: &mut Link, octets: u64) {
+        let Exchange::Discarding { most } = &mut self.exchange else { return };
+        match most.checked_sub(octets) {
+            Some(left) => *most = left,
+            None => link.stage = Stage::Closing { linger: true },
+        }
+    }
+
+    /// Whether more content is to come than is thrown away for the sake of a connection.
+    pub(super) fn rests_much(&self) -> bool {
+        let remaining = self.content.as_ref().and_then(|feed| feed.remaining());
+        self.unread_content && remaining.is_some_and(|octets| octets > DISCARD)
+    }
+
+    /// The response is about to begin: if nobody takes what is still to come, and that is much, it says that
+    /// the connection closes.
+    #[inline]
+    pub(super) fn consider_rest(&mut self) {
+        if let Some(feed) = &self.content
+            && !feed.has_reader()
+            && self.rests_much()
+        {
+            self.engine.close_after_response();
+        }
+    }
+}
