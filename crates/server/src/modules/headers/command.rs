@@ -1,11 +1,49 @@
-//! What a command does to the fields of a response.
+//! What a command does to the fields of a message.
 
 use super::field::Line;
 use hayami_http::{FieldSection, ResponseHead};
 
+/// What has field lines: the head of a response, the fields of a request.
+pub(in crate::modules) trait Lines {
+    /// The first value of that name.
+    fn value(&self, name: &[u8]) -> Option<&[u8]>;
+    /// Adds a line.
+    fn add(&mut self, name: &[u8], value: &[u8]);
+    /// All lines, to be changed at will.
+    fn all(&mut self) -> &mut FieldSection;
+}
+
+impl Lines for ResponseHead {
+    fn value(&self, name: &[u8]) -> Option<&[u8]> {
+        self.get_named(name)
+    }
+
+    fn add(&mut self, name: &[u8], value: &[u8]) {
+        self.append(name, value);
+    }
+
+    fn all(&mut self) -> &mut FieldSection {
+        self.own_all()
+    }
+}
+
+impl Lines for FieldSection {
+    fn value(&self, name: &[u8]) -> Option<&[u8]> {
+        self.get_named(name)
+    }
+
+    fn add(&mut self, name: &[u8], value: &[u8]) {
+        self.append(name, value);
+    }
+
+    fn all(&mut self) -> &mut FieldSection {
+        self
+    }
+}
+
 /// A change of fields. Names are in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Command {
+pub(in crate::modules) enum Command {
     Add(Line),
     Append(Line),
     Merge(Line),
@@ -38,40 +76,49 @@ impl Command {
     }
 
     /// Does it. A command that changes no line leaves the shared fields of a cached file alone.
-    pub(super) fn apply(&self, head: &mut ResponseHead) {
+    pub(in crate::modules) fn apply(&self, lines: &mut impl Lines) {
         match self {
-            Self::Add(line) => head.append(&line.name, &line.value),
-            Self::Append(line) => append(head, &line.name, &line.value),
-            Self::Merge(line) => merge(head, &line.name, &line.value),
-            Self::Set(line) => head.set(&line.name, &line.value),
-            Self::SetIfEmpty(line) if head.get_named(&line.name).is_some() => {}
-            Self::SetIfEmpty(line) => head.append(&line.name, &line.value),
-            Self::Unset(names) => names.iter().for_each(|name| _ = head.remove(name)),
-            Self::UnsetUnless(names) => {
-                head.own_all().retain(|own, _| names.iter().any(|name| own.eq_ignore_ascii_case(name)));
+            Self::Add(line) => lines.add(&line.name, &line.value),
+            Self::Append(line) => append(lines, &line.name, &line.value),
+            Self::Merge(line) => merge(lines, &line.name, &line.value),
+            Self::Set(line) => {
+                remove(lines, &line.name);
+                lines.add(&line.name, &line.value);
             }
-            Self::CookieUnset(names) => filter_cookies(head, |own| !is_among(own, names)),
-            Self::CookieUnsetUnless(names) => filter_cookies(head, |own| is_among(own, names)),
+            Self::SetIfEmpty(line) if lines.value(&line.name).is_some() => {}
+            Self::SetIfEmpty(line) => lines.add(&line.name, &line.value),
+            Self::Unset(names) => names.iter().for_each(|name| remove(lines, name)),
+            Self::UnsetUnless(names) => {
+                lines.all().retain(|own, _| names.iter().any(|name| own.eq_ignore_ascii_case(name)));
+            }
+            Self::CookieUnset(names) => filter_cookies(lines, |own| !is_among(own, names)),
+            Self::CookieUnsetUnless(names) => filter_cookies(lines, |own| is_among(own, names)),
         }
     }
 }
 
+fn remove(lines: &mut impl Lines, name: &[u8]) {
+    if lines.value(name).is_some() {
+        lines.all().remove(name);
+    }
+}
+
 /// Adds a line, or appends `value` to the first line of that name (RFC 9110 §5.3 tells how).
-fn append(head: &mut ResponseHead, name: &[u8], value: &[u8]) {
-    let longer = match head.get_named(name) {
-        None => return head.append(name, value),
+fn append(lines: &mut impl Lines, name: &[u8], value: &[u8]) {
+    let longer = match lines.value(name) {
+        None => return lines.add(name, value),
         Some(b"") => value.to_vec(),
         Some(first) => [first, b", ", value].concat(),
     };
-    replace_first(head.own_all(), name, &longer);
+    replace_first(lines.all(), name, &longer);
 }
 
 /// Adds a line, or appends `value` to the first line of that name unless it is in that list.
-pub fn merge(head: &mut ResponseHead, name: &[u8], value: &[u8]) {
+pub(in crate::modules) fn merge(lines: &mut impl Lines, name: &[u8], value: &[u8]) {
     let has =
         |list: &[u8]| list.split(|&b| b == b',').any(|item| item.trim_ascii().eq_ignore_ascii_case(value));
-    if !head.get_named(name).is_some_and(has) {
-        append(head, name, value);
+    if !lines.value(name).is_some_and(has) {
+        append(lines, name, value);
     }
 }
 
@@ -87,11 +134,11 @@ fn replace_first(fields: &mut FieldSection, name: &[u8], value: &[u8]) {
 }
 
 /// Keeps those cookies of `cookie` lines (RFC 6265 §4.2.1) that `keep` wants.
-fn filter_cookies(head: &mut ResponseHead, keep: impl Fn(&[u8]) -> bool) {
-    if head.get_named(b"cookie").is_none() {
+fn filter_cookies(lines: &mut impl Lines, keep: impl Fn(&[u8]) -> bool) {
+    if lines.value(b"cookie").is_none() {
         return;
     }
-    let fields = head.own_all();
+    let fields = lines.all();
     let mut changed = FieldSection::default();
     for (name, value) in fields.iter() {
         if !name.eq_ignore_ascii_case(b"cookie") {

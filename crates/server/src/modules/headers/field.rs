@@ -5,14 +5,17 @@ use crate::config::yaml::Node;
 
 /// A field line, name in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(in crate::modules) struct Line {
     pub(super) name: Vec<u8>,
     pub(super) value: Vec<u8>,
 }
 
-/// Fields of the connection (RFC 9110 §7.6.1), of the framing (RFC 9112 §6), and those that the protocol
-/// engine adds to every response.
-const OURS: [&str; 11] = [
+/// Names that no configuration may change, in lower case.
+pub(in crate::modules) type Ours = [&'static str];
+
+/// In responses: fields of the connection (RFC 9110 §7.6.1), of the framing (RFC 9112 §6), and those that the
+/// protocol engine adds to every one.
+pub(super) const OF_RESPONSES: &Ours = &[
     "connection",
     "content-length",
     "date",
@@ -27,7 +30,7 @@ const OURS: [&str; 11] = [
 ];
 
 /// `Name: value`.
-pub(super) fn line(node: &Node) -> Result<Line, ConfigError> {
+pub(in crate::modules) fn line(node: &Node, ours: &Ours) -> Result<Line, ConfigError> {
     let wanted = || node.expected("`Name: value`");
     let (name, value) =
         node.text()?.split_once(':').filter(|(name, _)| !name.trim().is_empty()).ok_or_else(wanted)?;
@@ -36,26 +39,30 @@ pub(super) fn line(node: &Node) -> Result<Line, ConfigError> {
     if value.bytes().any(|octet| octet.is_ascii_control() && octet != b'\t') {
         return Err(node.error("a value of a field may not hold line breaks or other control characters"));
     }
-    Ok(Line { name: field_name(node, name.trim())?, value: value.as_bytes().to_vec() })
+    Ok(Line { name: field_name(node, name.trim(), ours)?, value: value.as_bytes().to_vec() })
 }
 
 /// Names of fields, in lower case.
-pub(super) fn names(nodes: &[&Node]) -> Result<Vec<Vec<u8>>, ConfigError> {
-    nodes.iter().map(|node| field_name(node, node.text()?.trim())).collect()
+pub(in crate::modules) fn names(nodes: &[&Node], ours: &Ours) -> Result<Vec<Vec<u8>>, ConfigError> {
+    nodes.iter().map(|node| field_name(node, node.text()?.trim(), ours)).collect()
 }
 
 /// Names of cookies, whose case matters (RFC 6265 §5.4).
-pub(super) fn cookies(nodes: &[&Node]) -> Result<Vec<Vec<u8>>, ConfigError> {
+pub(in crate::modules) fn cookies(nodes: &[&Node]) -> Result<Vec<Vec<u8>>, ConfigError> {
     nodes.iter().map(|node| Ok(token(node, node.text()?.trim(), "cookie")?.to_vec())).collect()
 }
 
-fn field_name(node: &Node, text: &str) -> Result<Vec<u8>, ConfigError> {
+fn field_name(node: &Node, text: &str, ours: &Ours) -> Result<Vec<u8>, ConfigError> {
     let name = token(node, text, "field")?.to_ascii_lowercase();
-    match OURS.iter().find(|ours| ours.as_bytes() == name) {
+    match ours.iter().find(|ours| ours.as_bytes() == name) {
         None => Ok(name),
         Some(ours) => {
             let error = node.error(format!("`{ours}` is written by the server itself and cannot be changed"));
-            Err(if *ours == "server" { error.help("see send-server-name") } else { error })
+            Err(match *ours {
+                "server" => error.help("see send-server-name"),
+                "host" => error.help("see proxy.header.set"),
+                _ => error,
+            })
         }
     }
 }

@@ -3,15 +3,15 @@
 //! Here are the directives and what they ask for; [`command`] is what a command does to a head.
 
 mod command;
-mod field;
+pub(super) mod field;
 
-pub use command::merge;
+pub(super) use command::{Command, merge};
 
 use crate::config::directive::{Directive, Levels, Scope};
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
 use crate::handler::{Filter, RequestInfo};
-use command::Command;
+use field::OF_RESPONSES;
 use hayami_http::{FieldSection, Response, ResponseHead, Status};
 
 /// The commands in force at one place of the configuration, in the order written, outer levels first.
@@ -60,9 +60,9 @@ directives! {
         "Replaces all field lines of that name.";
     "header.setifempty" LINES |lines| each(lines, Command::SetIfEmpty),
         "Adds a field line if there is none of that name.";
-    "header.unset" NAMES |names| Ok(vec![Command::Unset(field::names(names)?)]),
+    "header.unset" NAMES |names| Ok(vec![Command::Unset(field::names(names, OF_RESPONSES)?)]),
         "Removes all field lines of these names.";
-    "header.unsetunless" NAMES |names| Ok(vec![Command::UnsetUnless(field::names(names)?)]),
+    "header.unsetunless" NAMES |names| Ok(vec![Command::UnsetUnless(field::names(names, OF_RESPONSES)?)]),
         "Removes all field lines but those of these names.";
     "header.cookie.unset" NAMES |names| Ok(vec![Command::CookieUnset(field::cookies(names)?)]),
         "Removes cookies of these names from `cookie` fields of the response, as h2o does; `set-cookie` stays.";
@@ -95,7 +95,7 @@ fn argument_and_when(node: &Node) -> Result<(&Node, When), ConfigError> {
 }
 
 fn each(lines: &[&Node], make: fn(field::Line) -> Command) -> Result<Vec<Command>, ConfigError> {
-    lines.iter().map(|line| field::line(line).map(make)).collect()
+    lines.iter().map(|line| field::line(line, OF_RESPONSES).map(make)).collect()
 }
 
 /// The fields of a 103 at this place: what commands for interim responses add, and if `preload`, `link` fields
