@@ -12,6 +12,9 @@ pub(crate) struct Common {
     /// `server` and `date`; `date` alone, for responses that name their server themselves.
     both: RefCell<FieldSection>,
     date: RefCell<FieldSection>,
+    /// For responses that have a date already, from upstream: `server` alone, and nothing.
+    server: RefCell<FieldSection>,
+    nothing: RefCell<FieldSection>,
 }
 
 impl Common {
@@ -26,9 +29,12 @@ impl Common {
         if self.second.get() != clock.unix() {
             self.make(clock.unix(), server);
         }
-        match head.get(Known::Server) {
-            None => (self.both.borrow(), clock.unix() << 1),
-            Some(_) => (self.date.borrow(), clock.unix() << 1 | 1),
+        let version = clock.unix() << 2;
+        match (head.get(Known::Server), head.get(Known::Date)) {
+            (None, None) => (self.both.borrow(), version),
+            (Some(_), None) => (self.date.borrow(), version | 1),
+            (None, Some(_)) => (self.server.borrow(), version | 2),
+            (Some(_), Some(_)) => (self.nothing.borrow(), version | 3),
         }
     }
 
@@ -37,9 +43,12 @@ impl Common {
         self.second.set(second);
         let date = hayami_http::date::format(second);
         let (mut both, mut alone) = (self.both.borrow_mut(), self.date.borrow_mut());
+        let mut server_alone = self.server.borrow_mut();
         both.clear();
+        server_alone.clear();
         if let Some(name) = server {
             both.append(b"server", name);
+            server_alone.append(b"server", name);
         }
         both.append(b"date", &date[..]);
         alone.clear();
@@ -53,19 +62,22 @@ mod tests {
     use hayami_http::Status;
 
     #[test]
-    fn a_response_that_names_its_server_leaves_the_others_theirs() {
+    fn a_response_has_its_own_server_and_date_or_ours() {
         let (common, clock) = (Common::default(), Clock::default());
-        let plain = ResponseHead::new(Status::OK);
-        let mut named = ResponseHead::new(Status::OK);
-        named.append(b"server", b"other");
-        let names = |head: &ResponseHead| {
-            let (fields, version) = common.fields(&clock, Some(b"hayami"), head);
-            (fields.iter().map(|(name, _)| name.to_vec()).collect::<Vec<_>>(), version)
-        };
-        let (alone, one) = names(&named);
-        let (both, other) = names(&plain);
-        assert_eq!(alone, [b"date"]);
-        assert_eq!(both, [&b"server"[..], b"date"]);
-        assert_ne!(one, other);
+        let cases: [(&[&[u8]], &[&[u8]]); 4] = [
+            (&[], &[b"server", b"date"]),
+            (&[b"server"], &[b"date"]),
+            (&[b"date"], &[b"server"]),
+            (&[b"server", b"date"], &[]),
+        ];
+        let mut versions = Vec::new();
+        for (own, want) in cases {
+            let mut head = ResponseHead::new(Status::OK);
+            own.iter().for_each(|name| head.append(name, b"own"));
+            let (fields, version) = common.fields(&clock, Some(b"hayami"), &head);
+            assert_eq!(fields.iter().map(|(name, _)| name).collect::<Vec<_>>(), want);
+            assert!(!versions.contains(&version));
+            versions.push(version);
+        }
     }
 }
