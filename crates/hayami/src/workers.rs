@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 use hayami_h1::Limits;
+use hayami_net::upstream::Outbound;
 use hayami_net::{Clock, Config, Http2Config, Listener, Phase, Quota, Timeouts};
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::access_log::Logs;
@@ -46,7 +47,7 @@ pub(crate) fn cpus(threads: &Threads) -> Vec<Option<usize>> {
 /// # Errors
 /// [`Failure::Config`] with the reason.
 pub(crate) fn rehearse(settings: &Settings) -> Result<(), Failure> {
-    let built = build(settings, &Logs::default(), context(settings, 1, &Rc::new(Clock::default())));
+    let built = build(settings, &Logs::default(), context(settings, 1, &Rc::new(Clock::default()), None));
     built.map(drop).map_err(|error| Failure::Config(format!("hayami: {error}")))
 }
 
@@ -124,14 +125,20 @@ fn run(
             let _ = ready.send(());
         }),
     };
-    hayami_net::run(config, phase, |clock, _| {
-        build(settings, &plan.logs, context(settings, plan.cpus.len(), clock)).map_err(io::Error::other)
+    hayami_net::run(config, phase, |clock, outbound| {
+        let context = context(settings, plan.cpus.len(), clock, Some(outbound.clone()));
+        build(settings, &plan.logs, context).map_err(io::Error::other)
     })
 }
 
-fn context(settings: &Settings, workers: usize, clock: &Rc<Clock>) -> WorkerContext {
+fn context(
+    settings: &Settings,
+    workers: usize,
+    clock: &Rc<Clock>,
+    outbound: Option<Outbound>,
+) -> WorkerContext {
     let files = Rc::new(FileCache::new(&settings.global.file_cache, workers));
-    WorkerContext { clock: Rc::clone(clock), workers, files }
+    WorkerContext { clock: Rc::clone(clock), outbound, workers, files }
 }
 
 fn limits(settings: &Settings) -> Limits {

@@ -1,7 +1,7 @@
 //! The two contracts of this layer: a [`Handler`] answers a request, a [`Filter`] changes a response.
 
 use hayami_http::{RequestHead, Response};
-use hayami_net::service::ConnectionInfo;
+use hayami_net::service::{ConnectionInfo, Incoming, Interim};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -23,6 +23,12 @@ pub struct Exchange<'a> {
     pub connection: &'a Rc<ConnectionInfo>,
     /// The request's environment (`setenv`), innermost level last; shared by all requests of a path.
     pub env: &'a Rc<crate::modules::env::Environment>,
+    /// Its content, `None` if there is none. What no handler takes is thrown away.
+    pub content: &'a mut Option<Incoming>,
+    /// Where interim responses go, if the client may have them.
+    pub interim: Option<&'a Interim>,
+    /// It came before the TLS handshake was complete (RFC 8470).
+    pub early: bool,
 }
 
 /// What a handler says to a request.
@@ -31,6 +37,13 @@ pub enum Outcome {
     Declined,
     /// Answered now.
     Ready(Response),
+    /// Cannot be answered as it should: the client gets the response, the logs the reason.
+    Failed {
+        /// An error.
+        response: Response,
+        /// What went wrong, on one line.
+        reason: String,
+    },
     /// Answered elsewhere in this server: start over with another target (`redirect` with `internal: YES`).
     Internal {
         /// A path and query, still percent-encoded, or `http://host/path` for another host of this server.
@@ -47,6 +60,12 @@ pub enum Outcome {
 pub trait Handler {
     /// Answers, declines, or promises an answer.
     fn handle(&self, exchange: &mut Exchange<'_>) -> Outcome;
+
+    /// Whether an answer costs somebody else work, so that it is given up with its client; and may have
+    /// interim responses.
+    fn costs_others(&self) -> bool {
+        false
+    }
 }
 
 /// What filters and logs may know of the request when its response is there.

@@ -2,8 +2,9 @@
 //!
 //! Nothing here panics when nobody listens: a closed or full standard error loses words, not requests.
 
+use hayami_http::RequestHead;
 use hayami_net::Clock;
-use hayami_net::service::Request;
+use hayami_net::service::ConnectionInfo;
 use std::cell::Cell;
 use std::io::Write;
 use std::rc::Rc;
@@ -33,18 +34,24 @@ impl Reporter {
         Self { clock, second: Cell::new(0), count: Cell::new(0) }
     }
 
-    /// Reports why a request was refused.
+    /// Reports why a request was not answered as it should have been.
     #[cold]
-    pub fn request_error(&self, request: &Request<'_>, reason: &str) {
+    pub fn request_error(&self, head: &RequestHead, connection: &ConnectionInfo, reason: &str) {
+        let target = String::from_utf8_lossy(head.target());
+        let shown: String = target.chars().take(200).flat_map(char::escape_default).collect();
+        self.line(&format!("request from {} for \"{shown}\": {reason}", connection.peer));
+    }
+
+    /// Writes a line, unless there were too many in this second.
+    #[cold]
+    pub fn line(&self, line: &str) {
         let left_out = self.next_second();
         if left_out > 0 {
             report(&format!("{left_out} more errors of requests within a second were left out"));
         }
         self.count.set(self.count.get().saturating_add(1));
         if self.count.get() <= REQUEST_ERRORS_PER_SECOND {
-            let target = String::from_utf8_lossy(request.head.target());
-            let shown: String = target.chars().take(200).flat_map(char::escape_default).collect();
-            report(&format!("request from {} for \"{shown}\": {reason}", request.connection.peer));
+            report(line);
         }
     }
 

@@ -19,6 +19,7 @@ fn directories(settings: &Settings) -> Vec<String> {
         HandlerSettings::FileDir(dir) => dir.path.display().to_string(),
         HandlerSettings::FileFile(file) => file.path.display().to_string(),
         HandlerSettings::Redirect(redirect) => redirect.url.clone(),
+        HandlerSettings::Proxy(proxy) => proxy.upstreams[0].url.to_string(),
     };
     handlers.map(|(host, path, handler)| format!("{}{} {}", host.name, path.prefix, text(handler))).collect()
 }

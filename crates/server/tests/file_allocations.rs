@@ -28,6 +28,7 @@ struct Asking {
 impl Asking {
     fn new(root: &Path, path: &str, fields: &[(&str, &str)], inherited: &Inherited) -> Self {
         let worker = WorkerContext {
+            outbound: None,
             clock: Rc::new(Clock::default()),
             workers: 1,
             files: Rc::new(FileCache::new(&CacheSettings::default(), 1)),
@@ -60,6 +61,9 @@ impl Asking {
             below: 1,
             connection: &self.connection,
             env,
+            content: &mut None,
+            interim: None,
+            early: false,
         })
     }
 

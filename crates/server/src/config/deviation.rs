@@ -29,6 +29,12 @@ pub(super) const DEVIATIONS: &[Deviation] = &[
         reason: "The open-files limit says what the machine allows, and is raised to its maximum at the start; \
                  a fixed number is wrong on every machine but one.",
     },
+    Deviation {
+        name: "proxy.timeout.keepalive",
+        h2o: "2000",
+        reason: "A new connection costs more than one that waits. What an upstream closes is noticed at once, and \
+                 a request that meets such an end is sent again if that may be done.",
+    },
     Deviation { name: "server-name", h2o: "h2o/VERSION", reason: "It is another server." },
 ];
 
@@ -88,5 +94,27 @@ pub(super) const BEHAVIOUR: &[(&str, &str)] = &[
         "`link` fields with `rel=preload` make a 103 Early Hints, not a push.",
         "Browsers no longer take pushes.",
     ),
+    (
+        "An upstream's name that cannot be resolved is an error of `-t` and of the start; names are looked up again \
+         every 30 seconds.",
+        "A typing error shows at once, and a deployment that moves is found.",
+    ),
+    (
+        "`proxy.reverse.url` with `balancer: two-choices` sends a request to the less busy of two that are drawn.",
+        "Workers that do not know of each other do not all run to the same upstream.",
+    ),
+    (
+        "An upstream that cannot be connected to is left alone for 1 second, then 2, 4, up to 16, while others can.",
+        "Its own requests suffer, not one in three of all.",
+    ),
+    (
+        "Requests that may be repeated are, if a connection ends before anything of the response has come.",
+        "An upstream that restarts loses nothing.",
+    ),
+    (
+        "Dot segments are resolved in what upstreams get; everything else of the path stays as the client wrote it.",
+        "The upstream finds the path that was routed.",
+    ),
+    ("`via` names `hayami`, not the host.", "Hosts have many names; this one says whose word it is."),
     ("A month in `expires` has 30 days; in h2o it has 30 hours.", "It is a slip of h2o's."),
 ];

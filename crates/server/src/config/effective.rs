@@ -14,13 +14,18 @@ use crate::modules::listen;
 const ADDING: &[&str] = &["access-log", "error-doc", "file.custom-handler", "listen", "setenv", "unsetenv"];
 
 /// The same, by the beginning of their names.
-const ADDING_FAMILIES: &[&str] = &["header.", "file.mime."];
+const ADDING_FAMILIES: &[&str] = &["header.", "file.mime.", "proxy.header."];
 
 /// Old names, and the names under which they are shown.
 const OLD_NAMES: &[(&str, &str)] = &[("file.send-gzip", "file.send-compressed")];
 
 /// Groups whose directives are shown only where they are written: unwritten, they say nothing.
-const SILENT: &[&str] = &["HTTP/2 and HTTP/3 without effect", "Accepted without effect", "Anchors"];
+const SILENT: &[&str] = &[
+    "HTTP/2 and HTTP/3 without effect",
+    "Reverse proxy without effect",
+    "Accepted without effect",
+    "Anchors",
+];
 
 /// Where the comments begin.
 const COMMENTS: usize = 56;

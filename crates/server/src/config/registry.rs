@@ -3,7 +3,7 @@
 use super::directive::Directive;
 use crate::modules::{
     access_log, early_hints, env, error_doc, error_log, expires, file, headers, hosts, http1, http2,
-    identity, limits, listen, process, redirect, session_resumption, stash, tolerated,
+    identity, limits, listen, process, proxy, redirect, session_resumption, stash, tolerated,
 };
 
 /// A part of the manual.
@@ -30,6 +30,7 @@ pub const GROUPS: &[Group] = &[
     group("Early hints", early_hints::DIRECTIVES),
     group("Files", file::DIRECTIVES),
     group("Redirects", redirect::DIRECTIVES),
+    group("Reverse proxy", proxy::DIRECTIVES),
     group("Response fields", headers::DIRECTIVES),
     group("Expiration", expires::DIRECTIVES),
     group("Error pages", error_doc::DIRECTIVES),
@@ -39,6 +40,7 @@ pub const GROUPS: &[Group] = &[
     group("Error log", error_log::DIRECTIVES),
     group("Anchors", stash::DIRECTIVES),
     group("HTTP/2 and HTTP/3 without effect", http2::TOLERATED),
+    group("Reverse proxy without effect", proxy::TOLERATED),
     group("Accepted without effect", tolerated::DIRECTIVES),
 ];
 

@@ -7,7 +7,7 @@ use super::error::ConfigError;
 use super::yaml::{Node, Place};
 use crate::modules::{
     access_log, early_hints, env, error_doc, error_log, expires, file, headers, http1, http2, identity,
-    limits, listen, process, redirect, session_resumption,
+    limits, listen, process, proxy, redirect, session_resumption,
 };
 
 /// A whole configuration.
@@ -38,6 +38,8 @@ pub struct GlobalSettings {
     pub ocsp_updaters: OcspUpdaters,
     /// `send-informational`
     pub informational: early_hints::Recipients,
+    /// `proxy.emit-…`: what upstreams are told.
+    pub proxy: proxy::Telling,
     /// Bounds of the file cache.
     pub file_cache: file::CacheSettings,
     /// The `server` field.
@@ -117,6 +119,8 @@ pub enum HandlerSettings {
     FileFile(file::FileSettings),
     /// `redirect`
     Redirect(redirect::Settings),
+    /// `proxy.reverse.url`
+    Proxy(proxy::ReverseSettings),
 }
 
 /// Settings that inner levels inherit from outer ones.
@@ -124,6 +128,8 @@ pub enum HandlerSettings {
 pub struct Inherited {
     /// `file.*`
     pub file: file::Settings,
+    /// `proxy.*`
+    pub proxy: proxy::Settings,
     /// `header.*`
     pub headers: headers::Settings,
     /// `expires`

@@ -53,5 +53,8 @@ pub(crate) fn handle(handler: &dyn Handler, head: &RequestHead, below: usize) ->
         below,
         connection: &connection(),
         env: &Rc::default(),
+        content: &mut None,
+        interim: None,
+        early: false,
     })
 }

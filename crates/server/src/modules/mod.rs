@@ -15,6 +15,7 @@ pub mod identity;
 pub mod limits;
 pub mod listen;
 pub mod process;
+pub mod proxy;
 pub mod redirect;
 pub mod session_resumption;
 pub mod stash;

@@ -1,6 +1,6 @@
 //! Sets directives in tests as a line of a configuration would.
 
-use super::{access_log, env, error_doc, expires, headers, redirect};
+use super::{access_log, env, error_doc, expires, headers, proxy, redirect};
 use crate::config::directive::{Directive, Level, Scope};
 use crate::config::settings::{GlobalSettings, HandlerSettings, HostSettings, Inherited};
 use crate::config::source::Sources;
@@ -16,12 +16,13 @@ pub(crate) struct Setting {
 impl Setting {
     /// Sets what `line` says, with directives of the modules above. The error is its message and its help.
     pub(crate) fn set(&mut self, level: Level, line: &str) -> Result<(), String> {
-        let tables: [&[Directive]; 6] = [
+        let tables: [&[Directive]; 7] = [
             access_log::DIRECTIVES,
             env::DIRECTIVES,
             error_doc::DIRECTIVES,
             expires::DIRECTIVES,
             headers::DIRECTIVES,
+            proxy::DIRECTIVES,
             redirect::DIRECTIVES,
         ];
         let root = yaml::read_text("test", line, &mut Sources::default()).map_err(|e| e.message)?;

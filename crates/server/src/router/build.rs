@@ -8,7 +8,8 @@ use crate::config::settings::{HandlerSettings, HostSettings, Inherited, PathSett
 use crate::handler::Handler;
 use crate::modules::access_log::{Logs, PathLogs};
 use crate::modules::env::Environment;
-use crate::modules::{expires, file, headers, listen, redirect};
+use crate::modules::identity::SendServerName;
+use crate::modules::{expires, file, headers, listen, proxy, redirect};
 use crate::worker::WorkerContext;
 use std::rc::Rc;
 
@@ -17,7 +18,7 @@ use std::rc::Rc;
 /// # Errors
 /// One line for the user: a handler cannot be made, or a host's name is none.
 pub fn build(settings: &Settings, logs: &Logs, worker: &WorkerContext) -> Result<Router, String> {
-    let builder = Builder { logs, worker };
+    let builder = Builder { settings, logs, worker };
     let hosts = settings.hosts.iter().map(|host| builder.host(host)).collect::<Result<_, _>>()?;
     let bindings = listen::bindings(settings);
     let listeners =
@@ -46,6 +47,7 @@ fn table(settings: &Settings, tls: bool, hosts: impl Iterator<Item = usize>) -> 
 }
 
 struct Builder<'a> {
+    settings: &'a Settings,
     logs: &'a Logs,
     worker: &'a WorkerContext,
 }
@@ -72,12 +74,23 @@ impl Builder<'_> {
             HandlerSettings::FileDir(dir) => file::build_dir(dir, inherited, self.worker),
             HandlerSettings::FileFile(file) => file::build_file(file, inherited, self.worker),
             HandlerSettings::Redirect(settings) => Ok(redirect::build(settings)),
+            HandlerSettings::Proxy(reverse) => Ok(self.proxy(reverse, inherited)),
         }
+    }
+
+    fn proxy(&self, reverse: &proxy::ReverseSettings, inherited: &Inherited) -> Box<dyn Handler> {
+        let everywhere = proxy::Everywhere {
+            telling: self.settings.global.proxy,
+            keep_server: self.settings.global.identity.send == SendServerName::Preserve,
+            reports_errors: inherited.error_log.emit_request_errors,
+        };
+        proxy::build(reverse, &inherited.proxy, everywhere, self.worker)
     }
 
     fn route(&self, host: &str, inherited: &Inherited, handlers: Vec<Box<dyn Handler>>) -> Rc<Route> {
         let env = Rc::new(Environment::new(&inherited.env));
         Rc::new(Route {
+            costs_others: handlers.iter().any(|handler| handler.costs_others()),
             handlers,
             // The order in which h2o registers them; commands on fields see what `expires` added.
             filters: [expires::build(&inherited.expires), headers::build(&inherited.headers)]

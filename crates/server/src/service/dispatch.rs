@@ -6,7 +6,7 @@ use crate::modules::access_log::Record;
 use crate::modules::early_hints::Recipients;
 use crate::router::{HostIndex, Route};
 use hayami_http::{Method, PathFault, RequestHead, Response, Status, TargetForm, Version, normalize};
-use hayami_net::service::{ConnectionInfo, Request};
+use hayami_net::service::{ConnectionInfo, Incoming, Interim, Request};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -25,6 +25,12 @@ pub(super) struct Way {
     pub(super) route: Rc<Route>,
     pub(super) connection: Rc<ConnectionInfo>,
     pub(super) record: Option<Box<Record>>,
+    /// The request's content, until a handler takes it.
+    pub(super) content: Option<Incoming>,
+    /// Where interim responses of handlers go.
+    pub(super) interim: Option<Interim>,
+    /// The request came before the TLS handshake was complete.
+    pub(super) early: bool,
     /// Length of the path's prefix.
     below: usize,
     /// The handler to ask next.
@@ -52,7 +58,19 @@ impl Core {
     pub(super) fn enter(&self, host: HostIndex, connection: &Rc<ConnectionInfo>) -> Way {
         let route = Rc::clone(self.router.pathless(host));
         let connection = Rc::clone(connection);
-        Way { host, route, connection, record: None, below: 0, next: 0, redirects: 0, fault: None }
+        Way {
+            host,
+            route,
+            connection,
+            record: None,
+            content: None,
+            interim: None,
+            early: false,
+            below: 0,
+            next: 0,
+            redirects: 0,
+            fault: None,
+        }
     }
 
     /// Why a request cannot be answered on its connection, with the status that says so.
@@ -68,17 +86,28 @@ impl Core {
         (!admitted).then_some((Status::MISDIRECTED_REQUEST, why))
     }
 
-    /// Whether the client has use for being told what to fetch while its answer is being made.
-    #[cold]
-    pub(super) fn heeds_hints(&self, head: &RequestHead) -> bool {
-        let understood = match self.informational {
+    /// Gives handlers that ask others for their answers what they need for it.
+    pub(super) fn provide(&self, way: &mut Way, request: &mut Request<'_>) {
+        way.content = request.content.take();
+        way.interim = self.heeds_interim(request.head).then(Interim::default);
+        way.early = request.early;
+    }
+
+    /// Whether the client gets interim responses.
+    pub(super) fn heeds_interim(&self, head: &RequestHead) -> bool {
+        match self.informational {
             Recipients::Nobody => false,
             Recipients::ExceptHttp1 => matches!(head.version(), Version::Http2 | Version::Http3),
             Recipients::Everybody => head.version() != Version::Http10,
-        };
+        }
+    }
+
+    /// Whether the client has use for being told what to fetch while its answer is being made.
+    #[cold]
+    pub(super) fn heeds_hints(&self, head: &RequestHead) -> bool {
         // Browsers say what they load things for, and heed hints for pages only.
         let page = head.fields().get_named(b"sec-fetch-mode").is_none_or(|mode| mode == b"navigate");
-        understood && page && head.method() == Method::Get
+        self.heeds_interim(head) && page && head.method() == Method::Get
     }
 
     /// Finds the route of a request. `Declined` so far, or answered by the server itself.
@@ -120,6 +149,10 @@ impl Core {
                     self.redirect(way, head, scratch)
                 }
                 Outcome::Ready(response) => return Step::Ready(response),
+                Outcome::Failed { response, reason } => {
+                    self.report(way, head, &reason);
+                    return Step::Ready(response);
+                }
                 Outcome::Later(outcome) => return Step::Later(outcome),
             }
         }
@@ -140,12 +173,12 @@ impl Core {
 
     /// Tells log and error log why a request was refused.
     #[cold]
-    pub(super) fn report(&self, way: &mut Way, request: &Request<'_>, reason: &str) {
+    pub(super) fn report(&self, way: &mut Way, head: &RequestHead, reason: &str) {
         if let Some(record) = &mut way.record {
             record.set_error(reason);
         }
         if way.route.reports_errors {
-            self.reporter.request_error(request, reason);
+            self.reporter.request_error(head, &way.connection, reason);
         }
     }
 }
@@ -158,8 +191,16 @@ impl Way {
             return Outcome::Ready(plain(Status::NOT_FOUND, ""));
         };
         self.next += 1;
-        let (connection, env) = (&self.connection, &self.route.env);
-        handler.handle(&mut Exchange { head, path, below: self.below, connection, env })
+        handler.handle(&mut Exchange {
+            head,
+            path,
+            below: self.below,
+            connection: &self.connection,
+            env: &self.route.env,
+            content: &mut self.content,
+            interim: self.interim.as_ref(),
+            early: self.early,
+        })
     }
 }
 

@@ -71,13 +71,16 @@ impl Service for Site {
         let located = core.locate(&mut way, request.head, &mut scratch);
         way.record = core.logs.begin(&way.route.logs, request);
         if let Some(fault) = way.fault {
-            core.report(&mut way, request, &fault.to_string());
+            core.report(&mut way, request.head, &fault.to_string());
         }
         if let Some((status, reason)) = core.unfit(&way, request) {
-            core.report(&mut way, request, reason);
+            core.report(&mut way, request.head, reason);
             let outcome = core.finish(way, request.head, &scratch.path, plain(status, reason));
             core.scratch.replace(scratch);
             return outcome;
+        }
+        if way.route.costs_others {
+            core.provide(&mut way, request);
         }
         // A handler may take the head.
         let hints = way.route.hints.as_ref().filter(|_| core.heeds_hints(request.head)).map(Rc::clone);
@@ -88,6 +91,8 @@ impl Service for Site {
                 outcome
             }
             Step::Later(later) => {
+                request.interim = way.interim.clone();
+                request.cancel = way.route.costs_others;
                 if let Some(hints) = hints {
                     request.interim.get_or_insert_default().send(early_hints::head(&hints));
                 }
@@ -102,7 +107,7 @@ impl Service for Site {
         let mut way = core.enter(host, request.connection);
         way.record = core.logs.begin(&way.route.logs, request);
         let reason = refusal.to_string();
-        core.report(&mut way, request, &reason);
+        core.report(&mut way, request.head, &reason);
         core.finish_now(way, request.head, plain(refusal.status(), &reason))
     }
 

@@ -45,7 +45,7 @@ impl Site {
         change(&mut inherited.file);
         let clock = Rc::new(Clock::default());
         let files = Rc::new(FileCache::new(&CacheSettings::default(), 1));
-        let worker = WorkerContext { clock: Rc::clone(&clock), workers: 1, files };
+        let worker = WorkerContext { clock: Rc::clone(&clock), workers: 1, files, outbound: None };
         let handler = build(&dir, &inherited, &worker).unwrap();
         let connection = ConnectionInfo {
             id: 1,
@@ -79,6 +79,9 @@ impl Site {
             below,
             connection: &self.connection,
             env: &self.env,
+            content: &mut None,
+            interim: None,
+            early: false,
         };
         let _guard = self.runtime.enter();
         let mut outcome = self.handler.handle(&mut exchange);
@@ -87,7 +90,7 @@ impl Site {
                 Outcome::Declined => return None,
                 Outcome::Ready(response) => return Some(response),
                 Outcome::Later(later) => outcome = self.runtime.block_on(later),
-                Outcome::Internal { .. } => panic!("files do not redirect internally"),
+                Outcome::Internal { .. } | Outcome::Failed { .. } => panic!("files do not redirect or fail"),
             }
         }
     }

@@ -1,0 +1,203 @@
+//! Which upstream gets a request: the balancers, without clocks and connections.
+
+use crate::config::error::ConfigError;
+use crate::config::yaml::Node;
+use std::hash::{BuildHasher, RandomState};
+
+/// How requests are shared out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// In turn, as often as their weights say.
+    #[default]
+    RoundRobin,
+    /// To the one with the fewest requests under way for its weight.
+    LeastConn,
+    /// To the less busy of two that are drawn by their weights: workers that do not know of each other
+    /// do not all run to the same one.
+    TwoChoices,
+}
+
+impl Policy {
+    pub(super) fn read(node: &Node) -> Result<Self, ConfigError> {
+        let names = ["round-robin", "least-conn", "two-choices"];
+        Ok([Self::RoundRobin, Self::LeastConn, Self::TwoChoices][node.one_of(&names)?])
+    }
+}
+
+/// An upstream as a balancer sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    /// From 1 to 256.
+    pub(super) weight: u32,
+    /// Requests under way.
+    pub(super) in_flight: usize,
+    /// It may be chosen.
+    pub(super) fit: bool,
+}
+
+impl Candidate {
+    /// Whether it has less to do than `other`, each for its weight.
+    fn is_idler_than(&self, other: &Self) -> bool {
+        self.in_flight as u64 * u64::from(other.weight) < other.in_flight as u64 * u64::from(self.weight)
+    }
+}
+
+/// Shares requests out among upstreams. One worker's.
+#[derive(Debug)]
+pub(super) struct Balancer {
+    policy: Policy,
+    /// By upstream: how much it is owed (round robin).
+    owed: Vec<i64>,
+    /// Where the next search begins, so that equals take turns (least connections).
+    turn: usize,
+    /// State of the random numbers.
+    random: u64,
+}
+
+impl Balancer {
+    /// For so many upstreams.
+    pub(super) fn new(policy: Policy, upstreams: usize) -> Self {
+        let random = RandomState::new().hash_one(0);
+        Self { policy, owed: vec![0; upstreams], turn: 0, random }
+    }
+
+    /// The index of the upstream for the next request; `None` if none is fit. `candidate` tells of each.
+    pub(super) fn choose(&mut self, candidate: impl Fn(usize) -> Candidate) -> Option<usize> {
+        let count = self.owed.len();
+        if count == 1 {
+            return candidate(0).fit.then_some(0);
+        }
+        match self.policy {
+            Policy::RoundRobin => self.in_turn(candidate),
+            Policy::LeastConn => self.least(candidate),
+            Policy::TwoChoices => self.better_of_two(candidate),
+        }
+    }
+
+    /// Smooth weighted round robin: everybody is owed his weight, who is owed most is chosen and pays for all.
+    fn in_turn(&mut self, candidate: impl Fn(usize) -> Candidate) -> Option<usize> {
+        let (mut best, mut total): (Option<usize>, i64) = (None, 0);
+        for index in 0..self.owed.len() {
+            let Candidate { weight, fit: true, .. } = candidate(index) else { continue };
+            self.owed[index] += i64::from(weight);
+            total += i64::from(weight);
+            if best.is_none_or(|best| self.owed[index] > self.owed[best]) {
+                best = Some(index);
+            }
+        }
+        self.owed[best?] -= total;
+        best
+    }
+
+    fn least(&mut self, candidate: impl Fn(usize) -> Candidate) -> Option<usize> {
+        let count = self.owed.len();
+        let mut best: Option<(usize, Candidate)> = None;
+        for index in (0..count).map(|step| (self.turn + step) % count) {
+            let own = candidate(index);
+            if own.fit && best.is_none_or(|(_, best)| own.is_idler_than(&best)) {
+                best = Some((index, own));
+            }
+        }
+        self.turn = best?.0 + 1;
+        best.map(|(index, _)| index)
+    }
+
+    fn better_of_two(&mut self, candidate: impl Fn(usize) -> Candidate) -> Option<usize> {
+        let first = self.draw(&candidate, None)?;
+        let Some(second) = self.draw(&candidate, Some(first)) else { return Some(first) };
+        Some(if candidate(second).is_idler_than(&candidate(first)) { second } else { first })
+    }
+
+    /// One of those that are fit, by weight, but not `other`.
+    fn draw(&mut self, candidate: &impl Fn(usize) -> Candidate, other: Option<usize>) -> Option<usize> {
+        let weights = || {
+            let own = |index| (index, candidate(index));
+            let fit = (0..self.owed.len()).map(own).filter(|(index, c)| c.fit && Some(*index) != other);
+            fit.map(|(index, candidate)| (index, u64::from(candidate.weight)))
+        };
+        let total: u64 = weights().map(|(_, weight)| weight).sum();
+        let mut at = next(&mut self.random).checked_rem(total)?;
+        for (index, weight) in weights() {
+            match at.checked_sub(weight) {
+                Some(rest) => at = rest,
+                None => return Some(index),
+            }
+        }
+        None
+    }
+}
+
+/// The next number of Steele's splitmix64: random enough to choose by, without a system call.
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who gets `requests` requests one after the other: weight, requests under way, fit.
+    fn shares(policy: Policy, upstreams: &[(u32, usize, bool)], requests: usize) -> Vec<usize> {
+        let mut balancer = Balancer { random: 7, ..Balancer::new(policy, upstreams.len()) };
+        let mut shares = vec![0; upstreams.len()];
+        for _ in 0..requests {
+            let candidate = |index: usize| {
+                let (weight, in_flight, fit) = upstreams[index];
+                Candidate { weight, in_flight, fit }
+            };
+            shares[balancer.choose(candidate).expect("one is fit")] += 1;
+        }
+        shares
+    }
+
+    #[test]
+    fn everybody_gets_what_his_weight_says() {
+        use Policy::{LeastConn, RoundRobin};
+        type Case<'a> = (Policy, &'a [(u32, usize, bool)], usize, &'a [usize]);
+        let cases: &[Case<'_>] = &[
+            (RoundRobin, &[(1, 0, true)], 3, &[3]),
+            (RoundRobin, &[(1, 9, true), (1, 0, true)], 10, &[5, 5]),
+            (RoundRobin, &[(5, 0, true), (1, 0, true), (1, 0, true)], 70, &[50, 10, 10]),
+            (RoundRobin, &[(5, 0, false), (1, 0, true), (2, 0, true)], 9, &[0, 3, 6]),
+            (LeastConn, &[(1, 3, true), (1, 2, true)], 4, &[0, 4]),
+            (LeastConn, &[(2, 3, true), (1, 2, true)], 4, &[4, 0]),
+            (LeastConn, &[(1, 0, true), (1, 0, true), (1, 0, false)], 6, &[3, 3, 0]),
+        ];
+        for (policy, upstreams, requests, want) in cases {
+            assert_eq!(shares(*policy, upstreams, *requests), *want, "{policy:?} {upstreams:?}");
+        }
+    }
+
+    #[test]
+    fn a_heavy_upstream_is_not_asked_many_times_in_a_row() {
+        let mut balancer = Balancer::new(Policy::RoundRobin, 3);
+        let weights = [5, 1, 1];
+        let choose = |_| {
+            balancer.choose(|index| Candidate { weight: weights[index], in_flight: 0, fit: true }).unwrap()
+        };
+        assert_eq!((0..7).map(choose).collect::<Vec<_>>(), [0, 0, 1, 0, 2, 0, 0]);
+    }
+
+    #[test]
+    fn of_two_the_idler_one_is_chosen() {
+        assert_eq!(shares(Policy::TwoChoices, &[(1, 5, true), (1, 4, true)], 100), [0, 100]);
+        assert_eq!(shares(Policy::TwoChoices, &[(1, 5, true), (9, 4, false)], 100), [100, 0]);
+        let thirds = shares(Policy::TwoChoices, &[(1, 0, true), (1, 0, true), (1, 0, true)], 3000);
+        assert!(thirds.iter().all(|share| (800..1200).contains(share)), "{thirds:?}");
+        let weighted = shares(Policy::TwoChoices, &[(8, 0, true), (1, 0, true), (1, 0, true)], 3000);
+        assert!(weighted[0] > 2000, "{weighted:?}");
+    }
+
+    #[test]
+    fn where_nobody_is_fit_nobody_is_chosen() {
+        for policy in [Policy::RoundRobin, Policy::LeastConn, Policy::TwoChoices] {
+            for count in [1, 3] {
+                let unfit = Candidate { weight: 1, in_flight: 0, fit: false };
+                assert_eq!(Balancer::new(policy, count).choose(|_| unfit), None, "{policy:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! The directives of the reverse proxy.
+
+use super::{Settings, Telling, reverse};
+use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::error::ConfigError;
+use crate::config::yaml::Node;
+use crate::modules::headers::Command;
+use crate::modules::headers::field::{self, Line, Ours};
+use crate::modules::tolerated::tolerated;
+use std::time::Duration;
+
+macro_rules! directive {
+    ($name:literal, $levels:ident, $argument:expr, $default:literal, $set:expr, $help:literal) => {
+        Directive {
+            name: $name,
+            levels: Levels::$levels,
+            argument: $argument,
+            default: $default,
+            help: $help,
+            set: $set,
+        }
+    };
+}
+
+const LINES: &str = "`Name: value`, or a sequence of such";
+const NAMES: &str = "a name, or a sequence of names";
+
+/// The directives of this feature.
+pub const DIRECTIVES: &[Directive] = &[
+    directive!(
+        "proxy.reverse.url",
+        PATH,
+        "a URL; a sequence of URLs and {url, weight}; or {backends: …, balancer: round-robin | least-conn | \
+         two-choices}",
+        "",
+        reverse::set,
+        "Passes requests on to upstream servers and their answers back: `http://host:port/path` or \
+         `http://[unix:/run/app.sock]/path`. The path's prefix is replaced by the URL's path. Weights go from 1 to \
+         256."
+    ),
+    directive!(
+        "proxy.preserve-host",
+        GLOBAL_HOST_PATH,
+        "ON | OFF",
+        "OFF",
+        |scope, node| node.on_off().map(|value| own(scope).preserve_host = value),
+        "Whether upstreams get the client's `host` field; otherwise they get host and port of their URL."
+    ),
+    directive!(
+        "proxy.timeout.io",
+        GLOBAL_HOST_PATH,
+        "milliseconds",
+        "30000",
+        |scope, node| milliseconds(node, 1).map(|value| own(scope).timeouts.io = value),
+        "How long an upstream may take nothing of a request or send nothing of a response."
+    ),
+    directive!(
+        "proxy.timeout.connect",
+        GLOBAL_HOST_PATH,
+        "milliseconds",
+        "as proxy.timeout.io",
+        |scope, node| milliseconds(node, 1).map(|value| own(scope).timeouts.connect = Some(value)),
+        "How long an upstream may take to accept a connection, for each of its addresses."
+    ),
+    directive!(
+        "proxy.timeout.first_byte",
+        GLOBAL_HOST_PATH,
+        "milliseconds",
+        "as proxy.timeout.io",
+        |scope, node| milliseconds(node, 1).map(|value| own(scope).timeouts.first_byte = Some(value)),
+        "How long an upstream may take from the end of a request to the end of the response's head."
+    ),
+    directive!(
+        "proxy.timeout.keepalive",
+        GLOBAL_HOST_PATH,
+        "milliseconds",
+        "60000",
+        |scope, node| milliseconds(node, 0).map(|value| own(scope).timeouts.keep_alive = value),
+        "How long a connection to an upstream waits for its next request, if the upstream does not close it before; \
+         0: every request has a connection of its own."
+    ),
+    directive!(
+        "proxy.emit-x-forwarded-headers",
+        GLOBAL,
+        "ON | OFF",
+        "ON",
+        |scope, node| node.on_off().map(|value| telling(scope).x_forwarded = value),
+        "Whether upstreams are told the client's address (`x-forwarded-for`, behind what the client has there) and \
+         its protocol (`x-forwarded-proto`)."
+    ),
+    directive!(
+        "proxy.preserve-x-forwarded-proto",
+        GLOBAL,
+        "ON | OFF",
+        "OFF",
+        |scope, node| node.on_off().map(|value| telling(scope).preserve_proto = value),
+        "Whether an `x-forwarded-proto` of the client stays: for a server behind another proxy that is trusted."
+    ),
+    directive!(
+        "proxy.emit-via-header",
+        GLOBAL,
+        "ON | OFF",
+        "ON",
+        |scope, node| node.on_off().map(|value| telling(scope).via = value),
+        "Whether upstreams get a `via` field with this server behind what the client has there."
+    ),
+    directive!(
+        "proxy.header.add",
+        GLOBAL_HOST_PATH,
+        LINES,
+        "",
+        |scope, node| lines(scope, node, Command::Add),
+        "Adds a field line to requests for upstreams."
+    ),
+    directive!(
+        "proxy.header.append",
+        GLOBAL_HOST_PATH,
+        LINES,
+        "",
+        |scope, node| lines(scope, node, Command::Append),
+        "Adds a field line to requests for upstreams, or appends the value to the first line of that name, behind a \
+         comma."
+    ),
+    directive!(
+        "proxy.header.merge",
+        GLOBAL_HOST_PATH,
+        LINES,
+        "",
+        |scope, node| lines(scope, node, Command::Merge),
+        "Adds a field line to requests for upstreams, or adds the value to the comma-separated list of the first line \
+         of that name unless the list has it."
+    ),
+    directive!(
+        "proxy.header.set",
+        GLOBAL_HOST_PATH,
+        LINES,
+        "",
+        set_lines,
+        "Replaces all field lines of that name in requests for upstreams, `host` too."
+    ),
+    directive!(
+        "proxy.header.setifempty",
+        GLOBAL_HOST_PATH,
+        LINES,
+        "",
+        |scope, node| lines(scope, node, Command::SetIfEmpty),
+        "Adds a field line to requests for upstreams if there is none of that name."
+    ),
+    directive!(
+        "proxy.header.unset",
+        GLOBAL_HOST_PATH,
+        NAMES,
+        "",
+        |scope, node| {
+            let names = field::names(&node.one_or_many(), OF_REQUESTS)?;
+            command(scope, Command::Unset(names))
+        },
+        "Removes all field lines of these names from requests for upstreams."
+    ),
+    directive!(
+        "proxy.header.unsetunless",
+        GLOBAL_HOST_PATH,
+        NAMES,
+        "",
+        |scope, node| {
+            let mut names = field::names(&node.one_or_many(), OF_REQUESTS)?;
+            // RFC 9112 §3.2: no request goes without.
+            names.push(b"host".to_vec());
+            command(scope, Command::UnsetUnless(names))
+        },
+        "Removes all field lines but `host` and those of these names from requests for upstreams."
+    ),
+    directive!(
+        "proxy.header.cookie.unset",
+        GLOBAL_HOST_PATH,
+        NAMES,
+        "",
+        |scope, node| command(scope, Command::CookieUnset(field::cookies(&node.one_or_many())?)),
+        "Removes cookies of these names from requests for upstreams."
+    ),
+    directive!(
+        "proxy.header.cookie.unsetunless",
+        GLOBAL_HOST_PATH,
+        NAMES,
+        "",
+        |scope, node| command(scope, Command::CookieUnsetUnless(field::cookies(&node.one_or_many())?)),
+        "Removes all cookies but those of these names from requests for upstreams."
+    ),
+];
+
+/// Directives of h2o that change nothing here.
+pub const TOLERATED: &[Directive] = &[
+    tolerated!(
+        "proxy.emit-missing-date-header",
+        GLOBAL,
+        "ON | OFF",
+        "ON",
+        "Whether a response without `date` gets one. It always does (RFC 9110 §6.6.1).",
+        "a response without `date` always gets one (RFC 9110 §6.6.1)",
+        |node| node.on_off().map(|on| !on)
+    ),
+    tolerated!(
+        "proxy.max-buffer-size",
+        GLOBAL_HOST_PATH,
+        "octets",
+        "unlimited",
+        "How much of a response h2o buffers. Here a response is read only as fast as its client takes it.",
+        "a response is read only as fast as its client takes it",
+        |node| node.octets().map(|_| false)
+    ),
+    tolerated!(
+        "proxy.zerocopy",
+        GLOBAL,
+        "ON | OFF | ALWAYS",
+        "OFF",
+        "Whether h2o passes content on through pipes.",
+        "content does not pass through pipes",
+        |node| node.one_of(&["ON", "OFF", "ALWAYS"]).map(|_| false)
+    ),
+];
+
+/// In requests for upstreams: fields of the connection (RFC 9110 §7.6.1) and of the framing (RFC 9112 §6).
+const OF_REQUESTS: &Ours = &[
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+fn own<'a>(scope: &'a mut Scope<'_>) -> &'a mut Settings {
+    &mut scope.inherited.proxy
+}
+
+fn telling<'a>(scope: &'a mut Scope<'_>) -> &'a mut Telling {
+    &mut scope.global.proxy
+}
+
+/// At most the days that fit a signed number of 32 bits, as timers of others have it.
+fn milliseconds(node: &Node, least: u64) -> Result<Duration, ConfigError> {
+    node.integer(least..=i32::MAX as u64).map(Duration::from_millis)
+}
+
+fn command(scope: &mut Scope<'_>, command: Command) -> Result<(), ConfigError> {
+    own(scope).commands.push(command);
+    Ok(())
+}
+
+fn lines(scope: &mut Scope<'_>, node: &Node, make: fn(Line) -> Command) -> Result<(), ConfigError> {
+    lines_but(scope, node, OF_REQUESTS, make)
+}
+
+/// Host may be replaced: there is always exactly one (RFC 9112 §3.2).
+fn set_lines(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    let ours: Vec<_> = OF_REQUESTS.iter().copied().filter(|name| *name != "host").collect();
+    lines_but(scope, node, &ours, Command::Set)
+}
+
+fn lines_but(
+    scope: &mut Scope<'_>,
+    node: &Node,
+    ours: &Ours,
+    make: fn(Line) -> Command,
+) -> Result<(), ConfigError> {
+    for line in node.one_or_many() {
+        let line = field::line(line, ours)?;
+        command(scope, make(line))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modules::test_support::{error, set};
+
+    #[test]
+    fn settings_are_read() {
+        assert_eq!(set(&[]).inherited.proxy.timeouts.keep_alive, Duration::from_secs(60));
+        let settings = set(&[
+            "proxy.timeout.io: 1000",
+            "proxy.timeout.connect: 200",
+            "proxy.timeout.first_byte: 5000",
+            "proxy.timeout.keepalive: 0",
+            "proxy.preserve-host: ON",
+        ])
+        .inherited
+        .proxy;
+        assert_eq!(settings.timeouts.io, Duration::from_secs(1));
+        assert_eq!(settings.timeouts.connect, Some(Duration::from_millis(200)));
+        assert_eq!(settings.timeouts.first_byte, Some(Duration::from_secs(5)));
+        assert_eq!(settings.timeouts.keep_alive, Duration::ZERO);
+        assert!(settings.preserve_host);
+    }
+
+    #[test]
+    fn errors_name_what_is_wrong() {
+        let framing = "is written by the server itself and cannot be changed";
+        let cases = [
+            ("proxy.timeout.io: 0", "expected a whole number from 1 to 2147483647, found `0`".to_owned()),
+            ("proxy.timeout.io: 1 s", "expected a whole number from 1 to 2147483647, found `1 s`".to_owned()),
+            ("proxy.preserve-host: yes", "expected ON or OFF, found `yes`; write `ON`".to_owned()),
+            ("proxy.header.add: 'Host: a'", format!("`host` {framing}; see proxy.header.set")),
+            ("proxy.header.unset: host", format!("`host` {framing}; see proxy.header.set")),
+            ("proxy.header.set: 'Content-Length: 1'", format!("`content-length` {framing}")),
+            ("proxy.header.set: x", "expected `Name: value`, found `x`".to_owned()),
+        ];
+        for (line, want) in cases {
+            assert_eq!(error(line), want);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What the failure of an upstream means: to the client a status, to the log which upstream, what and when.
+
+use super::health::Manner;
+use hayami_http::{Response, Status};
+use hayami_net::service::Refusal;
+use hayami_net::upstream::{Cause, Failure, Phase};
+use rustix::io::Errno;
+use std::io;
+
+/// The status that tells the client; of the reasons it learns nothing (RFC 9110 §15.6).
+pub(super) fn status(failure: &Failure, refusal: Option<&Refusal>) -> Status {
+    match (&failure.cause, refusal) {
+        // The client's own fault: its content broke a rule or a limit.
+        (_, Some(refusal)) => refusal.status(),
+        (Cause::Content(_), None) => Status::BAD_REQUEST,
+        (Cause::Timeout, _) => Status::GATEWAY_TIMEOUT,
+        (Cause::Io(error), _) if is_ours(error) => Status::SERVICE_UNAVAILABLE,
+        _ => Status::BAD_GATEWAY,
+    }
+}
+
+/// The answer of that status.
+pub(super) fn response(status: Status) -> Response {
+    let mut response = crate::service::plain(status, "");
+    if status == Status::SERVICE_UNAVAILABLE {
+        response.head.append(b"retry-after", b"1");
+    }
+    response
+}
+
+/// Whether this machine, and not the upstream, lacks something.
+pub(super) fn is_ours(error: &io::Error) -> bool {
+    let lacking = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL];
+    Errno::from_io_error(error).is_some_and(|errno| lacking.contains(&errno))
+}
+
+/// What it says of the upstream's health; `None` if nothing.
+pub(super) fn manner(failure: &Failure) -> Option<Manner> {
+    match (failure.phase, &failure.cause) {
+        (Phase::Connect, Cause::Timeout) => Some(Manner::Silent),
+        (Phase::Connect, Cause::Io(error)) if is_ours(error) => None,
+        (Phase::Connect, _) => Some(Manner::Refused),
+        _ => None,
+    }
+}
+
+/// Whether the same request may fare better elsewhere, or a second time.
+pub(super) fn is_worth_repeating(failure: &Failure) -> bool {
+    match (failure.phase, &failure.cause) {
+        (_, Cause::Content(_)) => false,
+        (_, Cause::Io(error)) if is_ours(error) => false,
+        // Whoever is slow once is slow twice, and the client has waited long enough.
+        (phase, Cause::Timeout) => phase == Phase::Connect,
+        // What breaks the rules will break them again.
+        (_, Cause::Fault(_)) => false,
+        _ => true,
+    }
+}
+
+/// The line for the log: `upstream http://127.0.0.1:3000: Connection refused while connecting, after 0.4 ms`.
+pub(super) fn reason(upstream: &str, failure: &Failure) -> String {
+    let phase = failure.phase;
+    let elapsed = failure.elapsed.as_secs_f64() * 1000.0;
+    let after = if elapsed < 10.0 { format!("{elapsed:.1}") } else { format!("{elapsed:.0}") };
+    match &failure.cause {
+        Cause::Content(error) => format!("upstream {upstream}: {error} while {phase}, after {after} ms"),
+        cause => format!("upstream {upstream}: {cause} while {phase}, after {after} ms"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hayami_http::SourceError;
+    use std::time::Duration;
+
+    fn failure(phase: Phase, cause: Cause) -> Failure {
+        Failure { phase, cause, elapsed: Duration::from_micros(12_345), call: None }
+    }
+
+    #[test]
+    fn each_failure_has_its_status_its_words_and_its_consequences() {
+        let io = |errno: Errno| Cause::Io(errno.into());
+        let cases = [
+            (
+                failure(Phase::Connect, io(Errno::CONNREFUSED)),
+                (502, Some(Manner::Refused), true),
+                "Connection refused (os error 111) while connecting",
+            ),
+            (
+                failure(Phase::Connect, Cause::Timeout),
+                (504, Some(Manner::Silent), true),
+                "timed out while connecting",
+            ),
+            (
+                failure(Phase::Connect, io(Errno::MFILE)),
+                (503, None, false),
+                "Too many open files (os error 24) while connecting",
+            ),
+            (
+                failure(Phase::FirstByte, Cause::Timeout),
+                (504, None, false),
+                "timed out while waiting for the response",
+            ),
+            (
+                failure(Phase::FirstByte, Cause::Closed),
+                (502, None, true),
+                "the upstream closed the connection while waiting for the response",
+            ),
+            (
+                failure(Phase::Send, Cause::Content(SourceError("the client broke off".into()))),
+                (400, None, false),
+                "the client broke off while sending the request",
+            ),
+        ];
+        for (failure, (code, health, again), words) in cases {
+            assert_eq!(status(&failure, None).code(), code, "{words}");
+            assert_eq!(manner(&failure), health, "{words}");
+            assert_eq!(is_worth_repeating(&failure), again, "{words}");
+            assert_eq!(reason("http://a", &failure), format!("upstream http://a: {words}, after 12 ms"));
+        }
+        let slow = failure(Phase::Send, Cause::Content(SourceError("slow".into())));
+        assert_eq!(status(&slow, Some(&Refusal::Timeout)), Status::REQUEST_TIMEOUT);
+    }
+}

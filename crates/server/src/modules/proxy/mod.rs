@@ -1,0 +1,86 @@
+//! `proxy.*`: requests that another server answers (a reverse proxy, RFC 9110 §3.7).
+//!
+//! ```text
+//! handler ─ target, request ─▶ hayami_net::upstream ─▶ response
+//!    │
+//! balance ─ which upstream; health ─ which of them are left alone for a while
+//! ```
+//!
+//! Here is what is said to upstreams and what their failures mean to a client. Connections, pools and
+//! deadlines are `hayami_net`'s affair.
+
+mod attempt;
+mod balance;
+mod directives;
+mod failure;
+mod handler;
+mod health;
+mod names;
+mod request;
+mod response;
+mod reverse;
+mod target;
+mod upload;
+mod url;
+
+pub use balance::Policy;
+pub use directives::{DIRECTIVES, TOLERATED};
+pub use handler::{Everywhere, build};
+pub use reverse::{ReverseSettings, Upstream};
+pub use url::{Place, Url};
+
+use super::headers::Command;
+use std::time::Duration;
+
+/// What holds for the proxied paths of a place in the configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// `proxy.preserve-host`
+    pub preserve_host: bool,
+    /// `proxy.timeout.*`
+    pub timeouts: Timeouts,
+    /// `proxy.header.*`, in the order written, outer levels first.
+    commands: Vec<Command>,
+}
+
+/// How long an upstream may take for what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// `proxy.timeout.io`: between two pieces that come or go.
+    pub io: Duration,
+    /// `proxy.timeout.connect`; `None`: as for `io`.
+    pub connect: Option<Duration>,
+    /// `proxy.timeout.first_byte`; `None`: as for `io`.
+    pub first_byte: Option<Duration>,
+    /// `proxy.timeout.keepalive`: how long a connection waits for its next request; zero: not at all.
+    pub keep_alive: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            io: Duration::from_secs(30),
+            connect: None,
+            first_byte: None,
+            // Upstreams close long before; the loop notices at once.
+            keep_alive: Duration::from_secs(60),
+        }
+    }
+}
+
+/// What upstreams are told of the client; holds for all paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Telling {
+    /// `proxy.emit-x-forwarded-headers`
+    pub x_forwarded: bool,
+    /// `proxy.preserve-x-forwarded-proto`
+    pub preserve_proto: bool,
+    /// `proxy.emit-via-header`
+    pub via: bool,
+}
+
+impl Default for Telling {
+    fn default() -> Self {
+        Self { x_forwarded: true, preserve_proto: false, via: true }
+    }
+}

@@ -1,0 +1,227 @@
+//! The fields of a request on their way to an upstream (RFC 9110 §7.6).
+//!
+//! Nothing of the framing is copied: the engine writes it from what was really parsed, so that client and
+//! upstream cannot be brought to disagree about where a request ends.
+
+use super::Telling;
+use crate::modules::headers::Command;
+use hayami_http::{FieldSection, Known, RequestHead, Version};
+use hayami_net::service::{Address, ConnectionInfo};
+use std::io::Write;
+
+/// What requests are changed by.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rewriting {
+    pub(super) telling: Telling,
+    /// `proxy.header.*`; they see what the server itself has added.
+    pub(super) commands: Vec<Command>,
+}
+
+impl Rewriting {
+    /// The fields for a request to `host`. `early`: it came before the TLS handshake was complete.
+    pub(super) fn fields(
+        &self,
+        head: &RequestHead,
+        host: &[u8],
+        connection: &ConnectionInfo,
+        early: bool,
+    ) -> FieldSection {
+        let mut fields = FieldSection::default();
+        fields.append(b"host", host);
+        let named = named_by_connection(head.fields());
+        for (name, value, known) in head.fields().iter_known() {
+            if self.passes(name, known) && !named.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+                fields.append(name, value);
+            }
+        }
+        if asks_for_trailers(head.fields()) {
+            fields.append(b"te", b"trailers");
+        }
+        // RFC 8470 §5.1
+        if early {
+            fields.append(b"early-data", b"1");
+        }
+        if self.telling.x_forwarded {
+            self.forwarded(head.fields(), connection, &mut fields);
+        }
+        if self.telling.via {
+            via(head, &mut fields);
+        }
+        for command in &self.commands {
+            command.apply(&mut fields);
+        }
+        fields
+    }
+
+    /// Whether a field goes on. Those that the server writes anew do not.
+    fn passes(&self, name: &[u8], known: Option<Known>) -> bool {
+        if let Some(known) = known {
+            return !matches!(
+                known,
+                Known::Host
+                    | Known::Connection
+                    | Known::KeepAlive
+                    | Known::ProxyConnection
+                    | Known::Te
+                    | Known::TransferEncoding
+                    | Known::ContentLength
+                    | Known::Upgrade
+                    | Known::Expect
+            );
+        }
+        let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
+        match name.len() {
+            3 => !(self.telling.via && is(b"via")),
+            10 => !is(b"early-data"),
+            14 => !is(b"http2-settings"),
+            15 => !(self.telling.x_forwarded && is(b"x-forwarded-for")),
+            17 => !(self.telling.x_forwarded && is(b"x-forwarded-proto")),
+            19 => !is(b"proxy-authorization"),
+            _ => true,
+        }
+    }
+
+    /// `x-forwarded-for` and `x-forwarded-proto`.
+    fn forwarded(&self, from: &FieldSection, connection: &ConnectionInfo, to: &mut FieldSection) {
+        let mut addresses = joined(from, b"x-forwarded-for");
+        if let Address::Ip(_) = connection.peer {
+            if !addresses.is_empty() {
+                addresses.extend_from_slice(b", ");
+            }
+            // To a vector, writing cannot fail.
+            let _ = write!(addresses, "{}", connection.peer);
+        }
+        if !addresses.is_empty() {
+            to.append(b"x-forwarded-for", &addresses);
+        }
+        let told = from.get_named(b"x-forwarded-proto").filter(|_| self.telling.preserve_proto);
+        let own: &[u8] = if connection.tls.is_some() { b"https" } else { b"http" };
+        to.append(b"x-forwarded-proto", told.unwrap_or(own));
+    }
+}
+
+/// `via`: the protocol in which the request came, and who passed it on (RFC 9110 §7.6.3).
+fn via(head: &RequestHead, to: &mut FieldSection) {
+    let own: &[u8] = match head.version() {
+        Version::Http10 => b"1.0 hayami",
+        Version::Http11 => b"1.1 hayami",
+        Version::Http2 => b"2 hayami",
+        Version::Http3 => b"3 hayami",
+    };
+    let mut all = joined(head.fields(), b"via");
+    if !all.is_empty() {
+        all.extend_from_slice(b", ");
+    }
+    all.extend_from_slice(own);
+    to.append(b"via", &all);
+}
+
+/// The values of all lines of a name as one list (RFC 9110 §5.3).
+fn joined(fields: &FieldSection, name: &[u8]) -> Vec<u8> {
+    let lines = fields.iter().filter(|(own, _)| own.eq_ignore_ascii_case(name));
+    let values: Vec<_> = lines.map(|(_, value)| value).filter(|value| !value.is_empty()).collect();
+    values.join(&b", "[..])
+}
+
+/// Names of fields that were meant for the next hop only (RFC 9110 §7.6.1), but for those that are left
+/// out in any case.
+pub(super) fn named_by_connection(fields: &FieldSection) -> Vec<Vec<u8>> {
+    let lists = fields.get_all(Known::Connection).flat_map(|value| value.split(|octet| *octet == b','));
+    let names = lists.map(<[u8]>::trim_ascii).filter(|name| {
+        let usual: [&[u8]; 5] = [b"", b"close", b"keep-alive", b"upgrade", b"te"];
+        !usual.iter().any(|own| own.eq_ignore_ascii_case(name))
+    });
+    names.map(<[u8]>::to_vec).collect()
+}
+
+/// Whether `te` says that trailers are understood, the one word of it that means an upstream as well.
+fn asks_for_trailers(fields: &FieldSection) -> bool {
+    let mut words = fields.get_all(Known::Te).flat_map(|value| value.split(|octet| *octet == b','));
+    words.any(|word| word.trim_ascii().eq_ignore_ascii_case(b"trailers"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handler::testing;
+    use crate::modules::test_support::set;
+
+    /// What a request with these fields says to the upstream, `name: value` each.
+    fn rewritten(rewriting: &Rewriting, fields: &[&str]) -> Vec<String> {
+        let mut head = testing::get("/");
+        for field in fields {
+            let (name, value) = field.split_once(": ").expect("a field");
+            head.fields_mut().append(name.as_bytes(), value.as_bytes());
+        }
+        let fields = rewriting.fields(&head, b"app", &testing::connection(), false);
+        let text = |octets| String::from_utf8_lossy(octets).into_owned();
+        fields.iter().map(|(name, value)| format!("{}: {}", text(name), text(value))).collect()
+    }
+
+    fn silent() -> Rewriting {
+        let telling = Telling { x_forwarded: false, preserve_proto: false, via: false };
+        Rewriting { telling, ..Rewriting::default() }
+    }
+
+    #[test]
+    fn what_is_for_the_next_hop_only_stays_here() {
+        let cases: &[(&[&str], &[&str])] = &[
+            (&["Host: site", "Accept: */*"], &["host: app", "Accept: */*"]),
+            (&["connection: keep-alive", "keep-alive: timeout=5", "proxy-connection: close"], &["host: app"]),
+            (&["connection: X-A , x-b", "x-a: 1", "X-B: 2", "x-c: 3"], &["host: app", "x-c: 3"]),
+            (&["connection: close", "connection: x-a", "x-a: 1"], &["host: app"]),
+            (
+                &["transfer-encoding: chunked", "content-length: 5", "trailer: x"],
+                &["host: app", "trailer: x"],
+            ),
+            (&["upgrade: h2c", "http2-settings: AA", "expect: 100-continue"], &["host: app"]),
+            (&["te: gzip;q=0.5"], &["host: app"]),
+            (&["te: gzip, Trailers", "connection: te"], &["host: app", "te: trailers"]),
+            (&["proxy-authorization: x", "authorization: y"], &["host: app", "authorization: y"]),
+            (&["early-data: 1"], &["host: app"]),
+            (&["via: 1.1 a", "x-forwarded-proto: x"], &["host: app", "via: 1.1 a", "x-forwarded-proto: x"]),
+        ];
+        for (fields, want) in cases {
+            assert_eq!(rewritten(&silent(), fields), *want, "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn the_upstream_is_told_who_asked_and_how() {
+        let cases: &[(bool, &[&str], &[&str])] = &[
+            (false, &[], &["x-forwarded-for: 192.0.2.1", "x-forwarded-proto: http", "via: 1.1 hayami"]),
+            (
+                false,
+                &["X-Forwarded-For: a, b", "x-forwarded-for: c", "X-Forwarded-Proto: https", "Via: 1.0 x"],
+                &["x-forwarded-for: a, b, c, 192.0.2.1", "x-forwarded-proto: http", "via: 1.0 x, 1.1 hayami"],
+            ),
+            (
+                true,
+                &["x-forwarded-proto: https", "connection: x-forwarded-for", "x-forwarded-for: "],
+                &["x-forwarded-for: 192.0.2.1", "x-forwarded-proto: https", "via: 1.1 hayami"],
+            ),
+        ];
+        for (preserve_proto, fields, want) in cases {
+            let telling = Telling { preserve_proto: *preserve_proto, ..Telling::default() };
+            let rewriting = Rewriting { telling, ..Rewriting::default() };
+            assert_eq!(rewritten(&rewriting, fields)[1..], **want, "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn commands_have_the_last_word() {
+        let lines = [
+            "proxy.header.set: 'Host: other'",
+            "proxy.header.unset: [via, cookie]",
+            "proxy.header.add: 'x-a: 1'",
+            "proxy.header.unset: x-forwarded-proto",
+        ];
+        let commands = set(&lines).inherited.proxy.commands;
+        let rewriting = Rewriting { commands, ..Rewriting::default() };
+        let want = ["x-forwarded-for: 192.0.2.1", "host: other", "x-a: 1"];
+        assert_eq!(rewritten(&rewriting, &["cookie: a=b"]), want);
+        let commands = set(&["proxy.header.cookie.unsetunless: a"]).inherited.proxy.commands;
+        let rewriting = Rewriting { commands, ..silent() };
+        assert_eq!(rewritten(&rewriting, &["cookie: b=1; a=2; c=3"]), ["host: app", "cookie: a=2"]);
+    }
+}

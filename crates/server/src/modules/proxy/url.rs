@@ -1,0 +1,133 @@
+//! URLs of upstreams: `http://host:port/path`, `http://[unix:/run/app.sock]/path`.
+
+use crate::config::error::ConfigError;
+use crate::config::yaml::Node;
+use hayami_http::split_authority;
+use std::fmt;
+use std::path::PathBuf;
+
+/// An upstream's URL, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Url {
+    /// Where it listens.
+    pub place: Place,
+    /// What Host says, unless that is the client's (RFC 9110 §7.2).
+    pub authority: String,
+    /// The path, maybe empty.
+    pub path: String,
+    /// The URL without its path, for logs.
+    pub shown: String,
+}
+
+/// Where an upstream listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A name or an address (IPv6 without brackets), and a port.
+    Tcp(String, u16),
+    /// A socket in the file system.
+    Unix(PathBuf),
+}
+
+const WANTED: &str = "a URL, such as `http://127.0.0.1:3000/` or `http://[unix:/run/app.sock]/`";
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+impl Url {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    /// What is wrong with it, at the node.
+    pub fn read(node: &Node) -> Result<Self, ConfigError> {
+        let text = node.text().map_err(|_| node.expected(WANTED))?;
+        let (scheme, rest) = text.split_once("://").ok_or_else(|| {
+            let error = node.expected(WANTED);
+            if text.is_empty() { error } else { error.help(format!("write `http://{text}`")) }
+        })?;
+        match scheme.to_ascii_lowercase().as_str() {
+            "http" => {}
+            "https" => return Err(https(node, rest)),
+            other => {
+                let error = node.error(format!("an upstream cannot be reached by `{other}`"));
+                return Err(error.help("upstreams speak HTTP: write `http://`"));
+            }
+        }
+        let (authority, path) = split(rest).ok_or_else(|| node.expected(WANTED))?;
+        let shown = format!("http://{authority}");
+        let (place, authority) = place(node, authority)?;
+        Ok(Self { place, authority, path: checked_path(node, path)?.to_owned(), shown })
+    }
+}
+
+fn https(node: &Node, rest: &str) -> ConfigError {
+    let error = node.error("TLS to an upstream comes in a later version");
+    error.help(format!("write `http://{rest}` if the network between is your own, or a unix socket"))
+}
+
+/// Authority and path. A unix socket's slashes stand within brackets.
+fn split(rest: &str) -> Option<(&str, &str)> {
+    let from = if rest.starts_with("[unix:") { rest.find(']')? } else { 0 };
+    let end = rest[from..].find(['/', '?', '#']).map_or(rest.len(), |end| from + end);
+    (end > 0).then(|| rest.split_at(end))
+}
+
+fn place(node: &Node, authority: &str) -> Result<(Place, String), ConfigError> {
+    let unix = authority.strip_prefix("[unix:").and_then(|path| path.strip_suffix(']'));
+    if let Some(path) = unix {
+        if !path.starts_with('/') {
+            let error = node.error(format!("`{path}` is no absolute path of a unix socket"));
+            return Err(error.help("write `http://[unix:/run/app.sock]/`"));
+        }
+        // A path is no host, and servers refuse a Host field that is none (RFC 9112 §3.2).
+        return Ok((Place::Unix(path.into()), "localhost".to_owned()));
+    }
+    if authority.contains('@') {
+        let error = node.error("a URL of an upstream may not hold a user or password");
+        return Err(error.help("write `proxy.header.set: 'authorization: Basic …'`"));
+    }
+    let (host, port) = split_authority(authority.as_bytes())
+        .and_then(|(host, port)| Some((str::from_utf8(host).ok()?, port.unwrap_or(80))))
+        .filter(|(_, port)| *port != 0)
+        .ok_or_else(|| node.error(format!("`{authority}` is no host, or no port from 1 to 65535")))?;
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    Ok((Place::Tcp(host.to_owned(), port), authority.to_owned()))
+}
+
+fn checked_path<'a>(node: &Node, path: &'a str) -> Result<&'a str, ConfigError> {
+    match path.chars().find(|c| !c.is_ascii_graphic() || "\"<>\\^`{|}?#".contains(*c)) {
+        None => Ok(path),
+        Some('?' | '#') => {
+            let error = node.error("a URL of an upstream ends with its path");
+            Err(error.help("the query is that of the request"))
+        }
+        Some(odd) => {
+            let escapes: String = odd.to_string().bytes().map(|octet| format!("%{octet:02X}")).collect();
+            let error = node.error(format!("a URL may not hold `{}`", odd.escape_debug()));
+            Err(error.help(format!("write `{escapes}`")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_taken_apart() {
+        let tcp = |host: &str, port| Place::Tcp(host.to_owned(), port);
+        let cases = [
+            ("http://127.0.0.1:3000", tcp("127.0.0.1", 3000), "127.0.0.1:3000", ""),
+            ("HTTP://app.example/", tcp("app.example", 80), "app.example", "/"),
+            ("http://[::1]:81/a/b", tcp("::1", 81), "[::1]:81", "/a/b"),
+            ("http://[unix:/run/a.sock]", Place::Unix("/run/a.sock".into()), "localhost", ""),
+            ("http://[unix:/run/a.sock]/x/", Place::Unix("/run/a.sock".into()), "localhost", "/x/"),
+        ];
+        for (text, place, authority, path) in cases {
+            let url = Url::read(&Node::scalar(text)).expect(text);
+            assert_eq!((url.place, &url.authority[..], &url.path[..]), (place, authority, path), "{text}");
+        }
+    }
+}
