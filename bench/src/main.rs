@@ -2,11 +2,13 @@
 //!
 //! `options` says what to run; `compile` builds hayami; for each of `workload`'s workloads `race`
 //! (`load`), `idle` (memory), `calls` (strace) or `flood` (scenario S2 B) starts the `servers` and measures them by turns
-//! with `hayami bench` (`generator`); `targets` judges, `report` writes. `guard` sees to it that nothing is left behind.
+//! with `hayami bench` (`generator`); `targets` judges, `report` writes. `crosscheck` holds `hayami bench`
+//! against wrk, h2load and ab; `scenarios` writes docs/benchmarks.md. `guard` sees to it that nothing is left behind.
 
 mod calls;
 mod compile;
 mod cost;
+mod crosscheck;
 mod documents;
 mod figure;
 mod flood;
@@ -20,6 +22,7 @@ mod pin;
 mod process;
 mod race;
 mod report;
+mod scenarios;
 mod servers;
 mod statistics;
 mod targets;
@@ -27,7 +30,7 @@ mod tls;
 mod workload;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -59,6 +62,9 @@ fn main() -> ExitCode {
 
 /// A whole race. Lost targets are results, not errors.
 fn run(options: &Options) -> Result<(), String> {
+    if options.page {
+        return scenarios::write(&root());
+    }
     let (server_core, client_core) = cores(options)?;
     raise_open_files();
     if !options.no_build {
@@ -94,7 +100,14 @@ fn run(options: &Options) -> Result<(), String> {
     }
     report.verdicts = targets::judge(&report.tables);
     println!("{}", report::verdicts(&report.verdicts.iter().collect::<Vec<_>>()));
-    save(&report, options.write)
+    if options.crosscheck {
+        let checked = crosscheck::run(&setup, servers::hayami_binary())?;
+        scenarios::save_crosscheck(&root(), report::json(&report, Group::Scenarios), &checked)?;
+        println!("{}", crosscheck::section(&checked));
+    }
+    save(&report, options.write)?;
+    let for_page = options.crosscheck || report.tables_of(Group::Scenarios).next().is_some();
+    if options.write && for_page { scenarios::write(&root()) } else { Ok(()) }
 }
 
 fn run_workload(setup: &Setup, workload: &Workload) -> Result<Table, String> {
@@ -175,6 +188,11 @@ fn save(report: &Report, write: bool) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The root of the tree.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 fn put(path: &Path, text: &str) -> Result<(), String> {

@@ -39,7 +39,14 @@ pub(crate) struct Options {
     /// Send this part of a flood's requests, above 0 and up to 1 [default: 1; 0.1 in the scenarios].
     #[arg(long, value_name = "PART", value_parser = scale)]
     pub(crate) scale: Option<f64>,
-    /// Write bench/RESULTS.md too (RESULTS-http2.md, RESULTS-flood.md).
+    /// Hold `hayami bench` against wrk, h2load and ab, after the races that are named; without a name nothing is raced.
+    #[arg(long)]
+    pub(crate) crosscheck: bool,
+    /// Run nothing: write docs/benchmarks.md and its plots from the results saved in bench/out.
+    #[arg(long, conflicts_with_all = ["only", "group", "crosscheck", "write"])]
+    pub(crate) page: bool,
+    /// Write bench/RESULTS.md too (RESULTS-http2.md, RESULTS-flood.md); of the scenarios and the cross-check
+    /// docs/benchmarks.md.
     #[arg(long)]
     pub(crate) write: bool,
     /// The core for the servers; the first usable one if not given.
@@ -61,7 +68,8 @@ impl Options {
     pub(crate) fn workloads(&self) -> Vec<Workload> {
         let is_named = |name| self.only.iter().any(|only| only.name == name);
         let is_wanted = |workload: &Workload| {
-            let by_default = self.only.is_empty() && self.group.is_empty() && workload.group.is_default();
+            let unnamed = self.only.is_empty() && self.group.is_empty() && !self.crosscheck;
+            let by_default = unnamed && workload.group.is_default();
             by_default || is_named(workload.name) || self.group.contains(&workload.group)
         };
         workload::all().filter(is_wanted).collect()

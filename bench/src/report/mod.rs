@@ -4,7 +4,7 @@ mod json;
 mod text;
 
 pub(crate) use self::json::json;
-pub(crate) use self::text::{heading, lanes, verdicts};
+pub(crate) use self::text::{grid, heading, lanes, verdicts};
 
 use crate::machine::Machine;
 use crate::race::Table;

@@ -100,7 +100,7 @@ fn with_range(spread: Spread, decimals: usize) -> String {
 }
 
 /// A Markdown table, its first line the headings.
-fn grid(lines: &[Vec<String>]) -> String {
+pub(crate) fn grid(lines: &[Vec<String>]) -> String {
     let columns = lines.first().map_or(0, Vec::len);
     let widths: Vec<usize> = (0..columns)
         .map(|column| lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max())

@@ -1,0 +1,164 @@
+//! `hayami bench` held against wrk, h2load and ab: do they agree, and what does each cost its own core?
+//!
+//! For each tool, the tool and `hayami bench --like 'the same command'` take turns on the same core against
+//! the same server on another. First against nginx, which counts requests itself (`truth`), so that it is known who
+//! counts right; then against hayami, which leaves the client the slower side, for the requests that a
+//! client gets through with a second of CPU time. `turn` is one run, `saved` the file of results, `text` the
+//! section of docs/benchmarks.md. Not here: races between servers.
+
+mod ab;
+mod h2load;
+mod ours;
+mod reported;
+mod saved;
+mod text;
+mod tool;
+mod truth;
+mod turn;
+mod wrk;
+
+pub(crate) use self::saved::{load, save};
+pub(crate) use self::text::{section, whole, with_interval};
+pub(crate) use self::tool::Tool;
+pub(crate) use self::turn::{Quantity, Turn};
+
+use std::path::PathBuf;
+
+use self::tool::Job;
+use self::truth::Truth;
+use self::turn::{Bench, Who, url};
+use crate::race::Setup;
+use crate::servers::Server;
+use crate::workload;
+
+/// What the two of a round gave.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Round {
+    /// The tool.
+    pub(crate) theirs: Turn,
+    /// `hayami bench`.
+    pub(crate) ours: Turn,
+}
+
+/// A tool beside `hayami bench`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Compared {
+    pub(crate) tool: Tool,
+    /// Its version, or why it was not run.
+    pub(crate) version: Result<String, String>,
+    /// Its command line.
+    pub(crate) command: String,
+    /// The same in words of `hayami bench`.
+    pub(crate) native: String,
+    pub(crate) rounds: Vec<Round>,
+    /// The most requests that a client leaves under way: the server counts them, the client does not.
+    pub(crate) under_way: u64,
+    /// Why there are fewer rounds than there should be.
+    pub(crate) fault: Option<String>,
+}
+
+/// All that was measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Checked {
+    /// Against nginx, which counts.
+    pub(crate) agreement: Vec<Compared>,
+    /// Against hayami, where the client is the slower side.
+    pub(crate) per_core: Vec<Compared>,
+}
+
+/// Connections for each tool where agreement is looked at.
+const AGREEMENT: [(Tool, usize); 3] = [(Tool::Wrk, 100), (Tool::H2load, 50), (Tool::Ab, 100)];
+/// The same where requests for each CPU second are.
+const PER_CORE: [(Tool, usize); 3] = [(Tool::Wrk, 100), (Tool::H2load, 50), (Tool::Ab, 1000)];
+
+/// How often more requests a second of CPU time are wanted of `hayami bench` than of each tool.
+pub(crate) fn wanted(tool: Tool) -> f64 {
+    match tool {
+        Tool::Wrk => 1.2,
+        Tool::H2load | Tool::Ab => 2.0,
+    }
+}
+
+/// Runs everything. `hayami` is the program that is the generator and, for the second part, the server.
+///
+/// # Errors
+/// A server does not start. What is wrong with a client is in the results instead.
+pub(crate) fn run(setup: &Setup, hayami: PathBuf) -> Result<Checked, String> {
+    let bench = Bench { setup, hayami };
+    let truth = Truth::start(setup)?;
+    let agreement = AGREEMENT.map(|(tool, connections)| bench.agreement(tool, connections, &truth));
+    drop(truth);
+    let page = workload::named("s0").ok_or("no workload s0")?;
+    let (server, _) = setup.start(Server::Hayami, &page, None, 0)?;
+    let per_core = PER_CORE.map(|(tool, connections)| {
+        eprintln!("requests per client CPU second: {} …", tool.name());
+        bench.take_turns(tool, connections, &url(server.address), |who, job, url| {
+            bench.run(who, job, url, &server)
+        })
+    });
+    Ok(Checked { agreement: agreement.into(), per_core: per_core.into() })
+}
+
+impl Bench<'_> {
+    fn agreement(&self, tool: Tool, connections: usize, truth: &Truth) -> Compared {
+        eprintln!("agreement with {} …", tool.name());
+        let address = if tool == Tool::H2load { truth.h2c } else { truth.process.address };
+        let mut asked = 0;
+        self.take_turns(tool, connections, &url(address), |who, job, url| {
+            let before = truth.requests(&mut asked)?;
+            let (mut turn, native) = self.run(who, job, url, &truth.process)?;
+            let served = truth.requests(&mut asked)?.saturating_sub(before);
+            turn.insert(Quantity::Served, served as f64);
+            Ok((turn, native))
+        })
+    }
+
+    /// The rounds of a tool. Who begins changes from round to round.
+    fn take_turns(
+        &self,
+        tool: Tool,
+        connections: usize,
+        url: &str,
+        mut run: impl FnMut(Who, &Job, &str) -> Result<(Turn, Option<String>), String>,
+    ) -> Compared {
+        let job = Job { tool, connections, seconds: self.setup.time.as_secs().max(1) };
+        let shown = |command: &str| command.replace(url, "http://127.0.0.1:8080/");
+        let mut compared = Compared {
+            tool,
+            version: tool.version(),
+            command: shown(&job.words(url).join(" ")),
+            native: String::new(),
+            rounds: Vec::new(),
+            under_way: job.under_way(),
+            fault: None,
+        };
+        if let Err(missing) = &compared.version {
+            compared.fault = Some(missing.clone());
+            return compared;
+        }
+        for number in 0..self.setup.rounds {
+            let order = if number % 2 == 0 { [Who::Tool, Who::Ours] } else { [Who::Ours, Who::Tool] };
+            let mut round = Round::default();
+            for who in order {
+                match run(who, &job, url) {
+                    Ok((turn, None)) => round.theirs = turn,
+                    Ok((turn, Some(native))) => (round.ours, compared.native) = (turn, shown(&native)),
+                    Err(fault) => {
+                        compared.fault = Some(fault);
+                        return compared;
+                    }
+                }
+            }
+            compared.rounds.push(round);
+        }
+        compared
+    }
+}
+
+impl Compared {
+    /// Pairs of a figure, ours first, of the rounds where both are known.
+    pub(crate) fn pairs(&self, quantity: Quantity) -> impl Iterator<Item = (f64, f64)> {
+        let pair = move |round: &Round| Some((*round.ours.get(&quantity)?, *round.theirs.get(&quantity)?));
+        self.rounds.iter().filter_map(pair)
+    }
+}
