@@ -96,14 +96,15 @@ impl Output {
         self.left
     }
 
-    /// Lets `write` append to the buffer. What it returns is handed through.
+    /// Lets `write` append to the buffer, or take back what was appended since the last flush. What it returns
+    /// is handed through.
     pub fn write<T>(&mut self, pool: &Pool, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         if self.octets.capacity() == 0 {
             self.octets = pool.take();
         }
         let before = self.octets.len();
         let result = write(&mut self.octets);
-        self.put += (self.octets.len() - before) as u64;
+        self.put = self.put + self.octets.len() as u64 - before as u64;
         result
     }
 
