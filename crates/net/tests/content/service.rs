@@ -7,21 +7,20 @@ use hayami_net::service::{
     Address, Answer, Ended, Incoming, Interim, Observer, Outcome, Refusal, Request, Service,
 };
 use hayami_net::{Config, Http2Config, Listener, Phase, Quota, Timeouts, run};
-use std::future::{Future, pending, poll_fn};
+use std::future::{pending, poll_fn};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::watch;
 
 /// Octets that a request may have.
-pub const LIMIT: u64 = 4 << 20;
+pub(crate) const LIMIT: u64 = 4 << 20;
 
 /// What the test hears of the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum News {
+pub(crate) enum News {
     /// A request has come.
     Asked,
     /// Its answer was given up.
@@ -51,12 +50,12 @@ impl Observer for Held {
 }
 
 /// A pattern that shows whether octets are missing or out of order.
-pub fn pattern(len: usize) -> Vec<u8> {
+pub(crate) fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at % 251) as u8).collect()
 }
 
 /// What the service says of content that it has read.
-pub fn summary(content: &[u8]) -> String {
+pub(crate) fn summary(content: &[u8]) -> String {
     let sum = content.iter().fold(7_u64, |sum, octet| sum.wrapping_mul(31).wrapping_add(u64::from(*octet)));
     format!("{} octets, sum {sum}", content.len())
 }
@@ -186,15 +185,15 @@ async fn hinted(interim: Interim) -> Answer {
     Response::text(Status::OK, "hinted").into()
 }
 
-pub struct Server {
+pub(crate) struct Server {
     address: SocketAddr,
     phase: watch::Sender<Phase>,
     gate: watch::Sender<bool>,
-    pub news: Receiver<News>,
+    pub(crate) news: Receiver<News>,
     thread: JoinHandle<()>,
 }
 
-pub fn server(timeouts: Timeouts) -> Server {
+pub(crate) fn server(timeouts: Timeouts) -> Server {
     let fd = bind(&Endpoint::Tcp(([127, 0, 0, 1], 0).into()), &Options::default()).expect("bound");
     let address = bound_address(&fd);
     let Address::Ip(ip) = address else { panic!("an IP address") };
@@ -217,13 +216,13 @@ pub fn server(timeouts: Timeouts) -> Server {
 }
 
 /// Timeouts that pass during a test.
-pub fn short() -> Timeouts {
+pub(crate) fn short() -> Timeouts {
     let short = Duration::from_millis(300);
     Timeouts { request: short, receive: short, linger: short, ..Timeouts::default() }
 }
 
 impl Server {
-    pub fn connect(&self) -> TcpStream {
+    pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).expect("connected");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
         stream.set_write_timeout(Some(Duration::from_secs(20))).expect("set");
@@ -232,27 +231,23 @@ impl Server {
     }
 
     /// Lets those that wait at the gate go on.
-    pub fn open_gate(&self) {
+    pub(crate) fn open_gate(&self) {
         self.gate.send(true).expect("somebody waits");
     }
 
     /// Waits for news of that kind.
-    pub fn wait_for(&self, wanted: &News) {
+    pub(crate) fn wait_for(&self, wanted: &News) {
         while self.news.recv_timeout(Duration::from_secs(20)).expect("news in time") != *wanted {}
     }
 
-    pub fn stop(self) {
+    /// Stops when the client is gone.
+    pub(crate) fn stop_after<T>(self, client: T) {
+        drop(client);
+        self.stop();
+    }
+
+    pub(crate) fn stop(self) {
         self.phase.send(Phase::Drain).expect("running");
         self.thread.join().expect("ended well");
-    }
-}
-
-/// Polls `done` until it says so.
-pub fn poll_until<T>(mut done: impl FnMut() -> Option<T>) -> T {
-    loop {
-        if let Some(result) = done() {
-            return result;
-        }
-        std::thread::yield_now();
     }
 }
