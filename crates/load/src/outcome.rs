@@ -23,6 +23,9 @@ pub struct Outcome {
     pub threads: usize,
     /// What the server paid, if its processes are on this machine and could be read.
     pub server: Option<ServerCost>,
+    /// The CPUs of this machine that generator and server could use. `None`: not known, or the server is on this
+    /// machine and its processes could not be read.
+    pub room: Option<CpuRoom>,
     /// Whether the run went its whole way.
     pub ended: Ended,
 }
@@ -175,4 +178,38 @@ pub struct ServerCost {
     pub system: Duration,
     /// The largest memory seen, in octets: proportional set size where it can be read, else resident.
     pub memory: u64,
+}
+
+/// The CPUs of this machine that generator and server may use, by their numbers, and how busy they were over the
+/// measured time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CpuRoom {
+    /// The generator's.
+    pub generator: Vec<usize>,
+    /// The server's; empty if it is on another machine.
+    pub server: Vec<usize>,
+    /// Time that all of them together worked for programs of any kind; interrupts are not counted.
+    pub busy: Duration,
+    /// Time that all of them together had nothing to do.
+    pub idle: Duration,
+}
+
+impl CpuRoom {
+    /// How many CPUs these are.
+    pub fn cpus(&self) -> usize {
+        self.generator.len() + self.server.iter().filter(|cpu| !self.generator.contains(cpu)).count()
+    }
+
+    /// Whether there is a CPU that both may use.
+    pub fn is_shared(&self) -> bool {
+        self.server.iter().any(|cpu| self.generator.contains(cpu))
+    }
+}
+
+impl Outcome {
+    /// CPU time that other programs took on the CPUs of generator and server. `None`: not known.
+    pub fn others_cpu(&self) -> Option<Duration> {
+        let server = self.server.as_ref().map(|server| server.user + server.system).unwrap_or_default();
+        Some(self.room.as_ref()?.busy.saturating_sub(self.generator_cpu + server))
+    }
 }

@@ -51,6 +51,7 @@ pub fn run(plan: &Plan, target: usize, control: &Control) -> Result<Outcome, Str
         generator_cpu: done.iter().map(|done| done.cpu).sum(),
         threads,
         server: None,
+        room: None,
         ended: if stopped { Ended::Interrupted } else { Ended::Complete },
     })
 }

@@ -1,7 +1,7 @@
-//! What the server pays while a run measures.
+//! What the server pays while a run measures, and how busy the machine is.
 
-use hayami_load::server::{CpuTime, Server};
-use hayami_load::{Control, Phase, ServerCost};
+use hayami_load::server::{Busy, CpuTime, Server};
+use hayami_load::{Control, CpuRoom, Phase, ServerCost};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,9 +16,16 @@ pub(super) struct Meter {
 
 #[derive(Default)]
 struct Readings {
-    begin: Option<CpuTime>,
-    end: Option<CpuTime>,
+    begin: Option<Reading>,
+    end: Option<Reading>,
     memory: u64,
+}
+
+/// The server, if its processes can be seen, and the machine at one moment.
+#[derive(Clone)]
+struct Reading {
+    server: CpuTime,
+    machine: Busy,
 }
 
 impl Meter {
@@ -32,12 +39,16 @@ impl Meter {
 
     /// For the run's changes of phase: only what is used while measuring counts.
     pub(super) fn enter(&self, phase: Phase) {
-        let Some(server) = &self.server else { return };
         match phase {
-            Phase::Measuring => self.read().begin = Some(server.cpu()),
-            Phase::Done if self.read().end.is_none() => self.read().end = Some(server.cpu()),
+            Phase::Measuring => self.read().begin = Some(self.now()),
+            Phase::Done if self.read().end.is_none() => self.read().end = Some(self.now()),
             Phase::Waiting | Phase::WarmUp | Phase::Done => {}
         }
+    }
+
+    fn now(&self) -> Reading {
+        let server = self.server.as_ref().map(Server::cpu).unwrap_or_default();
+        Reading { server, machine: Busy::read() }
     }
 
     /// Looks at the memory until the run is over. For a thread of its own.
@@ -59,6 +70,14 @@ impl Meter {
     /// What was paid, if anything could be read.
     pub(super) fn cost(&self) -> Option<ServerCost> {
         let read = self.read();
-        Some(self.server.as_ref()?.cost(read.begin?, read.end?, read.memory))
+        let (begin, end) = (read.begin.as_ref()?, read.end.as_ref()?);
+        Some(self.server.as_ref()?.cost(begin.server, end.server, read.memory))
+    }
+
+    /// The CPUs that there were, if the machine tells.
+    pub(super) fn room(&self) -> Option<CpuRoom> {
+        let read = self.read();
+        let (begin, end) = (read.begin.as_ref()?, read.end.as_ref()?);
+        begin.machine.room(&end.machine, self.server.as_ref())
     }
 }

@@ -17,7 +17,7 @@ mod stop;
 use crate::exit::{self, Failure};
 use args::{Args, Wish};
 use hayami_load::report::{About, Machine, Report, live};
-use hayami_load::server::{Server, Unknown};
+use hayami_load::server::{Server, Unknown, is_local};
 use hayami_load::{Control, Ended, Outcome, Phase, Plan, limits, report, warnings};
 use meter::Meter;
 use std::ffi::OsString;
@@ -156,7 +156,9 @@ fn one(
         outcome
     });
     let outcome = outcome.map_err(|error| Failure::System(error.to_string()))?;
-    Ok(Outcome { server: meter.cost(), ..outcome })
+    // The work of a server that is here and cannot be seen would be taken for that of others.
+    let known = meter.cost().is_some() || !is_local(&plan.targets[index].address);
+    Ok(Outcome { server: meter.cost(), room: meter.room().filter(|_| known), ..outcome })
 }
 
 fn code(args: &Args, outcomes: &[Outcome]) -> u8 {

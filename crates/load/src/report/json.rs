@@ -19,7 +19,7 @@ use super::summary::Summary;
 use super::{About, PERCENTILES, Report, figure};
 use crate::compare::{Comparison, Figure, Row};
 use crate::plan::{Address, KeepAlive, Plan, Protocol, Target, TlsVersions, Until, Weighted};
-use crate::{Ended, Histogram, Outcome, Sample, ServerCost, Tally, Timeline};
+use crate::{CpuRoom, Ended, Histogram, Outcome, Sample, ServerCost, Tally, Timeline};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -169,6 +169,7 @@ fn round(outcome: &Outcome) -> Value {
     round.insert("started".into(), figure::moment(outcome.started).into());
     round.insert("generator".into(), generator(outcome.generator_cpu, outcome.elapsed, outcome.threads));
     round.insert("ended".into(), ended(outcome.ended));
+    round.insert("machine".into(), outcome.room.as_ref().map_or(Value::Null, |room| machine(outcome, room)));
     round.insert("timeline".into(), timeline(&outcome.tally.timeline));
     round.into()
 }
@@ -234,6 +235,15 @@ fn times(times: Option<&Histogram>) -> Value {
 fn generator(cpu: Duration, elapsed: Duration, threads: usize) -> Value {
     let share = cpu.as_secs_f64() / elapsed.as_secs_f64() / threads.max(1) as f64;
     json!({ "cpu_s": cpu.as_secs_f64(), "threads": threads, "share": share })
+}
+
+fn machine(outcome: &Outcome, room: &CpuRoom) -> Value {
+    json!({
+        "generator_cpus": room.generator,
+        "server_cpus": room.server,
+        "idle_s": room.idle.as_secs_f64(),
+        "others_s": outcome.others_cpu().map(|time| time.as_secs_f64()),
+    })
 }
 
 fn cost(server: &ServerCost, successes: u64) -> Value {

@@ -5,7 +5,7 @@ use crate::plan::{
     Address, Distance, Expect, KeepAlive, Plan, Protocol, RequestTemplate, Target, TlsOptions, Until,
     Weighted,
 };
-use crate::{Ended, Errors, Outcome, Sample, ServerCost, Tally};
+use crate::{CpuRoom, Ended, Errors, Outcome, Sample, ServerCost, Tally};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -108,6 +108,12 @@ fn outcome(target: usize, round: u64, rate: u64, median_us: f64) -> Outcome {
             system: Duration::from_nanos(tally.responses * (4900 + 300 * target as u64 + 20 * round)),
             memory: 12_300_000 + 1_000_000 * target as u64 + 10_000 * round,
         }),
+        room: Some(CpuRoom {
+            generator: vec![0, 1],
+            server: vec![0, 1],
+            busy: Duration::from_millis(19_000),
+            idle: Duration::from_millis(1_000),
+        }),
         ended: Ended::Complete,
         tally,
     }
@@ -145,7 +151,7 @@ pub(crate) fn troubled() -> (Plan, Vec<Outcome>) {
     };
     tally.status = [1, 0, tally.responses - 30, 3, 20, 6];
     (0..40).for_each(|step| tally.timeline.at(4_000_000_000 + step * 20_000_000).errors += 1);
-    (outcome.server, outcome.ended) = (None, Ended::Interrupted);
+    (outcome.server, outcome.room, outcome.ended) = (None, None, Ended::Interrupted);
     (plan, vec![outcome])
 }
 

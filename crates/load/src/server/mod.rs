@@ -2,10 +2,14 @@
 //!
 //! A server is found by its listening socket: `/proc/net/tcp`, `tcp6` and `unix` give the socket's inode,
 //! `/proc/*/fd` the processes that hold it. Their children belong to them. Processes of other users show their
-//! descriptors to root only; `--server-pid` names a process instead.
+//! descriptors to root only; `--server-pid` names a process instead. `cpus` looks at the machine that they share with
+//! the generator.
 
+mod cpus;
 mod listening;
 mod process;
+
+pub use cpus::Busy;
 
 use crate::ServerCost;
 use crate::plan::Address;
@@ -38,6 +42,11 @@ pub struct CpuTime {
     pub system: Duration,
 }
 
+/// Whether connections to this address stay on this machine.
+pub fn is_local(address: &Address) -> bool {
+    listening::is_local(address)
+}
+
 impl Server {
     /// The processes that listen on this address of this machine.
     ///
@@ -62,6 +71,11 @@ impl Server {
         }
     }
 
+    /// The processes and their children, the lowest numbers first.
+    pub fn processes(&self) -> Vec<u32> {
+        Table::read().family(&self.roots)
+    }
+
     /// CPU time of the processes, their children, and those children that ended and were waited for.
     pub fn cpu(&self) -> CpuTime {
         Table::read().cpu(&self.roots)
@@ -75,7 +89,7 @@ impl Server {
 
     /// What was paid between two readings, with the largest memory seen.
     pub fn cost(&self, begin: CpuTime, end: CpuTime, memory: u64) -> ServerCost {
-        let processes = Table::read().family(&self.roots);
+        let processes = self.processes();
         let name = self.roots.first().and_then(|&pid| process::name(pid)).unwrap_or_default();
         // A process that ended without being waited for takes its time with it.
         let user = end.user.saturating_sub(begin.user);

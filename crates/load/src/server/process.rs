@@ -52,7 +52,7 @@ impl Table {
     }
 }
 
-fn ticks(count: u64) -> Duration {
+pub(super) fn ticks(count: u64) -> Duration {
     let a_second = rustix::param::clock_ticks_per_second().max(1);
     Duration::from_secs_f64(count as f64 / a_second as f64)
 }

@@ -17,6 +17,7 @@ const ALL: &[(&str, Warning)] = &[
     ("errors", fair::errors),
     ("generator saturated", busy::saturated),
     ("machine full", busy::machine_full),
+    ("machine busy", busy::others),
     ("rate not kept", enough::behind),
     ("connections missing", enough::missing_connections),
     ("ports running out", enough::ports),
@@ -54,7 +55,7 @@ fn sum(outcomes: &[&Outcome], count: impl Fn(&Outcome) -> u64) -> u64 {
 
 #[cfg(test)]
 mod testing {
-    use crate::{Ended, Outcome, ServerCost, Tally};
+    use crate::{CpuRoom, Ended, Outcome, ServerCost, Tally};
     use std::time::{Duration, SystemTime};
 
     /// Ten seconds in which nothing is to be warned about.
@@ -76,6 +77,12 @@ mod testing {
             generator_cpu: Duration::from_secs(6),
             threads: 2,
             server: Some(ServerCost { user: Duration::from_secs(9), ..ServerCost::default() }),
+            room: Some(CpuRoom {
+                generator: vec![0, 1],
+                server: vec![0, 1],
+                busy: Duration::from_secs(15),
+                idle: Duration::from_secs(5),
+            }),
             ended: Ended::Complete,
         }
     }
