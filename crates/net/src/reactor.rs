@@ -10,6 +10,7 @@ use crate::service::{ConnectionInfo, Service};
 use crate::slots::Slots;
 use crate::timer::{Deadlines, NEVER, SWEEP};
 use crate::transport::Transport;
+use crate::upstream::{Outbound, UPSTREAMS};
 use crate::waker::Who;
 use crate::worker::{Listener, Worker};
 use rustix::buffer::spare_capacity;
@@ -33,12 +34,13 @@ const SHED: usize = 64;
 /// Milliseconds for which a connection is left alone that has not asked for anything yet or has just been
 /// answered: those that want to come in wait for as long in the kernel's queue.
 const GRACE: u32 = 1000;
-/// Event data of listeners start here; below are connections.
+/// Event data of listeners start here; below are connections, and above [`UPSTREAMS`] connections to upstreams.
 const LISTENERS: u64 = 1 << 32;
 
 pub(crate) struct Reactor<S: Service> {
     worker: Rc<Worker<S>>,
-    epoll: AsyncFd<OwnedFd>,
+    epoll: AsyncFd<Rc<OwnedFd>>,
+    outbound: Outbound,
     events: Vec<Event>,
     connections: Slots<Connection>,
     deadlines: Deadlines,
@@ -49,8 +51,12 @@ pub(crate) struct Reactor<S: Service> {
 }
 
 impl<S: Service> Reactor<S> {
-    pub(crate) fn new(worker: Rc<Worker<S>>, listeners: Vec<Listener>) -> io::Result<Self> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    pub(crate) fn new(
+        worker: Rc<Worker<S>>,
+        outbound: Outbound,
+        listeners: Vec<Listener>,
+    ) -> io::Result<Self> {
+        let epoll = outbound.epoll();
         let acceptors: Vec<Acceptor> = listeners.into_iter().map(Acceptor::new).collect();
         for (index, acceptor) in acceptors.iter().enumerate() {
             let data = EventData::new_u64(LISTENERS + index as u64);
@@ -61,6 +67,7 @@ impl<S: Service> Reactor<S> {
         Ok(Self {
             worker,
             epoll: register(epoll)?,
+            outbound,
             events: Vec::with_capacity(EVENTS),
             connections: Slots::default(),
             deadlines: Deadlines::default(),
@@ -73,13 +80,15 @@ impl<S: Service> Reactor<S> {
     /// Serves. `Ready` when the worker drains and its last connection has ended.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.worker.clock.refresh();
+        self.worker.woken.at_work();
         let more = self.take_events(cx);
-        self.take_woken(cx);
+        self.take_woken();
         let waiting = self.accept();
         while self.sweep.poll_tick(cx).is_ready() {
             self.sweep();
         }
-        if more || waiting || !self.again.is_empty() {
+        let woken = self.worker.woken.at_rest(cx.waker());
+        if more || waiting || woken || !self.again.is_empty() {
             cx.waker().wake_by_ref();
         }
         if self.worker.draining.get() && self.connections.len() == 0 {
@@ -126,6 +135,10 @@ impl<S: Service> Reactor<S> {
     }
 
     fn dispatch(&mut self, data: u64, flags: EventFlags) {
+        if data >= UPSTREAMS {
+            // Who waits for it is woken, and has its turn when the events are through.
+            return self.outbound.happened(data, flags);
+        }
         if data >= LISTENERS {
             if let Some(acceptor) = self.acceptors.get_mut((data - LISTENERS) as usize) {
                 acceptor.ready = true;
@@ -143,9 +156,9 @@ impl<S: Service> Reactor<S> {
         self.turn(data as usize);
     }
 
-    fn take_woken(&mut self, cx: &Context<'_>) {
+    fn take_woken(&mut self) {
         let mut woken = std::mem::take(&mut self.again);
-        self.worker.woken.take(cx.waker(), &mut woken);
+        self.worker.woken.take(&mut woken);
         for (index, stream) in woken.drain(..) {
             if let Some(connection) = self.connections.get_mut(index as usize) {
                 connection.woken(stream);
@@ -224,6 +237,7 @@ impl<S: Service> Reactor<S> {
 
     /// Notices deadlines, and closes idle connections above the soft limit.
     fn sweep(&mut self) {
+        self.outbound.sweep();
         let mut passed = Vec::new();
         self.deadlines.take_passed(self.worker.clock.millis(), &mut passed);
         for index in passed {
@@ -285,13 +299,13 @@ fn contained(run: impl FnOnce() -> Turn) -> Turn {
 
 /// Has the kernel tell when there is something to read, and also when it can be written if that is what
 /// the connection waits for. `false`: it has no room (`fs.epoll.max_user_watches`).
-fn watch(epoll: &AsyncFd<OwnedFd>, connection: &Connection) -> bool {
+fn watch(epoll: &AsyncFd<Rc<OwnedFd>>, connection: &Connection) -> bool {
     let (data, flags) = interest(connection);
     epoll::add(epoll.get_ref(), connection.socket().as_fd(), data, flags).is_ok()
 }
 
 /// From the first refused write on, the kernel also tells of room to write. Most connections never ask.
-fn watch_writes(epoll: &AsyncFd<OwnedFd>, connection: &Connection) {
+fn watch_writes(epoll: &AsyncFd<Rc<OwnedFd>>, connection: &Connection) {
     let (data, flags) = interest(connection);
     // Modifying what is there needs no memory.
     let _ = epoll::modify(epoll.get_ref(), connection.socket().as_fd(), data, flags);
@@ -304,9 +318,9 @@ fn interest(connection: &Connection) -> (EventData, EventFlags) {
 }
 
 #[allow(unsafe_code)]
-fn register(epoll: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: the descriptor is owned by the AsyncFd from here on, so it is open and the same one until
-    // the AsyncFd is dropped; nothing else closes or replaces it.
+fn register(epoll: Rc<OwnedFd>) -> io::Result<AsyncFd<Rc<OwnedFd>>> {
+    // SAFETY: the AsyncFd holds the descriptor by its Rc, so it is open and the same one until the AsyncFd is
+    // dropped; nothing else closes or replaces it.
     unsafe { AsyncFd::register_with_interest(epoll, Interest::READABLE) }
         .map_err(|error| error.into_parts().1)
 }

@@ -39,10 +39,21 @@ impl Socket {
         self.ended.set(self.ended.get() || ended);
     }
 
+    /// There is nothing to read before the loop says so: the peer speaks second.
+    pub(crate) fn must_not_read(&self) {
+        self.readable.set(false);
+    }
+
     /// Whether the loop has said that the peer will send no more, or is gone.
     #[inline]
     pub fn has_ended(&self) -> bool {
         self.ended.get()
+    }
+
+    /// Whether a read may find something.
+    #[inline]
+    pub(crate) fn is_readable(&self) -> bool {
+        self.readable.get()
     }
 
     /// The loop says that there is room to write.
@@ -76,6 +87,34 @@ impl Socket {
             }
         }
         Poll::Pending
+    }
+
+    /// As [`read`](Self::read), but `most` octets at most, for which room is made.
+    #[allow(unsafe_code)]
+    pub(crate) fn read_at_most(&self, buffer: &mut Vec<u8>, most: usize) -> Poll<io::Result<usize>> {
+        while self.readable.get() {
+            buffer.reserve(most);
+            let spare = &mut buffer.spare_capacity_mut()[..most];
+            match rustix::net::recv(&self.fd, spare, RecvFlags::empty()) {
+                Ok(((filled, _), _)) => {
+                    let octets = filled.len();
+                    // SAFETY: the kernel has filled so many octets from the front of the spare capacity.
+                    unsafe { buffer.set_len(buffer.len() + octets) };
+                    self.readable.set(octets == most || self.ended.get());
+                    return Poll::Ready(Ok(octets));
+                }
+                Err(Errno::AGAIN) => self.readable.set(false),
+                Err(Errno::INTR) => {}
+                Err(error) => return Poll::Ready(Err(error.into())),
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Asks the kernel, and not only the loop, whether the peer has neither sent something nor ended.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let peek = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        matches!(rustix::net::recv(&self.fd, &mut [0; 1], peek), Err(Errno::AGAIN))
     }
 
     /// Sends one piece. `more`: something follows at once, so the kernel may hold back a partial segment.

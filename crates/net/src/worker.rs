@@ -115,7 +115,7 @@ pub enum Phase {
 pub(crate) struct Worker<S> {
     pub(crate) service: S,
     pub(crate) clock: Rc<Clock>,
-    pub(crate) pool: Pool,
+    pub(crate) pool: Rc<Pool>,
     pub(crate) limits: Limits,
     pub(crate) http2: Http2Config,
     pub(crate) timeouts: Timeouts,
@@ -156,11 +156,12 @@ async fn serve<S: Service>(
     make: impl FnOnce(&Rc<Clock>, &Outbound) -> io::Result<S>,
 ) -> io::Result<()> {
     let clock = Rc::new(Clock::default());
-    let outbound = Outbound::new(&clock).map_err(no_loop)?;
+    let pool = Rc::new(Pool::default());
+    let outbound = Outbound::new(&clock, &pool).map_err(no_loop)?;
     let worker = Rc::new(Worker {
         service: make(&clock, &outbound)?,
         clock,
-        pool: Pool::default(),
+        pool,
         limits: config.limits,
         http2: config.http2,
         timeouts: config.timeouts,
@@ -170,7 +171,7 @@ async fn serve<S: Service>(
         head: RefCell::default(),
         common: Common::default(),
     });
-    let mut reactor = Reactor::new(Rc::clone(&worker), config.listeners).map_err(no_loop)?;
+    let mut reactor = Reactor::new(Rc::clone(&worker), outbound, config.listeners).map_err(no_loop)?;
     (config.ready)();
     // An error means that the program is gone: then the worker drains as well.
     let mut draining = std::pin::pin!(phase.wait_for(|phase| *phase == Phase::Drain));

@@ -161,6 +161,11 @@ impl Client {
         self.can_send() && self.reading == Reading::Head && self.outstanding.count() == 0
     }
 
+    /// Whether the response at hand, or the last one, leaves the connection open (RFC 9112 §9.3).
+    pub fn persists(&self) -> bool {
+        self.persists
+    }
+
     /// Requests that were sent and whose final response has not begun. Those behind a closed connection
     /// were not answered, and idempotent ones may be sent again (RFC 9110 §9.2.2).
     pub fn outstanding(&self) -> usize {

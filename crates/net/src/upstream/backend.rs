@@ -1,9 +1,14 @@
 //! One origin as one worker sees it: where it is, and the connections to it that wait for their next request.
 
 use super::Outbound;
+use super::connection::Connection;
+use super::outbound::Wire;
 use crate::dial::Peer;
+use crate::timer::{NEVER, after};
 use hayami_h1::Limits;
 use std::cell::{Cell, RefCell};
+use std::io;
+use std::ops::Deref;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -47,9 +52,17 @@ pub struct Counters {
 /// One origin and its connections.
 pub struct Backend {
     pub(super) outbound: Outbound,
-    pub(super) origin: RefCell<Origin>,
-    pub(super) in_flight: Cell<usize>,
-    pub(super) counters: Cell<Counters>,
+    pub(super) limits: Limits,
+    pub(super) timeouts: Timeouts,
+    peers: RefCell<Rc<[Peer]>>,
+    /// How many lists of addresses there have been.
+    lists: Cell<u32>,
+    /// Connections that wait for a request, the one that was used last at the end: the others may become
+    /// superfluous then, and time out.
+    idle: RefCell<Vec<Box<Connection>>>,
+    most_idle: usize,
+    in_flight: Cell<usize>,
+    counters: Cell<Counters>,
 }
 
 impl Backend {
@@ -57,7 +70,12 @@ impl Backend {
     pub fn new(outbound: &Outbound, origin: Origin) -> Rc<Self> {
         Rc::new(Self {
             outbound: outbound.clone(),
-            origin: RefCell::new(origin),
+            limits: origin.limits,
+            timeouts: origin.timeouts,
+            peers: RefCell::new(origin.peers.into()),
+            lists: Cell::new(0),
+            idle: RefCell::default(),
+            most_idle: origin.idle,
             in_flight: Cell::new(0),
             counters: Cell::default(),
         })
@@ -68,13 +86,107 @@ impl Backend {
         self.in_flight.get()
     }
 
+    /// Connections that wait for a request.
+    pub fn idle(&self) -> usize {
+        self.idle.borrow().len()
+    }
+
     /// What became of connections so far.
     pub fn counters(&self) -> Counters {
         self.counters.get()
     }
 
-    /// The origin's name has other addresses now. Connections to those that are gone serve no other call.
+    /// The addresses of the origin's name, as they are now. If they are others than before, connections that
+    /// are open serve the call that they are serving and no other.
     pub fn set_peers(&self, peers: Vec<Peer>) {
-        self.origin.borrow_mut().peers = peers;
+        if self.peers.borrow()[..] == peers[..] {
+            return;
+        }
+        *self.peers.borrow_mut() = peers.into();
+        self.lists.set(self.lists.get().wrapping_add(1));
+        let idle = self.idle.take();
+        drop(idle);
+    }
+
+    /// A connection that waits for a request.
+    #[inline]
+    pub(super) fn take(&self) -> Option<Box<Connection>> {
+        loop {
+            let connection = self.idle.borrow_mut().pop()?;
+            connection.wire.set_deadline(NEVER);
+            if connection.is_fit() && !connection.wire.is_late() {
+                self.count(|counters| counters.reused += 1);
+                return Some(connection);
+            }
+        }
+    }
+
+    /// Takes a connection back whose exchange is over, if it can serve another one.
+    #[inline]
+    pub(super) fn give(self: &Rc<Self>, mut connection: Box<Connection>) {
+        let wire = &connection.wire;
+        let wanted = self.idle.borrow().len() < self.most_idle && connection.peers == self.lists.get();
+        // What was never waited for is not watched yet.
+        if !wanted || !connection.is_fit() || self.outbound.watch(wire).is_err() {
+            return;
+        }
+        wire.rests_at(self);
+        wire.set_deadline(after(self.outbound.clock().millis(), self.timeouts.keep_alive));
+        connection.input.release(self.outbound.pool());
+        self.idle.borrow_mut().push(connection);
+    }
+
+    /// An idle connection has ended, has octets that nobody asked for, or was idle for too long.
+    #[cold]
+    pub(super) fn lose(&self, wire: &Wire) {
+        let at = self.idle.borrow().iter().position(|connection| std::ptr::eq(&*connection.wire, wire));
+        let lost = at.map(|at| self.idle.borrow_mut().remove(at));
+        drop(lost);
+    }
+
+    /// Begins a connection to the address at `at`; `None` if there are no more.
+    pub(super) fn open(&self, at: usize) -> Option<io::Result<Box<Connection>>> {
+        let peers = Rc::clone(&self.peers.borrow());
+        let connection = Connection::open(&self.outbound, peers.get(at)?, self.lists.get());
+        if let Ok(connection) = &connection {
+            let now = self.outbound.clock().millis();
+            connection.wire.set_deadline(after(now, self.timeouts.connect));
+        }
+        Some(connection)
+    }
+
+    /// Whether connections serve one request each.
+    pub(super) fn closes(&self) -> bool {
+        self.most_idle == 0 || self.timeouts.keep_alive.is_zero()
+    }
+
+    pub(super) fn count(&self, count: impl FnOnce(&mut Counters)) {
+        let mut counters = self.counters.get();
+        count(&mut counters);
+        self.counters.set(counters);
+    }
+}
+
+/// A call that is not over.
+pub(super) struct InFlight(Rc<Backend>);
+
+impl InFlight {
+    pub(super) fn new(backend: &Rc<Backend>) -> Self {
+        backend.in_flight.set(backend.in_flight.get() + 1);
+        Self(Rc::clone(backend))
+    }
+}
+
+impl Deref for InFlight {
+    type Target = Rc<Backend>;
+
+    fn deref(&self) -> &Rc<Backend> {
+        &self.0
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.in_flight.set(self.0.in_flight.get() - 1);
     }
 }

@@ -1,15 +1,9 @@
 //! One request to a backend, and what comes of it.
 
-use super::Backend;
-use crate::clock::Instant;
 use hayami_h1::Fault;
 use hayami_http::{Content, FieldSection, ResponseHead, Source, SourceError};
 use std::fmt;
-use std::future::Future;
 use std::io;
-use std::pin::Pin;
-use std::rc::Rc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// A request.
@@ -121,29 +115,5 @@ impl fmt::Display for Cause {
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Failure({}: {}, after {:?})", self.phase, self.cause, self.elapsed)
-    }
-}
-
-/// Sends a request, on a connection that waits if there is one, and waits for the response's head. Dropped
-/// before it is ready, it closes the connection, so that the upstream may stop working.
-pub fn call(backend: &Rc<Backend>, call: Call) -> Calling {
-    let began = backend.outbound.clock().now();
-    Calling { backend: Rc::clone(backend), call: Some(call), began }
-}
-
-/// A request under way.
-pub struct Calling {
-    backend: Rc<Backend>,
-    call: Option<Call>,
-    began: Instant,
-}
-
-impl Future for Calling {
-    type Output = Result<Reply, Failure>;
-
-    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
-        let elapsed = self.backend.outbound.clock().now().saturating_duration_since(self.began);
-        let call = self.call.take();
-        Poll::Ready(Err(Failure { phase: Phase::Connect, cause: Cause::NoPeers, elapsed, call }))
     }
 }

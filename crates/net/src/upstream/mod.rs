@@ -13,9 +13,16 @@
 //! affair of the layer above.
 
 mod backend;
+mod body;
 mod call;
+mod calling;
+mod connection;
+mod exchange;
 mod outbound;
+mod sending;
 
 pub use backend::{Backend, Counters, Origin, Timeouts};
-pub use call::{Call, Calling, Cause, Failure, Phase, Reply, Timing, call};
+pub use call::{Call, Cause, Failure, Phase, Reply, Timing};
+pub use calling::{Calling, call};
 pub use outbound::Outbound;
+pub(crate) use outbound::UPSTREAMS;

@@ -1,8 +1,22 @@
-//! What the worker's loop knows of connections to upstreams.
+//! What the worker's loop knows of connections to upstreams: their sockets, who waits for them, until when.
 
+use super::Backend;
+use crate::buffer::Pool;
 use crate::clock::Clock;
+use crate::dial::{self, Peer};
+use crate::socket::Socket;
+use crate::timer::NEVER;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use std::cell::{Cell, RefCell};
 use std::io;
-use std::rc::Rc;
+use std::os::fd::OwnedFd;
+use std::rc::{Rc, Weak};
+use std::task::Waker;
+
+/// Event data of connections to upstreams have this bit. Below it are 31 bits of the place's generation and 32
+/// of the place: an event that was on its way when its connection was closed must not be taken for one of the
+/// next connection's, which would lose its pool a good one.
+pub(crate) const UPSTREAMS: u64 = 1 << 63;
 
 /// A worker's way to connections that it opens itself; [`run`](crate::run) makes it.
 #[derive(Clone)]
@@ -10,14 +24,246 @@ pub struct Outbound(Rc<Inner>);
 
 struct Inner {
     clock: Rc<Clock>,
+    pool: Rc<Pool>,
+    /// The loop's own.
+    epoll: Rc<OwnedFd>,
+    places: RefCell<Places>,
+}
+
+#[derive(Default)]
+struct Places {
+    places: Vec<Place>,
+    free: Vec<u32>,
+}
+
+#[derive(Default)]
+struct Place {
+    /// How many connections have had it.
+    generation: u32,
+    wire: Option<Rc<Wire>>,
+}
+
+/// A socket to an upstream, as the loop and its user share it.
+pub(super) struct Wire {
+    pub(super) socket: Socket,
+    /// Its event data.
+    name: u64,
+    /// What the kernel was asked to tell.
+    watched: Cell<EventFlags>,
+    /// Who uses it and waits.
+    waker: RefCell<Option<Waker>>,
+    /// In milliseconds of the worker's clock.
+    deadline: Cell<u32>,
+    /// A deadline has passed.
+    expired: Cell<bool>,
+    /// Where it waits for its next request.
+    idle_at: RefCell<Weak<Backend>>,
 }
 
 impl Outbound {
-    pub(crate) fn new(clock: &Rc<Clock>) -> io::Result<Self> {
-        Ok(Self(Rc::new(Inner { clock: Rc::clone(clock) })))
+    pub(crate) fn new(clock: &Rc<Clock>, pool: &Rc<Pool>) -> io::Result<Self> {
+        let epoll = Rc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
+        let places = RefCell::default();
+        Ok(Self(Rc::new(Inner { clock: Rc::clone(clock), pool: Rc::clone(pool), epoll, places })))
+    }
+
+    pub(crate) fn epoll(&self) -> Rc<OwnedFd> {
+        Rc::clone(&self.0.epoll)
     }
 
     pub(super) fn clock(&self) -> &Clock {
         &self.0.clock
+    }
+
+    pub(super) fn pool(&self) -> &Pool {
+        &self.0.pool
+    }
+
+    /// Begins a connection. The kernel watches it once somebody waits for it.
+    pub(super) fn connect(&self, peer: &Peer) -> io::Result<Rc<Wire>> {
+        let socket = dial::connect(peer, None)?;
+        dial::send_at_once(&socket);
+        socket.must_not_read();
+        Ok(self.0.places.borrow_mut().insert(socket))
+    }
+
+    /// Has the kernel tell of what `wire` waits for; of room to write only since a write was refused.
+    ///
+    /// # Errors
+    /// The system's limit of watches is reached.
+    #[inline]
+    pub(super) fn watch(&self, wire: &Wire) -> io::Result<()> {
+        let read = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
+        let wanted = if wire.socket.is_blocked() { read | EventFlags::OUT } else { read };
+        let watched = wire.watched.get();
+        if watched.contains(wanted) {
+            return Ok(());
+        }
+        let data = EventData::new_u64(wire.name);
+        match watched.is_empty() {
+            true => epoll::add(&self.0.epoll, &wire.socket, data, wanted)?,
+            false => epoll::modify(&self.0.epoll, &wire.socket, data, wanted)?,
+        }
+        wire.watched.set(wanted);
+        Ok(())
+    }
+
+    /// The connection is over.
+    pub(super) fn forget(&self, wire: &Wire) {
+        self.0.places.borrow_mut().remove(wire.name);
+    }
+
+    /// The loop has an event for one of them.
+    #[inline]
+    pub(crate) fn happened(&self, name: u64, flags: EventFlags) {
+        let wire = self.0.places.borrow().get(name);
+        let Some(wire) = wire else { return };
+        let ended = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+        if ended || flags.contains(EventFlags::IN) {
+            wire.socket.may_read(ended);
+        }
+        if flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR) {
+            wire.socket.may_write();
+        }
+        wire.tell();
+    }
+
+    /// Tells those whose deadline has passed.
+    pub(crate) fn sweep(&self) {
+        let now = self.0.clock.millis();
+        let passed: Vec<Rc<Wire>> = {
+            let places = self.0.places.borrow();
+            let wires = places.places.iter().filter_map(|place| place.wire.as_ref());
+            wires.filter(|wire| wire.deadline.get() <= now).map(Rc::clone).collect()
+        };
+        for wire in passed {
+            wire.deadline.set(NEVER);
+            wire.expired.set(true);
+            wire.tell();
+        }
+    }
+}
+
+impl Wire {
+    /// Something has happened to it.
+    #[inline]
+    fn tell(&self) {
+        if let Some(waker) = &*self.waker.borrow() {
+            return waker.wake_by_ref();
+        }
+        let backend = self.idle_at.borrow().upgrade();
+        if let Some(backend) = backend {
+            backend.lose(self);
+        }
+    }
+
+    /// From now on `waker` is told.
+    #[inline]
+    pub(super) fn wakes(&self, waker: &Waker) {
+        let mut known = self.waker.borrow_mut();
+        if !known.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            *known = Some(waker.clone());
+        }
+    }
+
+    /// It waits for its next request, and `backend` is told.
+    pub(super) fn rests_at(&self, backend: &Rc<Backend>) {
+        *self.waker.borrow_mut() = None;
+        let mut at = self.idle_at.borrow_mut();
+        // It never waits anywhere else.
+        if at.strong_count() == 0 {
+            *at = Rc::downgrade(backend);
+        }
+    }
+
+    #[inline]
+    pub(super) fn set_deadline(&self, millis: u32) {
+        self.deadline.set(millis);
+    }
+
+    /// Sets a deadline unless one is set.
+    #[inline]
+    pub(super) fn set_deadline_once(&self, millis: u32) {
+        if self.deadline.get() == NEVER {
+            self.deadline.set(millis);
+        }
+    }
+
+    /// Whether a deadline has passed.
+    #[inline]
+    pub(super) fn is_late(&self) -> bool {
+        self.expired.get()
+    }
+}
+
+impl Places {
+    fn insert(&mut self, socket: Socket) -> Rc<Wire> {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.places.push(Place::default());
+            (self.places.len() - 1) as u32
+        });
+        let place = &mut self.places[index as usize];
+        let generation = u64::from(place.generation) << 32;
+        let wire = Rc::new(Wire {
+            socket,
+            name: UPSTREAMS | generation | u64::from(index),
+            watched: Cell::new(EventFlags::empty()),
+            waker: RefCell::default(),
+            deadline: Cell::new(NEVER),
+            expired: Cell::new(false),
+            idle_at: RefCell::default(),
+        });
+        place.wire = Some(Rc::clone(&wire));
+        wire
+    }
+
+    #[inline]
+    fn get(&self, name: u64) -> Option<Rc<Wire>> {
+        let wire = self.places.get(name as u32 as usize)?.wire.as_ref()?;
+        (wire.name == name).then(|| Rc::clone(wire))
+    }
+
+    fn remove(&mut self, name: u64) {
+        if self.get(name).is_some() {
+            let place = &mut self.places[name as u32 as usize];
+            place.wire = None;
+            place.generation = (place.generation + 1) & (u32::MAX >> 1);
+            self.free.push(name as u32);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    fn socket() -> Socket {
+        Socket::new(UnixStream::pair().expect("a pair of sockets").0.into())
+    }
+
+    #[test]
+    fn a_late_event_does_not_reach_the_next_connection_of_its_place() {
+        let mut places = Places::default();
+        let first = places.insert(socket()).name;
+        let second = places.insert(socket()).name;
+        places.remove(first);
+        places.remove(first);
+        let third = places.insert(socket()).name;
+        assert_eq!((first as u32, second as u32, third as u32), (0, 1, 0));
+        assert!(places.get(first).is_none());
+        assert!(places.get(third).is_some_and(|wire| wire.name == third));
+        assert_eq!(places.places.len(), 2);
+    }
+
+    #[test]
+    fn generations_start_over_without_touching_the_bit_that_marks_upstreams() {
+        let mut places = Places::default();
+        places.places.push(Place { generation: u32::MAX >> 1, wire: None });
+        places.free.push(0);
+        let last = places.insert(socket()).name;
+        assert_eq!(last, u64::MAX << 32);
+        places.remove(last);
+        assert_eq!(places.insert(socket()).name, UPSTREAMS);
     }
 }

@@ -1,0 +1,198 @@
+//! A response's content as it comes: pulled from the connection by whoever sends it on, so that an upstream
+//! is read no faster than its client reads.
+
+use super::backend::InFlight;
+use super::connection::Connection;
+use super::exchange::Exchange;
+use crate::timer::{NEVER, after};
+use hayami_h1::{ClientEvent, ClientReceived, ResponseContent};
+use hayami_http::{FieldSection, Source, SourceError};
+use std::task::{Context, Poll, ready};
+
+/// With less room than this, reading goes by a buffer of ours: many small reads would cost more than a copy.
+const DIRECT: usize = 4 * 1024;
+
+/// Content that is being received.
+pub(super) struct Body {
+    backend: InFlight,
+    /// None: it is complete, or failed.
+    exchange: Option<Exchange>,
+    /// Its length, if that was said.
+    length: Option<u64>,
+    /// Everything on the connection is content, up to its end.
+    plain: bool,
+    /// Octets at the front of the input that are content.
+    decoded: usize,
+    trailers: Option<FieldSection>,
+}
+
+/// What content a response to HEAD would have had.
+pub(super) struct Announced(pub(super) Option<u64>);
+
+impl Body {
+    pub(super) fn new(backend: InFlight, exchange: Exchange, content: ResponseContent) -> Self {
+        let length = match content {
+            ResponseContent::Length(octets) => Some(octets),
+            _ => None,
+        };
+        let plain = content != ResponseContent::Chunked;
+        Self { backend, exchange: Some(exchange), length, plain, decoded: 0, trailers: None }
+    }
+
+    /// Takes content that was received, and reads some if there is none. `Ready(true)`: that was the end.
+    fn take(&mut self, room: usize, out: &mut Vec<u8>) -> Poll<Result<bool, SourceError>> {
+        let start = out.len();
+        loop {
+            let Some(exchange) = &mut self.exchange else { return Poll::Ready(Ok(true)) };
+            let Connection { client, input, .. } = &mut *exchange.connection;
+            if self.decoded > 0 {
+                let taken = self.decoded.min(room - (out.len() - start));
+                out.extend_from_slice(&input.unread()[..taken]);
+                input.consume(taken);
+                self.decoded -= taken;
+                if self.decoded > 0 {
+                    return Poll::Ready(Ok(false));
+                }
+            }
+            let received = client.receive(&self.backend.limits, input.unread(), &mut exchange.head);
+            let ClientReceived { consumed, event } = received.map_err(|fault| error(&fault))?;
+            match event {
+                ClientEvent::Content(range) => {
+                    input.consume(range.start);
+                    self.decoded = range.len();
+                }
+                ClientEvent::End => {
+                    input.consume(consumed);
+                    self.finish();
+                    return Poll::Ready(Ok(true));
+                }
+                _ if out.len() > start => {
+                    input.consume(consumed);
+                    return Poll::Ready(Ok(false));
+                }
+                _ => {
+                    input.consume(consumed);
+                    if ready!(self.read(room, out))? {
+                        return Poll::Ready(Ok(true));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads: past our own buffer if the octets need no decoding. `Ready(true)`: the end of the connection
+    /// ended the content.
+    fn read(&mut self, room: usize, out: &mut Vec<u8>) -> Poll<Result<bool, SourceError>> {
+        let Some(exchange) = &mut self.exchange else { return Poll::Ready(Ok(true)) };
+        let Connection { client, input, wire, .. } = &mut *exchange.connection;
+        if !wire.socket.is_readable() {
+            return Poll::Pending;
+        }
+        let start = out.len();
+        let direct = self.plain && input.is_empty() && room >= DIRECT;
+        let read = match direct {
+            true => wire.socket.read_at_most(out, room),
+            false => wire.socket.read(input.room(self.backend.outbound.pool())),
+        };
+        let octets = ready!(read).map_err(|fault| error(&fault))?;
+        wire.set_deadline(NEVER);
+        if octets == 0 {
+            let ended = client.receive_eof().map_err(|fault| error(&fault))?;
+            self.finish();
+            return Poll::Ready(Ok(ended == ClientEvent::End));
+        }
+        if direct {
+            let received = client.receive(&self.backend.limits, &out[start..], &mut exchange.head);
+            let taken = received.map_err(|fault| error(&fault))?.consumed;
+            if taken < octets {
+                // More than was announced: what it is must not be asked of this connection.
+                input.room(self.backend.outbound.pool()).extend_from_slice(&out[start + taken..]);
+                out.truncate(start + taken);
+            }
+        }
+        Poll::Ready(Ok(false))
+    }
+
+    /// The response is complete.
+    fn finish(&mut self) {
+        if let Some(mut exchange) = self.exchange.take() {
+            self.trailers = exchange.connection.client.take_trailers();
+            super::calling::end(&self.backend, exchange);
+        }
+    }
+
+    /// Waits for octets.
+    fn wait(&mut self, cx: &mut Context<'_>) -> Result<(), SourceError> {
+        let Some(exchange) = &mut self.exchange else { return Ok(()) };
+        let Connection { input, wire, .. } = &mut *exchange.connection;
+        let (outbound, timeouts) = (&self.backend.outbound, &self.backend.timeouts);
+        input.release(outbound.pool());
+        wire.wakes(cx.waker());
+        if !exchange.sending.is_hungry() {
+            wire.set_deadline_once(after(outbound.clock().millis(), timeouts.io));
+        }
+        outbound.watch(wire).map_err(|fault| error(&fault))
+    }
+
+    /// The request's content goes on while the response's comes.
+    fn send_on(&mut self, cx: &mut Context<'_>) -> Result<(), SourceError> {
+        match &mut self.exchange {
+            Some(exchange) if !exchange.sending.is_complete() => {
+                match exchange.poll_send(cx, &self.backend) {
+                    Poll::Ready(Err(super::Cause::Content(error))) => Err(error),
+                    // Whoever answers need not read on (RFC 9112 §9.5).
+                    Poll::Ready(Err(_)) => {
+                        exchange.sending.stop();
+                        Ok(())
+                    }
+                    Poll::Ready(Ok(())) | Poll::Pending => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Source for Body {
+    fn fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        room: usize,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<bool, SourceError>> {
+        self.send_on(cx)?;
+        let taken = self.take(room, out);
+        if taken.is_ready() {
+            return taken;
+        }
+        let late = self.exchange.as_ref().is_some_and(|exchange| exchange.connection.wire.is_late());
+        if late {
+            return Poll::Ready(Err(SourceError("the upstream sent nothing for too long".to_owned())));
+        }
+        self.wait(cx)?;
+        Poll::Pending
+    }
+
+    fn length(&self) -> Option<u64> {
+        self.length
+    }
+
+    fn trailers(&mut self) -> Option<FieldSection> {
+        self.trailers.take()
+    }
+}
+
+impl Source for Announced {
+    fn fill(&mut self, _: &mut Context<'_>, _: usize, _: &mut Vec<u8>) -> Poll<Result<bool, SourceError>> {
+        Poll::Ready(Err(SourceError("the upstream was asked for the head only".to_owned())))
+    }
+
+    fn length(&self) -> Option<u64> {
+        self.0
+    }
+}
+
+#[cold]
+fn error(why: &dyn std::fmt::Display) -> SourceError {
+    SourceError(format!("from the upstream: {why}"))
+}

@@ -1,0 +1,226 @@
+//! A call from its beginning to its response's head: which connection, and what if that fails.
+
+use super::backend::{Backend, InFlight};
+use super::body::{Announced, Body};
+use super::call::{Call, Cause, Failure, Phase, Reply, Timing};
+use super::connection::Connection;
+use super::exchange::Exchange;
+use crate::clock::Instant;
+use hayami_h1::ResponseContent;
+use hayami_http::{Content, Known, ResponseHead, Shared, Status};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// Sends a request, on a connection that waits if there is one, and waits for the response's head. Dropped
+/// before it is ready, it closes the connection, so that the upstream may stop working.
+///
+/// A connection may have been closed by the upstream in the very moment in which a request leaves on it. That
+/// is no failure: if the request is repeatable, or nothing of it has left, it is sent on a new connection.
+pub fn call(backend: &Rc<Backend>, call: Call) -> Calling {
+    let began = backend.outbound.clock().now();
+    let (backend, timing) = (InFlight::new(backend), Timing::default());
+    Calling(Some(State { backend, call, exchange: None, search: Search::Pool, began, timing }))
+}
+
+/// A request under way.
+pub struct Calling(Option<State>);
+
+struct State {
+    backend: InFlight,
+    call: Call,
+    exchange: Option<Exchange>,
+    search: Search,
+    began: Instant,
+    timing: Timing,
+}
+
+/// Where the next connection comes from.
+enum Search {
+    /// The pool; if that is empty, the first address.
+    Pool,
+    /// The address of that index; and why the connection before failed.
+    Address(usize, Option<Cause>),
+    /// It is found: the address of that index, if it is a new one.
+    Found(usize),
+}
+
+impl Future for Calling {
+    type Output = Result<Reply, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let state = self.0.as_mut().expect("a future is not polled once it was ready");
+        let result = ready!(state.poll(cx));
+        let state = self.0.take().expect("it was there a moment ago");
+        Poll::Ready(match result {
+            Ok(content) => state.reply(content),
+            Err(failure) => Err(state.fail(failure)),
+        })
+    }
+}
+
+impl State {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<ResponseContent, (Phase, Cause)>> {
+        loop {
+            if let Err(cause) = self.find_connection() {
+                return Poll::Ready(Err((Phase::Connect, cause)));
+            }
+            let Some(exchange) = &mut self.exchange else { continue };
+            let phase = exchange.phase;
+            let result = exchange.poll_head(cx, &self.backend, &mut self.call.interim);
+            if phase == Phase::Connect && exchange.phase != Phase::Connect {
+                self.timing.connected = Some(self.elapsed());
+            }
+            match ready!(result) {
+                Ok(content) => return Poll::Ready(Ok(content)),
+                Err(cause) => self.consider(cause).map_err(|cause| self.with_phase(cause))?,
+            }
+        }
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.backend.outbound.clock().refresh_if_exact().saturating_duration_since(self.began)
+    }
+
+    fn with_phase(&self, cause: Cause) -> (Phase, Cause) {
+        (self.exchange.as_ref().map_or(Phase::Connect, |exchange| exchange.phase), cause)
+    }
+
+    /// Has the exchange on a connection.
+    fn find_connection(&mut self) -> Result<(), Cause> {
+        loop {
+            match std::mem::replace(&mut self.search, Search::Found(0)) {
+                Search::Found(at) => {
+                    self.search = Search::Found(at);
+                    return Ok(());
+                }
+                Search::Pool => match self.from_pool() {
+                    Some(connection) => self.put_on(connection, true),
+                    None => self.search = Search::Address(0, None),
+                },
+                Search::Address(at, before) => match self.backend.open(at) {
+                    None => return Err(before.unwrap_or(Cause::NoPeers)),
+                    Some(Ok(connection)) => {
+                        self.put_on(connection, false);
+                        self.search = Search::Found(at);
+                    }
+                    Some(Err(error)) => {
+                        self.backend.count(|counters| counters.failed += 1);
+                        self.search = Search::Address(at + 1, Some(Cause::Io(error)));
+                    }
+                },
+            }
+        }
+    }
+
+    /// A connection that waits. If the request must not be sent twice, the kernel is asked what it knows of
+    /// the connection that the loop does not know yet.
+    fn from_pool(&self) -> Option<Box<Connection>> {
+        let careless = self.call.repeatable && self.call.content.is_none();
+        std::iter::from_fn(|| self.backend.take()).find(|c| careless || c.wire.socket.is_quiet())
+    }
+
+    fn put_on(&mut self, connection: Box<Connection>, reused: bool) {
+        match &mut self.exchange {
+            Some(exchange) => exchange.move_to(connection),
+            none => *none = Some(Exchange::begin(&self.backend, connection, reused, &mut self.call)),
+        }
+    }
+
+    /// Something went wrong: on with another connection, if that is allowed and there may be one.
+    #[cold]
+    fn consider(&mut self, cause: Cause) -> Result<(), Cause> {
+        let Some(exchange) = &mut self.exchange else { return Err(cause) };
+        let lost = matches!(cause, Cause::Io(_) | Cause::Closed);
+        self.search = match (exchange.phase, &self.search) {
+            (Phase::Connect, Search::Found(at)) => {
+                self.backend.count(|counters| counters.failed += 1);
+                Search::Address(at + 1, Some(cause))
+            }
+            _ if exchange.reused && lost && may_repeat(exchange, &self.call) => {
+                Search::Address(0, Some(cause))
+            }
+            _ => return Err(cause),
+        };
+        let client = &mut exchange.connection.client;
+        exchange.sending.rewind(&self.backend, client, &self.call);
+        Ok(())
+    }
+
+    #[cold]
+    fn fail(mut self, (phase, cause): (Phase, Cause)) -> Failure {
+        let elapsed = self.elapsed();
+        let mut again = true;
+        if let Some(exchange) = self.exchange.take() {
+            let untouched = exchange.sending.is_untouched();
+            let unsent = phase == Phase::Connect || exchange.sending.is_unsent();
+            again = untouched && (self.call.repeatable || unsent);
+            self.call.content = exchange.sending.into_content(self.backend.outbound.pool());
+        }
+        Failure { phase, cause, elapsed, call: again.then_some(self.call) }
+    }
+
+    fn reply(mut self, content: ResponseContent) -> Result<Reply, Failure> {
+        self.timing.head = self.elapsed();
+        let timing = self.timing;
+        let Some(mut exchange) = self.exchange.take() else {
+            return Err(self.fail((Phase::Head, Cause::Closed)));
+        };
+        let head = std::mem::replace(&mut exchange.head, ResponseHead::new(Status::OK));
+        let closes = !exchange.connection.client.persists();
+        let content = match content {
+            ResponseContent::None => {
+                let announced = self.call.method == b"HEAD" && !head.status().forbids_content();
+                let content = if announced { announced_by(&head) } else { Content::Empty };
+                end(&self.backend, exchange);
+                content
+            }
+            ResponseContent::Length(octets) => match whole(&mut exchange, &self.backend, octets) {
+                Some(shared) => {
+                    end(&self.backend, exchange);
+                    Content::Shared(shared)
+                }
+                None => Content::Stream(Box::new(Body::new(self.backend, exchange, content))),
+            },
+            _ => Content::Stream(Box::new(Body::new(self.backend, exchange, content))),
+        };
+        Ok(Reply { head, content, closes, timing })
+    }
+}
+
+fn may_repeat(exchange: &Exchange, call: &Call) -> bool {
+    let sending = &exchange.sending;
+    !exchange.heard && sending.can_rewind() && (call.repeatable || sending.is_unsent())
+}
+
+/// The exchange is over: its connection may serve the next one.
+pub(super) fn end(backend: &Rc<Backend>, mut exchange: Exchange) {
+    let complete = exchange.sending.has_left();
+    exchange.sending.end_memory(backend.outbound.pool());
+    if complete {
+        backend.give(exchange.connection);
+    }
+}
+
+/// Content that came with its head.
+fn whole(exchange: &mut Exchange, backend: &Backend, octets: u64) -> Option<Shared> {
+    let Connection { client, input, .. } = &mut *exchange.connection;
+    let content = input.unread().get(..usize::try_from(octets).ok()?)?;
+    let shared = Shared::new(Arc::from(content));
+    // The engine takes note of the content, and then of its end.
+    for _ in 0..2 {
+        let received = client.receive(&backend.limits, input.unread(), &mut exchange.head);
+        input.consume(received.map_or(0, |received| received.consumed));
+    }
+    Some(shared)
+}
+
+/// The content that GET would have had (RFC 9110 §9.3.2).
+fn announced_by(head: &ResponseHead) -> Content {
+    let digits = head.get(Known::ContentLength).filter(|value| value.iter().all(u8::is_ascii_digit));
+    let length = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+    Content::Stream(Box::new(Announced(length)))
+}

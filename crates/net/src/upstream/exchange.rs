@@ -1,0 +1,175 @@
+//! One request and its response on a connection: octets out, octets in, up to the response's head.
+
+use super::backend::Backend;
+use super::call::{Call, Cause, Phase};
+use super::connection::Connection;
+use super::sending::Sending;
+use crate::timer::{NEVER, after};
+use hayami_h1::{ClientEvent, Fault, ResponseContent};
+use hayami_http::{ResponseHead, Status};
+use std::task::{Context, Poll, ready};
+
+/// A request on its way, or a response.
+pub(super) struct Exchange {
+    pub(super) connection: Box<Connection>,
+    pub(super) sending: Sending,
+    pub(super) phase: Phase,
+    pub(super) head: ResponseHead,
+    /// The connection has served others.
+    pub(super) reused: bool,
+    /// Octets of the response have come.
+    pub(super) heard: bool,
+    /// Why the request was not sent to its end.
+    broken: Option<Cause>,
+}
+
+impl Exchange {
+    /// Begins: the request is made ready, and its content is the exchange's from here on.
+    pub(super) fn begin(
+        backend: &Backend,
+        mut connection: Box<Connection>,
+        reused: bool,
+        call: &mut Call,
+    ) -> Self {
+        let sending = Sending::begin(backend, &mut connection.client, reused, call);
+        let phase = if reused { Phase::Send } else { Phase::Connect };
+        let head = ResponseHead::new(Status::OK);
+        Self { connection, sending, phase, head, reused, heard: false, broken: None }
+    }
+
+    /// Goes on with a connection that is being made, from the request's first octet.
+    pub(super) fn move_to(&mut self, mut connection: Box<Connection>) {
+        connection.client = std::mem::take(&mut self.connection.client);
+        self.connection = connection;
+        (self.phase, self.reused, self.broken) = (Phase::Connect, false, None);
+    }
+
+    /// Sends what can be sent, and reads until the response's head is there.
+    pub(super) fn poll_head(
+        &mut self,
+        cx: &mut Context<'_>,
+        backend: &Backend,
+        interim: &mut Option<Box<dyn FnMut(&ResponseHead)>>,
+    ) -> Poll<Result<ResponseContent, Cause>> {
+        if self.connection.wire.is_late() {
+            return Poll::Ready(Err(Cause::Timeout));
+        }
+        if matches!(self.phase, Phase::Connect | Phase::Send) {
+            self.send(cx, backend)?;
+        }
+        if self.phase != Phase::Connect
+            && let Poll::Ready(result) = self.read_head(backend, interim)
+        {
+            self.connection.wire.set_deadline(NEVER);
+            return Poll::Ready(result.map_err(|cause| self.broken.take().unwrap_or(cause)));
+        }
+        self.connection.wire.wakes(cx.waker());
+        backend.outbound.watch(&self.connection.wire).map_err(Cause::Io)?;
+        Poll::Pending
+    }
+
+    /// Sends as far as there is something and the socket takes it.
+    fn send(&mut self, cx: &mut Context<'_>, backend: &Backend) -> Result<(), Cause> {
+        match self.poll_send(cx, backend) {
+            Poll::Pending => {}
+            Poll::Ready(Ok(())) => self.await_response(backend),
+            Poll::Ready(Err(cause @ Cause::Content(_))) => return Err(cause),
+            Poll::Ready(Err(cause)) if self.phase == Phase::Connect => return Err(cause),
+            // It may have answered before it closed (RFC 9112 §9.5).
+            Poll::Ready(Err(cause)) => {
+                self.connection.wire.socket.may_read(true);
+                self.sending.stop();
+                self.broken = Some(cause);
+                self.await_response(backend);
+            }
+        }
+        Ok(())
+    }
+
+    fn await_response(&mut self, backend: &Backend) {
+        self.phase = Phase::FirstByte;
+        self.sending.release(backend.outbound.pool());
+        let now = backend.outbound.clock().millis();
+        self.connection.wire.set_deadline(after(now, backend.timeouts.first_byte));
+    }
+
+    /// Sends the request; ready when it has left.
+    pub(super) fn poll_send(&mut self, cx: &mut Context<'_>, backend: &Backend) -> Poll<Result<(), Cause>> {
+        loop {
+            ready!(self.flush(backend))?;
+            if self.sending.is_complete() {
+                return Poll::Ready(Ok(()));
+            }
+            let client = &mut self.connection.client;
+            if let Poll::Pending = self.sending.pull(cx, backend.outbound.pool(), client)? {
+                // Only the client is waited for, and its connection knows how long.
+                self.connection.wire.set_deadline(NEVER);
+                return Poll::Pending;
+            }
+        }
+    }
+
+    fn flush(&mut self, backend: &Backend) -> Poll<Result<(), Cause>> {
+        let wire = &self.connection.wire;
+        while !self.sending.unsent().is_empty() {
+            match wire.socket.send(self.sending.unsent(), false) {
+                Poll::Ready(Ok(octets)) => {
+                    self.sending.sent(octets);
+                    wire.set_deadline(NEVER);
+                    if self.phase == Phase::Connect {
+                        self.phase = Phase::Send;
+                        backend.count(|counters| counters.opened += 1);
+                    }
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(Cause::Io(error))),
+                Poll::Pending => {
+                    // The deadline for connecting is set already.
+                    let now = backend.outbound.clock().millis();
+                    wire.set_deadline_once(after(now, backend.timeouts.io));
+                    return Poll::Pending;
+                }
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads until the response's head is there.
+    fn read_head(
+        &mut self,
+        backend: &Backend,
+        interim: &mut Option<Box<dyn FnMut(&ResponseHead)>>,
+    ) -> Poll<Result<ResponseContent, Cause>> {
+        let Connection { client, input, wire, .. } = &mut *self.connection;
+        loop {
+            while !input.is_empty() {
+                let received = client.receive(&backend.limits, input.unread(), &mut self.head);
+                let received = received.map_err(Cause::Fault)?;
+                input.consume(received.consumed);
+                match received.event {
+                    // We send no CONNECT.
+                    ClientEvent::Response(ResponseContent::Tunnel) => {
+                        return Poll::Ready(Err(Cause::Fault(Fault::UnexpectedSwitch)));
+                    }
+                    ClientEvent::Response(content) => return Poll::Ready(Ok(content)),
+                    ClientEvent::Interim => {
+                        if let Some(tell) = interim {
+                            tell(&self.head);
+                        }
+                    }
+                    _ => break,
+                }
+            }
+            if !input.is_empty() && self.phase == Phase::FirstByte {
+                self.phase = Phase::Head;
+            }
+            if !wire.socket.is_readable() {
+                return Poll::Pending;
+            }
+            match ready!(wire.socket.read(input.room(backend.outbound.pool()))) {
+                Ok(0) => return Poll::Ready(Err(Cause::Closed)),
+                Ok(_) => self.heard = true,
+                Err(error) => return Poll::Ready(Err(Cause::Io(error))),
+            }
+        }
+    }
+}
