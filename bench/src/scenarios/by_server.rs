@@ -52,7 +52,7 @@ pub(super) fn plot(scenario: &ByServer, table: Option<&Table>) -> String {
         }
     };
     let bars: Vec<Bar> = pairs(scenario, table).iter().map(bar).collect();
-    svg::bars(scenario.title, scenario.reference_name, &bars)
+    svg::bars(&scenario.title.replace('`', ""), scenario.reference_name, &bars)
 }
 
 /// Ours first, then the published rows in their order, then what was measured besides.

@@ -93,7 +93,11 @@ fn crosscheck_section(checked: Option<&(Saved, Checked)>) -> String {
         let version = compared.version.as_ref().ok()?;
         Some(format!("- {version}: `{}`, ours: `{}`\n", compared.command, compared.native))
     });
-    format!("{heading}{}{}\n{}", how(&saved.about), tools.collect::<String>(), crosscheck::section(checked))
+    // Of the servers only these take part.
+    let versions =
+        saved.about.versions.iter().filter(|(name, _)| ["hayami", "nginx-tuned"].contains(&name.as_str()));
+    let about = About { versions: versions.cloned().collect(), ..saved.about.clone() };
+    format!("{heading}{}{}\n{}", how(&about), tools.collect::<String>(), crosscheck::section(checked))
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ pub(crate) struct Bar {
     pub(crate) ours: bool,
 }
 
-const LEFT: f64 = 330.0;
+/// Room for labels: as much as the longest needs, within these.
+const LEFT: (f64, f64) = (120.0, 430.0);
 const RIGHT: f64 = 110.0;
 const TOP: f64 = 88.0;
 const ROW: f64 = 42.0;
@@ -26,16 +27,23 @@ pub(crate) fn bars(title: &str, unit: &str, rows: &[Bar]) -> String {
     legend(&mut svg);
     let values = |row: &Bar| [row.measured, row.published, row.interval.map(|(_, high)| high)];
     let most = rows.iter().flat_map(values).flatten().fold(1.0_f64, f64::max);
-    let scale = (WIDTH - LEFT - RIGHT) / most;
+    let left = left(rows);
+    let scale = (WIDTH - left - RIGHT) / most;
     let bottom = TOP + rows.len() as f64 * ROW;
-    svg.path("axis", &format!("M{LEFT} {TOP}V{bottom}"));
-    for (index, row) in rows.iter().enumerate() {
-        draw(&mut svg, row, TOP + index as f64 * ROW, scale);
-    }
-    let one = LEFT + scale;
+    svg.path("axis", &format!("M{left:.1} {TOP}V{bottom}"));
+    let one = left + scale;
     svg.path("one", &format!("M{one:.1} {:.1}V{bottom}", TOP - 6.0));
     svg.text(one, TOP - 10.0, "soft", "middle", "1");
+    for (index, row) in rows.iter().enumerate() {
+        draw(&mut svg, row, left, TOP + index as f64 * ROW, scale);
+    }
     svg.done(title, bottom + 18.0)
+}
+
+/// Where bars begin.
+fn left(rows: &[Bar]) -> f64 {
+    let longest = rows.iter().map(|row| width_of(&row.label)).fold(0.0, f64::max);
+    (longest + 26.0).clamp(LEFT.0, LEFT.1)
 }
 
 fn legend(svg: &mut Svg) {
@@ -49,32 +57,32 @@ fn legend(svg: &mut Svg) {
     }
 }
 
-fn draw(svg: &mut Svg, row: &Bar, top: f64, scale: f64) {
+fn draw(svg: &mut Svg, row: &Bar, left: f64, top: f64, scale: f64) {
     let colour = if row.ours { "bar c0" } else { "bar c2" };
-    svg.text(LEFT - 10.0, top + 25.0, "", "end", &row.label);
+    svg.text(left - 10.0, top + 25.0, "", "end", &row.label);
     let number = |value: f64| format!("{value:.2}");
     match row.measured {
         Some(value) => {
-            svg.rect(colour, LEFT, top + 5.0, value * scale, 15.0);
+            svg.rect(colour, left, top + 5.0, value * scale, 15.0);
             let end = row.interval.map_or(value, |(_, high)| high.max(value));
             if let Some((low, high)) = row.interval {
-                let (low, high, y) = (LEFT + low * scale, LEFT + high * scale, top + 12.5);
+                let (low, high, y) = (left + low * scale, left + high * scale, top + 12.5);
                 let (above, below) = (y - 4.0, y + 4.0);
                 svg.path(
                     "span",
                     &format!("M{low:.1} {y}H{high:.1}M{low:.1} {above}V{below}M{high:.1} {above}V{below}"),
                 );
             }
-            svg.text(LEFT + end * scale + 7.0, top + 17.0, "", "start", &number(value));
+            svg.text(left + end * scale + 7.0, top + 17.0, "", "start", &number(value));
         }
-        None => svg.text(LEFT + 7.0, top + 17.0, "soft", "start", "not measured here"),
+        None => svg.text(left + 7.0, top + 17.0, "soft", "start", "not measured here"),
     }
     match row.published {
         Some(value) => {
-            svg.rect("old", LEFT, top + 21.0, value * scale, 12.0);
-            svg.text(LEFT + value * scale + 7.0, top + 31.5, "soft", "start", &number(value));
+            svg.rect("old", left, top + 21.0, value * scale, 12.0);
+            svg.text(left + value * scale + 7.0, top + 31.5, "soft", "start", &number(value));
         }
-        None => svg.text(LEFT + 7.0, top + 31.5, "soft", "start", "not published"),
+        None => svg.text(left + 7.0, top + 31.5, "soft", "start", "not published"),
     }
 }
 
@@ -113,7 +121,7 @@ mod tests {
             let widths =
                 svg.split("width=\"").skip(1).filter_map(|rest| rest.split('"').next()?.parse::<f64>().ok());
             assert!(widths.into_iter().all(|width| width <= WIDTH), "{most}");
-            let bar = most.max(1.0).min(most) / most.max(1.0) * (WIDTH - LEFT - RIGHT);
+            let bar = most.max(1.0).min(most) / most.max(1.0) * (WIDTH - LEFT.0 - RIGHT);
             assert!(svg.contains(&format!("width=\"{bar:.1}\"")), "{most}");
         }
     }

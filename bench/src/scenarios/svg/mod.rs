@@ -17,6 +17,7 @@ svg{--ink:#1c2733;--soft:#566373;--line:#dfe5ec;--back:#fff;--c0:#1f6fd6;--c1:#d
 @media(prefers-color-scheme:dark){svg{--ink:#dbe3ec;--soft:#93a1b1;--line:#2c3742;--back:#11161c;--c0:#6cabff;--c1:#f2a25c;--c2:#4fcbaa;--c3:#dd8fd8;--old:#5c6875}}
 .back{fill:var(--back)}
 text{fill:var(--ink);font:13px system-ui,-apple-system,\"Segoe UI\",Roboto,sans-serif;font-variant-numeric:tabular-nums}
+text{paint-order:stroke;stroke:var(--back);stroke-width:3px;stroke-linejoin:round}
 .title{font-weight:600;font-size:15px}
 .soft{fill:var(--soft);font-size:12px}
 .grid{stroke:var(--line);fill:none}
@@ -86,7 +87,7 @@ fn escape(text: &str) -> String {
 
 /// About how wide a text of 13 px is: digits and small letters are half as wide as high.
 fn width_of(text: &str) -> f64 {
-    text.chars().count() as f64 * 6.9
+    text.chars().count() as f64 * 7.2
 }
 
 /// For tests: the names of elements, checked to be closed in order.
