@@ -6,6 +6,7 @@
 
 mod answers;
 mod bench_command;
+mod bench_json;
 mod bench_peers;
 mod bench_warnings;
 mod clients;

@@ -110,12 +110,14 @@ fn rounds(
 ) -> Result<Vec<Outcome>, Failure> {
     let mut outcomes = Vec::new();
     for round in 0..plan.rounds {
-        for (index, server) in servers.iter().enumerate() {
+        for turn in 0..servers.len() {
+            // Each round begins with another one: none runs behind the same neighbour always.
+            let index = (round + turn) % servers.len();
             if stop.is_asked() {
                 return Ok(outcomes);
             }
             let name = name(plan, index, round);
-            outcomes.push(one(args, plan, index, &name, server.clone(), stop)?);
+            outcomes.push(one(args, plan, index, &name, servers[index].clone(), stop)?);
         }
     }
     Ok(outcomes)

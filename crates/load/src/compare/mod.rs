@@ -1,6 +1,6 @@
 //! Several targets side by side: medians over rounds, and ratios to the first with their confidence intervals.
 //!
-//! Targets run interleaved, one after another in each round, so that a machine that is busy for a while hits all
+//! Targets run interleaved, one after another in each round and each round in another order, so that a machine that is busy for a while hits all
 //! of them. The method is described at [`Ratio`]. What isn't here: how a comparison looks (`report`).
 
 mod interval;

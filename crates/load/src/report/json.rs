@@ -1,19 +1,7 @@
 //! The whole measurement for programs.
 //!
-//! One object. `format.version` is 1 and rises when a member changes its meaning or goes away; members may be
-//! added at any time. Names end with their unit: `_s` seconds, `_us` microseconds, `_octets`. What is not known is
-//! `null`.
-//!
-//! - `about`: `program`, `command` (words), `machine`.
-//! - `plan`: what was to be done, with every option that has an effect, so that the run can be repeated.
-//! - `targets[]`: `name`, `address`, `total`, `rounds[]`, and for plots `latency_histogram_us`: `[from, to, count]`.
-//!   - `total` and each of `rounds`: counts, `rate_per_s` (right answers), `status`, `errors`, `latency_us`,
-//!     `uncorrected_us`, `first_byte_us`, `connect_us`, `generator`, `server`.
-//!     `connections` were opened while it was measured, `connections_before` before; `connect_us` is of both.
-//!   - `rounds[].timeline`: `width_s` and `slots`: `[responses, errors, octets, mean latency_us, longest_us]`.
-//! - `comparison`: `null` with one target, else for each target and measure the `median` and the `ratio` to the
-//!   first target with `low` and `high`, the ends of its 95 % confidence interval, and a `verdict`.
-//! - `warnings[]`: sentences.
+//! Its members, units and rules are in docs/bench.md (JSON), and a test compares that list with what is written
+//! here. [`VERSION`] rises when a member changes its meaning or goes away; members may be added at any time.
 
 use super::summary::Summary;
 use super::{About, PERCENTILES, Report, figure};
@@ -23,7 +11,7 @@ use crate::{CpuRoom, Ended, Histogram, Outcome, Sample, ServerCost, Tally, Timel
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// The version of the format described above.
+/// The version of the format.
 const VERSION: u32 = 1;
 
 /// The measurement as one JSON object, indented, ending with a newline.
