@@ -270,11 +270,18 @@ impl Wire {
     fn note_head(&mut self, frame: &Frame) {
         assert!(frame.flags & flag::END_HEADERS != 0, "the heads of the tests fit into one frame");
         let fields = self.decoder.read(&frame.payload);
+        let end = frame.flags & flag::END_STREAM != 0;
+        if let Some((answer, whole)) = self.answers.get_mut(&frame.stream).filter(|(_, whole)| !whole) {
+            // Trailers.
+            answer.fields.extend(fields);
+            *whole = end;
+            return;
+        }
         let status = fields.iter().find(|(name, _)| name == ":status");
         let status = status.map_or(0, |(_, status)| status.parse().expect("a status"));
         if !(100..200).contains(&status) {
             let answer = Answer { status, fields, content: Vec::new() };
-            self.answers.insert(frame.stream, (answer, frame.flags & flag::END_STREAM != 0));
+            self.answers.insert(frame.stream, (answer, end));
         }
     }
 

@@ -18,6 +18,7 @@ pub(crate) mod h2;
 pub(crate) mod hpack;
 pub(crate) mod peers;
 pub(crate) mod tls;
+pub(crate) mod upstream;
 
 pub(crate) use answer::Answer;
 pub(crate) use client::Client;

@@ -30,6 +30,22 @@ impl Peer {
         Self::start(port, "redis-server", &[&["--bind", "127.0.0.1", "--port", &number], &save[..]].concat())
     }
 
+    /// nginx, with these lines in its one server; `DIR` stands for the folder. The log format `conn` is the
+    /// number of the connection.
+    #[track_caller]
+    pub(crate) fn nginx(dir: &Scratch, lines: &str) -> Self {
+        let port = free_port();
+        let temp = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|name| format!("{name}_temp_path DIR/temp;"));
+        let text = format!(
+            "daemon off; worker_processes 1; pid DIR/nginx.pid; error_log DIR/nginx.err;\nevents {{}}\nhttp {{ {} \
+             access_log off; log_format conn '$connection $request';\nserver {{ listen 127.0.0.1:{port}; {lines} }} }}\n",
+            temp.join(" ")
+        );
+        dir.write("nginx.conf", text.replace("DIR", &dir.text("")));
+        Self::start(port, "nginx", &["-c", &dir.text("nginx.conf"), "-e", &dir.text("nginx.err")])
+    }
+
     /// A responder for what stands in the list of the authority in the folder `tls`. The port was chosen
     /// before, since the certificates name it.
     #[track_caller]

@@ -1,0 +1,249 @@
+//! Upstream servers of a test: each connection follows a script, good or bad, on threads of this process.
+
+use super::PATIENCE;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+/// A server on a free port of this machine; dropped, it listens no more.
+pub(crate) struct Upstream {
+    /// `127.0.0.1:40000`
+    pub(crate) address: String,
+    seen: Arc<Seen>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What came so far.
+#[derive(Default)]
+struct Seen {
+    connections: AtomicUsize,
+    /// Connections whose script is not over.
+    open: AtomicUsize,
+    /// Octets that were sent.
+    sent: AtomicUsize,
+    stop: AtomicBool,
+    requests: Mutex<Vec<Asked>>,
+}
+
+/// A request as it came over the wire.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    /// Request line and field lines, without the empty one.
+    pub(crate) head: String,
+    /// The content, without its framing.
+    pub(crate) content: Vec<u8>,
+    /// The trailer section.
+    pub(crate) trailers: String,
+}
+
+impl Asked {
+    /// The request line.
+    pub(crate) fn line(&self) -> &str {
+        self.head.lines().next().unwrap_or_default()
+    }
+
+    /// All values of a field.
+    pub(crate) fn all(&self, name: &str) -> Vec<&str> {
+        let pairs = self.head.lines().skip(1).filter_map(|line| line.split_once(':'));
+        pairs.filter(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).collect()
+    }
+}
+
+/// A connection as its script sees it.
+pub(crate) struct Conn {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+    seen: Arc<Seen>,
+}
+
+impl Upstream {
+    /// Every connection follows the script; it is closed when the script ends.
+    pub(crate) fn scripted(script: impl Fn(&mut Conn) + Send + Sync + 'static) -> Self {
+        Self::at("127.0.0.1:0", script)
+    }
+
+    /// The same at a certain address.
+    pub(crate) fn at(address: &str, script: impl Fn(&mut Conn) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind(address).expect("a port");
+        let address = listener.local_addr().expect("bound").to_string();
+        let (seen, script) = (Arc::new(Seen::default()), Arc::new(script));
+        let shared = Arc::clone(&seen);
+        let thread = std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                if shared.stop.load(Ordering::SeqCst) {
+                    return;
+                }
+                shared.connections.fetch_add(1, Ordering::SeqCst);
+                shared.open.fetch_add(1, Ordering::SeqCst);
+                let (seen, script) = (Arc::clone(&shared), Arc::clone(&script));
+                std::thread::spawn(move || {
+                    let mut conn = Conn::new(stream, seen);
+                    script(&mut conn);
+                    conn.seen.open.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        Self { address, seen, thread: Some(thread) }
+    }
+
+    /// Answers every request with these octets and keeps the connection.
+    pub(crate) fn answering(octets: impl Into<Vec<u8>>) -> Self {
+        let octets = octets.into();
+        Self::scripted(move |conn| {
+            while conn.request().is_some() {
+                conn.send(&octets);
+            }
+        })
+    }
+
+    /// Answers every request with its own content.
+    pub(crate) fn echo() -> Self {
+        Self::scripted(|conn| {
+            while let Some(asked) = conn.request() {
+                let length = asked.content.len();
+                conn.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n"));
+                conn.send(&asked.content);
+            }
+        })
+    }
+
+    /// Connections that came so far.
+    pub(crate) fn connections(&self) -> usize {
+        self.seen.connections.load(Ordering::SeqCst)
+    }
+
+    /// Connections whose script is not over.
+    pub(crate) fn open(&self) -> usize {
+        self.seen.open.load(Ordering::SeqCst)
+    }
+
+    /// Octets that it got rid of.
+    pub(crate) fn sent(&self) -> usize {
+        self.seen.sent.load(Ordering::SeqCst)
+    }
+
+    /// The requests that were read as a whole.
+    pub(crate) fn requests(&self) -> Vec<Asked> {
+        self.seen.requests.lock().expect("no panic within").clone()
+    }
+
+    /// The last of them.
+    #[track_caller]
+    pub(crate) fn last(&self) -> Asked {
+        self.requests().pop().expect("a request came")
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        self.seen.stop.store(true, Ordering::SeqCst);
+        // Wakes the thread that waits for connections.
+        let _ = TcpStream::connect(&self.address);
+        let _ = self.thread.take().expect("there is one").join();
+    }
+}
+
+impl Conn {
+    fn new(stream: TcpStream, seen: Arc<Seen>) -> Self {
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_nodelay(true).expect("no delay");
+        Self { stream, buffer: Vec::new(), seen }
+    }
+
+    /// The next request with its content; `None` if the connection ends.
+    pub(crate) fn request(&mut self) -> Option<Asked> {
+        let mut asked = Asked { head: self.head()?, ..Asked::default() };
+        if let Some(length) = asked.all("content-length").first() {
+            let length = length.parse().expect("a length");
+            asked.content = self.take(length)?;
+        } else if asked.all("transfer-encoding") == ["chunked"] {
+            self.chunks(&mut asked)?;
+        }
+        self.seen.requests.lock().expect("no panic within").push(asked.clone());
+        Some(asked)
+    }
+
+    /// The next request's head; its content is not read.
+    pub(crate) fn head(&mut self) -> Option<String> {
+        let head = self.until(b"\r\n\r\n")?;
+        Some(String::from_utf8_lossy(&head).into_owned())
+    }
+
+    /// Sends. A peer that is gone is no error here.
+    pub(crate) fn send(&mut self, octets: impl AsRef<[u8]>) -> bool {
+        let octets = octets.as_ref();
+        self.seen.sent.fetch_add(octets.len(), Ordering::SeqCst);
+        self.stream.write_all(octets).is_ok()
+    }
+
+    /// Whether the peer has closed; waits for it.
+    pub(crate) fn is_closed(&mut self) -> bool {
+        while self.receive() {}
+        true
+    }
+
+    fn chunks(&mut self, asked: &mut Asked) -> Option<()> {
+        loop {
+            let line = self.until(b"\r\n")?;
+            let digits = String::from_utf8_lossy(&line).into_owned();
+            match usize::from_str_radix(&digits, 16).expect("a chunk size") {
+                0 => break,
+                size => asked.content.extend(self.take(size)?),
+            }
+            assert_eq!(self.until(b"\r\n")?, b"", "a chunk ends");
+        }
+        loop {
+            let line = self.until(b"\r\n")?;
+            if line.is_empty() {
+                return Some(());
+            }
+            asked.trailers += &format!("{}\n", String::from_utf8_lossy(&line));
+        }
+    }
+
+    /// What comes before `end`, which is taken as well.
+    fn until(&mut self, end: &[u8]) -> Option<Vec<u8>> {
+        loop {
+            if let Some(at) = self.buffer.windows(end.len()).position(|window| window == end) {
+                let found = self.take(at)?;
+                self.take(end.len())?;
+                return Some(found);
+            }
+            if !self.receive() {
+                return None;
+            }
+        }
+    }
+
+    fn take(&mut self, octets: usize) -> Option<Vec<u8>> {
+        while self.buffer.len() < octets {
+            if !self.receive() {
+                return None;
+            }
+        }
+        Some(self.buffer.drain(..octets).collect())
+    }
+
+    fn receive(&mut self) -> bool {
+        let mut piece = vec![0; 64 * 1024];
+        loop {
+            match self.stream.read(&mut piece) {
+                Ok(0) => return false,
+                Ok(count) => {
+                    self.buffer.extend_from_slice(&piece[..count]);
+                    return true;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return false,
+            }
+        }
+    }
+}
+
+/// A port of this machine at which nobody listens.
+pub(crate) fn nobody() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("bound").to_string()
+}
