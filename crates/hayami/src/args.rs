@@ -113,7 +113,7 @@ pub(crate) fn version() -> String {
         ("HTTP/2", "YES"),
         ("HTTP/3", "not yet"),
         ("TLS", "1.2, 1.3"),
-        ("proxy", "not yet"),
+        ("proxy", "HTTP/1.1"),
         ("fastcgi", "not yet"),
         ("configuration", "h2o.conf (YAML 1.1)"),
         ("precompressed files", "br, zstd, gzip"),

@@ -12,8 +12,8 @@ use crate::workers::{self, Plan};
 use crate::{descriptors, error_log, site, sockets, user};
 use hayami_net::{Phase, Quota};
 use hayami_server::config::settings::Settings;
-use hayami_server::modules::access_log;
 use hayami_server::modules::listen::Acceptors;
+use hayami_server::modules::{access_log, proxy};
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -148,9 +148,11 @@ fn outcome(thread: JoinHandle<io::Result<()>>) -> Result<(), Failure> {
     }
 }
 
-/// `max-connections`, or as many as the open-files limit has room for.
+/// `max-connections`, or as many as the open-files limit has room for. A client whose requests are passed on
+/// needs a second connection.
 fn connections(settings: &Settings, files: descriptors::OpenFiles) -> usize {
-    let room = usize::try_from(files.connections()).unwrap_or(usize::MAX);
+    let each = if proxy::is_used(settings) { 2 } else { 1 };
+    let room = usize::try_from(files.connections() / each).unwrap_or(usize::MAX);
     match settings.global.limits.max_connections {
         Some(wanted) if wanted > room => {
             eprintln!(

@@ -30,7 +30,14 @@ pub use reverse::{ReverseSettings, Upstream};
 pub use url::{Place, Url};
 
 use super::headers::Command;
+use crate::config::settings::{self as config, HandlerSettings};
 use std::time::Duration;
+
+/// Whether requests are passed on anywhere.
+pub fn is_used(settings: &config::Settings) -> bool {
+    let mut handlers = settings.hosts.iter().flat_map(|host| &host.paths).flat_map(|path| &path.handlers);
+    handlers.any(|handler| matches!(handler, HandlerSettings::Proxy(_)))
+}
 
 /// What holds for the proxied paths of a place in the configuration.
 #[derive(Clone, Debug, Default)]
