@@ -63,6 +63,12 @@ impl Default for FieldSection {
 }
 
 impl FieldSection {
+    /// A section with memory for so many octets and lines.
+    pub fn with_capacity(octets: usize, lines: usize) -> Self {
+        let (octets, lines) = (Vec::with_capacity(octets), Vec::with_capacity(lines));
+        Self { octets, lines, ..Self::default() }
+    }
+
     /// Forgets all lines and octets, keeps the memory.
     pub fn clear(&mut self) {
         self.octets.clear();

@@ -28,7 +28,8 @@ struct Forward(Rc<Backend>);
 
 impl Service for Forward {
     fn respond(&self, request: &mut Request<'_>) -> Outcome {
-        let mut fields = FieldSection::default();
+        let lines = request.head.fields();
+        let mut fields = FieldSection::with_capacity(lines.octets().len() + 2 * lines.len(), lines.len());
         for (name, value, known) in request.head.fields().iter_known() {
             if !known.is_some_and(|known| HOP_BY_HOP.contains(&known)) {
                 fields.append(name, value);

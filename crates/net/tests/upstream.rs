@@ -104,6 +104,7 @@ impl Service for Forward {
             let text = format!("{counters:?} idle {idle} in flight {}", self.0.in_flight());
             return Outcome::Ready(Answer::from(Response::text(Status::OK, text)));
         }
+        request.cancel = true;
         let told = Rc::default();
         let reply = upstream::call(&self.0, self.call(request, &told));
         Outcome::Later(Box::pin(async move {
@@ -602,6 +603,26 @@ fn an_answer_before_the_end_of_the_request_is_delivered_and_ends_the_connection(
     }
     server.await_counters("idle 0 in flight 0");
     server.stop();
+}
+
+#[test]
+fn a_client_that_leaves_takes_its_request_back() {
+    for begin in [&b""[..], b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\nx"] {
+        let (tell, told) = channel();
+        let (address, _) = upstream(move |_, mut stream| {
+            tell.send(read_head(&mut stream).expect("a request").len()).expect("somebody listens");
+            stream.write_all(begin).expect("sent");
+            tell.send(stream.read(&mut [0]).unwrap_or(0)).expect("somebody listens");
+        });
+        let server = server(origin(&[address]));
+        let mut stream = server.connect();
+        stream.write_all(b"GET /a HTTP/1.1\r\nhost: x\r\n\r\n").expect("sent");
+        assert!(told.recv().expect("told") > 0);
+        drop(stream);
+        assert_eq!(told.recv().expect("told"), 0, "the end of the connection");
+        server.await_counters("idle 0 in flight 0");
+        server.stop();
+    }
 }
 
 #[test]

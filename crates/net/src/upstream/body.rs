@@ -4,7 +4,7 @@
 use super::backend::InFlight;
 use super::connection::Connection;
 use super::exchange::Exchange;
-use crate::timer::{NEVER, after};
+use crate::timer::after;
 use hayami_h1::{ClientEvent, ClientReceived, ResponseContent};
 use hayami_http::{FieldSection, Source, SourceError};
 use std::task::{Context, Poll, ready};
@@ -95,7 +95,7 @@ impl Body {
             false => wire.socket.read(input.room(self.backend.outbound.pool())),
         };
         let octets = ready!(read).map_err(|fault| error(&fault))?;
-        wire.set_deadline(NEVER);
+        wire.progressed();
         if octets == 0 {
             let ended = client.receive_eof().map_err(|fault| error(&fault))?;
             self.finish();

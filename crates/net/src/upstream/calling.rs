@@ -11,7 +11,6 @@ use hayami_http::{Content, Known, ResponseHead, Shared, Status};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -209,7 +208,7 @@ pub(super) fn end(backend: &Rc<Backend>, mut exchange: Exchange) {
 fn whole(exchange: &mut Exchange, backend: &Backend, octets: u64) -> Option<Shared> {
     let Connection { client, input, .. } = &mut *exchange.connection;
     let content = input.unread().get(..usize::try_from(octets).ok()?)?;
-    let shared = Shared::new(Arc::from(content));
+    let shared = backend.outbound.share(content);
     // The engine takes note of the content, and then of its end.
     for _ in 0..2 {
         let received = client.receive(&backend.limits, input.unread(), &mut exchange.head);

@@ -4,7 +4,7 @@ use super::backend::Backend;
 use super::call::{Call, Cause, Phase};
 use super::connection::Connection;
 use super::sending::Sending;
-use crate::timer::{NEVER, after};
+use crate::timer::after;
 use hayami_h1::{ClientEvent, Fault, ResponseContent};
 use hayami_http::{ResponseHead, Status};
 use std::task::{Context, Poll, ready};
@@ -60,7 +60,7 @@ impl Exchange {
         if self.phase != Phase::Connect
             && let Poll::Ready(result) = self.read_head(backend, interim)
         {
-            self.connection.wire.set_deadline(NEVER);
+            self.connection.wire.progressed();
             return Poll::Ready(result.map_err(|cause| self.broken.take().unwrap_or(cause)));
         }
         self.connection.wire.wakes(cx.waker());
@@ -103,7 +103,7 @@ impl Exchange {
             let client = &mut self.connection.client;
             if let Poll::Pending = self.sending.pull(cx, backend.outbound.pool(), client)? {
                 // Only the client is waited for, and its connection knows how long.
-                self.connection.wire.set_deadline(NEVER);
+                self.connection.wire.progressed();
                 return Poll::Pending;
             }
         }
@@ -115,7 +115,7 @@ impl Exchange {
             match wire.socket.send(self.sending.unsent(), false) {
                 Poll::Ready(Ok(octets)) => {
                     self.sending.sent(octets);
-                    wire.set_deadline(NEVER);
+                    wire.progressed();
                     if self.phase == Phase::Connect {
                         self.phase = Phase::Send;
                         backend.count(|counters| counters.opened += 1);

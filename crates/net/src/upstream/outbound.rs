@@ -4,19 +4,27 @@ use super::Backend;
 use crate::buffer::Pool;
 use crate::clock::Clock;
 use crate::dial::{self, Peer};
+use crate::output::COPY_SIZE;
 use crate::socket::Socket;
 use crate::timer::NEVER;
+use hayami_http::Shared;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::cell::{Cell, RefCell};
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 use std::task::Waker;
 
 /// Event data of connections to upstreams have this bit. Below it are 31 bits of the place's generation and 32
 /// of the place: an event that was on its way when its connection was closed must not be taken for one of the
 /// next connection's, which would lose its pool a good one.
 pub(crate) const UPSTREAMS: u64 = 1 << 63;
+
+/// Content of this length is worth keeping memory for: smaller pieces the allocator has at hand, and larger ones
+/// are not copied but held by their client's output.
+const SPARE: RangeInclusive<usize> = 512..=COPY_SIZE;
 
 /// A worker's way to connections that it opens itself; [`run`](crate::run) makes it.
 #[derive(Clone)]
@@ -28,6 +36,7 @@ struct Inner {
     /// The loop's own.
     epoll: Rc<OwnedFd>,
     places: RefCell<Places>,
+    spare: RefCell<Arc<[u8]>>,
 }
 
 #[derive(Default)]
@@ -63,8 +72,9 @@ pub(super) struct Wire {
 impl Outbound {
     pub(crate) fn new(clock: &Rc<Clock>, pool: &Rc<Pool>) -> io::Result<Self> {
         let epoll = Rc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
-        let places = RefCell::default();
-        Ok(Self(Rc::new(Inner { clock: Rc::clone(clock), pool: Rc::clone(pool), epoll, places })))
+        let (clock, pool) = (Rc::clone(clock), Rc::clone(pool));
+        let (places, spare) = (RefCell::default(), RefCell::new(Arc::default()));
+        Ok(Self(Rc::new(Inner { clock, pool, epoll, places, spare })))
     }
 
     pub(crate) fn epoll(&self) -> Rc<OwnedFd> {
@@ -79,10 +89,28 @@ impl Outbound {
         &self.0.pool
     }
 
+    /// A copy of a response's content. That of most responses is copied into their client's output and
+    /// dropped in the same turn, so that its memory serves the next one.
+    pub(super) fn share(&self, octets: &[u8]) -> Shared {
+        if !SPARE.contains(&octets.len()) {
+            return Shared::new(Arc::from(octets));
+        }
+        let mut spare = self.0.spare.borrow_mut();
+        if Arc::get_mut(&mut spare).is_none_or(|memory| memory.is_empty()) {
+            *spare = Arc::from([0; COPY_SIZE]);
+        }
+        if let Some(memory) = Arc::get_mut(&mut spare) {
+            memory[..octets.len()].copy_from_slice(octets);
+        }
+        Shared::new(Arc::clone(&spare)).slice(0, octets.len())
+    }
+
     /// Begins a connection. The kernel watches it once somebody waits for it.
     pub(super) fn connect(&self, peer: &Peer) -> io::Result<Rc<Wire>> {
         let socket = dial::connect(peer, None)?;
-        dial::send_at_once(&socket);
+        if matches!(peer, Peer::Tcp(_)) {
+            dial::send_at_once(&socket);
+        }
         socket.must_not_read();
         Ok(self.0.places.borrow_mut().insert(socket))
     }
@@ -181,6 +209,13 @@ impl Wire {
         self.deadline.set(millis);
     }
 
+    /// Something that was waited for is there.
+    #[inline]
+    pub(super) fn progressed(&self) {
+        self.deadline.set(NEVER);
+        self.expired.set(false);
+    }
+
     /// Sets a deadline unless one is set.
     #[inline]
     pub(super) fn set_deadline_once(&self, millis: u32) {
@@ -240,6 +275,21 @@ mod tests {
 
     fn socket() -> Socket {
         Socket::new(UnixStream::pair().expect("a pair of sockets").0.into())
+    }
+
+    #[test]
+    fn memory_of_content_is_used_again_once_nobody_holds_it() {
+        let (clock, pool) = (Rc::default(), Rc::default());
+        let outbound = Outbound::new(&clock, &pool).expect("an epoll");
+        let (a, b) = (vec![b'a'; 600], vec![b'b'; 700]);
+        let first = outbound.share(&a);
+        let second = outbound.share(&b);
+        assert_eq!((first.as_slice(), second.as_slice()), (&a[..], &b[..]));
+        let place = second.as_slice().as_ptr();
+        drop(second);
+        let third = outbound.share(&a);
+        assert_eq!((third.as_slice(), first.as_slice()), (&a[..], &a[..]));
+        assert_eq!(third.as_slice().as_ptr(), place);
     }
 
     #[test]
