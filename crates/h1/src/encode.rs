@@ -6,6 +6,7 @@ use hayami_http::{FieldSection, Known, ResponseHead, Status};
 const OURS: [Known; 3] = [Known::Connection, Known::ContentLength, Known::TransferEncoding];
 
 /// Writes the status line (RFC 9112 §4). The version is ours, not the request's (RFC 9110 §6.2).
+#[inline]
 pub(crate) fn status_line(status: Status, out: &mut Vec<u8>) {
     match ready_line(status) {
         Some(line) => out.extend_from_slice(line),
@@ -50,6 +51,7 @@ fn other_status_line(status: Status, out: &mut Vec<u8>) {
 }
 
 /// Writes the field lines of a head, without those that the engine writes itself.
+#[inline]
 pub(crate) fn head_fields(head: &ResponseHead, out: &mut Vec<u8>) {
     for section in head.sections() {
         fields(section, |_| true, out);
@@ -58,6 +60,7 @@ pub(crate) fn head_fields(head: &ResponseHead, out: &mut Vec<u8>) {
 
 /// Writes the lines of a section that `keep` wants, without those that the engine writes itself. A
 /// section made ready as a whole is copied as a whole.
+#[inline]
 pub(crate) fn fields(section: &FieldSection, keep: impl Fn(&[u8]) -> bool, out: &mut Vec<u8>) {
     if section.is_empty() {
         return;

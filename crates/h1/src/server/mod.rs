@@ -150,6 +150,22 @@ impl Server {
         result
     }
 
+    /// Reads content of the request at hand and nothing else: what follows it waits, whatever has become of
+    /// the response. For callers who hand content on while they make the response.
+    ///
+    /// # Errors
+    /// As for [`receive`](Self::receive).
+    pub fn receive_more(&mut self, limits: &Limits, input: &[u8]) -> Result<Received, Fault> {
+        if self.state.receiving != Receiving::Content {
+            return Ok(more(0));
+        }
+        let result = self.receive_content(limits, input);
+        if result.is_err() {
+            self.refuse();
+        }
+        result
+    }
+
     fn receive_content(&mut self, limits: &Limits, input: &[u8]) -> Result<Received, Fault> {
         let (consumed, piece) = self.incoming.receive(limits, input)?;
         let event = match piece {

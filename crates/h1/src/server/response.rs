@@ -107,6 +107,7 @@ impl Server {
 
     /// Writes an interim response, 100 or 103 (RFC 9110 §15.2). HTTP/1.0 clients do not know them and get
     /// nothing.
+    #[inline(never)] // so that the encoder is inlined where final heads are written
     pub fn send_interim(&mut self, head: &ResponseHead, out: &mut Vec<u8>) {
         self.step(Move::Interim);
         let due = self.state.sending == Sending::Head;

@@ -126,3 +126,20 @@ fn each_call_writes_in_its_states_and_the_next_step_follows() {
         assert_eq!((writing(steps).as_str(), after(steps).next()), (calls, next), "{steps:?}");
     }
 }
+
+#[test]
+fn content_is_read_while_the_response_is_made_and_nothing_behind_it() {
+    let input = b"abcGET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    for sent in ["", "c", "cx", "3xe"] {
+        let mut server = after(&format!("p{sent}"));
+        let mut more = |input: &[u8]| server.receive_more(&LIMITS, input).expect("content");
+        assert_eq!(more(b""), Received { consumed: 0, event: Event::More }, "{sent}");
+        assert_eq!(more(input), Received { consumed: 3, event: Event::Content(0..3) }, "{sent}");
+        assert_eq!(more(&input[3..]), Received { consumed: 0, event: Event::End }, "{sent}");
+        assert_eq!(more(&input[3..]), Received { consumed: 0, event: Event::More }, "{sent}");
+    }
+    for whole in ["", "g", "gc", "pr"] {
+        let received = after(whole).receive_more(&LIMITS, input);
+        assert_eq!(received, Ok(Received { consumed: 0, event: Event::More }), "{whole}");
+    }
+}
