@@ -323,6 +323,11 @@ impl Pair {
             let keys: Vec<_> = consumed.iter().filter(|(_, _, s)| !s).map(|(key, ..)| *key).collect();
             for (key, len, at_server) in consumed {
                 match at_server {
+                    // Half of the streams' content is handed on, and consumed later.
+                    true if key.stream_id() % 4 == 1 => {
+                        self.server.set_aside(&weather.server, key, len, &mut self.to_client);
+                        self.server.grant(key, len, &mut self.to_client);
+                    }
                     true => self.server.consumed(&weather.server, key, len, &mut self.to_client),
                     false => self.client.consumed(&weather.client, key, len, &mut self.to_server),
                 }

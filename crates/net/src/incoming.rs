@@ -18,6 +18,8 @@ use std::task::{Context, Poll, Waker};
 
 /// Octets that wait for the handler before no more are read. What one read brings may come on top.
 const ROOM: usize = 48 * 1024;
+/// Memory that is kept for octets while none wait.
+const KEPT: usize = 4 * 1024;
 
 /// Content of a request: pulled by whoever answers.
 ///
@@ -300,11 +302,10 @@ impl Pipe {
         let first = octets.min(front.len());
         out.extend_from_slice(&front[..first]);
         out.extend_from_slice(&back[..octets - first]);
-        if octets == self.waiting.len() && self.state == State::Complete {
-            // The handler may hold on to it for long.
+        self.waiting.drain(..octets);
+        if self.waiting.is_empty() && (self.state == State::Complete || self.waiting.capacity() > KEPT) {
+            // A handler may hold on to it for long.
             self.waiting = VecDeque::new();
-        } else {
-            self.waiting.drain(..octets);
         }
         self.taken += octets;
         self.touched |= octets > 0;
@@ -320,5 +321,63 @@ impl Pipe {
         if !self.attended {
             self.connection.wake_by_ref();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fill(incoming: &mut Incoming, room: usize, out: &mut Vec<u8>) -> Poll<bool> {
+        let filled = incoming.fill(&mut Context::from_waker(Waker::noop()), room, out);
+        filled.map(|filled| filled.expect("no fault"))
+    }
+
+    #[test]
+    fn octets_are_taken_in_their_order_and_counted_once() {
+        let (feed, mut incoming) = content(Some(9), Waker::noop().clone());
+        let mut out = Vec::new();
+        assert!(fill(&mut incoming, 9, &mut out).is_pending());
+        assert!(incoming.is_untouched() && feed.is_asked());
+        feed.put(b"abcdef");
+        assert_eq!(fill(&mut incoming, 4, &mut out), Poll::Ready(false));
+        feed.put(b"ghi");
+        feed.complete(None);
+        assert_eq!((feed.taken(), feed.remaining()), (4, Some(0)));
+        assert_eq!(fill(&mut incoming, 4, &mut out), Poll::Ready(false));
+        assert_eq!(fill(&mut incoming, 4, &mut out), Poll::Ready(true));
+        assert_eq!((&out[..], feed.taken()), (&b"abcdefghi"[..], 5));
+        assert!(!incoming.is_untouched());
+    }
+
+    #[test]
+    fn there_is_room_while_somebody_may_take_and_not_too_much_waits() {
+        let (feed, mut incoming) = content(None, Waker::noop().clone());
+        feed.put(&[0; ROOM - 1]);
+        assert!(feed.has_room());
+        feed.put(&[0]);
+        assert!(!feed.has_room());
+        assert_eq!(fill(&mut incoming, 1, &mut Vec::new()), Poll::Ready(false));
+        assert!(feed.has_room());
+        drop(incoming);
+        assert!(!feed.has_room());
+        assert_eq!(feed.end(), ROOM, "what nobody took counts as done with");
+    }
+
+    #[test]
+    fn what_breaks_off_is_an_error_with_its_reason() {
+        let (feed, mut incoming) = content(None, Waker::noop().clone());
+        feed.put(b"abc");
+        feed.refuse(Refusal::Timeout);
+        let fill = |incoming: &mut Incoming| {
+            let filled = incoming.fill(&mut Context::from_waker(Waker::noop()), 9, &mut Vec::new());
+            assert!(matches!(filled, Poll::Ready(Err(_))), "{filled:?}");
+        };
+        fill(&mut incoming);
+        assert_eq!(incoming.refusal(), Some(Refusal::Timeout));
+        let (feed, mut incoming) = content(None, Waker::noop().clone());
+        drop(feed);
+        fill(&mut incoming);
+        assert_eq!(incoming.refusal(), None);
     }
 }

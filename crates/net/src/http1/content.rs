@@ -1,7 +1,7 @@
 //! Content of the request at hand: to whoever takes it, or thrown away.
 
 use super::{DISCARD, Exchange, Http1};
-use crate::incoming::Feed;
+use crate::incoming::{self, Feed, Incoming};
 use crate::link::{Link, Need, Stage};
 use crate::service::{Refusal, Service};
 use crate::timer::{NEVER, after};
@@ -19,17 +19,30 @@ pub(super) enum Fed {
 }
 
 impl Http1 {
+    /// Both ends of the content that a request announces.
+    #[inline(never)]
+    pub(super) fn expect_content<S>(
+        &mut self,
+        link: &mut Link,
+        worker: &Worker<S>,
+        length: Option<u64>,
+    ) -> Option<Incoming> {
+        let (feed, incoming) = incoming::content(length, link.waker(worker));
+        self.content = Some(feed);
+        Some(incoming)
+    }
+
     /// Hands content that has been received to who takes it.
     #[inline]
     pub(super) fn feed<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Fed {
         if self.content.is_some() { self.feed_some(link, worker) } else { Fed::Enough }
     }
 
+    #[inline(never)]
     fn feed_some<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Fed {
-        let mut head = worker.head.borrow_mut();
         while let Some(feed) = self.content.as_ref().filter(|feed| feed.has_room()) {
             let input = link.input.unread();
-            let received = match self.engine.receive(&worker.limits, input, &mut head) {
+            let received = match self.engine.receive_more(&worker.limits, input) {
                 Ok(received) => received,
                 Err(fault) => {
                     feed.refuse(Refusal::Fault(fault));

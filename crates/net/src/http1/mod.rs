@@ -4,7 +4,7 @@
 mod content;
 
 use crate::connection::Wait;
-use crate::incoming::{self, Feed};
+use crate::incoming::Feed;
 use crate::link::{Link, Need, Stage};
 use crate::reports::{Extent, Report, UNKNOWN_END};
 use crate::service::{Answer, Interim, Outcome, Refusal, Request, Service};
@@ -157,12 +157,10 @@ impl Http1 {
         if worker.draining.get() {
             self.engine.close_after_response();
         }
-        let waker = self.unread_content.then(|| link.waker(worker));
+        let incoming =
+            if self.unread_content { self.expect_content(link, worker, content_length) } else { None };
         let mut request = link.as_request(worker, head, content_length);
-        if let Some(waker) = waker {
-            let (feed, incoming) = incoming::content(content_length, waker);
-            (self.content, request.content) = (Some(feed), Some(incoming));
-        }
+        request.content = incoming;
         let outcome = worker.service.respond(&mut request);
         let Request { content, interim, cancel, .. } = request;
         drop(content);

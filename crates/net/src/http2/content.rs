@@ -25,7 +25,8 @@ const DISCARD: u64 = 256 * 1024;
 pub(super) type Expected = (Feed, bool);
 
 impl Http2 {
-    /// The two ends of the content that a request announces.
+    /// Both ends of the content that a request announces.
+    #[inline(never)]
     pub(super) fn expect_content<S>(
         &self,
         link: &Link,
@@ -42,17 +43,18 @@ impl Http2 {
     }
 
     /// Somebody may take the content of a request; if nobody does, it is thrown away.
-    pub(super) fn keep_content(&mut self, key: Key, (feed, expects_continue): Expected) {
-        if !feed.has_reader() {
-            return;
-        }
+    #[inline(never)]
+    pub(super) fn keep_content(&mut self, key: Key, expected: Option<Expected>) {
+        let Some((feed, expects_continue)) = expected.filter(|(feed, _)| feed.has_reader()) else { return };
         if let Some(slot) = self.engine.get(key) {
             let stream = self.spare.stream(slot);
             (stream.content, stream.expects_continue) = (Some(feed), expects_continue);
+            self.busiest = self.busiest.max(self.engine.streams());
         }
     }
 
     /// Interim responses may come before the answer.
+    #[cold]
     pub(super) fn keep_interim(&mut self, key: Key, interim: Option<Interim>) {
         if let Some(slot) = self.engine.get(key) {
             self.spare.stream(slot).interim = interim;
@@ -60,6 +62,7 @@ impl Http2 {
     }
 
     /// Content has come.
+    #[inline(never)]
     pub(super) fn content<S>(
         &mut self,
         output: &mut Output,
@@ -90,6 +93,7 @@ impl Http2 {
     }
 
     /// The end of content has come by itself.
+    #[inline(never)]
     pub(super) fn content_complete<S>(
         &mut self,
         worker: &Worker<S>,

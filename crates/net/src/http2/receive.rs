@@ -11,6 +11,7 @@ use hayami_http::{Method, RequestHead, Status};
 
 impl Http2 {
     /// Takes one frame from the input. Whether there was one.
+    #[inline]
     pub(super) fn receive<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> bool {
         let mut head = worker.head.borrow_mut();
         let (engine, input, now) = (&mut self.engine, link.input.unread(), worker.clock.millis());
@@ -79,8 +80,8 @@ impl Http2 {
         (request.stream, request.content) = (Some(key.stream_id()), incoming);
         let outcome = worker.service.respond(&mut request);
         let Request { content: untaken, interim, .. } = request;
-        drop(untaken);
-        if let Some(feed) = feed {
+        if feed.is_some() {
+            drop(untaken);
             self.keep_content(key, feed);
         }
         match outcome {

@@ -290,6 +290,14 @@ fn content_that_breaks_off_ends_who_takes_it_and_an_echo_does_not_look_complete(
     server.wait_for(&News::Dropped);
 
     let mut stream = server.connect();
+    stream.write_all(&post("/hold-canceled", b"abc")).expect("sent");
+    server.wait_for(&News::Asked);
+    // Closing resets the connection.
+    socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("set");
+    drop(stream);
+    server.wait_for(&News::Dropped);
+
+    let mut stream = server.connect();
     stream.write_all(chunked_head("/echo").as_bytes()).expect("sent");
     stream.write_all(b"3\r\nabc\r\n").expect("sent");
     read_until(&mut stream, "abc\r\n");
