@@ -550,6 +550,18 @@ fn an_idle_connection_is_closed_after_its_time() {
 }
 
 #[test]
+fn a_connection_that_its_upstream_keeps_for_no_time_is_not_used_again() {
+    let octets = b"HTTP/1.1 200 OK\r\nkeep-alive: timeout=1\r\ncontent-length: 1\r\n\r\nx";
+    let (address, opened) = always(octets);
+    let server = server(origin(&[address]));
+    for round in 1..4 {
+        assert!(server.ask("POST", "/a").ends_with("\r\n\r\nx"));
+        assert_eq!(opened.load(Ordering::SeqCst), round);
+    }
+    server.stop();
+}
+
+#[test]
 fn uploads_arrive_whole_in_both_framings() {
     const LEN: usize = 3_000_000;
     let (address, opened) = upstream(|_, mut stream| {

@@ -125,13 +125,15 @@ impl Backend {
     #[inline]
     pub(super) fn give(self: &Rc<Self>, mut connection: Box<Connection>) {
         let wire = &connection.wire;
-        let wanted = self.idle.borrow().len() < self.most_idle && connection.peers == self.lists.get();
+        let keep_alive = connection.kept_for.min(self.timeouts.keep_alive);
+        let room = self.idle.borrow().len() < self.most_idle && !keep_alive.is_zero();
+        let wanted = room && connection.peers == self.lists.get();
         // What was never waited for is not watched yet.
         if !wanted || !connection.is_fit() || self.outbound.watch(wire).is_err() {
             return;
         }
         wire.rests_at(self);
-        wire.set_deadline(after(self.outbound.clock().millis(), self.timeouts.keep_alive));
+        wire.set_deadline(after(self.outbound.clock().millis(), keep_alive));
         connection.input.release(self.outbound.pool());
         self.idle.borrow_mut().push(connection);
     }

@@ -170,6 +170,7 @@ impl State {
         };
         let head = std::mem::replace(&mut exchange.head, ResponseHead::new(Status::OK));
         let closes = !exchange.connection.client.persists();
+        exchange.connection.heed(&head);
         let content = match content {
             ResponseContent::None => {
                 let announced = self.call.method == b"HEAD" && !head.status().forbids_content();

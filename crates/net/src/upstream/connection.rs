@@ -4,8 +4,10 @@ use super::outbound::{Outbound, Wire};
 use crate::buffer::Input;
 use crate::dial::Peer;
 use hayami_h1::Client;
+use hayami_http::{Known, ResponseHead};
 use std::io;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// A connection. Dropped, it is closed.
 pub(super) struct Connection {
@@ -15,6 +17,8 @@ pub(super) struct Connection {
     pub(super) input: Input,
     /// Which list of the origin's addresses it was made from.
     pub(super) peers: u32,
+    /// For how long the upstream has said that it keeps the connection, less what a request takes to get there.
+    pub(super) kept_for: Duration,
     outbound: Outbound,
 }
 
@@ -22,7 +26,17 @@ impl Connection {
     /// Begins to connect.
     pub(super) fn open(outbound: &Outbound, peer: &Peer, peers: u32) -> io::Result<Box<Self>> {
         let (wire, outbound) = (outbound.connect(peer)?, outbound.clone());
-        Ok(Box::new(Self { wire, client: Client::new(), input: Input::default(), peers, outbound }))
+        let (client, input, kept_for) = (Client::new(), Input::default(), Duration::MAX);
+        Ok(Box::new(Self { wire, client, input, peers, kept_for, outbound }))
+    }
+
+    /// Heeds what a response says of the connection. Node.js and Apache close after five seconds and say so
+    /// (RFC 2068 §19.7.1.1): who uses it at the last moment loses requests that cannot be repeated.
+    #[inline]
+    pub(super) fn heed(&mut self, head: &ResponseHead) {
+        if let Some(value) = head.get(Known::KeepAlive) {
+            self.kept_for = kept_for(value);
+        }
     }
 
     /// Whether another request may be sent on it. Octets that nobody asked for would be taken for its
@@ -37,5 +51,38 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.outbound.forget(&self.wire);
         self.input.end(self.outbound.pool());
+    }
+}
+
+/// `timeout=5, max=100`: so many seconds, less one.
+#[cold]
+fn kept_for(value: &[u8]) -> Duration {
+    let seconds = value.split(|octet| *octet == b',').find_map(|parameter| {
+        let digits = parameter.trim_ascii().to_ascii_lowercase();
+        std::str::from_utf8(digits.strip_prefix(b"timeout=")?).ok()?.parse().ok()
+    });
+    seconds
+        .map_or(Duration::MAX, |seconds| Duration::from_secs(seconds).saturating_sub(Duration::from_secs(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_upstream_says_of_its_patience_is_understood() {
+        let cases: [(&[u8], Option<u64>); 7] = [
+            (b"timeout=5", Some(4)),
+            (b"Timeout=60, max=100", Some(59)),
+            (b"max=100,timeout=2 ", Some(1)),
+            (b"timeout=0", Some(0)),
+            (b"300", None),
+            (b"timeout=-1", None),
+            (b"", None),
+        ];
+        for (value, seconds) in cases {
+            let want = seconds.map_or(Duration::MAX, Duration::from_secs);
+            assert_eq!(kept_for(value), want, "{}", value.escape_ascii());
+        }
     }
 }
