@@ -225,9 +225,8 @@ impl Drop for Feed {
             pipe.state = State::Gone;
             pipe.discard();
         }
-        let reader = pipe.reader.take();
-        drop(pipe);
-        reader.into_iter().for_each(Waker::wake);
+        // If it is the connection that takes it, nothing is left to be done: the exchange is over.
+        self.tell(pipe);
     }
 }
 

@@ -155,6 +155,7 @@ impl Protocol {
             Self::Http1(http1) if http1.is_reading() && !link.input.is_empty() => {
                 self.refuse(link, worker, &Refusal::Timeout);
             }
+            Self::Http1(http1) if http1.wait() == Wait::Answer => {}
             Self::Http1(_) => link.stage = Stage::Over,
             Self::Http2(http2) => http2.expire(link, worker),
         }

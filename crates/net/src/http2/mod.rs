@@ -211,6 +211,7 @@ impl Http2 {
             Leaving::Final { .. } if worker.clock.millis() >= self.latest_goodbye(&worker.timeouts) => {
                 self.give_up(link, worker, ErrorCode::NO_ERROR, "the server ended");
             }
+            _ if self.wait() == Wait::Answer => {}
             _ if self.engine.stalled() => {
                 self.give_up(link, worker, ErrorCode::ENHANCE_YOUR_CALM, "the client did not read in time");
             }
