@@ -112,8 +112,11 @@ impl Bench<'_> {
             }
             Who::Ours => {
                 let mut command = Command::new(&self.hayami);
-                command.args(["bench", "-q", "--warm-up", "0", "--like"]).arg(words.join(" "));
-                command.arg("--json").arg(&file);
+                command.args(["bench", "-q", "--like"]).arg(words.join(" ")).arg("--json").arg(&file);
+                if job.tool != super::Tool::H2load {
+                    // h2load has been told so in words that `--like` knows.
+                    command.args(["--warm-up", "0"]);
+                }
                 command
             }
         };

@@ -154,11 +154,27 @@ fn balance(table: &Table) -> String {
     format!("Responses for each CPU second, hayami: {}.\n", said.join("; "))
 }
 
-/// Faults, and how the load was made.
+/// Faults, errors, and how the load was made.
 pub(super) fn asides(table: &Table) -> String {
     let faults =
         table.lanes.iter().filter_map(|lane| Some(format!("{}: {}", lane.server, lane.fault.as_ref()?)));
-    faults.chain(table.notes.iter().cloned()).map(|note| format!("\n{note}\n")).collect()
+    let errors = table.lanes.iter().filter_map(errors);
+    let notes = faults.chain(errors).chain(table.notes.iter().cloned());
+    notes.map(|note| format!("\n{note}\n")).collect()
+}
+
+/// What a reader of rates has to know: how many requests failed beside those that are counted.
+fn errors(lane: &Lane) -> Option<String> {
+    let sum = |figure| lane.values(figure).flatten().sum::<f64>();
+    let (wrong, right) = (sum(Figure::Errors), sum(Figure::Succeeded));
+    (wrong > 0.0).then(|| {
+        format!(
+            "{}: {} errors beside {} right responses in all rounds",
+            lane.server,
+            whole(wrong),
+            whole(right)
+        )
+    })
 }
 
 fn left_out(scenario: &ByServer) -> String {
@@ -195,6 +211,21 @@ mod tests {
             assert!(text.iter().any(|row| row == expected), "{expected}\n{text:#?}");
         }
         assert!(text.iter().any(|row| row.starts_with("- h2o, num-threads 16") && row.ends_with('.')));
+    }
+
+    #[test]
+    fn errors_and_faults_of_a_server_are_named() {
+        let mut s0 = s0();
+        s0.lanes[2].fault = Some("ended during the race".to_owned());
+        for (figure, value) in [(Figure::Errors, 20.0), (Figure::Succeeded, 1500.0)] {
+            s0.lanes[1].rounds[0].insert(figure.heading().to_owned(), value);
+        }
+        let text = section(&BY_SERVER[0], Some(&s0));
+        assert!(
+            text.contains("nginx-tuned: 20 errors beside 1,500 right responses in all rounds\n"),
+            "{text}"
+        );
+        assert!(text.contains("nginx: ended during the race\n"), "{text}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! S1: connections without keep-alive, many of them, far away.
 
+use std::collections::BTreeSet;
+
 use super::by_server::asides;
 use super::published::{DISTANCES, Distance};
 use super::saved::{Lane, Saved, Table};
@@ -18,7 +20,7 @@ const REFERENCE: usize = 2;
 pub(super) fn section(saved: &Saved) -> String {
     let mut lines = vec![headings()];
     lines.extend(DISTANCES.iter().map(|distance| cells(saved, distance)));
-    let notes: String = DISTANCES.iter().filter_map(|distance| table(saved, distance)).map(about).collect();
+    let notes = remarks(saved);
     format!(
         "## {TITLE}\n\n\
          Published: `ab -c {{100,1000,10000,20000}} -t 10`, 612 octets, each request on a new connection, `tc … netem \
@@ -120,13 +122,21 @@ fn figure(saved: &Saved, distance: &Distance, server: &str, wanted: Figure) -> O
     table(saved, distance)?.lane(server).and_then(|lane: &Lane| lane.median(wanted))
 }
 
-fn about(table: &Table) -> String {
-    let asides = asides(table);
-    if asides.is_empty() {
-        asides
-    } else {
-        format!("\n{}: {}\n", table.name, asides.trim().replace("\n\n", "; "))
+/// What is to be said of each workload; what is the same for several is said once.
+fn remarks(saved: &Saved) -> String {
+    let (mut items, mut shared) = (String::new(), BTreeSet::new());
+    for table in DISTANCES.iter().filter_map(|distance| table(saved, distance)) {
+        let asides = asides(table);
+        let said = asides.lines().filter(|line| !line.is_empty());
+        let (heads, own): (Vec<&str>, Vec<&str>) =
+            said.partition(|line| line.starts_with("responses differ"));
+        shared.extend(heads.into_iter().map(str::to_owned));
+        if !own.is_empty() {
+            items += &format!("- {}: {}\n", table.name, own.join("; "));
+        }
     }
+    let shared: String = shared.into_iter().map(|line| format!("- {line}\n")).collect();
+    format!("\n{items}{shared}")
 }
 
 #[cfg(test)]
@@ -150,6 +160,16 @@ mod tests {
         ] {
             assert!(text.iter().any(|row| row == expected), "{expected}\n{text:#?}");
         }
+    }
+
+    #[test]
+    fn what_is_the_same_for_several_workloads_is_said_once() {
+        let mut saved = saved();
+        for (table, note) in saved.tables.iter_mut().zip(["load: a", "load: b"]) {
+            table.notes = vec![note.to_owned(), "responses differ by their heads".to_owned()];
+        }
+        let expected = "\n- s1-new-100: load: b\n- s1-far-1000: load: a\n- responses differ by their heads\n";
+        assert_eq!(remarks(&saved), expected);
     }
 
     #[test]
