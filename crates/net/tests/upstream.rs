@@ -10,6 +10,7 @@ use hayami_net::{Config, Http2Config, Listener, Phase, Quota, Timeouts, run};
 use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixListener;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -677,6 +678,30 @@ fn the_next_address_is_tried_and_nobody_there_is_a_failure() {
     let got = server.ask("POST", "/length/3");
     assert!(got.contains("connecting: Connection refused") && got.ends_with("again true"), "{got}");
     server.stop();
+}
+
+#[test]
+fn an_upstream_may_be_a_socket_in_the_file_system() {
+    let path = std::env::temp_dir().join(format!("hayami-upstream-{}", std::process::id()));
+    let listener = UnixListener::bind(&path).expect("bound");
+    let thread = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("accepted");
+        let (mut all, mut octet) = (Vec::new(), [0]);
+        while stream.read(&mut octet).is_ok_and(|octets| octets > 0) {
+            all.push(octet[0]);
+            if all.ends_with(b"\r\n\r\n") {
+                stream.write_all(OK).expect("sent");
+            }
+        }
+        all.windows(4).filter(|octets| octets == b"\r\n\r\n").count()
+    });
+    let server = server(Origin { peers: vec![Peer::Unix(path.clone())], ..origin(&[]) });
+    for _ in 0..2 {
+        assert!(server.ask("GET", "/a").ends_with("hello"));
+    }
+    server.stop();
+    std::fs::remove_file(path).expect("removed");
+    assert_eq!(thread.join().expect("joined"), 2);
 }
 
 #[test]

@@ -59,6 +59,7 @@ pub struct Backend {
     lists: Cell<u32>,
     /// Connections that wait for a request, the one that was used last at the end: the others may become
     /// superfluous then, and time out.
+    #[expect(clippy::vec_box, reason = "a connection goes from pool to exchange and back as one pointer")]
     idle: RefCell<Vec<Box<Connection>>>,
     most_idle: usize,
     in_flight: Cell<usize>,

@@ -19,8 +19,11 @@ pub struct Call {
     /// Asking twice does no harm (RFC 9110 §9.2.2).
     pub repeatable: bool,
     /// Is told of interim responses (RFC 9110 §15.2), 100 among them.
-    pub interim: Option<Box<dyn FnMut(&ResponseHead)>>,
+    pub interim: Option<InterimSink>,
 }
+
+/// Is told of interim responses.
+pub type InterimSink = Box<dyn FnMut(&ResponseHead)>;
 
 /// A response.
 #[derive(Debug)]

@@ -22,11 +22,12 @@ use std::time::Duration;
 pub fn call(backend: &Rc<Backend>, call: Call) -> Calling {
     let began = backend.outbound.clock().now();
     let (backend, timing) = (InFlight::new(backend), Timing::default());
-    Calling(Some(State { backend, call, exchange: None, search: Search::Pool, began, timing }))
+    let state = State { backend, call, exchange: None, search: Search::Pool, began, timing };
+    Calling(Some(Box::new(state)))
 }
 
-/// A request under way.
-pub struct Calling(Option<State>);
+/// A request under way. Boxed, since it becomes part of other futures, each of which is moved.
+pub struct Calling(Option<Box<State>>);
 
 struct State {
     backend: InFlight,
@@ -36,6 +37,9 @@ struct State {
     began: Instant,
     timing: Timing,
 }
+
+/// An exchange whose response's head is there, and what follows it.
+type Answered = (Exchange, ResponseContent);
 
 /// Where the next connection comes from.
 enum Search {
@@ -55,14 +59,14 @@ impl Future for Calling {
         let result = ready!(state.poll(cx));
         let state = self.0.take().expect("it was there a moment ago");
         Poll::Ready(match result {
-            Ok(content) => state.reply(content),
+            Ok((exchange, content)) => Ok(state.reply(exchange, content)),
             Err(failure) => Err(state.fail(failure)),
         })
     }
 }
 
 impl State {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<ResponseContent, (Phase, Cause)>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Answered, (Phase, Cause)>> {
         loop {
             if let Err(cause) = self.find_connection() {
                 return Poll::Ready(Err((Phase::Connect, cause)));
@@ -74,7 +78,11 @@ impl State {
                 self.timing.connected = Some(self.elapsed());
             }
             match ready!(result) {
-                Ok(content) => return Poll::Ready(Ok(content)),
+                Ok(content) => {
+                    if let Some(exchange) = self.exchange.take() {
+                        return Poll::Ready(Ok((exchange, content)));
+                    }
+                }
                 Err(cause) => self.consider(cause).map_err(|cause| self.with_phase(cause))?,
             }
         }
@@ -96,7 +104,7 @@ impl State {
                     self.search = Search::Found(at);
                     return Ok(());
                 }
-                Search::Pool => match self.from_pool() {
+                Search::Pool => match self.pooled() {
                     Some(connection) => self.put_on(connection, true),
                     None => self.search = Search::Address(0, None),
                 },
@@ -117,7 +125,7 @@ impl State {
 
     /// A connection that waits. If the request must not be sent twice, the kernel is asked what it knows of
     /// the connection that the loop does not know yet.
-    fn from_pool(&self) -> Option<Box<Connection>> {
+    fn pooled(&self) -> Option<Box<Connection>> {
         let careless = self.call.repeatable && self.call.content.is_none();
         std::iter::from_fn(|| self.backend.take()).find(|c| careless || c.wire.socket.is_quiet())
     }
@@ -162,12 +170,9 @@ impl State {
         Failure { phase, cause, elapsed, call: again.then_some(self.call) }
     }
 
-    fn reply(mut self, content: ResponseContent) -> Result<Reply, Failure> {
+    fn reply(mut self, mut exchange: Exchange, content: ResponseContent) -> Reply {
         self.timing.head = self.elapsed();
         let timing = self.timing;
-        let Some(mut exchange) = self.exchange.take() else {
-            return Err(self.fail((Phase::Head, Cause::Closed)));
-        };
         let head = std::mem::replace(&mut exchange.head, ResponseHead::new(Status::OK));
         let closes = !exchange.connection.client.persists();
         exchange.connection.heed(&head);
@@ -187,7 +192,7 @@ impl State {
             },
             _ => Content::Stream(Box::new(Body::new(self.backend, exchange, content))),
         };
-        Ok(Reply { head, content, closes, timing })
+        Reply { head, content, closes, timing }
     }
 }
 

@@ -1,7 +1,7 @@
 //! One request and its response on a connection: octets out, octets in, up to the response's head.
 
 use super::backend::Backend;
-use super::call::{Call, Cause, Phase};
+use super::call::{Call, Cause, InterimSink, Phase};
 use super::connection::Connection;
 use super::sending::Sending;
 use crate::timer::after;
@@ -49,7 +49,7 @@ impl Exchange {
         &mut self,
         cx: &mut Context<'_>,
         backend: &Backend,
-        interim: &mut Option<Box<dyn FnMut(&ResponseHead)>>,
+        interim: &mut Option<InterimSink>,
     ) -> Poll<Result<ResponseContent, Cause>> {
         if self.connection.wire.is_late() {
             return Poll::Ready(Err(Cause::Timeout));
@@ -101,7 +101,7 @@ impl Exchange {
                 return Poll::Ready(Ok(()));
             }
             let client = &mut self.connection.client;
-            if let Poll::Pending = self.sending.pull(cx, backend.outbound.pool(), client)? {
+            if self.sending.pull(cx, backend.outbound.pool(), client)?.is_pending() {
                 // Only the client is waited for, and its connection knows how long.
                 self.connection.wire.progressed();
                 return Poll::Pending;
@@ -137,7 +137,7 @@ impl Exchange {
     fn read_head(
         &mut self,
         backend: &Backend,
-        interim: &mut Option<Box<dyn FnMut(&ResponseHead)>>,
+        interim: &mut Option<InterimSink>,
     ) -> Poll<Result<ResponseContent, Cause>> {
         let Connection { client, input, wire, .. } = &mut *self.connection;
         loop {

@@ -22,7 +22,7 @@ mod outbound;
 mod sending;
 
 pub use backend::{Backend, Counters, Origin, Timeouts};
-pub use call::{Call, Cause, Failure, Phase, Reply, Timing};
+pub use call::{Call, Cause, Failure, InterimSink, Phase, Reply, Timing};
 pub use calling::{Calling, call};
 pub use outbound::Outbound;
 pub(crate) use outbound::UPSTREAMS;
