@@ -289,6 +289,38 @@ fn a_run_that_is_stopped_prints_what_there_is() {
 }
 
 #[test]
+fn who_has_no_patience_with_the_end_ends_it_by_another_signal() {
+    let server = Recorder::new(OK);
+    // Nobody reads what it prints, so by itself it never ends.
+    let (_reader, writer) = std::io::pipe().expect("a pipe");
+    fill(&writer);
+    let mut child = Command::new(crate::support::PROGRAM)
+        .args(["bench", "-q", "-d", "60", "--warm-up", "0", "-c", "2", &server.url])
+        .stdout(writer)
+        .spawn()
+        .expect("the program starts");
+    until("it is at work", || server.requests().len() > 100);
+    let pid = rustix::process::Pid::from_child(&child);
+    let mut ended = None;
+    until("it ends", || {
+        // Signals that come together are one, so there may have to be more.
+        let _ = kill_process(pid, Signal::INT);
+        ended = child.try_wait().expect("a child");
+        ended.is_some()
+    });
+    assert_eq!(ended.and_then(|status| status.code()), Some(130));
+}
+
+/// Writes until there is no room.
+fn fill(mut pipe: &std::io::PipeWriter) {
+    use std::io::Write;
+    let flags = rustix::fs::fcntl_getfl(pipe).expect("flags");
+    rustix::fs::fcntl_setfl(pipe, flags | rustix::fs::OFlags::NONBLOCK).expect("set");
+    while pipe.write(&[0; 4096]).is_ok_and(|count| count > 0) {}
+    rustix::fs::fcntl_setfl(pipe, flags).expect("set back");
+}
+
+#[test]
 fn a_folder_called_bench_is_served_by_its_path() {
     let dir = Scratch::new();
     dir.write("bench/index.html", "a folder");

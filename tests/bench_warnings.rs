@@ -1,7 +1,10 @@
 //! `hayami bench` warns of what leads to wrong conclusions, and only then.
 
 use crate::support::bench::{Recorder, measured, warnings};
-use crate::support::{Launch, Scratch, is_root};
+use crate::support::{Launch, PROGRAM, Scratch, is_root, missing, until};
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 
 fn answer(fields: &str, content: &str) -> &'static str {
     let length = content.len();
@@ -77,4 +80,82 @@ fn a_low_limit_of_open_files_is_raised() {
     assert!(
         dir.read("r.json").contains("\"successes\":300") || dir.read("r.json").contains("\"successes\": 300")
     );
+}
+
+#[test]
+fn connections_that_a_server_does_not_take_are_named() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/", listener.local_addr().expect("an address"));
+    // One to see whether anybody is there, two that are served; then nobody listens any more.
+    let server = std::thread::spawn(move || {
+        let streams: Vec<_> = (0..3).filter_map(|_| listener.accept().ok()).collect();
+        drop(listener);
+        streams
+    });
+    let (report, _) = measured(&["-d", "1s", "--warm-up", "0", "-c", "8", "--timeout", "500ms", &url]);
+    drop(server);
+    let text = warnings(&report);
+    assert!(text.contains("took fewer than the 8 connections"), "{text}");
+}
+
+#[test]
+fn little_to_do_is_blamed_on_few_connections_or_on_a_machine_that_is_busy_otherwise() {
+    if missing("python3") {
+        return;
+    }
+    let dir = Scratch::new();
+    dir.write("slow.py", SLOW);
+    let port = crate::support::peers::free_port();
+    let mut slow =
+        Command::new("python3").arg(dir.path("slow.py")).arg(port.to_string()).spawn().expect("started");
+    until("it listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    let url = format!("http://127.0.0.1:{port}/");
+    let (report, _) = measured(&["-d", "1200ms", "--warm-up", "0", "-c", "1", &url]);
+    let _ = slow.kill();
+    let _ = slow.wait();
+    let text = warnings(&report);
+    let few = text.contains("had much to do with one connection");
+    // Other tests may fill the machine meanwhile, and then that is what is said instead.
+    let busy = text.contains("busy with other things");
+    assert!(few != busy, "{text}");
+}
+
+/// Answers, with pauses.
+const SLOW: &str = "
+import http.server, sys, time
+class Slow(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+    def do_GET(self):
+        time.sleep(0.02)
+        self.send_response(204)
+        self.end_headers()
+    def log_message(self, *_): pass
+http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), Slow).serve_forever()
+";
+
+/// Runs a shell's words in a network of their own, which has 64 local ports; `None` where that is not allowed.
+fn with_few_ports(words: &str) -> Option<String> {
+    let alone = |words: &str| Command::new("unshare").args(["-rn", "/bin/sh", "-ec", words]).output();
+    let ready = "ip link set lo up; echo 40000 40063 > /proc/sys/net/ipv4/ip_local_port_range";
+    let allowed = alone(ready).is_ok_and(|output| output.status.success());
+    if missing("ip") || missing("python3") || !allowed {
+        let _ = writeln!(std::io::stderr(), "skipped: no network of its own");
+        return None;
+    }
+    let output = alone(&format!("{ready}; {words}")).expect("it ran before");
+    Some(String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))
+}
+
+#[test]
+fn local_ports_that_run_out_are_named_before_and_after() {
+    let dir = Scratch::new();
+    dir.write("slow.py", SLOW);
+    let slow = dir.text("slow.py");
+    let url = "http://127.0.0.1:900/";
+    let connect = format!("until {PROGRAM} bench -q -n 1 -c 1 {url} >/dev/null 2>&1; do :; done");
+    let run = format!("{PROGRAM} bench -q -c 100 -n 200 --keepalive off --rtt 100ms --timeout 5s {url} || :");
+    let words = format!("python3 {slow} 900 & {connect}; {run}; kill $!");
+    let Some(text) = with_few_ports(&words) else { return };
+    assert!(text.contains("100 connections to one address and port, and 64 local ports"), "{text}");
+    assert!(text.contains("local ports were running out"), "{text}");
 }

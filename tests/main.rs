@@ -8,6 +8,7 @@ mod answers;
 mod bench_command;
 mod bench_json;
 mod bench_peers;
+mod bench_tls;
 mod bench_warnings;
 mod clients;
 mod config;
