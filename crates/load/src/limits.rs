@@ -2,13 +2,17 @@
 
 use crate::plan::{Address, KeepAlive, Plan};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::ops::RangeInclusive;
 
 /// Descriptors that are no connections: epolls, clocks, the terminal, reports.
 const RESERVE: u64 = 64;
 
 /// Descriptors that a plan needs.
 pub fn files_needed(plan: &Plan) -> u64 {
-    plan.connections as u64 + 4 * plan.threads as u64 + RESERVE
+    // The start of a connection may overtake the end of the one before it on a way that is not even.
+    let is_uneven = plan.distance.is_some_and(|distance| !distance.jitter.is_zero());
+    let overtaking = if is_uneven && renews(plan) { plan.connections / 4 } else { 0 };
+    (plan.connections + overtaking) as u64 + 4 * plan.threads as u64 + RESERVE
 }
 
 /// Raises the open-files limit as far as `needed` asks, beyond the hard limit too where we may; the limit then.
@@ -41,14 +45,19 @@ pub fn files_short(plan: &Plan, limit: u64) -> Option<String> {
 
 /// How many local ports connections of one source address may use, by the system's setting.
 pub fn ports() -> u64 {
-    let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
-    range(&text).unwrap_or(28_232)
+    port_range().len() as u64
 }
 
-fn range(text: &str) -> Option<u64> {
-    let mut numbers = text.split_whitespace().map(str::parse::<u64>);
+/// The system's setting itself.
+pub(crate) fn port_range() -> RangeInclusive<u16> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    range(&text).unwrap_or(32_768..=60_999)
+}
+
+fn range(text: &str) -> Option<RangeInclusive<u16>> {
+    let mut numbers = text.split_whitespace().map(str::parse);
     let (low, high) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-    (high >= low).then(|| high - low + 1)
+    (high >= low).then_some(low..=high)
 }
 
 /// Whether connections come and go during the run.
@@ -117,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_range_is_read_as_the_kernel_writes_it() {
-        assert_eq!(range("32768\t60999\n"), Some(28_232));
+        assert_eq!(range("32768\t60999\n"), Some(32_768..=60_999));
         assert_eq!(range(""), None);
         assert_eq!(range("5 1"), None);
     }

@@ -33,6 +33,11 @@ impl Socket {
         Self { fd, readable: Cell::new(true), ended: no(), blocked: no(), corked: no() }
     }
 
+    /// The descriptor alone.
+    pub(crate) fn into_fd(self) -> OwnedFd {
+        self.fd
+    }
+
     /// The loop says that there is something to read; with `ended`, that it is the last.
     pub fn may_read(&self, ended: bool) {
         self.readable.set(true);

@@ -34,6 +34,7 @@ impl Connection {
 
     /// The server sends no more.
     pub(super) fn eof(&mut self, cx: &mut Cx<'_>) {
+        self.ended = true;
         match self.stage {
             Stage::Closing => self.stage = Stage::Over(None),
             Stage::Shaking => self.fail(Failure::Tls),

@@ -2,10 +2,11 @@
 //!
 //! The kernel's connection is the server's view: it is dialled when the client's first segment would arrive,
 //! written when octets would, closed when the end would. What it says is read at once, so that the kernel's
-//! buffers and windows are as they would be at the end of the way, and shown to the client later. Not so in
-//! the real world: the last segment of TCP's handshake reaches a server a round trip after the first, and
-//! here at once, so that a server may accept that much earlier, and waits for the request that much longer.
+//! buffers and windows are as they would be at the end of the way, and shown to the client later. The last segment
+//! of TCP's handshake is kept back for the request to carry it
+//! ([`OurEnd::speaks_at_once`](hayami_net::dial::OurEnd)), so that a server accepts when it would.
 
+use super::wire::READ;
 use super::{Connection, Cx, Failure, Stage};
 use crate::distance::{Due, Entry};
 use hayami_net::dial;
@@ -16,8 +17,6 @@ use std::task::Poll;
 
 /// Reads of one turn; then the other connections get theirs.
 const READS: usize = 32;
-/// Octets read at once: connections hold what is under way, so many that each has to be modest.
-const READ: usize = 16 * 1024;
 
 /// What is under way, in both directions.
 #[derive(Debug, Default)]
@@ -25,6 +24,8 @@ pub(super) struct Far {
     slot: u32,
     generation: u32,
     is_connected: bool,
+    /// The server has closed, and everything it sent before is read.
+    is_read: bool,
     /// Octets of the server that the client has not seen.
     arriving: Vec<u8>,
     /// Octets of the client that have not been written, and how many of them have arrived.
@@ -37,7 +38,7 @@ pub(super) struct Far {
 
 impl Far {
     pub(super) fn reset(&mut self) {
-        self.is_connected = false;
+        (self.is_connected, self.is_read) = (false, false);
         self.arriving.clear();
         self.leaving.clear();
         (self.arrived, self.last_arriving, self.last_leaving) = (0, 0, 0);
@@ -80,22 +81,32 @@ impl Far {
         Ok(())
     }
 
-    /// Reads what the server sent. Whether there may be more.
-    fn read(&mut self, cx: &mut Cx<'_>, socket: &Socket) -> bool {
+    /// Reads what the server sent; `ended`: it sends no more. Whether there may be more to read.
+    fn read(&mut self, cx: &mut Cx<'_>, socket: &Socket, ended: bool) -> bool {
         for _ in 0..READS {
-            if self.arriving.capacity() - self.arriving.len() < READ / 4 {
-                self.arriving.reserve(READ);
+            if self.is_read {
+                return false;
             }
-            match socket.read(&mut self.arriving) {
+            // Into memory of the worker's: what is under way takes no more than it has to.
+            cx.input.clear();
+            cx.input.reserve(READ);
+            let room = cx.input.capacity();
+            match socket.read(&mut cx.input) {
                 Poll::Pending => return false,
-                Poll::Ready(Ok(0)) => {
-                    self.towards_client(cx, Due::Ended);
-                    return false;
+                Poll::Ready(Ok(octets)) => {
+                    self.arriving.extend_from_slice(&cx.input);
+                    if octets > 0 {
+                        self.towards_client(cx, Due::Arrived(octets as u32));
+                    }
+                    // Less than there was room for is all that there was, and no call is needed to see the end.
+                    if octets == 0 || ended && octets < room {
+                        self.is_read = true;
+                        self.towards_client(cx, Due::Ended);
+                    }
                 }
-                Poll::Ready(Ok(octets)) => self.towards_client(cx, Due::Arrived(octets as u32)),
                 Poll::Ready(Err(_)) => {
+                    self.is_read = true;
                     self.towards_client(cx, Due::Broken);
-                    return false;
                 }
             }
         }
@@ -128,7 +139,8 @@ impl Connection {
             if !ready.writable {
                 return false;
             }
-            if dial::outcome(socket).is_err() {
+            // Over the loopback interface a connection may be made and ended by then.
+            if ready.ended && dial::outcome(socket).is_err() {
                 far.towards_client(cx, Due::Refused);
                 return false;
             }
@@ -137,13 +149,13 @@ impl Connection {
         }
         // If that fails, so does reading.
         let _ = far.flush(socket);
-        self.stage != Stage::Leaving && far.read(cx, socket)
+        self.stage != Stage::Leaving && ready.readable && far.read(cx, socket, self.ended)
     }
 
     /// More of what the server sent is read.
     pub(super) fn turn_far(&mut self, cx: &mut Cx<'_>) -> bool {
         let (Some(far), Some(socket)) = (&mut self.wire.far, &self.wire.socket) else { return false };
-        self.stage != Stage::Leaving && far.read(cx, socket)
+        self.stage != Stage::Leaving && far.read(cx, socket, self.ended)
     }
 
     /// Something that was under way arrives.
@@ -159,7 +171,10 @@ impl Connection {
                 self.watch(cx, true);
             }
             Due::Leave(octets) => self.leave_octets(octets as usize),
-            Due::Close => self.stage = Stage::Gone,
+            Due::Close => {
+                self.keep_spare(cx);
+                self.stage = Stage::Gone;
+            }
             _ if matches!(self.stage, Stage::Leaving | Stage::Over(_) | Stage::Gone) => {}
             Due::Known => {
                 self.begin_speaking(cx);
@@ -178,6 +193,14 @@ impl Connection {
             }
             Due::Broken => self.broken(),
             Due::Open(_) => {}
+        }
+    }
+
+    /// The client's end reaches the server; the socket serves for a connection that is about to be made.
+    fn keep_spare(&mut self, cx: &mut Cx<'_>) {
+        let is_over = self.wire.far.as_ref().is_some_and(|far| far.is_read);
+        if let Some(socket) = self.wire.socket.take_if(|_| is_over && cx.job.can_dial_again()) {
+            cx.spares.extend(dial::finish(socket).ok());
         }
     }
 

@@ -25,10 +25,11 @@ use crate::distance::{Random, Wheel};
 use crate::pace::Pace;
 use crate::worker::count::Count;
 use crate::worker::job::Job;
+use crate::worker::origin::{Origin, Origins};
 use engine::Engine;
 use hayami_h1::LastHead;
 use hayami_http::ResponseHead;
-use hayami_net::dial::{Poller, Ready};
+use hayami_net::dial::{Poller, Ready, Spare};
 use std::task::Poll;
 use wire::Wire;
 
@@ -40,13 +41,15 @@ pub(crate) struct Cx<'a> {
     pub(crate) job: &'a Job,
     pub(crate) poller: Poller,
     pub(crate) wheel: Wheel,
+    /// Sockets of connections that are over, for others that are about to be made.
+    pub(crate) spares: Vec<Spare>,
     pub(crate) pace: Pace,
     pub(crate) count: Count,
     pub(crate) random: Random,
     /// The time of the turn, nanoseconds.
     pub(crate) now: u64,
-    /// Connections opened so far, for the choice of sources.
-    pub(crate) opened: usize,
+    /// Where connections come from.
+    pub(crate) origins: Origins,
     /// Octets received, to be read by an engine.
     pub(crate) input: Vec<u8>,
     /// Octets an engine wrote, to be sent.
@@ -119,6 +122,10 @@ pub(crate) struct Connection {
     pub(crate) stage: Stage,
     wire: Wire,
     engine: Engine,
+    /// What the kernel calls its socket by.
+    token: u64,
+    /// Where it comes from.
+    origin: Origin,
     /// When its first step was made.
     began: u64,
     /// When it is given up, unless something happens; 0: never.
@@ -147,6 +154,8 @@ impl Connection {
             stage: Stage::Free,
             wire: Wire::default(),
             engine: Engine::default(),
+            token: u64::MAX,
+            origin: Origin::default(),
             began: 0,
             deadline: 0,
             left: 0,
@@ -159,27 +168,35 @@ impl Connection {
         }
     }
 
-    /// What the kernel calls it by.
-    fn token(&self) -> u64 {
-        u64::from(self.generation) << 32 | u64::from(self.slot)
-    }
-
     /// Whether something that was under way is still for this connection.
     pub(crate) fn is(&self, generation: u32) -> bool {
         self.generation == generation && self.stage != Stage::Free
     }
 
     /// Makes the slot ready for another connection.
-    pub(crate) fn free(&mut self) {
-        self.wire.reset();
+    pub(crate) fn free(&mut self, cx: &mut Cx<'_>) {
+        cx.origins.give_back(std::mem::take(&mut self.origin));
+        // Nothing else than the server's end, seen in order: close(2) and then socket(2) would do the same again.
+        let again = self.ended && self.stage == Stage::Over(None) && cx.job.can_dial_again();
+        self.wire.reset(again && !self.wire.is_far());
+        if !self.wire.has_spare() {
+            self.token = u64::MAX;
+        }
         self.engine.reset();
         self.stage = Stage::Free;
+    }
+
+    /// No other connection was opened in the slot: its socket is closed now.
+    pub(crate) fn close_spare(&mut self) {
+        if self.wire.take_spare().is_some() {
+            self.token = u64::MAX;
+        }
     }
 
     /// The kernel says something about the socket.
     /// Whether it wants another turn soon.
     pub(crate) fn ready(&mut self, cx: &mut Cx<'_>, ready: Ready) -> bool {
-        if ready.token != self.token() {
+        if ready.token != self.token {
             return false; // about a connection that was here before
         }
         self.ended |= ready.ended;
@@ -333,8 +350,7 @@ impl Connection {
 
     /// Has the kernel tell what happens to the socket; that it can be written, if it cannot now.
     fn watch(&mut self, cx: &mut Cx<'_>, writable: bool) {
-        let token = self.token();
-        if matches!(self.stage, Stage::Over(_)) || self.wire.watch(&cx.poller, token, writable).is_ok() {
+        if matches!(self.stage, Stage::Over(_)) || self.wire.watch(&cx.poller, self.token, writable).is_ok() {
             return;
         }
         self.fail(Failure::Connect); // the system's limit of watches is reached

@@ -1,7 +1,8 @@
 //! How a connection comes about: the socket, the first words, the moment from which it is of use.
 
-use super::{Connection, Cx, Failure, Stage};
-use hayami_net::dial;
+use super::wire::Watched;
+use super::{Connection, Cx, Failure, Origin, Stage};
+use hayami_net::dial::{self, OurEnd, Peer};
 use std::task::Poll;
 
 impl Connection {
@@ -12,7 +13,6 @@ impl Connection {
         (self.began, self.deadline) = (cx.now, cx.now + cx.job.timeout);
         (self.left, self.failures) = (cx.job.per_connection, failures);
         (self.ended, self.is_idle, self.has_answered) = (false, false, false);
-        cx.opened += 1;
         match &cx.job.delay {
             Some(delay) if delay.loses(&mut cx.random) => self.stage = Stage::Astray,
             Some(_) => self.open_far(cx),
@@ -24,16 +24,31 @@ impl Connection {
         }
     }
 
-    /// Makes the socket. Whether that worked.
+    /// Makes the socket, of the last connection's if that was left for it. Whether that worked.
     pub(super) fn dial(&mut self, cx: &mut Cx<'_>) -> bool {
-        let sources = &cx.job.sources;
-        let source = (!sources.is_empty()).then(|| sources[cx.opened % sources.len()]);
-        match dial::connect(&cx.job.peer, source) {
+        self.origin = cx.origins.take();
+        let Origin { source, port } = self.origin;
+        if let (Some((socket, watched)), Peer::Tcp(address)) = (self.wire.take_spare(), &cx.job.peer)
+            && let Ok(socket) =
+                dial::finish(socket).and_then(|spare| dial::connect_again(spare, *address, port))
+        {
+            self.wire.set_socket(socket, watched); // with its old token
+            return true;
+        }
+        self.token = u64::from(self.generation) << 32 | u64::from(self.slot);
+        if let (Some(spare), Peer::Tcp(address)) = (cx.spares.pop(), &cx.job.peer)
+            && let Ok(socket) = dial::connect_again(spare, *address, port)
+        {
+            self.wire.set_socket(socket, Watched::ByAnother);
+            return true;
+        }
+        let speaks_at_once = cx.job.speaks_first() || !cx.pace.is_open();
+        match dial::connect_from(&cx.job.peer, OurEnd { source, port, speaks_at_once }) {
             Ok(socket) => {
                 if cx.job.writes_twice() {
                     dial::send_at_once(&socket);
                 }
-                self.wire.set_socket(socket);
+                self.wire.set_socket(socket, Watched::No);
                 true
             }
             Err(_) => false,

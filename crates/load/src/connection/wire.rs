@@ -18,6 +18,8 @@ pub(super) const READ: usize = 128 * 1024;
 pub(super) struct Wire {
     pub(super) socket: Option<Socket>,
     watched: Watched,
+    /// The socket of the last connection, for the next one.
+    spare: Option<(Socket, Watched)>,
     tls: Option<Box<Tls>>,
     /// What the socket did not take.
     unsent: Vec<u8>,
@@ -28,18 +30,20 @@ pub(super) struct Wire {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Watched {
+pub(super) enum Watched {
     #[default]
     No,
+    /// By the token of a connection that had the socket before.
+    ByAnother,
     Reading,
     Both,
 }
 
 impl Wire {
-    /// Closes, and keeps memory for the next connection.
-    pub(super) fn reset(&mut self) {
-        self.socket = None;
-        self.watched = Watched::No;
+    /// Closes, or keeps the socket for the next connection. Keeps memory for it in any case.
+    pub(super) fn reset(&mut self, again: bool) {
+        let watched = std::mem::take(&mut self.watched);
+        self.spare = self.socket.take().filter(|_| again).map(|socket| (socket, watched));
         self.tls = None;
         self.unsent.clear();
         self.sent = 0;
@@ -49,8 +53,16 @@ impl Wire {
         }
     }
 
-    pub(super) fn set_socket(&mut self, socket: Socket) {
-        self.socket = Some(socket);
+    pub(super) fn set_socket(&mut self, socket: Socket, watched: Watched) {
+        (self.socket, self.watched) = (Some(socket), watched);
+    }
+
+    pub(super) fn has_spare(&self) -> bool {
+        self.spare.is_some()
+    }
+
+    pub(super) fn take_spare(&mut self) -> Option<(Socket, Watched)> {
+        self.spare.take()
     }
 
     pub(super) fn is_far(&self) -> bool {
@@ -82,6 +94,7 @@ impl Wire {
         let wanted = if writable || socket.is_blocked() { Watched::Both } else { Watched::Reading };
         match (self.watched, wanted) {
             (Watched::No, _) => poller.watch(socket, token, wanted == Watched::Both)?,
+            (Watched::ByAnother, _) => poller.watch_again(socket, token, wanted == Watched::Both)?,
             (Watched::Reading, Watched::Both) => poller.watch_again(socket, token, true)?,
             _ => return Ok(()),
         }

@@ -1,5 +1,6 @@
 //! What all workers of a run share: the plan, prepared so that no request has to think about it.
 
+use super::origin::Sources;
 use crate::distance::{Delay, Random};
 use crate::plan::{
     Address, Expect, KeepAlive, Plan, Protocol, RequestTemplate, Target, TlsOptions, TlsVersions,
@@ -7,7 +8,6 @@ use crate::plan::{
 use hayami_http::FieldSection;
 use hayami_net::dial::Peer;
 use hayami_tls::{Alpn, Authorities, ClientSettings, Connector, Identity, Trust, Version};
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) peer: Peer,
-    pub(crate) sources: Vec<IpAddr>,
+    pub(crate) sources: Sources,
     pub(crate) host: String,
     /// How TLS begins; none on plain connections.
     pub(crate) connector: Option<Connector>,
@@ -66,7 +66,7 @@ impl Job {
                 Address::Tcp(address) => Peer::Tcp(*address),
                 Address::Unix(path) => Peer::Unix(path.clone()),
             },
-            sources: plan.sources.clone(),
+            sources: Sources::new(plan, target),
             host: target.host.clone(),
             connector: target.secure.then(|| connector(&plan.tls, plan.protocol)).transpose()?,
             protocol: plan.protocol,
@@ -85,6 +85,17 @@ impl Job {
     /// §3.7.4). A system call for each connection is saved where it does not.
     pub(crate) fn writes_twice(&self) -> bool {
         self.per_connection > 1 || self.connector.is_some() || self.protocol == Protocol::Http2
+    }
+
+    /// Whether every connection has something to say as soon as it is made.
+    pub(crate) fn speaks_first(&self) -> bool {
+        self.per_connection == 1 || self.connector.is_some() || self.protocol == Protocol::Http2
+    }
+
+    /// Whether the socket of a connection that the server has closed can be connected again.
+    pub(crate) fn can_dial_again(&self) -> bool {
+        let is_near = matches!(self.peer, Peer::Tcp(address) if address.ip().is_loopback());
+        is_near && self.sources.is_one() && self.connector.is_none()
     }
 
     /// The index of the template that the next request is made of.

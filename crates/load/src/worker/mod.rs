@@ -6,6 +6,7 @@
 
 pub(crate) mod count;
 pub(crate) mod job;
+pub(crate) mod origin;
 
 use crate::Tally;
 use crate::connection::{Connection, Cx, Failure, Stage};
@@ -107,11 +108,12 @@ impl<'a> Worker<'a> {
             job,
             poller: Poller::new()?,
             wheel: Wheel::new(times.start),
+            spares: Vec::new(),
             pace: Pace::new(share.rate, open_from + shift),
             count: Count::new(share.rate.is_some()),
             random: Random::new(share.index as u64 + 1),
             now: times.start,
-            opened: share.index,
+            origins: job.sources.share(&share),
             input: Vec::new(),
             out: Vec::new(),
             sealed: Vec::new(),
@@ -320,7 +322,7 @@ impl<'a> Worker<'a> {
         match stage {
             Stage::Over(failure) => self.close(slot, failure),
             Stage::Gone => {
-                connection.free();
+                connection.free(&mut self.cx);
                 self.free.push(slot as u32);
             }
             Stage::Open if self.cx.pace.is_open() && !connection.is_idle && connection.has_room(&self.cx) => {
@@ -342,7 +344,7 @@ impl<'a> Worker<'a> {
             connection.is_idle = false;
         }
         if !connection.leave(&mut self.cx) {
-            connection.free();
+            connection.free(&mut self.cx);
             self.free.push(slot as u32);
         }
         // Also at once by way of the wheel: a connection that fails at once must not open the next one in here.
@@ -351,10 +353,12 @@ impl<'a> Worker<'a> {
             more => BACK_OFF << (more - 1).min(LONGEST_BACK_OFF),
         };
         if after == 0 {
-            return self.open(0);
+            self.open(0);
+        } else {
+            let due = self.cx.now + after;
+            self.cx.wheel.add(Entry { due, slot: u32::MAX, generation: 0, what: Due::Open(failures) });
         }
-        let due = self.cx.now + after;
-        self.cx.wheel.add(Entry { due, slot: u32::MAX, generation: 0, what: Due::Open(failures) });
+        self.connections[slot].close_spare();
     }
 }
 

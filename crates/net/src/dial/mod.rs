@@ -20,7 +20,7 @@
 //! ```
 
 mod exact_wait;
-mod late_port;
+mod option;
 mod poller;
 
 pub use poller::{Poller, Ready};
@@ -42,6 +42,19 @@ pub enum Peer {
     Unix(PathBuf),
 }
 
+/// What is asked of our end of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OurEnd {
+    /// The address that it comes from, if the system shall not choose.
+    pub source: Option<IpAddr>,
+    /// The port that it comes from if it is free and of the range for such ports; else the system chooses. That takes
+    /// long if ten thousand are in use.
+    pub port: Option<u16>,
+    /// We write as soon as the connection is made: TCP's handshake then ends with those octets, and costs a segment
+    /// less. Where nothing is written the peer learns up to 200 ms late that the connection is made.
+    pub speaks_at_once: bool,
+}
+
 /// Begins a connection, from `source` if given. It is made when the socket can be written, unless
 /// [`outcome`] says otherwise then; to write before is refused by the kernel with "not now" and does no harm.
 /// Over the loopback interface it is mostly made at once.
@@ -49,14 +62,52 @@ pub enum Peer {
 /// # Errors
 /// The system has no descriptor or no port left, or knows already that nobody is there.
 pub fn connect(peer: &Peer, source: Option<IpAddr>) -> io::Result<Socket> {
+    connect_from(peer, OurEnd { source, ..OurEnd::default() })
+}
+
+/// The same with everything that can be asked of our end.
+///
+/// # Errors
+/// As of [`connect`].
+pub fn connect_from(peer: &Peer, end: OurEnd) -> io::Result<Socket> {
     match peer {
-        Peer::Tcp(address) => connect_tcp(*address, source),
+        Peer::Tcp(address) => connect_tcp(*address, end),
         Peer::Unix(path) => {
             let fd = open(AddressFamily::UNIX)?;
             begin(rustix::net::connect(&fd, &SocketAddrUnix::new(path.as_path())?))?;
             Ok(Socket::new(fd))
         }
     }
+}
+
+/// A socket whose connection is over, for the next one. What it was watched by is still so.
+#[derive(Debug)]
+pub struct Spare(OwnedFd);
+
+/// Closes our end of a connection that the peer has closed, with a FIN as close(2) would, and keeps the socket: what
+/// the kernel does for a connection becomes a fifth less. For the loopback interface only: elsewhere nobody would
+/// repeat a FIN that gets lost.
+///
+/// # Errors
+/// The connection had come to another end. The socket is closed then.
+pub fn finish(socket: Socket) -> io::Result<Spare> {
+    let fd = socket.into_fd();
+    rustix::net::shutdown(&fd, rustix::net::Shutdown::Write)?;
+    rustix::net::connect_unspec(&fd)?;
+    Ok(Spare(fd))
+}
+
+/// Begins a connection with the socket of an earlier one, from its source; from another port if given.
+///
+/// # Errors
+/// As of [`connect`], and if the port is not free. The socket is closed then.
+pub fn connect_again(spare: Spare, address: SocketAddr, port: Option<u16>) -> io::Result<Socket> {
+    let Spare(fd) = spare;
+    if let Some(port) = port {
+        option::choose_port(&fd, port);
+    }
+    begin(rustix::net::connect(&fd, &address))?;
+    Ok(Socket::new(fd))
 }
 
 /// Whether a connection was made, once its socket can be written.
@@ -67,14 +118,26 @@ pub fn outcome(socket: &Socket) -> io::Result<()> {
     rustix::net::sockopt::socket_error(socket.as_fd())?.map_err(Into::into)
 }
 
-fn connect_tcp(address: SocketAddr, source: Option<IpAddr>) -> io::Result<Socket> {
+fn connect_tcp(address: SocketAddr, end: OurEnd) -> io::Result<Socket> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let fd = open(family)?;
-    if let Some(source) = source {
-        late_port::set(&fd);
+    if end.speaks_at_once {
+        option::acknowledge_with_first_octets(&fd);
+    }
+    if let Some(source) = end.source {
+        option::choose_port_late(&fd);
         rustix::net::bind(&fd, &SocketAddr::new(source, 0))?;
     }
-    begin(rustix::net::connect(&fd, &address))?;
+    if let Some(port) = end.port {
+        option::choose_port(&fd, port);
+    }
+    match (rustix::net::connect(&fd, &address), end.port) {
+        (Err(Errno::ADDRNOTAVAIL), Some(_)) => {
+            option::choose_port(&fd, 0);
+            begin(rustix::net::connect(&fd, &address))?;
+        }
+        (connected, _) => begin(connected)?,
+    }
     Ok(Socket::new(fd))
 }
 
@@ -102,7 +165,7 @@ fn begin(connected: rustix::io::Result<()>) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::io::{Read, Write};
-    use std::net::TcpListener;
+    use std::net::{Shutdown, TcpListener};
     use std::os::unix::net::UnixListener;
     use std::task::Poll;
     use std::time::Duration;
@@ -181,5 +244,67 @@ mod tests {
         });
         assert_eq!(refused.expect_err("nobody listens").kind(), io::ErrorKind::ConnectionRefused);
         assert!(connect(&Peer::Unix("/nonexistent/socket".into()), None).is_err());
+    }
+
+    #[test]
+    fn a_socket_whose_peer_has_closed_serves_for_the_next_connection_from_the_same_address() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+        let address = listener.local_addr().expect("an address");
+        let source = "127.0.0.9".parse().expect("an address");
+        let end = OurEnd { source: Some(source), port: None, speaks_at_once: true };
+        let mut socket = connect_from(&Peer::Tcp(address), end).expect("begun");
+        let mut poller = Poller::new().expect("epoll");
+        poller.watch(&socket, 1, false).expect("watched");
+        let mut ports = Vec::new();
+        for _ in 0..3 {
+            assert!(
+                matches!(socket.send(b"hi", false), Poll::Ready(Ok(2))),
+                "over loopback it is made at once"
+            );
+            let (mut theirs, from) = listener.accept().expect("accepted");
+            assert_eq!(from.ip(), source);
+            ports.push(from.port());
+            theirs.read_exact(&mut [0; 2]).expect("read");
+            theirs.write_all(b"ho").and_then(|()| theirs.shutdown(Shutdown::Write)).expect("closed");
+            while !wait(&mut poller).ended {}
+            let mut buffer = Vec::with_capacity(8);
+            assert!(matches!(socket.read(&mut buffer), Poll::Ready(Ok(2))));
+            let spare = finish(socket).expect("closed");
+            socket = connect_again(spare, address, None).expect("begun again");
+            assert_eq!(theirs.read(&mut [0; 2]).expect("a FIN, and no reset"), 0);
+        }
+        ports.dedup();
+        assert_eq!(ports.len(), 3, "the server's end of the last one is in TIME-WAIT");
+    }
+
+    #[test]
+    fn a_port_is_taken_if_it_is_free_and_another_one_if_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+        let peer = Peer::Tcp(listener.local_addr().expect("an address"));
+        let source = "127.0.0.8".parse().ok();
+        let connect_from = |port| {
+            let end = OurEnd { source, port, speaks_at_once: false };
+            let socket = connect_from(&peer, end).expect("begun");
+            (socket, listener.accept().expect("accepted").1.port())
+        };
+        let (first, port) = connect_from(None);
+        drop(first);
+        let (_second, of_second) = connect_from(Some(port + 2));
+        let (_third, of_third) = connect_from(Some(of_second));
+        assert_ne!(of_third, of_second, "in use");
+    }
+
+    #[test]
+    fn a_connection_that_was_reset_is_not_followed_by_another_one() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+        let address = listener.local_addr().expect("an address");
+        let socket = connect(&Peer::Tcp(address), None).expect("begun");
+        let theirs = listener.accept().expect("accepted").0;
+        assert!(matches!(socket.send(b"hi", false), Poll::Ready(Ok(2))));
+        drop(theirs); // with octets that nobody read: RFC 9293 §3.6.1 wants a reset
+        let mut poller = Poller::new().expect("epoll");
+        poller.watch(&socket, 1, false).expect("watched");
+        while !wait(&mut poller).ended {}
+        assert!(finish(socket).is_err());
     }
 }
