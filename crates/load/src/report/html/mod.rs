@@ -64,8 +64,17 @@ fn warnings(warnings: &[String]) -> String {
     if warnings.is_empty() {
         return String::new();
     }
-    let items: String = warnings.iter().map(|warning| format!("<li>{}</li>", escape(warning))).collect();
+    let items: String = warnings.iter().map(|warning| format!("<li>{}</li>", sentence(warning))).collect();
     format!("<section class=\"warn\"><h2>Before you conclude anything</h2><ul>{items}</ul></section>\n")
+}
+
+/// A sentence whose options are not broken at their dashes.
+fn sentence(text: &str) -> String {
+    let words = text.split(' ').map(|word| match word.trim_start_matches('(').starts_with('-') {
+        true => format!("<span class=\"option\">{}</span>", escape(word)),
+        false => escape(word),
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// A part of the page. `heading` and `content` are markup already.

@@ -99,8 +99,10 @@ fn bar(comparison: &Comparison, figure: &Figure, colour: usize, most: f64) -> St
     let place = |ratio: f64| (ratio / most).clamp(0.0, 1.0) * WIDTH;
     let interval = figure.ratio.and_then(|ratio| ratio.interval);
     let whisker = interval.map_or_else(String::new, |(low, high)| {
+        // What is cut off has no end.
+        let end = if high <= most { format!("M{:.1} 10v10", place(high)) } else { String::new() };
         let (low, high, middle) = (place(low), place(high), HEIGHT / 2.0);
-        format!("<path class=\"whisker\" d=\"M{low:.1} {middle}H{high:.1}M{low:.1} 10v10M{high:.1} 10v10\"/>")
+        format!("<path class=\"whisker\" d=\"M{low:.1} {middle}H{high:.1}M{low:.1} 10v10{end}\"/>")
     });
     format!(
         "<svg role=\"img\" viewBox=\"0 0 {WIDTH} {HEIGHT}\"><title>{value:.2} times the first</title>\
