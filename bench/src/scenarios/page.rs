@@ -78,10 +78,15 @@ fn how(about: &About) -> String {
     } else {
         ""
     };
+    let built = if about.command.contains("--no-build") {
+        " (hayami was not built for this run: it may be of another commit)"
+    } else {
+        ""
+    };
     let versions: String =
         about.versions.iter().map(|(server, version)| format!("- {server}: {version}\n")).collect();
     format!(
-        "{trial}- command: `{}`\n- plan: {}\n- commit: {}\n- date: {}\n- machine: {}, {} cores, Linux {}\n{versions}",
+        "{trial}- command: `{}`\n- plan: {}\n- commit: {}{built}\n- date: {}\n- machine: {}, {} cores, Linux {}\n{versions}",
         about.command, about.plan, about.commit, about.date, about.cpu, about.cores, about.kernel
     )
 }
@@ -134,6 +139,9 @@ mod tests {
             assert!(rows.iter().any(|row| row == expected), "{expected}\n{text}");
         }
         assert!(text.contains("A trial run"), "a quick run is marked");
+        let About { command, .. } = saved().about;
+        let about = About { command: format!("{command} --no-build"), ..saved().about };
+        assert!(how(&about).contains("- commit: abc (hayami was not built"), "a binary of unknown origin is");
         assert!(text.contains("## hayami bench beside wrk, h2load and ab\n\nNot run."));
     }
 
