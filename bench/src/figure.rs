@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::generator::Outcome;
+use crate::outcome::Outcome;
 
 /// A quantity a round can give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

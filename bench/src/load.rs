@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::generator::Outcome;
+use crate::outcome::Outcome;
 use crate::process::Process;
 use crate::race::Setup;
 use crate::tls;
@@ -17,8 +17,7 @@ const RAMP_UP: Duration = Duration::from_secs(1);
 /// How long a run may take beyond its time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// A source address has some 28,000 ports, and one that was used may wait a minute for its next use.
-pub(crate) const SOURCES: &str =
-    "127.0.0.1,127.0.0.2,127.0.0.3,127.0.0.4,127.0.0.5,127.0.0.6,127.0.0.7,127.0.0.8";
+pub(crate) const SOURCES: &str = "127.0.0.1,127.0.0.2,127.0.0.3,127.0.0.4";
 
 impl Setup {
     /// One run of load.

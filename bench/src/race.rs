@@ -8,12 +8,12 @@ use std::time::Duration;
 use rustix::process::{Resource, getrlimit};
 
 use crate::cost;
-use crate::figure::{self, Figure, Sample};
+use crate::figure;
 use crate::guard::Guard;
 use crate::load::{self, expectation, split};
 use crate::process::{self, Process};
 use crate::servers::{self, BareAnswer, Server, Site};
-use crate::statistics::{Spread, spread};
+pub(crate) use crate::table::{Row, Table};
 use crate::tls::Identity;
 use crate::workload::{Flood, Kind, Use, Workload};
 
@@ -37,67 +37,10 @@ pub(crate) struct Setup {
     pub(crate) scale: Option<f64>,
 }
 
-/// What a server gave in a workload.
-pub(crate) struct Row {
-    pub(crate) server: Server,
-    /// Octets of a whole response; 0 when none came.
-    pub(crate) octets: usize,
-    /// A sample per round.
-    pub(crate) samples: Vec<Sample>,
-    /// Octets of the sum of peak resident sizes.
-    pub(crate) peak_memory: u64,
-    /// Why there is less than there should be.
-    pub(crate) fault: Option<String>,
-}
-
 /// A server in a race.
 struct Lane {
     process: Process,
     row: Row,
-}
-
-/// What a workload gave.
-pub(crate) struct Table {
-    pub(crate) workload: Workload,
-    pub(crate) rows: Vec<Row>,
-    /// What a reader should know besides.
-    pub(crate) notes: Vec<String>,
-}
-
-impl Row {
-    pub(crate) fn new(server: Server) -> Self {
-        Self { server, octets: 0, samples: Vec::new(), peak_memory: 0, fault: None }
-    }
-
-    /// The values of a figure, round by round.
-    pub(crate) fn values(&self, figure: Figure) -> impl Iterator<Item = f64> {
-        self.samples.iter().filter_map(move |sample| sample.get(&figure).copied())
-    }
-
-    /// The spread of a figure over the rounds.
-    pub(crate) fn spread(&self, figure: Figure) -> Option<Spread> {
-        spread(self.values(figure))
-    }
-}
-
-impl Table {
-    pub(crate) fn new(workload: Workload, rows: Vec<Row>, mut notes: Vec<String>) -> Self {
-        let octets = || rows.iter().map(|row| row.octets).filter(|octets| *octets > 0);
-        if let (Some(least), Some(most)) = (octets().min(), octets().max())
-            && least != most
-        {
-            let content = workload.document().octets;
-            notes.push(format!(
-                "responses differ by their heads: {least} to {most} octets, of which {content} are content"
-            ));
-        }
-        Self { workload, rows, notes }
-    }
-
-    /// The row of a server that took part.
-    pub(crate) fn row(&self, server: Server) -> Option<&Row> {
-        self.rows.iter().find(|row| row.server == server)
-    }
 }
 
 impl Setup {
@@ -189,21 +132,13 @@ impl Setup {
         Table::new(*workload, rows, notes)
     }
 
-    /// Connections that peers must be told to allow: more than they do by default.
-    fn allowed(&self, workload: &Workload) -> Option<usize> {
-        let Kind::Load { connections, with: Use::OldPerRequest { rtt_ms: 1.. }, .. } = workload.kind else {
-            return None;
-        };
-        (connections > DEFAULT_CONNECTIONS).then(|| connections + connections / 12)
-    }
-
     /// Starts all servers; those that do not start are rows without samples.
     fn line_up(&self, workload: &Workload) -> (Vec<Lane>, Vec<Row>) {
         let (mut lanes, mut failed) = (Vec::new(), Vec::new());
         let mut bare_octets = 0;
         for server in self.servers_of(workload) {
             let row = Row::new(server);
-            match self.start(server, workload, self.allowed(workload), bare_octets) {
+            match self.start(server, workload, allowed(workload), bare_octets) {
                 Ok((process, octets)) => {
                     // The first that answers is what the bare loop is to equal: hayami, if it is there.
                     bare_octets = if bare_octets == 0 { octets } else { bare_octets };
@@ -228,6 +163,14 @@ impl Setup {
     }
 }
 
+/// Connections that peers must be told to allow, with some to spare: more than they do by default.
+fn allowed(workload: &Workload) -> Option<usize> {
+    let Kind::Load { connections, with: Use::OldPerRequest { rtt_ms: 1.. }, .. } = workload.kind else {
+        return None;
+    };
+    (connections > DEFAULT_CONNECTIONS).then_some(connections + connections / 12)
+}
+
 /// This program's limit of open files, which servers and generator inherit.
 fn open_files() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
@@ -238,4 +181,23 @@ fn prepare(folder: &Path) -> Result<(), String> {
     let made = fs::create_dir_all(folder)
         .and_then(|()| fs::set_permissions(folder, fs::Permissions::from_mode(0o777)));
     made.map_err(|error| format!("{}: {error}", folder.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload;
+
+    #[test]
+    fn peers_are_told_to_allow_what_many_far_clients_need() {
+        for (name, expected) in [
+            ("s1-far-20000", Some(21_666)),
+            ("s1-far-1000", Some(1083)),
+            ("s1-far-100", None),
+            ("s1-new-1000", None),
+            ("idle-18000", None),
+        ] {
+            assert_eq!(allowed(&workload::named(name).unwrap()), expected, "{name}");
+        }
+    }
 }

@@ -1,0 +1,150 @@
+//! What `hayami bench` reports of a run, read from its JSON (docs/bench.md). It says as well what the server paid
+//! while it measured, so that warm-up and start-up are in no figure.
+
+use serde_json::Value;
+
+/// What a run gave. A figure that is not known is not a number.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Outcome {
+    /// Responses that were complete and right.
+    pub(crate) responses: u64,
+    /// Everything else: refused and broken connections, time-outs, other statuses, wrong lengths.
+    pub(crate) errors: u64,
+    /// Octets received, heads included, those of unfinished responses too; without TLS.
+    pub(crate) octets: u64,
+    /// Octets of heads received; in HTTP/2 of field blocks.
+    pub(crate) head_octets: u64,
+    /// Connections that were opened.
+    pub(crate) connections: u64,
+    /// Those of them that resumed a TLS session.
+    pub(crate) resumed: u64,
+    /// How long it measured.
+    pub(crate) seconds: f64,
+    /// The median latency in microseconds.
+    pub(crate) p50_us: f64,
+    /// The latency 99 of 100 responses stayed within, in microseconds.
+    pub(crate) p99_us: f64,
+    /// CPU time of the server in its own code meanwhile, in microseconds.
+    pub(crate) user_us: f64,
+    /// The same in the kernel.
+    pub(crate) system_us: f64,
+    /// The part of its time that the generator's thread worked.
+    pub(crate) generator_share: f64,
+}
+
+/// Reads the report on one target.
+///
+/// # Errors
+/// It is something else, or says that nothing was answered.
+pub(crate) fn read(report: &str) -> Result<Outcome, String> {
+    let document: Value = serde_json::from_str(report).map_err(|error| format!("its report: {error}"))?;
+    let total = document.pointer("/targets/0/total").ok_or("its report has no target")?;
+    let count = |path: &str| {
+        let value = total.pointer(path).and_then(Value::as_u64);
+        value.ok_or_else(|| format!("its report has no {path}"))
+    };
+    // What it could not find out is null.
+    let number = |path: &str| total.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN);
+    let outcome = Outcome {
+        responses: count("/successes")?,
+        errors: count("/errors/total")?,
+        octets: count("/in_octets")?,
+        head_octets: count("/head_octets")?,
+        connections: count("/connections")?,
+        resumed: count("/resumed")?,
+        seconds: number("/elapsed_s"),
+        p50_us: number("/latency_us/p50"),
+        p99_us: number("/latency_us/p99"),
+        user_us: number("/server/user_s") * 1e6,
+        system_us: number("/server/system_s") * 1e6,
+        generator_share: number("/generator/share"),
+    };
+    if outcome.responses == 0 && (outcome.octets == 0 || outcome.errors > 0) {
+        return Err(format!("no response was right{}", kinds(total)));
+    }
+    Ok(outcome)
+}
+
+/// `: connect 3, reset 5`.
+fn kinds(total: &Value) -> String {
+    let errors = total.pointer("/errors").and_then(Value::as_object);
+    let kinds: Vec<String> = errors
+        .into_iter()
+        .flatten()
+        .filter_map(|(kind, count)| Some((kind, count.as_u64()?)))
+        .filter(|(kind, count)| *count > 0 && *kind != "total")
+        .map(|(kind, count)| format!("{kind} {count}"))
+        .collect();
+    if kinds.is_empty() { String::new() } else { format!(": {}", kinds.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn report() -> Value {
+        json!({ "targets": [{ "total": {
+            "successes": 1000, "in_octets": 800_000, "head_octets": 180_000, "connections": 10, "resumed": 4,
+            "elapsed_s": 2.5, "errors": { "total": 3, "reset": 2, "timeout": 1, "tls": 0 },
+            "latency_us": { "p50": 101.5, "p99": 250.0 },
+            "generator": { "share": 0.75 },
+            "server": { "user_s": 0.5, "system_s": 1.25 },
+        } }] })
+    }
+
+    #[test]
+    fn the_report_gives_counts_times_and_what_the_server_paid() {
+        let expected = Outcome {
+            responses: 1000,
+            errors: 3,
+            octets: 800_000,
+            head_octets: 180_000,
+            connections: 10,
+            resumed: 4,
+            seconds: 2.5,
+            p50_us: 101.5,
+            p99_us: 250.0,
+            user_us: 500_000.0,
+            system_us: 1_250_000.0,
+            generator_share: 0.75,
+        };
+        assert_eq!(read(&report().to_string()), Ok(expected));
+    }
+
+    #[test]
+    fn what_the_generator_does_not_know_is_no_number() {
+        let mut report = report();
+        for unknown in ["server", "latency_us"] {
+            report["targets"][0]["total"][unknown] = Value::Null;
+        }
+        let outcome = read(&report.to_string()).unwrap();
+        assert!(outcome.user_us.is_nan() && outcome.p99_us.is_nan());
+        assert_eq!(outcome.responses, 1000);
+    }
+
+    #[test]
+    fn a_run_without_a_right_answer_is_a_fault_that_names_the_errors() {
+        let mut report = report();
+        let total = &mut report["targets"][0]["total"];
+        total["successes"] = json!(0);
+        assert_eq!(read(&report.to_string()).unwrap_err(), "no response was right: reset 2, timeout 1");
+        // A large file may be under way all the time, which is no fault.
+        report["targets"][0]["total"]["errors"] = json!({ "total": 0 });
+        assert!(read(&report.to_string()).is_ok());
+        report["targets"][0]["total"]["in_octets"] = json!(0);
+        assert_eq!(read(&report.to_string()).unwrap_err(), "no response was right");
+    }
+
+    #[test]
+    fn anything_else_is_no_report() {
+        for (text, words) in [
+            ("", "its report"),
+            ("{}", "no target"),
+            (r#"{"targets":[{"total":{"successes":1}}]}"#, "/errors/total"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+}
