@@ -69,7 +69,7 @@ impl Attempt {
         let member = &self.pool.members[to];
         call.target = member.target(&self.below);
         if self.replaces_host && self.pool.members.len() > 1 {
-            call.fields = with_host(&call.fields, &member.authority);
+            call.fields = with_host(std::mem::take(&mut call.fields), &member.authority);
         }
         call
     }
@@ -125,17 +125,18 @@ impl Pool {
 }
 
 /// The answer when all upstreams are down for a while.
-pub(super) fn nobody(wait: Duration, reasons: &[String]) -> Outcome {
+pub(super) fn nobody(wait: Duration) -> Outcome {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let mut response = crate::service::plain(Status::SERVICE_UNAVAILABLE, "");
     response.head.append(b"retry-after", seconds.max(1).to_string().as_bytes());
-    let mut reasons = reasons.to_vec();
-    reasons.push("no upstream takes connections at the moment".to_owned());
-    Outcome::Failed { response, reason: reasons.join("; ") }
+    Outcome::Failed { response, reason: "no upstream takes connections at the moment".to_owned() }
 }
 
-/// The fields with another Host in its place.
-fn with_host(fields: &FieldSection, host: &[u8]) -> FieldSection {
+/// The fields with another Host, which stands first; one that a command has set stays.
+fn with_host(fields: FieldSection, host: &[u8]) -> FieldSection {
+    if fields.iter().next().is_none_or(|(name, _)| name != b"host") {
+        return fields;
+    }
     let mut changed = FieldSection::default();
     changed.append(b"host", host);
     for (name, value) in fields.iter().skip(1) {
@@ -177,5 +178,33 @@ impl Source for Download {
 
     fn trailers(&mut self) -> Option<FieldSection> {
         self.source.trailers()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_upstream_gets_its_own_host_unless_a_command_has_set_one() {
+        let cases: [(&[&[u8]], &[&[u8]]); 2] =
+            [(&[b"host", b"a"], &[b"other", b"1"]), (&[b"a", b"host"], &[b"0", b"1"])];
+        for (names, want) in cases {
+            let mut fields = FieldSection::default();
+            for (number, name) in names.iter().enumerate() {
+                fields.append(name, number.to_string().as_bytes());
+            }
+            let changed = with_host(fields, b"other");
+            assert_eq!(changed.iter().map(|(_, value)| value).collect::<Vec<_>>(), want);
+        }
+    }
+
+    #[test]
+    fn who_finds_nobody_is_told_when_to_come_back() {
+        for (wait, want) in [(Duration::ZERO, "1"), (Duration::from_millis(1001), "2")] {
+            let Outcome::Failed { response, reason } = nobody(wait) else { panic!("no failure") };
+            assert_eq!(response.head.get_named(b"retry-after"), Some(want.as_bytes()));
+            assert_eq!(reason, "no upstream takes connections at the moment");
+        }
     }
 }

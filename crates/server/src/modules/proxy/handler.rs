@@ -139,7 +139,7 @@ impl Handler for Proxy {
         let pool = &self.0;
         let chosen = match pool.choose(&[]) {
             Ok(chosen) => chosen,
-            Err(wait) => return attempt::nobody(wait, &[]),
+            Err(wait) => return attempt::nobody(wait),
         };
         let below = Below::new(exchange.head, exchange.path, exchange.below);
         let content = exchange.content.take().map(Upload::new);
