@@ -65,7 +65,9 @@ impl Settings {
 /// along; all others of `response` stay, its status too.
 pub fn merge(mut response: Response, page: Response) -> Response {
     const OF_THE_CONTENT: [&[u8]; 2] = [b"content-type", b"content-language"];
-    for name in OF_THE_CONTENT {
+    // An upstream's error may have come compressed or tagged.
+    const OF_THE_FORMER: [&[u8]; 3] = [b"content-encoding", b"etag", b"last-modified"];
+    for name in OF_THE_CONTENT.iter().chain(&OF_THE_FORMER) {
         response.head.remove(name);
     }
     let comes = |name: &[u8]| {
@@ -124,6 +126,7 @@ mod tests {
     fn a_page_brings_its_content_and_the_error_keeps_the_rest() {
         let mut refused = Response::text(Status::METHOD_NOT_ALLOWED, "no");
         refused.head.append(b"allow", b"GET");
+        refused.head.append(b"content-encoding", b"gzip");
         let mut page = Response::text(Status::OK, "page");
         for (name, value) in [("set-cookie", "a=1"), ("etag", "\"1\""), ("Content-Language", "de")] {
             page.head.append(name.as_bytes(), value.as_bytes());
