@@ -1,8 +1,10 @@
 //! The reverse proxy between clients and good upstreams: what reaches either side.
 
 use crate::support::h2::{flag, frame, kind, request};
-use crate::support::upstream::{Upstream, nobody};
+use crate::support::upstream::{Conn, Upstream, nobody};
 use crate::support::{Answer, Client, Scratch, Server, Wire, until};
+use rustix::process::Signal;
+use std::sync::{Arc, Barrier};
 
 /// The upstream behind `/`, with these lines at the top; one worker, so that its connections can be counted.
 #[track_caller]
@@ -125,12 +127,77 @@ fn large_content_goes_up_whole() {
     let (dir, upstream) = (Scratch::new(), Upstream::echo());
     let server = before(&dir, &upstream, "");
     let content: String = (0..600_000).map(|number| format!("{number:08}")).collect();
-    for fields in [format!("Content-Length: {}\r\n", content.len())] {
-        let mut client = server.connect();
-        let request = post(&fields, &content);
-        let answer = client.send(request).answer();
+    let chunks = content.as_bytes().chunks(70_000);
+    let chunks = chunks.map(|c| format!("{:x}\r\n{}\r\n", c.len(), String::from_utf8_lossy(c)));
+    let length = format!("Content-Length: {}\r\n", content.len());
+    for request in [
+        post(&length, &content),
+        post("Transfer-Encoding: chunked\r\n", &(chunks.collect::<String>() + "0\r\n\r\n")),
+    ] {
+        let answer = server.connect().send(request).answer();
         assert!(answer.content == content.as_bytes(), "{} octets came back", answer.content.len());
     }
+}
+
+/// Answers each piece of a request's content with itself, before the next one has come.
+fn conversation(conn: &mut Conn) {
+    while conn.head().is_some() {
+        conn.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+        while let Some(chunk) = conn.chunk().filter(|chunk| !chunk.is_empty()) {
+            let size = format!("{:x}\r\n", chunk.len());
+            conn.send([size.as_bytes(), &chunk, b"\r\n"].concat());
+        }
+        assert!(conn.trailers().is_some_and(|trailers| trailers.is_empty()));
+        conn.send("0\r\n\r\n");
+    }
+}
+
+#[test]
+fn both_sides_may_talk_at_once() {
+    let (dir, upstream) = (Scratch::new(), Upstream::scripted(conversation));
+    let server = before(&dir, &upstream, "");
+    let mut client = server.connect();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+    client.until("hello");
+    client.send("5\r\nagain\r\n").until("again");
+    let answer = client.send("0\r\n\r\n").answer();
+    assert_eq!((answer.status, answer.text()), (200, "helloagain".into()));
+
+    let mut wire = Wire::open(&server.address);
+    wire.send(frame(kind::HEADERS, flag::END_HEADERS, 1, request("POST", "/", &[])));
+    for piece in ["hello", "again"] {
+        wire.send(frame(kind::DATA, 0, 1, piece));
+        while String::from_utf8_lossy(&wire.next_of(kind::DATA).payload) != piece {}
+    }
+    wire.send(frame(kind::DATA, flag::END_STREAM, 1, ""));
+    assert_eq!(wire.answer(1).text(), "helloagain");
+}
+
+#[test]
+fn the_end_of_the_server_waits_for_answers_and_not_for_idle_upstreams() {
+    let gate = Arc::new(Barrier::new(2));
+    let inner = Arc::clone(&gate);
+    let (dir, upstream) = (
+        Scratch::new(),
+        Upstream::scripted(move |conn| {
+            while let Some(asked) = conn.request() {
+                if asked.line().contains("/slow") {
+                    inner.wait();
+                }
+                conn.send(ok("x"));
+            }
+        }),
+    );
+    let mut server = before(&dir, &upstream, "");
+    assert_eq!(server.get("/").status, 200);
+    let mut client = server.connect();
+    client.send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n");
+    until("the request has come", || upstream.requests().len() == 2);
+    server.signal(Signal::TERM);
+    server.until_stderr("finishing what runs");
+    gate.wait();
+    assert_eq!(client.answer().text(), "x");
+    assert_eq!(server.wait().code(), Some(0));
 }
 
 #[test]
@@ -147,7 +214,7 @@ fn a_client_that_waits_for_100_gets_it_when_the_upstream_takes_content() {
 
 #[test]
 fn answers_without_content_end_where_they_end() {
-    let script = |conn: &mut crate::support::upstream::Conn| {
+    let script = |conn: &mut Conn| {
         while let Some(asked) = conn.request() {
             conn.send(match asked.line() {
                 "HEAD / HTTP/1.1" => "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n",
@@ -250,6 +317,11 @@ fn interim_responses_reach_those_who_understand_them() {
     let (dir, upstream) = (Scratch::new(), Upstream::answering(early.to_owned() + &ok("x")));
     let server = before(&dir, &upstream, "");
     assert_eq!(server.get("/").status, 200, "HTTP/1.1 gets none by default");
+    let mut wire = Wire::open(&server.address);
+    wire.send(crate::support::h2::get(1, "/"));
+    let heads = [wire.next_of(kind::HEADERS), wire.next_of(kind::HEADERS)];
+    assert!(heads.iter().all(|frame| frame.flags & flag::END_STREAM == 0), "{heads:?}");
+    assert_eq!(wire.answer(1).text(), "x");
     let server = before(&dir, &upstream, "send-informational: all");
     let answers = server.ask("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     let seen: Vec<_> = answers.iter().map(|answer| (answer.status, answer.field("link"))).collect();
@@ -258,7 +330,7 @@ fn interim_responses_reach_those_who_understand_them() {
 
 #[test]
 fn a_client_that_goes_away_ends_the_upstreams_work() {
-    let waiting = |conn: &mut crate::support::upstream::Conn| {
+    let waiting = |conn: &mut Conn| {
         if conn.request().is_some() {
             conn.is_closed();
         }

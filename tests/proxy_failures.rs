@@ -1,7 +1,9 @@
 //! The reverse proxy and upstreams that fail: what the client gets, and what the logs say.
 
+use crate::support::h2::{get, kind};
 use crate::support::upstream::{Conn, Upstream, nobody};
-use crate::support::{Answer, Scratch, Server, until};
+use crate::support::{Answer, Launch, Scratch, Server, Wire, until};
+use std::time::Duration;
 
 fn config(urls: &str, lines: &str) -> String {
     format!("num-threads: 1\n{lines}\nhosts: {{default: {{paths: {{/: {{proxy.reverse.url: {urls}}}}}}}}}\n")
@@ -103,8 +105,8 @@ fn truncated_content_never_looks_complete() {
         let raw = client.rest();
         assert!(Answer::parse(raw, false, false).is_none(), "{octets:?}: {}", String::from_utf8_lossy(raw));
         server.until_stderr("broke off");
-        let mut wire = crate::support::Wire::open(&server.address);
-        wire.send(crate::support::h2::get(1, "/"));
+        let mut wire = Wire::open(&server.address);
+        wire.send(get(1, "/"));
         assert!(wire.reset_of(1).is_some(), "{octets:?}");
     }
 }
@@ -223,4 +225,38 @@ fn an_answer_before_the_contents_end_is_delivered() {
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nbeginning");
     let answer = client.answer();
     assert_eq!((answer.status, answer.text()), (403, "no".to_owned()));
+}
+
+#[test]
+fn without_descriptors_there_is_503_and_nobody_else_suffers() {
+    let (dir, upstream) = (Scratch::new(), Upstream::scripted(silent));
+    let text = config(&format!("http://{}", upstream.address), "");
+    let server = Launch::config(&dir, &text).after("ulimit -n 48").serve();
+    let mut wire = Wire::open(&server.address);
+    for number in 0..100 {
+        wire.send(get(1 + 2 * number, "/"));
+    }
+    let head = wire.next_of(kind::HEADERS);
+    let answer = wire.answer(head.stream);
+    assert_eq!((answer.status, answer.field("retry-after")), (503, Some("1")));
+    server.until_stderr("Too many open files (os error 24) while connecting");
+    assert!(upstream.open() > 10, "{}", upstream.open());
+}
+
+#[test]
+fn where_everybody_is_silent_nobody_waits_twice() {
+    // A full backlog: the kernel answers nobody.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    rustix::net::listen(&listener, 0).expect("listening");
+    let address = listener.local_addr().expect("bound").to_string();
+    let connect =
+        || std::net::TcpStream::connect_timeout(&address.parse().expect("one"), Duration::from_millis(100));
+    let _full: Vec<_> = std::iter::from_fn(|| connect().ok()).take(10).collect();
+    let dir = Scratch::new();
+    let server = Server::config(&dir, &config(&format!("http://{address}"), "proxy.timeout.connect: 200"));
+    assert_eq!(server.get("/").status, 504);
+    server.until_stderr("timed out; left alone for 1 s");
+    let answer = server.get("/");
+    assert_eq!((answer.status, answer.field("retry-after")), (503, Some("1")));
+    server.until_stderr("no upstream takes connections at the moment");
 }

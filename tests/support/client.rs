@@ -115,6 +115,16 @@ impl Client {
         self.buffer.len()
     }
 
+    /// Receives until this has come; nothing is taken.
+    #[track_caller]
+    pub(crate) fn until(&mut self, text: &str) -> &mut Self {
+        while !self.buffer.windows(text.len()).any(|window| window == text.as_bytes()) {
+            assert!(!self.closed, "closed before {text:?} came");
+            self.receive();
+        }
+        self
+    }
+
     #[track_caller]
     fn receive(&mut self) {
         let mut piece = vec![0; 256 * 1024];

@@ -184,23 +184,40 @@ impl Conn {
         true
     }
 
-    fn chunks(&mut self, asked: &mut Asked) -> Option<()> {
-        loop {
-            let line = self.until(b"\r\n")?;
-            let digits = String::from_utf8_lossy(&line).into_owned();
-            match usize::from_str_radix(&digits, 16).expect("a chunk size") {
-                0 => break,
-                size => asked.content.extend(self.take(size)?),
-            }
+    /// The next chunk; empty at the end of the content, before the trailer section.
+    pub(crate) fn chunk(&mut self) -> Option<Vec<u8>> {
+        let line = self.until(b"\r\n")?;
+        let digits = String::from_utf8_lossy(&line).into_owned();
+        let size = usize::from_str_radix(&digits, 16).expect("a chunk size");
+        let chunk = self.take(size)?;
+        if size > 0 {
             assert_eq!(self.until(b"\r\n")?, b"", "a chunk ends");
         }
+        Some(chunk)
+    }
+
+    /// The trailer section.
+    pub(crate) fn trailers(&mut self) -> Option<String> {
+        let mut trailers = String::new();
         loop {
             let line = self.until(b"\r\n")?;
             if line.is_empty() {
-                return Some(());
+                return Some(trailers);
             }
-            asked.trailers += &format!("{}\n", String::from_utf8_lossy(&line));
+            trailers += &format!("{}\n", String::from_utf8_lossy(&line));
         }
+    }
+
+    fn chunks(&mut self, asked: &mut Asked) -> Option<()> {
+        loop {
+            let chunk = self.chunk()?;
+            if chunk.is_empty() {
+                break;
+            }
+            asked.content.extend(chunk);
+        }
+        asked.trailers = self.trailers()?;
+        Some(())
     }
 
     /// What comes before `end`, which is taken as well.
