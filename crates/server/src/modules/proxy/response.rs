@@ -7,7 +7,7 @@ use hayami_http::{FieldSection, Known, ResponseHead};
 pub(super) fn clean(head: &mut ResponseHead, keep_server: bool) {
     let fields = head.own_all();
     let named = named_by_connection(fields);
-    let mut kept = FieldSection::default();
+    let mut kept = FieldSection::with_capacity(fields.octets().len(), fields.len());
     for (name, value, known) in fields.iter_known() {
         if passes(name, known, keep_server) && !named.iter().any(|own| own.eq_ignore_ascii_case(name)) {
             kept.append(name, value);
