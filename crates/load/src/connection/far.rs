@@ -52,8 +52,14 @@ impl Far {
 
     fn towards_client(&mut self, cx: &mut Cx<'_>, what: Due) {
         let Some(delay) = &cx.job.delay else { return };
-        let due = delay.arrival(cx.now, &mut cx.random, &mut self.last_arriving);
-        cx.wheel.add(Entry { due, slot: self.slot, generation: self.generation, what });
+        delay.arrival(cx.now, &mut cx.random, &mut self.last_arriving);
+        self.with_the_last(cx, what);
+    }
+
+    /// Reaches the client together with what the server sent last.
+    fn with_the_last(&self, cx: &mut Cx<'_>, what: Due) {
+        let (slot, generation) = (self.slot, self.generation);
+        cx.wheel.add(Entry { due: self.last_arriving, slot, generation, what });
     }
 
     /// The client writes.
@@ -93,15 +99,17 @@ impl Far {
             let room = cx.input.capacity();
             match socket.read(&mut cx.input) {
                 Poll::Pending => return false,
+                Poll::Ready(Ok(0)) => {
+                    self.is_read = true;
+                    self.towards_client(cx, Due::Ended);
+                }
                 Poll::Ready(Ok(octets)) => {
                     self.arriving.extend_from_slice(&cx.input);
-                    if octets > 0 {
-                        self.towards_client(cx, Due::Arrived(octets as u32));
-                    }
-                    // Less than there was room for is all that there was, and no call is needed to see the end.
-                    if octets == 0 || ended && octets < room {
+                    self.towards_client(cx, Due::Arrived(octets as u32));
+                    // Less than there was room for is all that there was. The end came with it.
+                    if ended && octets < room {
                         self.is_read = true;
-                        self.towards_client(cx, Due::Ended);
+                        self.with_the_last(cx, Due::Ended);
                     }
                 }
                 Poll::Ready(Err(_)) => {
