@@ -5,7 +5,9 @@ mod support;
 use hayami_load::Errors;
 use hayami_load::plan::{KeepAlive, Until};
 use std::io::Write;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 use support::{answer_each, ok, outcome, plan, read_request, serve};
 
 const fn ms(milliseconds: u64) -> Duration {
@@ -64,4 +66,43 @@ fn a_schedule_is_kept_to_over_connections_that_stay() {
     let tally = outcome(&plan).tally;
     assert_eq!(tally.errors, Errors::default());
     assert!((400..=501).contains(&tally.responses), "{}", tally.responses);
+}
+
+#[test]
+fn latencies_at_a_fixed_rate_are_those_that_the_server_knows_of() {
+    let (told, news) = channel();
+    let number = AtomicUsize::new(0);
+    let address = serve(move |mut stream, _| {
+        let mut left = Vec::new();
+        while read_request(&mut stream, &mut left) {
+            let asked = Instant::now();
+            // The server's work: mostly short.
+            let is_long = number.fetch_add(1, Ordering::Relaxed).is_multiple_of(10);
+            std::thread::sleep(if is_long { ms(60) } else { ms(6) });
+            let _ = told.send(asked.elapsed());
+            if stream.write_all(&ok("")).is_err() {
+                return;
+            }
+        }
+    });
+    let mut plan = plan(address, 120);
+    (plan.connections, plan.rate, plan.timeout) = (16, Some(150.0), Duration::from_secs(30));
+    let tally = outcome(&plan).tally;
+    assert_eq!((tally.responses, tally.errors), (120, Errors::default()));
+    let mut truth: Vec<Duration> =
+        (0..120).map(|_| news.recv_timeout(Duration::from_secs(10)).expect("told")).collect();
+    truth.sort();
+    let sent = tally.uncorrected.as_ref().expect("the open model has it");
+    for share in [0.5, 0.9, 0.95, 1.0] {
+        let truth = truth[(120.0 * share) as usize - 1];
+        // Each answer takes the client at least as long as the server; the histogram may round by one percent.
+        let (due, sent) = (tally.latency.quantile(share), sent.quantile(share));
+        assert!(
+            due >= truth.mul_f64(0.99) && sent >= truth.mul_f64(0.99),
+            "{share}: {truth:?} {due:?} {sent:?}"
+        );
+    }
+    // How much longer is the machine's affair.
+    let median = sent.quantile(0.5);
+    assert!(median < truth[59] + ms(40), "{median:?} {:?}", truth[59]);
 }
