@@ -64,7 +64,8 @@ mod tests {
     #[test]
     fn a_response_has_its_own_server_and_date_or_ours() {
         let (common, clock) = (Common::default(), Clock::default());
-        let cases: [(&[&[u8]], &[&[u8]]); 4] = [
+        type Names = &'static [&'static [u8]];
+        let cases: [(Names, Names); 4] = [
             (&[], &[b"server", b"date"]),
             (&[b"server"], &[b"date"]),
             (&[b"date"], &[b"server"]),

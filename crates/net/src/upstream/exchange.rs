@@ -6,8 +6,12 @@ use super::connection::Connection;
 use super::sending::Sending;
 use crate::timer::after;
 use hayami_h1::{ClientEvent, Fault, ResponseContent};
-use hayami_http::{ResponseHead, Status};
+use hayami_http::{FieldSection, ResponseHead, Status};
 use std::task::{Context, Poll, ready};
+
+/// Octets and lines of most heads.
+const HEAD: usize = 512;
+const LINES: usize = 16;
 
 /// A request on its way, or a response.
 pub(super) struct Exchange {
@@ -167,7 +171,11 @@ impl Exchange {
             }
             match ready!(wire.socket.read(input.room(backend.outbound.pool()))) {
                 Ok(0) => return Poll::Ready(Err(Cause::Closed)),
-                Ok(_) => self.heard = true,
+                Ok(_) if self.heard => {}
+                Ok(_) => {
+                    self.heard = true;
+                    *self.head.own_all() = FieldSection::with_capacity(HEAD, LINES);
+                }
                 Err(error) => return Poll::Ready(Err(Cause::Io(error))),
             }
         }
