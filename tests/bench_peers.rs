@@ -99,3 +99,33 @@ fn a_server_of_http_1_0_that_closes_is_loaded() {
     let _server = Running::start(port, "python3", &args);
     all_right(&[], &format!("http://127.0.0.1:{port}/"), "HTTP/1.0");
 }
+
+#[test]
+fn a_server_that_dies_under_load_is_counted_and_the_run_goes_its_whole_way() {
+    if missing("nghttpd") {
+        return;
+    }
+    let (dir, port) = (Scratch::new(), free_port());
+    dir.write("index.html", "hello");
+    let number = port.to_string();
+    let server = Running::start(port, "nghttpd", &["--no-tls", "-d", &dir.text(""), &number]);
+    let killer = std::thread::spawn(move || {
+        let connected =
+            |table: &str| table.lines().filter(|line| line.contains(&format!(":{port:04X} "))).count();
+        // The listener, and both ends of each connection.
+        until("the load has begun", || {
+            connected(&std::fs::read_to_string("/proc/net/tcp").unwrap_or_default()) > 8
+        });
+        let _ = rustix::process::kill_process(
+            rustix::process::Pid::from_child(&server.0),
+            rustix::process::Signal::KILL,
+        );
+        server
+    });
+    let url = format!("http://127.0.0.1:{port}/");
+    let (report, _) = measured(&["-d", "1s", "--warm-up", "0", "-c", "5", "-m", "4", "--h2c", &url]);
+    drop(killer.join());
+    let total = total(&report);
+    assert!(total["errors"]["connect"].as_u64().is_some_and(|count| count > 0), "{total}");
+    assert_eq!(total["ended"], "complete");
+}
