@@ -247,23 +247,34 @@ fn who_stops_halfway_leaves_the_rest_to_be_thrown_away() {
     server.stop();
 }
 
+/// Sends each and has it refused with a status and a reason, and the connection closed.
+fn refused(server: Server, cases: &[(Vec<u8>, &str, &str)]) {
+    for (input, status, why) in cases {
+        let got = exchange(&server, input.clone());
+        assert!(got.starts_with(status) && got.contains(why), "{status} {why}: {got}");
+        assert!(got.contains("connection: close"), "{got}");
+    }
+    server.stop();
+}
+
 #[test]
 fn content_that_breaks_a_rule_is_refused_by_who_takes_it() {
-    let server = server(short());
     let head = chunked_head("/sum");
     let cases = [
         (chunked("/sum", &pattern(LIMIT as usize + 1), 1 << 16), "HTTP/1.1 413", "content is longer"),
         (format!("{head}3\r\nabcXX").into_bytes(), "HTTP/1.1 400", "not followed by CRLF"),
         (format!("{head}zz\r\n").into_bytes(), "HTTP/1.1 400", "not hexadecimal"),
-        (format!("{head}3\r\nab").into_bytes(), "HTTP/1.1 408", "in time"),
+    ];
+    refused(server(Timeouts::default()), &cases);
+}
+
+#[test]
+fn content_that_does_not_come_is_refused_by_who_waits_for_it() {
+    let cases = [
+        ((chunked_head("/sum") + "3\r\nab").into_bytes(), "HTTP/1.1 408", "in time"),
         (post("/sum", b"abc").split_last().expect("not empty").1.to_vec(), "HTTP/1.1 408", "in time"),
     ];
-    for (input, status, why) in cases {
-        let got = exchange(&server, input);
-        assert!(got.starts_with(status) && got.contains(why), "{status} {why}: {got}");
-        assert!(got.contains("connection: close"), "{got}");
-    }
-    server.stop();
+    refused(server(short()), &cases);
 }
 
 #[test]
