@@ -15,7 +15,7 @@ pub(crate) fn usable_cores() -> io::Result<Vec<usize>> {
 }
 
 /// Runs `work` on a thread of its own that may use `core` only; children it starts inherit the mask,
-/// which is how every server and wrk are pinned.
+/// which is how every server and the load are pinned.
 ///
 /// # Panics
 /// When `work` panics.
