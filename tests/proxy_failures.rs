@@ -1,6 +1,6 @@
 //! The reverse proxy and upstreams that fail: what the client gets, and what the logs say.
 
-use crate::support::h2::{get, kind};
+use crate::support::h2::{Frame, flag, frame, get, kind, request};
 use crate::support::upstream::{Conn, Upstream, nobody};
 use crate::support::{Answer, Launch, Scratch, Server, Wire, until};
 use std::time::Duration;
@@ -196,6 +196,33 @@ fn requests_that_could_be_read_in_two_ways_reach_nobody() {
         let answers = server.ask(format!("POST / HTTP/1.1\r\nHost: a\r\n{case}"));
         assert_eq!(answers.len(), 1, "{case:?}");
         assert!(matches!(answers[0].status, 400 | 501), "{case:?}: {}", answers[0].status);
+    }
+    assert_eq!(upstream.connections(), 0);
+}
+
+#[test]
+fn nothing_of_http2_breaks_out_of_a_line_of_http1() {
+    let (dir, upstream) = (Scratch::new(), Upstream::echo());
+    let server = before(&dir, &upstream, "");
+    let heads = [
+        request("GET", "/", &[("x", "a\r\ny: b")]),
+        request("GET", "/", &[("x", "a\nGET /b HTTP/1.1")]),
+        request("GET", "/", &[("x\r\ny", "a")]),
+        request("GET", "/", &[("x: y", "a")]),
+        request("GET", "/", &[("transfer-encoding", "chunked")]),
+        request("GET", "/", &[("connection", "close")]),
+        request("GET", "/", &[("content-length", "1")]),
+        request("GET", "/a b", &[]),
+        request("GET", "/ HTTP/1.1\r\nx: y", &[]),
+        request("GET\r\nx", "/", &[]),
+        request("GET /b", "/", &[]),
+    ];
+    for (number, head) in heads.into_iter().enumerate() {
+        let mut wire = Wire::open(&server.address);
+        wire.send(frame(kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, 1, head));
+        let is_end = |frame: &Frame| matches!(frame.kind, kind::RST_STREAM | kind::GOAWAY | kind::HEADERS);
+        while wire.next().is_some_and(|frame| !is_end(&frame)) {}
+        assert!(wire.status(1).is_none_or(|status| status == 400), "case {number}: {:?}", wire.status(1));
     }
     assert_eq!(upstream.connections(), 0);
 }

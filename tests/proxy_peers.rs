@@ -123,3 +123,28 @@ fn ten_thousand_requests_need_no_more_connections_than_were_busy_at_once() {
     assert!(connections.len() <= 50, "{} connections", connections.len());
     assert!(both.nginx.port > 0);
 }
+
+#[test]
+fn a_server_that_speaks_http_1_0_and_closes_is_an_upstream_too() {
+    if missing("python3") {
+        return;
+    }
+    let dir = Scratch::new();
+    let large = "0123456789".repeat(100_000);
+    dir.write("files/large", &large).write("files/a b/c", "x");
+    let python = Peer::python(&dir, "files");
+    let text = format!(
+        "hosts: {{default: {{paths: {{/py: {{proxy.reverse.url: http://127.0.0.1:{}}}}}}}}}\n",
+        python.port
+    );
+    let server = Server::config(&dir, &text);
+    for _ in 0..3 {
+        let answer = server.get("/py/large");
+        assert!(answer.status == 200 && answer.content == large.as_bytes(), "{}", answer.status);
+    }
+    assert_eq!(server.get("/py/a%20b/c").text(), "x");
+    assert_eq!(server.get("/py/none").status, 404);
+    let wrong =
+        server.ask("POST /py/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx");
+    assert_eq!(wrong[0].status, 501, "python's own");
+}

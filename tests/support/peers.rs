@@ -46,6 +46,15 @@ impl Peer {
         Self::start(port, "nginx", &["-c", &dir.text("nginx.conf"), "-e", &dir.text("nginx.err")])
     }
 
+    /// Python's own server, for the files in that folder.
+    #[track_caller]
+    pub(crate) fn python(dir: &Scratch, folder: &str) -> Self {
+        let port = free_port();
+        let (number, folder) = (port.to_string(), dir.text(folder));
+        let place = ["--bind", "127.0.0.1", "--directory", &folder, &number];
+        Self::start(port, "python3", &[&["-m", "http.server"], &place[..]].concat())
+    }
+
     /// A responder for what stands in the list of the authority in the folder `tls`. The port was chosen
     /// before, since the certificates name it.
     #[track_caller]
