@@ -187,15 +187,14 @@ mod tests {
 
     #[test]
     fn another_upstream_gets_its_own_host_unless_a_command_has_set_one() {
-        let cases: [(&[&[u8]], &[&[u8]]); 2] =
-            [(&[b"host", b"a"], &[b"other", b"1"]), (&[b"a", b"host"], &[b"0", b"1"])];
+        let cases = [(["host", "a"], ["other", "1"]), (["a", "host"], ["0", "1"])];
         for (names, want) in cases {
             let mut fields = FieldSection::default();
             for (number, name) in names.iter().enumerate() {
-                fields.append(name, number.to_string().as_bytes());
+                fields.append(name.as_bytes(), number.to_string().as_bytes());
             }
             let changed = with_host(fields, b"other");
-            assert_eq!(changed.iter().map(|(_, value)| value).collect::<Vec<_>>(), want);
+            assert_eq!(changed.iter().map(|(_, value)| value).collect::<Vec<_>>(), want.map(str::as_bytes));
         }
     }
 
