@@ -107,6 +107,11 @@ impl Connection {
         self.protocol.is_multiplexed()
     }
 
+    /// Whether it waits for an answer, and nothing that its client sends could bring that nearer.
+    pub(crate) fn awaits_answer(&self) -> bool {
+        self.wait == Wait::Answer && !self.protocol.is_multiplexed()
+    }
+
     /// Something that one of its streams waits for is there.
     pub(crate) fn woken(&mut self, stream: u32) {
         self.protocol.woken(stream);

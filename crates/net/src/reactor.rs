@@ -47,6 +47,8 @@ pub(crate) struct Reactor<S: Service> {
     acceptors: Vec<Acceptor>,
     /// Connections that want another turn at once, and those whose waker was woken.
     again: Vec<Who>,
+    /// Connections that the kernel is asked to watch with the next sweep, if they are still there.
+    unwatched: Vec<u32>,
     sweep: Interval,
 }
 
@@ -73,6 +75,7 @@ impl<S: Service> Reactor<S> {
             deadlines: Deadlines::default(),
             acceptors,
             again: Vec::new(),
+            unwatched: Vec::new(),
             sweep,
         })
     }
@@ -176,9 +179,16 @@ impl<S: Service> Reactor<S> {
         let blocked = connection.socket().is_blocked();
         let turn = contained(|| connection.turn(&self.worker));
         self.deadlines.set(index, connection.deadline());
-        if !blocked && connection.socket().is_blocked() {
-            watch_writes(&self.epoll, connection);
-        }
+        let turn = match connection.socket().is_watched() {
+            false if turn != Turn::Over => watch_unless_answered_soon(&self.epoll, connection, turn),
+            false => turn,
+            true => {
+                if !blocked && connection.socket().is_blocked() {
+                    watch_writes(&self.epoll, connection);
+                }
+                turn
+            }
+        };
         match turn {
             Turn::Waits => {}
             Turn::Again => self.again.push((index as u32, 0)),
@@ -217,18 +227,25 @@ impl<S: Service> Reactor<S> {
         true
     }
 
-    /// Serves a new connection's first turn; only if it is not over then, the kernel is asked to watch it.
+    /// Serves a new connection's first turn; only if it is not over then, the kernel is asked to watch it. If
+    /// it only waits for its answer, that may be its last: the kernel is asked later.
     fn begin(&mut self, transport: Transport, info: ConnectionInfo) {
         let index = self.connections.next();
         let mut connection = Connection::new(&self.worker, transport, info, index);
         let turn = contained(|| connection.turn(&self.worker));
-        let watched = turn != Turn::Over && watch(&self.epoll, &connection);
-        if !watched {
+        let turn = match turn {
+            Turn::Over => turn,
+            turn => watch_unless_answered_soon(&self.epoll, &connection, turn),
+        };
+        if turn == Turn::Over {
             connection.end(&self.worker);
             self.worker.quota.leave();
             return;
         }
         self.deadlines.set(index, connection.deadline());
+        if !connection.socket().is_watched() {
+            self.unwatched.push(index as u32);
+        }
         self.connections.insert(connection);
         if turn == Turn::Again {
             self.again.push((index as u32, 0));
@@ -238,6 +255,7 @@ impl<S: Service> Reactor<S> {
     /// Notices deadlines, and closes idle connections above the soft limit.
     fn sweep(&mut self) {
         self.outbound.sweep();
+        self.watch_late();
         let mut passed = Vec::new();
         self.deadlines.take_passed(self.worker.clock.millis(), &mut passed);
         for index in passed {
@@ -251,6 +269,16 @@ impl<S: Service> Reactor<S> {
         if excess > 0 {
             let min_age = self.worker.quota.min_age().as_millis();
             self.close_idle(excess, u32::try_from(min_age).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// Has the kernel watch those that have waited for their answers for a while: their clients may leave.
+    fn watch_late(&mut self) {
+        for index in std::mem::take(&mut self.unwatched) {
+            let Some(connection) = self.connections.get_mut(index as usize) else { continue };
+            if !connection.socket().is_watched() && !watch(&self.epoll, connection) {
+                self.end(index as usize);
+            }
         }
     }
 
@@ -301,7 +329,14 @@ fn contained(run: impl FnOnce() -> Turn) -> Turn {
 /// the connection waits for. `false`: it has no room (`fs.epoll.max_user_watches`).
 fn watch(epoll: &AsyncFd<Rc<OwnedFd>>, connection: &Connection) -> bool {
     let (data, flags) = interest(connection);
+    connection.socket().set_watched();
     epoll::add(epoll.get_ref(), connection.socket().as_fd(), data, flags).is_ok()
+}
+
+/// As [`watch`], unless the connection only waits for its answer; what its turn comes to.
+fn watch_unless_answered_soon(epoll: &AsyncFd<Rc<OwnedFd>>, connection: &Connection, turn: Turn) -> Turn {
+    let soon = turn == Turn::Waits && connection.awaits_answer();
+    if soon || watch(epoll, connection) { turn } else { Turn::Over }
 }
 
 /// From the first refused write on, the kernel also tells of room to write. Most connections never ask.

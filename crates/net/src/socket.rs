@@ -24,13 +24,15 @@ pub struct Socket {
     blocked: Cell<bool>,
     /// The kernel holds back segments that are not full (`TCP_CORK`).
     corked: Cell<bool>,
+    /// The loop watches it.
+    watched: Cell<bool>,
 }
 
 impl Socket {
     /// A socket of which nothing is known yet; it must be non-blocking.
     pub fn new(fd: OwnedFd) -> Self {
         let no = || Cell::new(false);
-        Self { fd, readable: Cell::new(true), ended: no(), blocked: no(), corked: no() }
+        Self { fd, readable: Cell::new(true), ended: no(), blocked: no(), corked: no(), watched: no() }
     }
 
     /// The descriptor alone.
@@ -42,6 +44,17 @@ impl Socket {
     pub fn may_read(&self, ended: bool) {
         self.readable.set(true);
         self.ended.set(self.ended.get() || ended);
+    }
+
+    /// Whether the loop watches it.
+    #[inline]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watched.get()
+    }
+
+    /// From now on the loop watches it.
+    pub(crate) fn set_watched(&self) {
+        self.watched.set(true);
     }
 
     /// There is nothing to read before the loop says so: the peer speaks second.
