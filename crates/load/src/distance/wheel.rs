@@ -84,19 +84,18 @@ impl Wheel {
         Some((self.next + ahead as u64 + 1) << STEP)
     }
 
-    /// Moves what is due to `taken`, in order.
-    pub(crate) fn take(&mut self, now: u64, taken: &mut Vec<Entry>) {
-        let current = now >> STEP;
-        if self.count == 0 {
-            self.next = self.next.max(current);
-            return;
-        }
-        while let Some(due) = self.next_due().filter(|due| *due <= now) {
+    /// Moves what is due to `taken`, in order, until there are `most` entries or a few more: steps are taken whole.
+    /// What is left is due at once.
+    pub(crate) fn take(&mut self, now: u64, most: usize, taken: &mut Vec<Entry>) {
+        while taken.len() < most {
+            let Some(due) = self.next_due().filter(|due| *due <= now) else {
+                self.next = self.next.max(now >> STEP);
+                return;
+            };
             let step = (due >> STEP) - 1;
             self.next = step + 1;
             self.take_step((step % STEPS as u64) as usize, due, taken);
         }
-        self.next = self.next.max(current);
     }
 
     fn take_step(&mut self, step: usize, end: u64, taken: &mut Vec<Entry>) {
@@ -137,7 +136,7 @@ mod tests {
             assert!(next > now);
             now = next;
             taken.clear();
-            wheel.take(now, &mut taken);
+            wheel.take(now, usize::MAX, &mut taken);
             for entry in &taken {
                 let due = dues[entry.slot as usize];
                 assert!(due <= now && now - due <= 2 << STEP, "{due} at {now}");
@@ -151,10 +150,24 @@ mod tests {
     fn entries_of_one_step_and_late_ones_keep_their_order() {
         let mut wheel = Wheel::new(0);
         let mut taken = Vec::new();
-        wheel.take(10 << STEP, &mut taken);
+        wheel.take(10 << STEP, 9, &mut taken);
         (0..5).for_each(|slot| wheel.add(entry(3, slot)));
-        wheel.take(20 << STEP, &mut taken);
+        wheel.take(20 << STEP, 9, &mut taken);
         assert_eq!(taken.iter().map(|entry| entry.slot).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
         assert_eq!(wheel.next_due(), None);
+    }
+
+    #[test]
+    fn what_is_left_of_many_is_due_at_once() {
+        let mut wheel = Wheel::new(0);
+        (0..10).for_each(|slot| wheel.add(entry(u64::from(slot / 2) << STEP, slot)));
+        let now = 7 << STEP;
+        let mut shares = Vec::new();
+        while wheel.next_due().is_some_and(|due| due <= now) {
+            let mut taken = Vec::new();
+            wheel.take(now, 3, &mut taken);
+            shares.push(taken.iter().map(|entry| entry.slot).collect::<Vec<_>>());
+        }
+        assert_eq!(shares, [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![8, 9]]);
     }
 }

@@ -26,6 +26,10 @@ use std::time::Duration;
 
 /// How often deadlines are looked at and those who watch are told, in nanoseconds.
 const TICK: u64 = 50_000_000;
+/// What is done by the clock before the kernel is asked again what happened. With thousands of connections more than
+/// that may be due at once; answers that come meanwhile would be noticed late, and all connections would end up
+/// doing the same thing at the same time.
+const BATCH: usize = 64;
 /// How long a connection waits after the first of several failures; twice as long after each other one.
 const BACK_OFF: u64 = 10_000_000;
 /// As often it becomes longer: 320 ms at most.
@@ -231,9 +235,10 @@ impl<'a> Worker<'a> {
 
     fn do_what_is_due(&mut self) {
         let mut entries = std::mem::take(&mut self.entries);
-        self.cx.wheel.take(self.cx.now, &mut entries);
+        self.cx.wheel.take(self.cx.now, BATCH, &mut entries);
         for entry in entries.drain(..) {
             if let Due::Open(failures) = entry.what {
+                self.cx.now = now();
                 self.open(failures);
                 continue;
             }

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 /// Events taken from the kernel at once.
-const EVENTS: usize = 512;
+const EVENTS: usize = 128;
 
 /// Watches sockets, edge-triggered (epoll(7)): what happens is told once. A socket that is closed is
 /// forgotten by the kernel itself.
