@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use clap::error::ErrorKind;
-use clap::{Parser, ValueEnum};
+use clap::{ArgAction, Parser, ValueEnum};
 use hayami_load::like;
 use hayami_load::plan::{self, KeepAlive};
 use std::ffi::OsString;
@@ -24,155 +24,167 @@ Examples:
 A folder called `bench` is served by `hayami ./bench`.
 
 Exit codes:
-  0   measured                         66  a file named here is not there
-  1   no right answer, or, with --expect-…,   69  no such host, or nobody listens there
-      a wrong one                      71  the system refused something (open files, threads)
-  64  wrong command line               73  a report could not be written
-  130 stopped by Ctrl-C or SIGTERM; what there was by then is printed";
+  0    measured
+  1    no answer was right, or, with --expect-…, some answer was wrong
+  64   the command line is wrong
+  66   a file that it names is not there
+  69   no such host, or nobody listens there
+  71   the system refused something: open files, threads
+  73   a report could not be written
+  130  stopped by Ctrl-C or SIGTERM; what there was by then is printed";
 
 /// Make load on HTTP servers, measure, compare, report
 #[derive(Debug, Parser)]
 #[command(name = "hayami bench", bin_name = "hayami bench", after_help = AFTER_HELP, args_override_self = true)]
+#[command(disable_help_flag = true)] // the short form fits a screen or two
 pub(super) struct Args {
     /// What to ask: http://, https:// or unix:SOCKET:/PATH. Several are compared
     #[arg(value_name = "URL", required_unless_present = "urls")]
     pub url: Vec<String>,
 
     /// Connections held open [default: 64]
-    #[arg(short = 'c', long, alias = "clients", value_name = "N", value_parser = plan::count)]
+    #[arg(help_heading = "How much", short = 'c', long, alias = "clients", value_name = "N", value_parser = plan::count)]
     pub connections: Option<u64>,
     /// Threads of the generator [default: the CPUs of this machine]
-    #[arg(short = 't', long, value_name = "N", value_parser = plan::count)]
+    #[arg(help_heading = "How much", short = 't', long, value_name = "N", value_parser = plan::count)]
     pub threads: Option<u64>,
     /// HTTP/2: requests under way on each connection
-    #[arg(short = 'm', long, alias = "max-concurrent-streams", value_name = "N", default_value = "1", value_parser = plan::count)]
+    #[arg(help_heading = "How much", short = 'm', long, alias = "max-concurrent-streams", value_name = "N", default_value = "1", value_parser = plan::count)]
     pub streams: u64,
     /// HTTP/1.1: requests under way on each connection (pipelining)
-    #[arg(short = 'p', long, value_name = "N", default_value = "1", value_parser = plan::count)]
+    #[arg(help_heading = "How much", short = 'p', long, value_name = "N", default_value = "1", value_parser = plan::count)]
     pub pipeline: u64,
 
     /// How long to measure; a number alone is seconds [default: 10s; 3s a round with several URLs]
-    #[arg(short = 'd', long, value_name = "TIME", value_parser = plan::duration)]
+    #[arg(help_heading = "How much", short = 'd', long, value_name = "TIME", value_parser = plan::duration)]
     pub duration: Option<Duration>,
     /// How many requests to measure, instead of a time
-    #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = plan::count)]
+    #[arg(help_heading = "How much", short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = plan::count)]
     pub requests: Option<u64>,
     /// Requests a second over all connections, due at their times whatever became of those before
-    #[arg(short = 'r', long, visible_short_alias = 'R', value_name = "RATE", value_parser = plan::rate)]
+    #[arg(help_heading = "How much", short = 'r', long, visible_short_alias = 'R', value_name = "RATE", value_parser = plan::rate)]
     pub rate: Option<f64>,
     /// Open the connections evenly over this time
-    #[arg(long, value_name = "TIME", default_value = "0", value_parser = plan::duration)]
+    #[arg(help_heading = "How much", long, value_name = "TIME", default_value = "0", value_parser = plan::duration)]
     pub ramp_up: Duration,
     /// Make load for this time before anything counts [default: a tenth of the duration, at most 1s; 0 with -n]
-    #[arg(long, alias = "warm-up-time", value_name = "TIME", value_parser = plan::duration)]
+    #[arg(help_heading = "How much", long, alias = "warm-up-time", value_name = "TIME", value_parser = plan::duration)]
     pub warm_up: Option<Duration>,
     /// How often each of several URLs has its turn [default: 5; 1 with one URL]
-    #[arg(long, value_name = "N", value_parser = plan::count)]
+    #[arg(help_heading = "How much", long, value_name = "N", value_parser = plan::count)]
     pub rounds: Option<u64>,
     /// A connect, a handshake or an answer that takes longer is an error
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = plan::duration)]
+    #[arg(help_heading = "How much", long, value_name = "TIME", default_value = "10s", value_parser = plan::duration)]
     pub timeout: Duration,
 
     /// The version of HTTP [default: 2 where TLS agrees on it, else 1.1]
-    #[arg(long, value_name = "VERSION")]
+    #[arg(help_heading = "What is asked", long, value_name = "VERSION")]
     pub http: Option<Http>,
     /// HTTP/2 without TLS, with prior knowledge: the same as --http 2 with an http:// URL
-    #[arg(long, conflicts_with = "http")]
+    #[arg(help_heading = "What is asked", long, conflicts_with = "http")]
     pub h2c: bool,
     /// Whether connections are kept, or for how many requests
-    #[arg(long, value_name = "on|off|N", default_value = "on", value_parser = keep_alive)]
+    #[arg(help_heading = "What is asked", long, value_name = "on|off|N", default_value = "on", value_parser = keep_alive)]
     pub keepalive: KeepAlive,
 
     /// The request's method [default: GET; POST with --body]
-    #[arg(short = 'X', long, visible_alias = "request", value_name = "METHOD", value_parser = plan::method)]
+    #[arg(help_heading = "What is asked", short = 'X', long, visible_alias = "request", value_name = "METHOD", value_parser = plan::method)]
     pub method: Option<String>,
     /// A field of the request; repeat for more
-    #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'", value_parser = plan::field)]
+    #[arg(help_heading = "What is asked", short = 'H', long = "header", value_name = "'NAME: VALUE'", value_parser = plan::field)]
     pub header: Vec<(String, String)>,
     /// The request's content
-    #[arg(long, visible_alias = "data", value_name = "FILE")]
+    #[arg(help_heading = "What is asked", long, visible_alias = "data", value_name = "FILE")]
     pub body: Option<PathBuf>,
     /// The type of the request's content
-    #[arg(short = 'T', long, value_name = "TYPE", requires = "body")]
+    #[arg(help_heading = "What is asked", short = 'T', long, value_name = "TYPE", requires = "body")]
     pub content_type: Option<String>,
     /// A file of [WEIGHT] [METHOD] URL lines, asked at random by their weights
-    #[arg(long, visible_alias = "input-file", value_name = "FILE")]
+    #[arg(help_heading = "What is asked", long, visible_alias = "input-file", value_name = "FILE")]
     pub urls: Option<PathBuf>,
 
     /// Connect there, whatever host and port the URLs name
-    #[arg(long, value_name = "HOST[:PORT]", conflicts_with = "unix")]
+    #[arg(
+        help_heading = "Where to and where from",
+        long,
+        value_name = "HOST[:PORT]",
+        conflicts_with = "unix"
+    )]
     pub connect_to: Option<String>,
     /// Connect to this socket in the file system
-    #[arg(long, alias = "unix-socket", value_name = "PATH")]
+    #[arg(help_heading = "Where to and where from", long, alias = "unix-socket", value_name = "PATH")]
     pub unix: Option<PathBuf>,
     /// Local addresses to connect from, in turn: 28,000 connections or so for each
-    #[arg(long, value_name = "IP,…", value_delimiter = ',')]
+    #[arg(help_heading = "Where to and where from", long, value_name = "IP,…", value_delimiter = ',')]
     pub source: Vec<IpAddr>,
 
     /// Emulate clients this far away (round trip), without root and without a second machine
-    #[arg(long, value_name = "TIME", value_parser = plan::duration)]
+    #[arg(help_heading = "Where to and where from", long, value_name = "TIME", value_parser = plan::duration)]
     pub rtt: Option<Duration>,
     /// With --rtt: each round trip is longer or shorter by up to this
-    #[arg(long, value_name = "TIME", default_value = "0", requires = "rtt", value_parser = plan::duration)]
+    #[arg(help_heading = "Where to and where from", long, value_name = "TIME", default_value = "0", requires = "rtt", value_parser = plan::duration)]
     pub jitter: Duration,
     /// With --rtt: this share of the connections never gets through
-    #[arg(long, value_name = "SHARE", default_value = "0", requires = "rtt", value_parser = plan::share)]
+    #[arg(help_heading = "Where to and where from", long, value_name = "SHARE", default_value = "0", requires = "rtt", value_parser = plan::share)]
     pub loss: f64,
 
     /// Accept any certificate
-    #[arg(short = 'k', long)]
+    #[arg(help_heading = "TLS", short = 'k', long)]
     pub insecure: bool,
     /// Trust these roots (PEM) instead of the system's
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "TLS", long, value_name = "FILE")]
     pub cacert: Option<PathBuf>,
     /// The client's certificate (PEM)
-    #[arg(long, value_name = "FILE", requires = "key")]
+    #[arg(help_heading = "TLS", long, value_name = "FILE", requires = "key")]
     pub cert: Option<PathBuf>,
     /// The key of --cert (PEM)
-    #[arg(long, value_name = "FILE", requires = "cert")]
+    #[arg(help_heading = "TLS", long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
     /// Whether new connections resume TLS sessions of earlier ones
-    #[arg(long, value_name = "on|off", default_value = "on")]
+    #[arg(help_heading = "TLS", long, value_name = "on|off", default_value = "on")]
     pub tls_resume: Switch,
     /// The version of TLS [default: what the server chooses]
-    #[arg(long, value_name = "VERSION")]
+    #[arg(help_heading = "TLS", long, value_name = "VERSION")]
     pub tls: Option<Tls>,
     /// Cipher suites to offer, most wanted first: TLS_AES_128_GCM_SHA256, ECDHE-RSA-AES128-GCM-SHA256, …
-    #[arg(long, value_name = "LIST", value_parser = names(plan::ciphers))]
+    #[arg(help_heading = "TLS", long, value_name = "LIST", value_parser = names(plan::ciphers))]
     pub ciphers: Vec<Names>,
     /// Groups to offer for the key exchange, most wanted first: X25519MLKEM768, X25519, P-256, …
-    #[arg(long, value_name = "LIST", value_parser = names(plan::groups))]
+    #[arg(help_heading = "TLS", long, value_name = "LIST", value_parser = names(plan::groups))]
     pub groups: Option<Names>,
 
     /// Statuses that are right: 200, 2xx, 200-299, several with commas [default: 200-399]
-    #[arg(long, value_name = "STATUS", value_parser = statuses)]
+    #[arg(help_heading = "What is right", long, value_name = "STATUS", value_parser = statuses)]
     pub expect_status: Option<Statuses>,
     /// The content that is right
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "What is right", long, value_name = "FILE")]
     pub expect_body: Option<PathBuf>,
     /// The length of the content that is right, in octets
-    #[arg(long, visible_alias = "expect-body-length", value_name = "N")]
+    #[arg(help_heading = "What is right", long, visible_alias = "expect-body-length", value_name = "N")]
     pub expect_length: Option<u64>,
 
     /// The server's process, one for each URL [default: who listens there on this machine]
-    #[arg(long, value_name = "PID,…", value_delimiter = ',')]
+    #[arg(help_heading = "Reports and the rest", long, value_name = "PID,…", value_delimiter = ',')]
     pub server_pid: Vec<u32>,
 
     /// Write everything as JSON; - is standard output
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Reports and the rest", long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write a line of figures for each run
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Reports and the rest", long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Write a page with plots
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Reports and the rest", long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// No live view
-    #[arg(short = 'q', long)]
+    #[arg(help_heading = "Reports and the rest", short = 'q', long)]
     pub quiet: bool,
     /// Do what this command of ab, wrk, wrk2, h2load or hey does; options beside it override
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(help_heading = "Reports and the rest", long, value_name = "COMMAND")]
     pub like: Option<String>,
+    /// This text
+    #[arg(help_heading = "Reports and the rest", short = 'h', long, action = ArgAction::HelpShort)]
+    help: Option<bool>,
 }
 
 /// Versions of HTTP.
