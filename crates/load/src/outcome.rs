@@ -168,7 +168,7 @@ impl fmt::Display for TlsSpoken {
 /// What the server's processes used over the measured time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerCost {
-    /// The processes, the oldest first.
+    /// The processes that listen or were named, then their children.
     pub processes: Vec<u32>,
     /// The name of the first process.
     pub name: String,

@@ -71,7 +71,7 @@ impl Server {
         }
     }
 
-    /// The processes and their children, the lowest numbers first.
+    /// The processes, then their children.
     pub fn processes(&self) -> Vec<u32> {
         Table::read().family(&self.roots)
     }

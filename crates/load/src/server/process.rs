@@ -28,19 +28,16 @@ impl Table {
         self.0.iter().any(|row| row.pid == pid)
     }
 
-    /// The roots, and all below them; the lowest numbers first.
+    /// The roots, then their children, then theirs: numbers start over, so a child's may be lower than its parent's.
     pub(super) fn family(&self, roots: &[u32]) -> Vec<u32> {
-        let mut family: HashSet<u32> = roots.iter().copied().filter(|&pid| self.has(pid)).collect();
-        loop {
-            let children = self.0.iter().filter(|row| family.contains(&row.parent));
-            let more: Vec<_> = children.map(|row| row.pid).filter(|pid| !family.contains(pid)).collect();
-            if more.is_empty() {
-                break;
-            }
-            family.extend(more);
+        let mut family: Vec<u32> = roots.iter().copied().filter(|&pid| self.has(pid)).collect();
+        let mut known: HashSet<u32> = family.iter().copied().collect();
+        let mut next = 0;
+        while let Some(&parent) = family.get(next) {
+            let children = self.0.iter().filter(|row| row.parent == parent && known.insert(row.pid));
+            family.extend(children.map(|row| row.pid));
+            next += 1;
         }
-        let mut family: Vec<_> = family.into_iter().collect();
-        family.sort_unstable();
         family
     }
 
@@ -127,8 +124,8 @@ mod tests {
     fn a_family_is_everybody_below() {
         let row = |(pid, parent)| Row { pid, parent, user: 1, system: 2 };
         let table = Table([(1, 0), (5, 1), (4, 5), (6, 4), (9, 1)].map(row).to_vec());
-        assert_eq!(table.family(&[5]), [4, 5, 6]);
-        assert_eq!(table.family(&[4, 9, 77]), [4, 6, 9]);
+        assert_eq!(table.family(&[5]), [5, 4, 6]);
+        assert_eq!(table.family(&[4, 9, 77]), [4, 9, 6]);
         assert_eq!(table.cpu(&[5]), CpuTime { user: ticks(3), system: ticks(6) });
     }
 
