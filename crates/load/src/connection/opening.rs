@@ -42,7 +42,9 @@ impl Connection {
             self.wire.set_socket(socket, Watched::ByAnother);
             return true;
         }
-        let speaks_at_once = cx.job.speaks_first() || !cx.pace.is_open();
+        // Without a distance the kernel acknowledges the handshake by itself, as that of any client does: a server
+        // that accepts at once, and then has to wait for the request, pays for that in earnest, too.
+        let speaks_at_once = cx.job.delay.is_some() && (cx.job.speaks_first() || !cx.pace.is_open());
         match dial::connect_from(&cx.job.peer, OurEnd { source, port, speaks_at_once }) {
             Ok(socket) => {
                 if cx.job.writes_twice() {
