@@ -26,11 +26,7 @@ fn malformed(name: &[u8]) -> Fault {
 #[inline]
 fn check_known(known: Known, value: &[u8]) -> Result<(), Fault> {
     match known {
-        Known::Connection
-        | Known::KeepAlive
-        | Known::ProxyConnection
-        | Known::TransferEncoding
-        | Known::Upgrade => Err(Fault::FieldOfConnection),
+        known if known.is_of_connection() => Err(Fault::FieldOfConnection),
         Known::Te if !value.eq_ignore_ascii_case(b"trailers") => Err(Fault::FieldOfConnection),
         _ => Ok(()),
     }
@@ -38,7 +34,7 @@ fn check_known(known: Known, value: &[u8]) -> Result<(), Fault> {
 
 /// Fields that a message of HTTP/2 never has: they belong to a connection of HTTP/1.1.
 pub(crate) fn is_of_connection(known: Option<Known>) -> bool {
-    known.is_some_and(|known| check_known(known, b"trailers").is_err())
+    known.is_some_and(Known::is_of_connection)
 }
 
 /// A Content-Length: digits alone, at most 64 bits (RFC 9110 §8.6). `before` is what an earlier line said:

@@ -136,6 +136,20 @@ impl Known {
         let known = *Self::ALL.get((SLOTS[slot_of(name, FACTOR)] as usize).wrapping_sub(1))?;
         equals_folded(name, known.name()).then_some(known)
     }
+
+    /// Whether the field speaks of one HTTP/1.1 connection and is not passed on (RFC 9110 §7.6.1); HTTP/2 has none
+    /// of these (RFC 9113 §8.2.2). TE, which HTTP/2 knows in part, is not among them.
+    #[inline]
+    pub fn is_of_connection(self) -> bool {
+        matches!(
+            self,
+            Self::Connection
+                | Self::KeepAlive
+                | Self::ProxyConnection
+                | Self::TransferEncoding
+                | Self::Upgrade
+        )
+    }
 }
 
 #[cfg(test)]

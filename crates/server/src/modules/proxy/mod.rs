@@ -15,6 +15,7 @@ mod directives;
 mod failure;
 mod handler;
 mod health;
+mod hop;
 mod names;
 mod request;
 mod response;

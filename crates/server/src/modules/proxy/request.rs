@@ -3,7 +3,7 @@
 //! Nothing of the framing is copied: the engine writes it from what was really parsed, so that client and
 //! upstream cannot be brought to disagree about where a request ends.
 
-use super::Telling;
+use super::{Telling, hop};
 use crate::modules::headers::Command;
 use hayami_http::{FieldSection, Known, RequestHead, Version};
 use hayami_net::service::{Address, ConnectionInfo};
@@ -33,12 +33,7 @@ impl Rewriting {
         let from = head.fields();
         let mut fields = FieldSection::with_capacity(from.octets().len() + ADDED, from.len() + ADDED_LINES);
         fields.append(b"host", host);
-        let named = named_by_connection(head.fields());
-        for (name, value, known) in head.fields().iter_known() {
-            if self.passes(name, known) && !named.iter().any(|own| own.eq_ignore_ascii_case(name)) {
-                fields.append(name, value);
-            }
-        }
+        hop::pass_on(from, &mut fields, |name, known| self.passes(name, known));
         if asks_for_trailers(head.fields()) {
             fields.append(b"te", b"trailers");
         }
@@ -61,18 +56,8 @@ impl Rewriting {
     /// Whether a field goes on. Those that the server writes anew do not.
     fn passes(&self, name: &[u8], known: Option<Known>) -> bool {
         if let Some(known) = known {
-            return !matches!(
-                known,
-                Known::Host
-                    | Known::Connection
-                    | Known::KeepAlive
-                    | Known::ProxyConnection
-                    | Known::Te
-                    | Known::TransferEncoding
-                    | Known::ContentLength
-                    | Known::Upgrade
-                    | Known::Expect
-            );
+            let anew = matches!(known, Known::Host | Known::Te | Known::ContentLength | Known::Expect);
+            return !anew && !known.is_of_connection();
         }
         let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
         match name.len() {
@@ -132,17 +117,6 @@ fn joined(fields: &FieldSection, name: &[u8]) -> Vec<u8> {
         list.extend_from_slice(value);
     }
     list
-}
-
-/// Names of fields that were meant for the next hop only (RFC 9110 §7.6.1), but for those that are left
-/// out in any case.
-pub(super) fn named_by_connection(fields: &FieldSection) -> Vec<Vec<u8>> {
-    let lists = fields.get_all(Known::Connection).flat_map(|value| value.split(|octet| *octet == b','));
-    let names = lists.map(<[u8]>::trim_ascii).filter(|name| {
-        let usual: [&[u8]; 5] = [b"", b"close", b"keep-alive", b"upgrade", b"te"];
-        !usual.iter().any(|own| own.eq_ignore_ascii_case(name))
-    });
-    names.map(<[u8]>::to_vec).collect()
 }
 
 /// Whether `te` says that trailers are understood, the one word of it that means an upstream as well.

@@ -1,34 +1,20 @@
 //! The fields of a response on their way from an upstream (RFC 9110 §7.6.1).
 
-use super::request::named_by_connection;
+use super::hop;
 use hayami_http::{FieldSection, Known, ResponseHead};
 
 /// Removes what was meant for this hop only. Without `keep_server`, the upstream's name goes too.
 pub(super) fn clean(head: &mut ResponseHead, keep_server: bool) {
     let fields = head.own_all();
-    let named = named_by_connection(fields);
     let mut kept = FieldSection::with_capacity(fields.octets().len(), fields.len());
-    for (name, value, known) in fields.iter_known() {
-        if passes(name, known, keep_server) && !named.iter().any(|own| own.eq_ignore_ascii_case(name)) {
-            kept.append(name, value);
-        }
-    }
+    hop::pass_on(fields, &mut kept, |name, known| passes(name, known, keep_server));
     *fields = kept;
 }
 
 fn passes(name: &[u8], known: Option<Known>, keep_server: bool) -> bool {
     match known {
         Some(Known::Server) => keep_server,
-        Some(known) => !matches!(
-            known,
-            Known::Connection
-                | Known::KeepAlive
-                | Known::ProxyConnection
-                | Known::TransferEncoding
-                | Known::ContentLength
-                | Known::Upgrade
-                | Known::Te
-        ),
+        Some(known) => !matches!(known, Known::ContentLength | Known::Te) && !known.is_of_connection(),
         None => !name.eq_ignore_ascii_case(b"proxy-authenticate"),
     }
 }
