@@ -177,7 +177,10 @@ fn open_files() -> u64 {
 }
 
 /// A folder that a server may write to, whichever user it becomes.
-fn prepare(folder: &Path) -> Result<(), String> {
+///
+/// # Errors
+/// It cannot be made: one line that names it.
+pub(crate) fn prepare(folder: &Path) -> Result<(), String> {
     let made = fs::create_dir_all(folder)
         .and_then(|()| fs::set_permissions(folder, fs::Permissions::from_mode(0o777)));
     made.map_err(|error| format!("{}: {error}", folder.display()))

@@ -4,13 +4,11 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use crate::process::{self, Process};
-use crate::race::Setup;
+use crate::race::{self, Setup};
 use crate::servers::{BareAnswer, Server, Site};
 use crate::workload::{PAGE, Wire};
 
@@ -34,7 +32,7 @@ impl Truth {
     /// nginx does not start; one line.
     pub(super) fn start(setup: &Setup) -> Result<Self, String> {
         let folder = setup.guard.folder.join("crosscheck");
-        make(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        race::prepare(&folder)?;
         let (http1, h2c, status) =
             (process::free_address()?, process::free_address()?, process::free_address()?);
         let site = Site {
@@ -79,12 +77,6 @@ impl Truth {
         }
         Err("nginx: requests still come in after the run".to_owned())
     }
-}
-
-/// A folder that nginx's worker may write to, whichever user it becomes.
-fn make(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o777))
 }
 
 /// The configuration with more servers at the end of its last block.
