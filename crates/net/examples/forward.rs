@@ -61,7 +61,14 @@ impl Service for Forward {
 fn backend(outbound: &Outbound, upstream: SocketAddr) -> Rc<Backend> {
     let patience = Duration::from_secs(30);
     let timeouts = Patience { connect: patience, first_byte: patience, io: patience, keep_alive: patience };
-    let origin = Origin { peers: vec![Peer::Tcp(upstream)], limits: Limits::default(), timeouts, idle: 1000 };
+    let origin = Origin {
+        peers: vec![Peer::Tcp(upstream)],
+        protocol: Default::default(),
+        tls: None,
+        limits: Limits::default(),
+        timeouts,
+        idle: 1000,
+    };
     Backend::new(outbound, origin)
 }
 

@@ -142,7 +142,7 @@ fn origin(peers: &[SocketAddr]) -> Origin {
     let long = Duration::from_secs(30);
     let timeouts = Patience { connect: long, first_byte: long, io: long, keep_alive: long };
     let peers = peers.iter().copied().map(Peer::Tcp).collect();
-    Origin { peers, limits: Limits::default(), timeouts, idle: 1000 }
+    Origin { peers, protocol: Default::default(), tls: None, limits: Limits::default(), timeouts, idle: 1000 }
 }
 
 fn impatient(peers: &[SocketAddr]) -> Origin {

@@ -1,11 +1,14 @@
 //! One origin as one worker sees it: where it is, and the connections to it that wait for their next request.
 
 use super::Outbound;
+use super::channel::Channel;
 use super::connection::Connection;
+use super::engine::Engine;
 use super::outbound::Wire;
 use crate::dial::Peer;
 use crate::timer::{NEVER, after};
 use hayami_h1::Limits;
+use hayami_tls::Connector;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::ops::Deref;
@@ -17,12 +20,39 @@ use std::time::Duration;
 pub struct Origin {
     /// Addresses of one name, tried in this order until a connection is made.
     pub peers: Vec<Peer>,
+    /// What is spoken to them.
+    pub protocol: Protocol,
+    /// What it is spoken over; `None`: in clear.
+    pub tls: Option<Tls>,
     /// Limits of responses.
     pub limits: Limits,
     /// How long is waited for what.
     pub timeouts: Timeouts,
     /// Connections that may wait for a request; with 0, every connection serves one.
     pub idle: usize,
+}
+
+/// What is spoken to an upstream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/2, whatever the upstream says (RFC 9113 §3.3).
+    Http2,
+    /// HTTP/2 if the upstream agrees to it (RFC 7301), HTTP/1.1 otherwise; so many of 100 connections offer it.
+    Negotiated(u8),
+    /// FastCGI.
+    FastCgi,
+}
+
+/// TLS to an upstream.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// What is offered, and who is believed.
+    pub connector: Connector,
+    /// The name that is asked for, and has to be in the certificate.
+    pub name: String,
 }
 
 /// How long an upstream may take for what.
@@ -54,6 +84,8 @@ pub struct Backend {
     pub(super) outbound: Outbound,
     pub(super) limits: Limits,
     pub(super) timeouts: Timeouts,
+    pub(super) protocol: Protocol,
+    tls: Option<Tls>,
     peers: RefCell<Rc<[Peer]>>,
     /// How many lists of addresses there have been.
     lists: Cell<u32>,
@@ -73,6 +105,8 @@ impl Backend {
             outbound: outbound.clone(),
             limits: origin.limits,
             timeouts: origin.timeouts,
+            protocol: origin.protocol,
+            tls: origin.tls,
             peers: RefCell::new(origin.peers.into()),
             lists: Cell::new(0),
             idle: RefCell::default(),
@@ -114,8 +148,8 @@ impl Backend {
     pub(super) fn take(&self) -> Option<Box<Connection>> {
         loop {
             let connection = self.idle.borrow_mut().pop()?;
-            connection.wire.set_deadline(NEVER);
-            if connection.is_fit() && !connection.wire.is_late() {
+            connection.channel.wire.set_deadline(NEVER);
+            if connection.is_fit() && !connection.channel.wire.is_late() {
                 self.count(|counters| counters.reused += 1);
                 return Some(connection);
             }
@@ -125,7 +159,7 @@ impl Backend {
     /// Takes a connection back whose exchange is over, if it can serve another one.
     #[inline]
     pub(super) fn give(self: &Rc<Self>, mut connection: Box<Connection>) {
-        let wire = &connection.wire;
+        let wire = &connection.channel.wire;
         let keep_alive = connection.kept_for.min(self.timeouts.keep_alive);
         let room = self.idle.borrow().len() < self.most_idle && !keep_alive.is_zero();
         let wanted = room && connection.peers == self.lists.get();
@@ -136,13 +170,15 @@ impl Backend {
         wire.rests_at(self);
         wire.set_deadline(after(self.outbound.clock().millis(), keep_alive));
         connection.input.release(self.outbound.pool());
+        connection.channel.release();
         self.idle.borrow_mut().push(connection);
     }
 
     /// An idle connection has ended, has octets that nobody asked for, or was idle for too long.
     #[cold]
     pub(super) fn lose(&self, wire: &Wire) {
-        let at = self.idle.borrow().iter().position(|connection| std::ptr::eq(&*connection.wire, wire));
+        let at =
+            self.idle.borrow().iter().position(|connection| std::ptr::eq(&*connection.channel.wire, wire));
         let lost = at.map(|at| self.idle.borrow_mut().remove(at));
         drop(lost);
     }
@@ -150,12 +186,22 @@ impl Backend {
     /// Begins a connection to the address at `at`; `None` if there are no more.
     pub(super) fn open(&self, at: usize) -> Option<io::Result<Box<Connection>>> {
         let peers = Rc::clone(&self.peers.borrow());
-        let connection = Connection::open(&self.outbound, peers.get(at)?, self.lists.get());
-        if let Ok(connection) = &connection {
-            let now = self.outbound.clock().millis();
-            connection.wire.set_deadline(after(now, self.timeouts.connect));
+        let connection = self.channel(peers.get(at)?);
+        Some(connection.map(|channel| Connection::new(channel, Engine::new(self.protocol), self.lists.get())))
+    }
+
+    /// Begins a connection to an address.
+    fn channel(&self, peer: &Peer) -> io::Result<Channel> {
+        if self.tls.is_some() || self.protocol != Protocol::Http1 {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "only HTTP/1.1 in clear is spoken to upstreams",
+            ));
         }
-        Some(connection)
+        let channel = Channel::open(&self.outbound, peer)?;
+        let now = self.outbound.clock().millis();
+        channel.wire.set_deadline(after(now, self.timeouts.connect));
+        Ok(channel)
     }
 
     /// Whether connections serve one request each.

@@ -9,9 +9,6 @@ use hayami_h1::{ClientEvent, ClientReceived, ResponseContent};
 use hayami_http::{FieldSection, Source, SourceError};
 use std::task::{Context, Poll, ready};
 
-/// With less room than this, reading goes by a buffer of ours: many small reads would cost more than a copy.
-const DIRECT: usize = 4 * 1024;
-
 /// Content that is being received.
 pub(super) struct Body {
     backend: InFlight,
@@ -44,7 +41,7 @@ impl Body {
         let start = out.len();
         loop {
             let Some(exchange) = &mut self.exchange else { return Poll::Ready(Ok(true)) };
-            let Connection { client, input, .. } = &mut *exchange.connection;
+            let Connection { engine, input, .. } = &mut *exchange.connection;
             if self.decoded > 0 {
                 let taken = self.decoded.min(room - (out.len() - start));
                 out.extend_from_slice(&input.unread()[..taken]);
@@ -54,7 +51,7 @@ impl Body {
                     return Poll::Ready(Ok(false));
                 }
             }
-            let received = client.receive(&self.backend.limits, input.unread(), &mut exchange.head);
+            let received = engine.receive(&self.backend.limits, input.unread(), &mut exchange.head);
             let ClientReceived { consumed, event } = received.map_err(|fault| error(&fault))?;
             match event {
                 ClientEvent::Content(range) => {
@@ -84,25 +81,25 @@ impl Body {
     /// ended the content.
     fn read(&mut self, room: usize, out: &mut Vec<u8>) -> Poll<Result<bool, SourceError>> {
         let Some(exchange) = &mut self.exchange else { return Poll::Ready(Ok(true)) };
-        let Connection { client, input, wire, .. } = &mut *exchange.connection;
-        if !wire.socket.is_readable() {
+        let Connection { engine, input, channel, .. } = &mut *exchange.connection;
+        if !channel.is_readable() {
             return Poll::Pending;
         }
         let start = out.len();
-        let direct = self.plain && input.is_empty() && room >= DIRECT;
+        let direct = self.plain && input.is_empty() && channel.is_worth_reading(room);
         let read = match direct {
-            true => wire.socket.read_at_most(out, room),
-            false => wire.socket.read(input.room(self.backend.outbound.pool())),
+            true => channel.read_at_most(out, room),
+            false => channel.read(input),
         };
         let octets = ready!(read).map_err(|fault| error(&fault))?;
-        wire.progressed();
+        channel.wire.progressed();
         if octets == 0 {
-            let ended = client.receive_eof().map_err(|fault| error(&fault))?;
+            let ended = engine.receive_eof().map_err(|fault| error(&fault))?;
             self.finish();
             return Poll::Ready(Ok(ended == ClientEvent::End));
         }
         if direct {
-            let received = client.receive(&self.backend.limits, &out[start..], &mut exchange.head);
+            let received = engine.receive(&self.backend.limits, &out[start..], &mut exchange.head);
             let taken = received.map_err(|fault| error(&fault))?.consumed;
             if taken < octets {
                 // More than was announced: what it is must not be asked of this connection.
@@ -116,7 +113,7 @@ impl Body {
     /// The response is complete.
     fn finish(&mut self) {
         if let Some(mut exchange) = self.exchange.take() {
-            self.trailers = exchange.connection.client.take_trailers();
+            self.trailers = exchange.connection.engine.take_trailers();
             super::calling::end(&self.backend, exchange);
         }
     }
@@ -124,9 +121,11 @@ impl Body {
     /// Waits for octets.
     fn wait(&mut self, cx: &mut Context<'_>) -> Result<(), SourceError> {
         let Some(exchange) = &mut self.exchange else { return Ok(()) };
-        let Connection { input, wire, .. } = &mut *exchange.connection;
+        let Connection { input, channel, .. } = &mut *exchange.connection;
         let (outbound, timeouts) = (&self.backend.outbound, &self.backend.timeouts);
         input.release(outbound.pool());
+        channel.release();
+        let wire = &channel.wire;
         wire.wakes(cx.waker());
         if !exchange.sending.is_hungry() {
             wire.set_deadline_once(after(outbound.clock().millis(), timeouts.io));
@@ -165,7 +164,7 @@ impl Source for Body {
         if taken.is_ready() {
             return taken;
         }
-        let late = self.exchange.as_ref().is_some_and(|exchange| exchange.connection.wire.is_late());
+        let late = self.exchange.as_ref().is_some_and(|exchange| exchange.connection.channel.wire.is_late());
         if late {
             return Poll::Ready(Err(SourceError("the upstream sent nothing for too long".to_owned())));
         }

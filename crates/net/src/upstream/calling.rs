@@ -127,7 +127,12 @@ impl State {
     /// the connection that the loop does not know yet.
     fn pooled(&self) -> Option<Box<Connection>> {
         let careless = self.call.repeatable && self.call.content.is_none();
-        std::iter::from_fn(|| self.backend.take()).find(|c| careless || c.wire.socket.is_quiet())
+        loop {
+            let mut connection = self.backend.take()?;
+            if careless || connection.channel.is_quiet() {
+                return Some(connection);
+            }
+        }
     }
 
     fn put_on(&mut self, connection: Box<Connection>, reused: bool) {
@@ -152,8 +157,8 @@ impl State {
             }
             _ => return Err(cause),
         };
-        let client = &mut exchange.connection.client;
-        exchange.sending.rewind(&self.backend, client, &self.call);
+        let engine = &mut exchange.connection.engine;
+        exchange.sending.rewind(&self.backend, engine, &self.call);
         Ok(())
     }
 
@@ -174,7 +179,7 @@ impl State {
         self.timing.head = self.elapsed();
         let timing = self.timing;
         let head = std::mem::replace(&mut exchange.head, ResponseHead::new(Status::OK));
-        let closes = !exchange.connection.client.persists();
+        let closes = !exchange.connection.engine.persists();
         exchange.connection.heed(&head);
         let content = match content {
             ResponseContent::None => {
@@ -212,12 +217,12 @@ pub(super) fn end(backend: &Rc<Backend>, mut exchange: Exchange) {
 
 /// Content that came with its head.
 fn whole(exchange: &mut Exchange, backend: &Backend, octets: u64) -> Option<Shared> {
-    let Connection { client, input, .. } = &mut *exchange.connection;
+    let Connection { engine, input, .. } = &mut *exchange.connection;
     let content = input.unread().get(..usize::try_from(octets).ok()?)?;
     let shared = backend.outbound.share(content);
     // The engine takes note of the content, and then of its end.
     for _ in 0..2 {
-        let received = client.receive(&backend.limits, input.unread(), &mut exchange.head);
+        let received = engine.receive(&backend.limits, input.unread(), &mut exchange.head);
         input.consume(received.map_or(0, |received| received.consumed));
     }
     Some(shared)

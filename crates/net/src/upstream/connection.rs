@@ -1,33 +1,27 @@
 //! One connection to an upstream: used by one exchange at a time, and idle in its backend's pool in between.
 
-use super::outbound::{Outbound, Wire};
+use super::channel::Channel;
+use super::engine::Engine;
 use crate::buffer::Input;
-use crate::dial::Peer;
-use hayami_h1::Client;
 use hayami_http::{Known, ResponseHead};
-use std::io;
-use std::rc::Rc;
 use std::time::Duration;
 
 /// A connection. Dropped, it is closed.
 pub(super) struct Connection {
-    pub(super) wire: Rc<Wire>,
-    pub(super) client: Client,
+    pub(super) channel: Channel,
+    pub(super) engine: Engine,
     /// Octets that were received and not yet understood. It owns no memory while there are none.
     pub(super) input: Input,
     /// Which list of the origin's addresses it was made from.
     pub(super) peers: u32,
     /// For how long the upstream has said that it keeps the connection, less what a request takes to get there.
     pub(super) kept_for: Duration,
-    outbound: Outbound,
 }
 
 impl Connection {
-    /// Begins to connect.
-    pub(super) fn open(outbound: &Outbound, peer: &Peer, peers: u32) -> io::Result<Box<Self>> {
-        let (wire, outbound) = (outbound.connect(peer)?, outbound.clone());
-        let (client, input, kept_for) = (Client::new(), Input::default(), Duration::MAX);
-        Ok(Box::new(Self { wire, client, input, peers, kept_for, outbound }))
+    /// A connection that has served nobody.
+    pub(super) fn new(channel: Channel, engine: Engine, peers: u32) -> Box<Self> {
+        Box::new(Self { channel, engine, input: Input::default(), peers, kept_for: Duration::MAX })
     }
 
     /// Heeds what a response says of the connection. Node.js and Apache close after five seconds and say so
@@ -42,15 +36,13 @@ impl Connection {
     /// Whether another request may be sent on it. Octets that nobody asked for would be taken for its
     /// response (RFC 9112 §11.2).
     pub(super) fn is_fit(&self) -> bool {
-        let socket = &self.wire.socket;
-        self.client.is_idle() && self.input.is_empty() && !socket.has_ended() && !socket.is_readable()
+        self.engine.is_idle() && self.input.is_empty() && self.channel.is_at_rest()
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.outbound.forget(&self.wire);
-        self.input.end(self.outbound.pool());
+        self.input.end(self.channel.pool());
     }
 }
 

@@ -35,7 +35,7 @@ impl Exchange {
         reused: bool,
         call: &mut Call,
     ) -> Self {
-        let sending = Sending::begin(backend, &mut connection.client, reused, call);
+        let sending = Sending::begin(backend, &mut connection.engine, reused, call);
         let phase = if reused { Phase::Send } else { Phase::Connect };
         let head = ResponseHead::new(Status::OK);
         Self { connection, sending, phase, head, reused, heard: false, broken: None }
@@ -43,7 +43,7 @@ impl Exchange {
 
     /// Goes on with a connection that is being made, from the request's first octet.
     pub(super) fn move_to(&mut self, mut connection: Box<Connection>) {
-        connection.client = std::mem::take(&mut self.connection.client);
+        std::mem::swap(&mut connection.engine, &mut self.connection.engine);
         self.connection = connection;
         (self.phase, self.reused, self.broken) = (Phase::Connect, false, None);
     }
@@ -55,7 +55,7 @@ impl Exchange {
         backend: &Backend,
         interim: &mut Option<InterimSink>,
     ) -> Poll<Result<ResponseContent, Cause>> {
-        if self.connection.wire.is_late() {
+        if self.connection.channel.wire.is_late() {
             return Poll::Ready(Err(Cause::Timeout));
         }
         if matches!(self.phase, Phase::Connect | Phase::Send) {
@@ -64,11 +64,11 @@ impl Exchange {
         if self.phase != Phase::Connect
             && let Poll::Ready(result) = self.read_head(backend, interim)
         {
-            self.connection.wire.progressed();
+            self.connection.channel.wire.progressed();
             return Poll::Ready(result.map_err(|cause| self.broken.take().unwrap_or(cause)));
         }
-        self.connection.wire.wakes(cx.waker());
-        backend.outbound.watch(&self.connection.wire).map_err(Cause::Io)?;
+        self.connection.channel.wire.wakes(cx.waker());
+        backend.outbound.watch(&self.connection.channel.wire).map_err(Cause::Io)?;
         Poll::Pending
     }
 
@@ -81,7 +81,7 @@ impl Exchange {
             Poll::Ready(Err(cause)) if self.phase == Phase::Connect => return Err(cause),
             // It may have answered before it closed (RFC 9112 §9.5).
             Poll::Ready(Err(cause)) => {
-                self.connection.wire.socket.may_read(true);
+                self.connection.channel.wire.socket.may_read(true);
                 self.sending.stop();
                 self.broken = Some(cause);
                 self.await_response(backend);
@@ -94,7 +94,7 @@ impl Exchange {
         self.phase = Phase::FirstByte;
         self.sending.release(backend.outbound.pool());
         let now = backend.outbound.clock().millis();
-        self.connection.wire.set_deadline(after(now, backend.timeouts.first_byte));
+        self.connection.channel.wire.set_deadline(after(now, backend.timeouts.first_byte));
     }
 
     /// Sends the request; ready when it has left.
@@ -104,37 +104,42 @@ impl Exchange {
             if self.sending.is_complete() {
                 return Poll::Ready(Ok(()));
             }
-            let client = &mut self.connection.client;
-            if self.sending.pull(cx, backend.outbound.pool(), client)?.is_pending() {
+            let engine = &mut self.connection.engine;
+            if self.sending.pull(cx, backend.outbound.pool(), engine)?.is_pending() {
                 // Only the client is waited for, and its connection knows how long.
-                self.connection.wire.progressed();
+                self.connection.channel.wire.progressed();
                 return Poll::Pending;
             }
         }
     }
 
     fn flush(&mut self, backend: &Backend) -> Poll<Result<(), Cause>> {
-        let wire = &self.connection.wire;
-        while !self.sending.unsent().is_empty() {
-            match wire.socket.send(self.sending.unsent(), false) {
+        let channel = &mut self.connection.channel;
+        if self.phase == Phase::Connect {
+            ready!(channel.poll_connected())?;
+        }
+        let sent = loop {
+            if self.sending.unsent().is_empty() {
+                break channel.flush();
+            }
+            match channel.send(self.sending.unsent()) {
                 Poll::Ready(Ok(octets)) => {
                     self.sending.sent(octets);
-                    wire.progressed();
+                    channel.wire.progressed();
                     if self.phase == Phase::Connect {
                         self.phase = Phase::Send;
                         backend.count(|counters| counters.opened += 1);
                     }
                 }
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(Cause::Io(error))),
-                Poll::Pending => {
-                    // The deadline for connecting is set already.
-                    let now = backend.outbound.clock().millis();
-                    wire.set_deadline_once(after(now, backend.timeouts.io));
-                    return Poll::Pending;
-                }
+                other => break other.map_ok(|_| ()),
             }
+        };
+        if sent.is_pending() {
+            // The deadline for connecting is set already.
+            let now = backend.outbound.clock().millis();
+            channel.wire.set_deadline_once(after(now, backend.timeouts.io));
         }
-        Poll::Ready(Ok(()))
+        sent.map_err(Cause::Io)
     }
 
     /// Reads until the response's head is there.
@@ -143,10 +148,10 @@ impl Exchange {
         backend: &Backend,
         interim: &mut Option<InterimSink>,
     ) -> Poll<Result<ResponseContent, Cause>> {
-        let Connection { client, input, wire, .. } = &mut *self.connection;
+        let Connection { engine, input, channel, .. } = &mut *self.connection;
         loop {
             while !input.is_empty() {
-                let received = client.receive(&backend.limits, input.unread(), &mut self.head);
+                let received = engine.receive(&backend.limits, input.unread(), &mut self.head);
                 let received = received.map_err(Cause::Fault)?;
                 input.consume(received.consumed);
                 match received.event {
@@ -166,10 +171,10 @@ impl Exchange {
             if !input.is_empty() && self.phase == Phase::FirstByte {
                 self.phase = Phase::Head;
             }
-            if !wire.socket.is_readable() {
+            if !channel.is_readable() {
                 return Poll::Pending;
             }
-            match ready!(wire.socket.read(input.room(backend.outbound.pool()))) {
+            match ready!(channel.read(input)) {
                 Ok(0) => return Poll::Ready(Err(Cause::Closed)),
                 Ok(_) if self.heard => {}
                 Ok(_) => {

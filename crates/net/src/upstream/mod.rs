@@ -1,9 +1,11 @@
 //! Connections to upstreams: opened, pooled and watched by the worker that needs them (RFC 9110 §3.7).
 //!
 //! ```text
-//! call ─ exchange ── request out, head and content in     hayami_h1::Client
+//! call ─ exchange ── request out, head and content in     engine (hayami_h1)
 //!           │
 //!        backend ─── connections that wait for their next request
+//!           │
+//!        channel ─── octets, in clear or over TLS
 //!           │
 //!        outbound ── what the worker's loop knows of them: events, deadlines
 //! ```
@@ -16,12 +18,14 @@ mod backend;
 mod body;
 mod call;
 mod calling;
+mod channel;
 mod connection;
+mod engine;
 mod exchange;
 mod outbound;
 mod sending;
 
-pub use backend::{Backend, Counters, Origin, Timeouts};
+pub use backend::{Backend, Counters, Origin, Protocol, Timeouts, Tls};
 pub use call::{Call, Cause, Failure, InterimSink, Phase, Reply, Timing};
 pub use calling::{Calling, call};
 pub use outbound::Outbound;

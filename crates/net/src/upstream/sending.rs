@@ -2,8 +2,9 @@
 
 use super::backend::Backend;
 use super::call::{Call, Cause};
+use super::engine::Engine;
 use crate::buffer::Pool;
-use hayami_h1::{Client, RequestContent};
+use hayami_h1::RequestContent;
 use hayami_http::{Source, SourceError};
 use std::task::{Context, Poll};
 
@@ -33,25 +34,22 @@ pub(super) struct Sending {
 
 impl Sending {
     /// Writes a request's head; its content is taken over.
-    pub(super) fn begin(backend: &Backend, client: &mut Client, reused: bool, call: &mut Call) -> Self {
+    pub(super) fn begin(backend: &Backend, engine: &mut Engine, reused: bool, call: &mut Call) -> Self {
         let content = call.content.take().filter(|source| source.length() != Some(0));
         let keeps = reused && call.repeatable && content.is_some();
         let mut sending = Self { content, keeps, ..Self::default() };
-        sending.write_head(backend, client, call);
+        sending.write_head(backend, engine, call);
         sending
     }
 
-    fn write_head(&mut self, backend: &Backend, client: &mut Client, call: &Call) {
+    fn write_head(&mut self, backend: &Backend, engine: &mut Engine, call: &Call) {
         let content = match &self.content {
             None => RequestContent::None,
             Some(source) => source.length().map_or(RequestContent::Chunked, RequestContent::Length),
         };
-        let (method, target, fields) = (&call.method[..], &call.target[..], &call.fields);
+        let request = (&call.method[..], &call.target[..], &call.fields);
         self.out = backend.outbound.pool().take();
-        let last = backend.closes();
-        let send = if last { Client::send_last_head } else { Client::send_head };
-        let written = send(client, method, target, fields, content, &mut self.out);
-        debug_assert!(written.is_ok(), "the connection is new, or fit");
+        engine.send_head(backend.closes(), request, content, &mut self.out);
     }
 
     /// What has to be sent.
@@ -79,7 +77,7 @@ impl Sending {
         &mut self,
         cx: &mut Context<'_>,
         pool: &Pool,
-        client: &mut Client,
+        engine: &mut Engine,
     ) -> Result<Poll<()>, Cause> {
         let Some(source) = &mut self.content else { return Ok(Poll::Ready(())) };
         let kept = self.keeps && self.out.len() < KEPT;
@@ -90,15 +88,15 @@ impl Sending {
         if self.out.capacity() == 0 {
             self.out = pool.take();
         }
-        let mark = client.begin_chunk(&mut self.out);
+        let mark = engine.begin_chunk(&mut self.out);
         let before = self.out.len();
         let filled = source.fill(cx, ROOM, &mut self.out);
         let taken = self.out.len() > before;
-        client.end_chunk(mark, &mut self.out);
+        engine.end_chunk(mark, &mut self.out);
         self.touched |= taken;
         match filled {
             Poll::Ready(Ok(false)) => Ok(Poll::Ready(())),
-            Poll::Ready(Ok(true)) => self.end(client).map(Poll::Ready),
+            Poll::Ready(Ok(true)) => self.end(engine).map(Poll::Ready),
             Poll::Ready(Err(error)) => Err(Cause::Content(error)),
             Poll::Pending if taken => Ok(Poll::Ready(())),
             Poll::Pending => {
@@ -108,9 +106,9 @@ impl Sending {
         }
     }
 
-    fn end(&mut self, client: &mut Client) -> Result<(), Cause> {
+    fn end(&mut self, engine: &mut Engine) -> Result<(), Cause> {
         let trailers = self.content.take().and_then(|mut source| source.trailers());
-        let ended = client.send_end(trailers.as_ref(), &mut self.out);
+        let ended = engine.send_end(trailers.as_ref(), &mut self.out);
         ended.map_err(|cut| Cause::Content(SourceError(cut.to_string())))
     }
 
@@ -139,11 +137,11 @@ impl Sending {
     }
 
     /// Prepares to send the request from its first octet on.
-    pub(super) fn rewind(&mut self, backend: &Backend, client: &mut Client, call: &Call) {
+    pub(super) fn rewind(&mut self, backend: &Backend, engine: &mut Engine, call: &Call) {
         if self.shortened {
-            *client = Client::new();
+            *engine = engine.anew();
             self.end_memory(backend.outbound.pool());
-            self.write_head(backend, client, call);
+            self.write_head(backend, engine, call);
         }
         (self.sent, self.shortened, self.stopped) = (0, false, false);
     }

@@ -99,6 +99,8 @@ fn backend(outbound: &Outbound, upstream: &Upstream, settings: &Settings) -> Rc<
     let (connect, first_byte) = (connect.unwrap_or(io), first_byte.unwrap_or(io));
     let mut origin = Origin {
         peers: upstream.peers.clone(),
+        protocol: Default::default(),
+        tls: None,
         limits: Default::default(),
         timeouts: Timeouts { connect, first_byte, io, keep_alive },
         idle: if keep_alive.is_zero() { 0 } else { IDLE },

@@ -1,0 +1,125 @@
+//! The protocols that serve one call of a connection at a time. Whatever they are on the wire, a response's parts
+//! come as HTTP/1.1's.
+
+use super::backend::Protocol;
+use hayami_h1::{Client, ClientEvent, ClientReceived, CutShort, Fault, Limits, RequestContent};
+use hayami_http::{FieldSection, ResponseHead};
+
+/// What makes octets of requests, and responses of octets.
+pub(super) enum Engine {
+    /// RFC 9112.
+    Http1(Client),
+}
+
+impl Engine {
+    /// That of a new connection.
+    pub(super) fn new(_: Protocol) -> Self {
+        Self::Http1(Client::new())
+    }
+
+    /// That of a new connection of the same protocol.
+    pub(super) fn anew(&self) -> Self {
+        match self {
+            Self::Http1(_) => Self::Http1(Client::new()),
+        }
+    }
+
+    /// Writes a request's head; with `last`, the connection serves no other one.
+    #[inline]
+    pub(super) fn send_head(
+        &mut self,
+        last: bool,
+        (method, target, fields): (&[u8], &[u8], &FieldSection),
+        content: RequestContent,
+        out: &mut Vec<u8>,
+    ) {
+        match self {
+            Self::Http1(client) => {
+                let send = if last { Client::send_last_head } else { Client::send_head };
+                let written = send(client, method, target, fields, content, out);
+                debug_assert!(written.is_ok(), "the connection is new, or fit");
+            }
+        }
+    }
+
+    /// Makes room for what is said in front of a piece of content.
+    #[inline]
+    pub(super) fn begin_chunk(&mut self, out: &mut Vec<u8>) -> usize {
+        match self {
+            Self::Http1(client) => client.begin_chunk(out),
+        }
+    }
+
+    /// What was appended since `mark` is a piece of content.
+    #[inline]
+    pub(super) fn end_chunk(&mut self, mark: usize, out: &mut Vec<u8>) {
+        match self {
+            Self::Http1(client) => client.end_chunk(mark, out),
+        }
+    }
+
+    /// The request's content is complete.
+    ///
+    /// # Errors
+    /// It is shorter than was said.
+    #[inline]
+    pub(super) fn send_end(
+        &mut self,
+        trailers: Option<&FieldSection>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), CutShort> {
+        match self {
+            Self::Http1(client) => client.send_end(trailers, out),
+        }
+    }
+
+    /// As [`Client::receive`].
+    ///
+    /// # Errors
+    /// The rule that the upstream broke.
+    #[inline]
+    pub(super) fn receive(
+        &mut self,
+        limits: &Limits,
+        input: &[u8],
+        head: &mut ResponseHead,
+    ) -> Result<ClientReceived, Fault> {
+        match self {
+            Self::Http1(client) => client.receive(limits, input, head),
+        }
+    }
+
+    /// As [`Client::receive_eof`].
+    ///
+    /// # Errors
+    /// The response is not complete.
+    pub(super) fn receive_eof(&mut self) -> Result<ClientEvent, Fault> {
+        match self {
+            Self::Http1(client) => client.receive_eof(),
+        }
+    }
+
+    /// The trailers of the response that has ended.
+    #[inline]
+    pub(super) fn take_trailers(&mut self) -> Option<FieldSection> {
+        match self {
+            Self::Http1(client) => client.take_trailers(),
+        }
+    }
+
+    /// Whether another request may be sent.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        match self {
+            Self::Http1(client) => client.is_idle(),
+        }
+    }
+
+    /// Whether the response leaves the connection open.
+    #[inline]
+    pub(super) fn persists(&self) -> bool {
+        match self {
+            Self::Http1(client) => client.persists(),
+        }
+    }
+}
