@@ -13,7 +13,7 @@ use crate::figure::{Figure, Sample};
 use crate::guard;
 use crate::load::{expectation, split};
 use crate::pin;
-use crate::race::{Row, Setup, Table};
+use crate::race::{Row, Setup, Start, Table};
 use crate::servers::Server;
 use crate::workload::{Kind, Workload};
 
@@ -45,7 +45,7 @@ impl Setup {
     /// Counts for one server; gives strace's own summary.
     fn count_of(&self, workload: &Workload, row: &mut Row) -> Result<String, String> {
         let Kind::Calls { connections, requests } = workload.kind else { unreachable!("counts calls") };
-        let (process, octets) = self.start(row.server, workload, None, 0)?;
+        let (process, octets) = self.start(row.server, workload, Start::default())?;
         row.octets = octets;
         let mut words = split(&format!("-c {connections} -n {requests}"));
         words.extend(self.protocol(workload.wire, None));

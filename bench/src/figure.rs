@@ -39,6 +39,10 @@ pub(crate) enum Figure {
     LostInAll,
     /// The peak of the resident size over all the runs, millions of octets.
     PeakInAll,
+    /// Connections that were opened to what stands behind.
+    Opened,
+    /// Requests that went to it on a connection that had served others, in percent.
+    Reused,
     /// Responses that were not right, and broken connections.
     Errors,
     /// Octets by which resident memory grows per idle connection.
@@ -79,6 +83,8 @@ impl Figure {
             Self::Succeeded => "succeeded",
             Self::LostInAll => "lost in all runs",
             Self::PeakInAll => "peak MB of all runs",
+            Self::Opened => "upstream connections",
+            Self::Reused => "reused %",
             Self::Errors => "errors",
             Self::MemoryPerConnection => "octets/connection",
             Self::ProportionalPerConnection => "PSS octets/connection",
@@ -96,7 +102,7 @@ impl Figure {
         match self {
             Self::Cost | Self::CostUser | Self::CostSystem => 2,
             Self::HeadOctets | Self::PeakInAll => 1,
-            Self::ReceiveCalls | Self::SendCalls | Self::WaitCalls | Self::OtherCalls => 3,
+            Self::Reused | Self::ReceiveCalls | Self::SendCalls | Self::WaitCalls | Self::OtherCalls => 3,
             _ => 0,
         }
     }

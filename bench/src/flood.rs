@@ -9,7 +9,7 @@ use crate::documents;
 use crate::figure::{self, Figure};
 use crate::load::{expectation, split};
 use crate::process::Process;
-use crate::race::{Row, Setup, Table};
+use crate::race::{Row, Setup, Start, Table};
 use crate::workload::{Flood, Kind, Workload};
 
 const RUNS: usize = 3;
@@ -34,7 +34,7 @@ impl Setup {
     }
 
     fn flood_one(&self, workload: &Workload, flood: &Flood, row: &mut Row) -> Result<(), String> {
-        let (mut process, octets) = self.start(row.server, workload, None, 0)?;
+        let (mut process, octets) = self.start(row.server, workload, Start::default())?;
         row.octets = octets;
         let mut lost = 0;
         for run in 1..=RUNS {

@@ -11,7 +11,7 @@ use crate::figure::{Figure, Sample};
 use crate::generator::Running;
 use crate::load::{SOURCES, split};
 use crate::process::Process;
-use crate::race::{Row, Setup, Table};
+use crate::race::{Row, Setup, Start, Table};
 use crate::workload::{Kind, Workload};
 
 /// A server's memory does not shrink when connections go, so each round starts it anew; more rounds
@@ -47,11 +47,11 @@ impl Setup {
     /// One round for one server. It may have a twelfth more connections than it gets: nginx closes idle
     /// ones as soon as only a sixteenth is free.
     fn hold_once(&self, workload: &Workload, connections: usize, row: &mut Row) -> Result<(), String> {
-        let (small, _) = self.start(row.server, workload, Some(FEW), 0)?;
+        let (small, _) = self.start(row.server, workload, allowing(FEW))?;
         let unreserved = cost::resident(small.id());
         drop(small);
         let allowed = connections + connections / 12;
-        let (process, octets) = self.start(row.server, workload, Some(allowed), 0)?;
+        let (process, octets) = self.start(row.server, workload, allowing(allowed))?;
         row.octets = octets;
         let before = cost::resident(process.id());
         let shared_before = cost::proportional(process.id());
@@ -88,6 +88,10 @@ impl Setup {
         words.push(workload.url(&process.address.to_string()));
         self.start_generator(&words, process.id())
     }
+}
+
+fn allowing(connections: usize) -> Start {
+    Start { connections: Some(connections), ..Start::default() }
 }
 
 /// Waits until all connections are there and, if they are to ask, each has had its turn.

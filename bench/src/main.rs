@@ -1,15 +1,18 @@
 //! Races hayami against other servers and the bare-loop limits, all on this machine: see README.md.
 //!
 //! `options` says what to run; `compile` builds hayami; for each of `workload`'s workloads `race`
-//! (`load`), `idle` (memory), `calls` (strace) or `flood` (scenario S2 B) starts the `servers` and measures them by turns
+//! (`load`), `idle` (memory), `calls` (strace), `flood` (scenario S2 B), `pooling` or `download` starts the `servers`, with
+//! what stands behind them (`backend`), and measures them by turns
 //! with `hayami bench` (`generator`); `targets` judges, `report` writes. `crosscheck` holds `hayami bench`
 //! against wrk, h2load and ab; `scenarios` writes docs/benchmarks.md. `guard` sees to it that nothing is left behind.
 
+mod backend;
 mod calls;
 mod compile;
 mod cost;
 mod crosscheck;
 mod documents;
+mod download;
 mod figure;
 mod flood;
 mod generator;
@@ -20,6 +23,7 @@ mod machine;
 mod options;
 mod outcome;
 mod pin;
+mod pooling;
 mod process;
 mod race;
 mod report;
@@ -125,6 +129,8 @@ fn run_workload(setup: &Setup, workload: &Workload) -> Result<Table, String> {
         Kind::Idle { .. } => setup.hold_idle(workload),
         Kind::Calls { .. } => setup.count_calls(workload),
         Kind::Flood(_) => setup.flood(workload),
+        Kind::Opened { .. } => setup.count_opened(workload),
+        Kind::Download(_) => setup.download(workload),
     })
 }
 

@@ -16,14 +16,15 @@ pub(crate) struct Options {
     /// 1mb, 1gb, idle-18000, strace; http2: h2c, tls, tls-1, tls-500, tls-513kb, tls-full, tls-resumed, tls-full-hybrid,
     /// idle-tls-settings, idle-tls-asked; scenarios: s0-tuning, s1-kept-100, s1-kept-1000, s1-new-100, s1-new-1000,
     /// s1-far-100, s1-far-1000, s1-far-10000, s1-far-20000, s2a, s2b-part, s3-hello, s4-hello; flood: s2b, s2b-1100,
-    /// s2b-images, s2b-images-1100.
+    /// s2b-images, s2b-images-1100; proxy: proxy, proxy-new, proxy-h2, proxy-far-10000, proxy-far-20000, proxy-opened-1,
+    /// proxy-opened-2, proxy-opened-8, proxy-1gb, php.
     #[arg(long, value_name = "NAME", value_parser = named)]
     pub(crate) only: Vec<Workload>,
-    /// Run this group of workloads only; may be repeated. Names: http1, http2, scenarios, flood. The scenarios and the
-    /// flood (scenario S2 B, 51 GB a run) are run only when named, here or with --only.
+    /// Run this group of workloads only; may be repeated. Names: http1, http2, proxy, scenarios, flood. The proxies, the
+    /// scenarios and the flood (scenario S2 B, 51 GB a run) are run only when named, here or with --only.
     #[arg(long, value_name = "NAME", value_parser = group)]
     pub(crate) group: Vec<Group>,
-    /// Race these servers only; may be repeated. Names: hayami, nginx-tuned, h2o, nghttpd, bare, nginx,
+    /// Race these servers only; may be repeated. Names: hayami, nginx-tuned, h2o, nghttpd, haproxy, bare, nginx,
     /// nginx-10240, nginx-files, nginx-files-delay, nginx-delay, lighttpd, apache.
     #[arg(long, value_name = "NAME", value_parser = server)]
     pub(crate) server: Vec<Server>,
@@ -45,7 +46,7 @@ pub(crate) struct Options {
     /// Run nothing: write docs/benchmarks.md and its plots from the results saved in bench/out.
     #[arg(long, conflicts_with_all = ["only", "group", "crosscheck", "write"])]
     pub(crate) page: bool,
-    /// Write bench/RESULTS.md too (RESULTS-http2.md, RESULTS-flood.md); of the scenarios and the cross-check
+    /// Write bench/RESULTS.md too (RESULTS-http2.md, RESULTS-proxy.md, RESULTS-flood.md); of the scenarios and the cross-check
     /// docs/benchmarks.md.
     #[arg(long)]
     pub(crate) write: bool,

@@ -1,21 +1,23 @@
 //! A race: all servers of a workload started, and measured by turns, round after round.
 
 use std::fs;
+use std::net::SocketAddrV4;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
 
+use crate::backend::Backend;
 use crate::cost;
-use crate::figure;
+use crate::figure::{self, Figure};
 use crate::guard::Guard;
 use crate::load::{self, expectation, split};
 use crate::process::{self, Process};
-use crate::servers::{self, BareAnswer, Server, Site};
+use crate::servers::{self, BareAnswer, Server, Site, Upstream};
 pub(crate) use crate::table::{Row, Table};
 use crate::tls::Identity;
-use crate::workload::{Flood, Kind, Use, Workload};
+use crate::workload::{Behind, Flood, Kind, Use, Wire, Workload};
 
 /// Descriptors that the generator and a server need besides the connections.
 const SPARE_DESCRIPTORS: u64 = 300;
@@ -35,6 +37,25 @@ pub(crate) struct Setup {
     pub(crate) time: Duration,
     /// The part of a flood's requests that is sent, above 0 and up to 1; `None`: the workload's own.
     pub(crate) scale: Option<f64>,
+}
+
+/// What a server of a workload is given at its start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    /// Connections to allow, for workloads that need more than the server allows by default.
+    pub(crate) connections: Option<usize>,
+    /// For the bare loop: octets of a response.
+    pub(crate) bare_octets: usize,
+    /// What stands behind.
+    pub(crate) upstream: Option<Upstream>,
+    /// Threads or processes.
+    pub(crate) workers: usize,
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        Self { connections: None, bare_octets: 0, upstream: None, workers: 1 }
+    }
 }
 
 /// A server in a race.
@@ -61,8 +82,22 @@ impl Setup {
         (connections < wanted).then(note).into_iter().collect()
     }
 
-    /// Starts a server for a workload and gives the octets of its response. `connections` is for workloads that need more
-    /// than the server allows by default.
+    /// The documents in clear, as a server has them by default.
+    pub(crate) fn plain_site(&self, address: SocketAddrV4, folder: &Path) -> Site<'_> {
+        Site {
+            address,
+            wire: Wire::Http1,
+            identity: &self.identity,
+            documents: &self.documents,
+            folder: folder.to_owned(),
+            connections: None,
+            answer: BareAnswer::default(),
+            upstream: None,
+            workers: 1,
+        }
+    }
+
+    /// Starts a server for a workload and gives the octets of its response.
     ///
     /// # Errors
     /// It does not start or does not answer as it should; one line.
@@ -70,9 +105,9 @@ impl Setup {
         &self,
         server: Server,
         workload: &Workload,
-        connections: Option<usize>,
-        bare_octets: usize,
+        start: Start,
     ) -> Result<(Process, usize), String> {
+        let Start { connections, bare_octets, upstream, workers } = start;
         let folder = self.guard.folder.join(server.name());
         prepare(&folder)?;
         let content = workload.document().octets;
@@ -82,8 +117,8 @@ impl Setup {
             per_request: workload.is_per_request(),
         };
         let (address, log) = (process::free_address()?, folder.join("printed.log"));
-        let (documents, identity, wire) = (&self.documents, &self.identity, workload.wire);
-        let site = Site { address, wire, identity, documents, folder, connections, answer };
+        let plain = self.plain_site(address, &folder);
+        let site = Site { wire: workload.wire, connections, answer, upstream, workers, ..plain };
         let command = server.command(&site)?;
         let command = match workload.kind {
             Kind::Flood(Flood { open_files: Some(limit), .. }) => servers::with_open_files(&command, limit),
@@ -116,7 +151,11 @@ impl Setup {
 
     /// Runs a workload of load.
     pub(crate) fn race(&self, workload: &Workload) -> Table {
-        let (mut lanes, mut rows) = self.line_up(workload);
+        let backend = match self.backend(workload) {
+            Ok(backend) => backend,
+            Err(fault) => return Table::new(*workload, Vec::new(), vec![format!("not raced: {fault}")]),
+        };
+        let (mut lanes, mut rows) = self.line_up(workload, backend.as_ref());
         for _ in 0..self.rounds {
             for lane in lanes.iter_mut().filter(|lane| lane.row.fault.is_none()) {
                 lane.row.fault = self.measure(workload, lane).err();
@@ -133,15 +172,19 @@ impl Setup {
     }
 
     /// Starts all servers; those that do not start are rows without samples.
-    fn line_up(&self, workload: &Workload) -> (Vec<Lane>, Vec<Row>) {
+    fn line_up(&self, workload: &Workload, backend: Option<&Backend>) -> (Vec<Lane>, Vec<Row>) {
         let (mut lanes, mut failed) = (Vec::new(), Vec::new());
-        let mut bare_octets = 0;
+        let mut start = Start {
+            connections: allowed(workload),
+            upstream: backend.map(|backend| backend.upstream),
+            ..Start::default()
+        };
         for server in self.servers_of(workload) {
             let row = Row::new(server);
-            match self.start(server, workload, allowed(workload), bare_octets) {
+            match self.start(server, workload, start) {
                 Ok((process, octets)) => {
                     // The first that answers is what the bare loop is to equal: hayami, if it is there.
-                    bare_octets = if bare_octets == 0 { octets } else { bare_octets };
+                    start.bare_octets = if start.bare_octets == 0 { octets } else { start.bare_octets };
                     lanes.push(Lane { process, row: Row { octets, ..row } });
                 }
                 Err(fault) => failed.push(Row { fault: Some(fault), ..row }),
@@ -157,8 +200,10 @@ impl Setup {
         if !process.is_alive() {
             return Err("ended during the race".to_owned());
         }
-        row.samples.push(figure::of_load(&outcome));
         row.peak_memory = row.peak_memory.max(cost::peak_memory(process.id()));
+        let mut sample = figure::of_load(&outcome);
+        sample.insert(Figure::PeakInAll, row.peak_memory as f64 / 1e6);
+        row.samples.push(sample);
         Ok(())
     }
 }
@@ -168,7 +213,9 @@ fn allowed(workload: &Workload) -> Option<usize> {
     let Kind::Load { connections, with: Use::OldPerRequest { rtt_ms: 1.. }, .. } = workload.kind else {
         return None;
     };
-    (connections > DEFAULT_CONNECTIONS).then_some(connections + connections / 12)
+    // A request that is passed on takes two.
+    let each = if workload.behind == Behind::Nothing { 1 } else { 2 };
+    (connections > DEFAULT_CONNECTIONS).then_some(each * (connections + connections / 12))
 }
 
 /// This program's limit of open files, which servers and generator inherit.
@@ -198,6 +245,7 @@ mod tests {
             ("s1-far-1000", Some(1083)),
             ("s1-far-100", None),
             ("s1-new-1000", None),
+            ("proxy-far-10000", Some(21_666)),
             ("idle-18000", None),
         ] {
             assert_eq!(allowed(&workload::named(name).unwrap()), expected, "{name}");

@@ -2,7 +2,7 @@
 
 use crate::figure::Figure;
 use crate::race::Table;
-use crate::servers::Server::{self, Bare, H2o, Hayami, Nghttpd, NginxTuned};
+use crate::servers::Server::{self, Bare, H2o, Haproxy, Hayami, Nghttpd, NginxTuned};
 use crate::statistics::{Spread, spread};
 
 /// The limit of a figure of hayami's.
@@ -48,7 +48,7 @@ const fn absolute(workload: &'static str, figure: Figure, most: f64) -> Target {
 }
 
 /// All of them.
-pub(crate) const TARGETS: [Target; 47] = [
+pub(crate) const TARGETS: [Target; 68] = [
     at_most("s0", Figure::Cost, NginxTuned, 0.70),
     at_most("s0", Figure::Cost, H2o, 0.90),
     at_most("s0", Figure::Cost, Bare, 1.20),
@@ -99,6 +99,28 @@ pub(crate) const TARGETS: [Target; 47] = [
     absolute("s2b-images", Figure::LostInAll, 0.0),
     at_most("s2b-images", Figure::PeakInAll, H2o, 1.0),
     absolute("s2b-images-1100", Figure::LostInAll, 0.0),
+    at_most("proxy", Figure::Cost, NginxTuned, 0.75),
+    at_most("proxy", Figure::Cost, H2o, 0.85),
+    at_most("proxy", Figure::Cost, Haproxy, 1.0),
+    at_most("proxy-new", Figure::Cost, NginxTuned, 0.75),
+    at_most("proxy-new", Figure::Cost, H2o, 0.85),
+    at_most("proxy-new", Figure::Cost, Haproxy, 1.0),
+    at_most("proxy-h2", Figure::Cost, NginxTuned, 0.60),
+    at_most("proxy-h2", Figure::Cost, H2o, 0.85),
+    at_least("proxy-far-10000", Figure::Rate, NginxTuned, 1.0),
+    at_most("proxy-far-10000", Figure::P99, NginxTuned, 1.0),
+    at_most("proxy-far-10000", Figure::PeakInAll, NginxTuned, 1.0),
+    absolute("proxy-far-10000", Figure::Errors, 0.0),
+    at_least("proxy-far-20000", Figure::Rate, NginxTuned, 1.0),
+    at_most("proxy-far-20000", Figure::P99, NginxTuned, 1.0),
+    at_most("proxy-far-20000", Figure::PeakInAll, NginxTuned, 1.0),
+    absolute("proxy-far-20000", Figure::Errors, 0.0),
+    // 100 requests at a time: so many opened connections leave 99.9 % of the requests to connections used again.
+    absolute("proxy-opened-1", Figure::Opened, 100.0),
+    absolute("proxy-opened-2", Figure::Opened, 100.0),
+    absolute("proxy-opened-8", Figure::Opened, 100.0),
+    absolute("proxy-1gb", Figure::PeakInAll, 64.0),
+    at_most("php", Figure::Cost, NginxTuned, 0.90),
 ];
 
 impl Verdict {

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use self::tool::Job;
 use self::truth::Truth;
 use self::turn::{Bench, Who, url};
-use crate::race::Setup;
+use crate::race::{Setup, Start};
 use crate::servers::Server;
 use crate::workload;
 
@@ -89,7 +89,7 @@ pub(crate) fn run(setup: &Setup, hayami: PathBuf) -> Result<Checked, String> {
     let agreement = AGREEMENT.map(|(tool, connections)| bench.agreement(tool, connections, &truth));
     drop(truth);
     let page = workload::named("s0").ok_or("no workload s0")?;
-    let (server, _) = setup.start(Server::Hayami, &page, None, 0)?;
+    let (server, _) = setup.start(Server::Hayami, &page, Start::default())?;
     let per_core = PER_CORE.map(|(tool, connections)| {
         eprintln!("requests per client CPU second: {} …", tool.name());
         bench.take_turns(tool, connections, &url(server.address), |who, job, url| {

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::process::{self, Process};
 use crate::race::{self, Setup};
-use crate::servers::{BareAnswer, Server, Site};
-use crate::workload::{PAGE, Wire};
+use crate::servers::Server;
+use crate::workload::PAGE;
 
 /// How long the last requests of a run may take until they are counted.
 const SETTLE: Duration = Duration::from_millis(50);
@@ -35,16 +35,7 @@ impl Truth {
         race::prepare(&folder)?;
         let (http1, h2c, status) =
             (process::free_address()?, process::free_address()?, process::free_address()?);
-        let site = Site {
-            address: http1,
-            wire: Wire::Http1,
-            identity: &setup.identity,
-            documents: &setup.documents,
-            folder: folder.clone(),
-            connections: None,
-            answer: BareAnswer::default(),
-        };
-        let command = Server::NginxTuned.command(&site)?;
+        let command = Server::NginxTuned.command(&setup.plain_site(http1, &folder))?;
         let (file, root) = (folder.join("nginx.conf"), setup.documents.display());
         let more = format!(
             "  server {{ listen {h2c} http2; location / {{ root {root}; index index.html; }} }}\n  \

@@ -1,4 +1,4 @@
-//! h2o with its own defaults. `num-threads: 1` only because its default counts the cores of the
+//! h2o with its own defaults. `num-threads` only because its default counts the cores of the
 //! machine and not the one it is pinned to.
 
 use std::process::Command;
@@ -11,7 +11,7 @@ pub(super) fn version() -> Result<String, String> {
 
 pub(super) fn command(site: &Site<'_>) -> Result<Command, String> {
     let limit = site.connections.map(|count| format!("max-connections: {count}\n")).unwrap_or_default();
-    let text = format!("num-threads: 1\n{limit}{}", hayami::configuration(site));
+    let text = format!("num-threads: {}\n{limit}{}", site.workers, hayami::configuration(site));
     let mut command = Command::new(program("h2o"));
     command.arg("-c").arg(write(site, "h2o.conf", &text)?);
     Ok(command)

@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::{Site, first_line, write};
+use super::{Site, Upstream, first_line, write};
 use crate::workload::Wire;
 
 /// The binary that `cargo build --release` makes.
@@ -26,7 +26,8 @@ pub(super) fn version() -> Result<String, String> {
 
 pub(super) fn command(site: &Site<'_>) -> Result<Command, String> {
     let mut command = Command::new(binary());
-    command.arg("-c").arg(write(site, "hayami.conf", &configuration(site))?);
+    let workers = if site.workers > 1 { format!("num-threads: {}\n", site.workers) } else { String::new() };
+    command.arg("-c").arg(write(site, "hayami.conf", &format!("{workers}{}", configuration(site)))?);
     Ok(command)
 }
 
@@ -41,11 +42,30 @@ pub(super) fn configuration(site: &Site<'_>) -> String {
             site.identity.key.display()
         ),
     };
-    let documents = site.documents.display();
     format!(
-        "listen:\n  host: {ip}\n  port: {port}\n{ssl}{}hosts:\n  default:\n    paths:\n      /:\n        file.dir: {documents}\n",
-        patience(site)
+        "listen:\n  host: {ip}\n  port: {port}\n{ssl}{}hosts:\n  default:\n    paths:\n      /:\n{}",
+        patience(site),
+        handler(site)
     )
+}
+
+/// What is done with the requests.
+fn handler(site: &Site<'_>) -> String {
+    let documents = site.documents.display();
+    match site.upstream {
+        None => format!("        file.dir: {documents}\n"),
+        Some(Upstream::Http(address)) => format!("        proxy.reverse.url: http://{address}/\n"),
+        // As h2o documents it for PHP.
+        Some(Upstream::Php(address)) => format!(
+            "        file.dir: {documents}
+        file.custom-handler:
+          extension: .php
+          fastcgi.connect: {{host: {}, port: {}, type: tcp}}
+",
+            address.ip(),
+            address.port()
+        ),
+    }
 }
 
 /// Both close an idle HTTP/2 connection after ten seconds: too soon where ten thousand are opened first.

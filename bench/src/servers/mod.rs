@@ -6,6 +6,7 @@
 mod apache;
 mod bare;
 mod h2o;
+mod haproxy;
 mod hayami;
 mod lighttpd;
 mod nghttpd;
@@ -40,6 +41,8 @@ pub(crate) enum Server {
     H2o,
     /// nghttpd of nghttp2, as shipped; HTTP/2 only.
     Nghttpd,
+    /// HAProxy with its own defaults; a proxy only.
+    Haproxy,
     /// Apache with the event MPM, as shipped.
     Apache,
     /// lighttpd, as shipped.
@@ -49,11 +52,12 @@ pub(crate) enum Server {
 }
 
 /// All of them, in the order they run in a round.
-pub(crate) const ALL: [Server; 12] = [
+pub(crate) const ALL: [Server; 13] = [
     Server::Hayami,
     Server::NginxTuned,
     Server::H2o,
     Server::Nghttpd,
+    Server::Haproxy,
     Server::Bare,
     Server::Nginx,
     Server::NginxWide,
@@ -80,6 +84,19 @@ pub(crate) struct Site<'a> {
     pub(crate) connections: Option<usize>,
     /// For the bare loop: what to answer.
     pub(crate) answer: BareAnswer,
+    /// What stands behind; `None`: it serves the documents itself.
+    pub(crate) upstream: Option<Upstream>,
+    /// Threads or processes.
+    pub(crate) workers: usize,
+}
+
+/// What stands behind a server, at its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Upstream {
+    /// A server of HTTP/1.1.
+    Http(SocketAddrV4),
+    /// PHP-FPM, for the scripts among the documents.
+    Php(SocketAddrV4),
 }
 
 /// The constant answer of the bare loop.
@@ -106,6 +123,7 @@ impl Server {
             Self::NginxTuned => "nginx-tuned",
             Self::H2o => "h2o",
             Self::Nghttpd => "nghttpd",
+            Self::Haproxy => "haproxy",
             Self::Apache => "apache",
             Self::Lighttpd => "lighttpd",
             Self::Bare => "bare",
@@ -127,6 +145,7 @@ impl Server {
             | Self::NginxTuned => nginx::version(),
             Self::H2o => h2o::version(),
             Self::Nghttpd => nghttpd::version(),
+            Self::Haproxy => haproxy::version(),
             Self::Apache => apache::version(),
             Self::Lighttpd => lighttpd::version(),
             Self::Bare => bare::version(),
@@ -148,6 +167,7 @@ impl Server {
             Self::NginxTuned => nginx::command(site, nginx::TUNED),
             Self::H2o => h2o::command(site),
             Self::Nghttpd => Ok(nghttpd::command(site)),
+            Self::Haproxy => haproxy::command(site),
             Self::Apache => apache::command(site),
             Self::Lighttpd => lighttpd::command(site),
             Self::Bare => bare::command(site),
@@ -160,6 +180,11 @@ pub(crate) fn hayami_binary() -> PathBuf {
     hayami::binary()
 }
 
+/// The folder of release binaries of this build.
+pub(crate) fn release_folder() -> PathBuf {
+    hayami::release_folder()
+}
+
 /// The same command with a limit of open files, soft and hard, that it cannot raise.
 pub(crate) fn with_open_files(command: &Command, limit: u64) -> Command {
     let mut limited = Command::new("sh");
@@ -169,7 +194,7 @@ pub(crate) fn with_open_files(command: &Command, limit: u64) -> Command {
 }
 
 /// A program by its name in PATH, or in the folders for administrators that not every PATH has.
-fn program(name: &str) -> PathBuf {
+pub(crate) fn program(name: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
     let found = folders.map(|folder| folder.join(name)).find(|file| file.is_file());

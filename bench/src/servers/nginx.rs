@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{Site, first_line, program, write};
+use super::{Site, Upstream, first_line, program, write};
 use crate::workload::Wire;
 
 /// What is changed in the configuration it ships with: the steps of scenarios S0 and S4.
@@ -68,7 +68,7 @@ fn configuration(site: &Site<'_>, tuning: Tuning) -> String {
     format!(
         "daemon off;
 pid {folder}/nginx.pid;
-worker_processes 1;
+worker_processes {workers};
 events {{ worker_connections {connections}; {events} }}
 http {{
   {types}
@@ -76,16 +76,57 @@ http {{
   sendfile on;
   {http}
   {patience}
-{log}{scratch}  server {{
+{log}{scratch}{pool}  server {{
     listen {address}{listen};
     server_name localhost;
-{identity}    location / {{ root {documents}; index index.html index.htm; }}
-  }}
+{identity}{location}  }}
 }}
 ",
         address = site.address,
-        documents = site.documents.display(),
+        workers = site.workers,
+        pool = pool(site, tuning),
+        location = location(site, tuning),
     )
+}
+
+/// Connections to an upstream that are kept, which nginx does only when told to.
+fn pool(site: &Site<'_>, tuning: Tuning) -> String {
+    match site.upstream {
+        Some(Upstream::Http(address)) if tuning.wide => {
+            format!("  upstream app {{ server {address}; keepalive 128; keepalive_requests 100000000; }}\n")
+        }
+        _ => String::new(),
+    }
+}
+
+/// What is done with the requests. An upstream is told what hayami and h2o tell it.
+fn location(site: &Site<'_>, tuning: Tuning) -> String {
+    let documents = site.documents.display();
+    match site.upstream {
+        None => format!("    location / {{ root {documents}; index index.html index.htm; }}\n"),
+        Some(Upstream::Http(address)) => {
+            let (to, keeping) = match tuning.wide {
+                true => ("app".to_owned(), "proxy_http_version 1.1; proxy_set_header Connection \"\";"),
+                false => (address.to_string(), ""),
+            };
+            format!(
+                "    location / {{
+      proxy_pass http://{to}; {keeping}
+      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+      proxy_set_header X-Forwarded-Proto $scheme;
+    }}\n"
+            )
+        }
+        Some(Upstream::Php(address)) => format!(
+            "    root {documents};
+    location ~ \\.php$ {{
+      try_files $uri =404;
+      include /etc/nginx/fastcgi_params;
+      fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;
+      fastcgi_pass {address};
+    }}\n"
+        ),
+    }
 }
 
 /// The lines of the block `http`.

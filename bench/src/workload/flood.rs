@@ -1,7 +1,7 @@
 //! Scenario S2 B: a thousand connections with a thousand streams each, three times. 51 GB a run:
 //! run only when asked for, and smaller with `--scale`.
 
-use super::{Flood, Group, Kind, LARGE_PAGE, Wire, Workload};
+use super::{Behind, Flood, Group, Kind, LARGE_PAGE, Wire, Workload};
 use crate::documents::{FIRST_IMAGE, IMAGES};
 use crate::figure::Figure;
 use crate::servers::Server;
@@ -74,6 +74,7 @@ pub(super) const fn flood(name: &'static str, about: &'static str, flood: Flood)
             Figure::PeakInAll,
         ],
         absent: &[],
+        behind: Behind::Nothing,
     }
 }
 

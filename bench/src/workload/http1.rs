@@ -1,7 +1,7 @@
 //! HTTP/1.1 in clear: scenarios S0, S3 and S4, connections per request, pipelining, large files,
 //! idle connections, system calls.
 
-use super::{Document, GIGABYTE, GREETING, Group, HELLO, Kind, MEGABYTE, PAGE, Use, Wire, Workload};
+use super::{Behind, Document, GIGABYTE, GREETING, Group, HELLO, Kind, MEGABYTE, PAGE, Use, Wire, Workload};
 use crate::figure::Figure;
 use crate::servers::Server;
 
@@ -43,6 +43,7 @@ pub(super) const WORKLOADS: [Workload; 10] = [
         servers: SERVERS,
         columns: &[Figure::MemoryPerConnection, Figure::MemoryWithReserve, Figure::Alive, Figure::Errors],
         absent: &[],
+        behind: Behind::Nothing,
     },
     Workload {
         name: "strace",
@@ -53,6 +54,7 @@ pub(super) const WORKLOADS: [Workload; 10] = [
         servers: &[Server::Hayami, Server::NginxTuned, Server::H2o, Server::Bare],
         columns: &[Figure::ReceiveCalls, Figure::SendCalls, Figure::WaitCalls, Figure::OtherCalls],
         absent: &[],
+        behind: Behind::Nothing,
     },
 ];
 
@@ -102,5 +104,5 @@ const fn in_clear(
     columns: &'static [Figure],
 ) -> Workload {
     let (group, wire) = (Group::Http1, Wire::Http1);
-    Workload { name, about, group, wire, kind, servers, columns, absent: &[] }
+    Workload { name, about, group, wire, kind, servers, columns, absent: &[], behind: Behind::Nothing }
 }

@@ -1,6 +1,6 @@
 //! HTTP/2 in clear and over TLS (scenario S2 A), TLS handshakes, idle connections over TLS.
 
-use super::{Document, Group, Handshake, Kind, LARGE_PAGE, PAGE, Use, Wire, Workload};
+use super::{Behind, Document, Group, Handshake, Kind, LARGE_PAGE, PAGE, Use, Wire, Workload};
 use crate::figure::Figure;
 use crate::servers::Server;
 
@@ -133,5 +133,5 @@ const fn over_tls(
     columns: &'static [Figure],
 ) -> Workload {
     let (group, wire) = (Group::Http2, Wire::Http2Tls);
-    Workload { name, about, group, wire, kind, servers, columns, absent: &[] }
+    Workload { name, about, group, wire, kind, servers, columns, absent: &[], behind: Behind::Nothing }
 }

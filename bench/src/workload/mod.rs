@@ -3,6 +3,7 @@
 mod flood;
 mod http1;
 mod http2;
+mod proxy;
 mod scenarios;
 
 use crate::figure::Figure;
@@ -20,6 +21,11 @@ pub(crate) const MEGABYTE: Document = Document { target: "/1mb.bin", file: "1mb.
 pub(crate) const GIGABYTE: Document = Document { target: "/1gb.bin", file: "1gb.bin", octets: 1 << 30 };
 /// The page of scenario S2 B: 100,000 of them are the published 51 GB.
 pub(crate) const LARGE_PAGE: Document = Document { target: "/img.html", file: "img.html", octets: 513_000 };
+
+/// What a small answer of an application has.
+pub(crate) const KILOBYTE: Document = Document { target: "/1kb", file: "1kb", octets: 1024 };
+/// What the script of `Behind::Php` prints.
+pub(crate) const SCRIPT: Document = Document { target: "/page.php", file: "page.php", octets: 612 };
 
 /// A file to serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +49,8 @@ pub(crate) enum Group {
     Scenarios,
     /// Scenario S2 B: many gigabytes. Run only when asked for.
     Flood,
+    /// Servers in front of others: reverse proxy and FastCGI.
+    Proxy,
 }
 
 /// What a server is to speak.
@@ -96,6 +104,23 @@ pub(crate) enum Kind {
     Calls { connections: usize, requests: usize },
     /// A fixed number of requests over HTTP/2, several times.
     Flood(Flood),
+    /// A fixed number of requests by a server of so many threads or processes; connections that reach what stands behind.
+    Opened { connections: usize, requests: u64, workers: usize },
+    /// One response, read slowly; peak of memory.
+    Download(Document),
+}
+
+/// What stands behind the servers of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Behind {
+    /// Nothing: they answer with files.
+    Nothing,
+    /// The bare loop, which answers with so many octets of the document.
+    Loop,
+    /// hayami, which serves the documents.
+    Files,
+    /// PHP-FPM, by FastCGI.
+    Php,
 }
 
 /// A fixed number of requests in three runs against one and the same process.
@@ -131,11 +156,17 @@ pub(crate) struct Workload {
     pub(crate) columns: &'static [Figure],
     /// Rows of the published table that cannot be run here, each with the reason.
     pub(crate) absent: &'static [(&'static str, &'static str)],
+    pub(crate) behind: Behind,
 }
 
 /// All workloads, in the order they run.
 pub(crate) fn all() -> impl Iterator<Item = Workload> {
-    http1::WORKLOADS.into_iter().chain(http2::WORKLOADS).chain(scenarios::WORKLOADS).chain(flood::WORKLOADS)
+    http1::WORKLOADS
+        .into_iter()
+        .chain(http2::WORKLOADS)
+        .chain(scenarios::WORKLOADS)
+        .chain(flood::WORKLOADS)
+        .chain(proxy::WORKLOADS)
 }
 
 /// The workload with a name.
@@ -144,7 +175,7 @@ pub(crate) fn named(name: &str) -> Option<Workload> {
 }
 
 impl Group {
-    pub(crate) const ALL: [Self; 4] = [Self::Http1, Self::Http2, Self::Scenarios, Self::Flood];
+    pub(crate) const ALL: [Self; 5] = [Self::Http1, Self::Http2, Self::Scenarios, Self::Flood, Self::Proxy];
 
     /// Whether its workloads are run when none is named: they are this project's own races.
     pub(crate) fn is_default(self) -> bool {
@@ -158,6 +189,7 @@ impl Group {
             Self::Http2 => "http2",
             Self::Scenarios => "scenarios",
             Self::Flood => "flood",
+            Self::Proxy => "proxy",
         }
     }
 }
@@ -167,6 +199,8 @@ impl Workload {
     pub(crate) fn document(&self) -> Document {
         match self.kind {
             Kind::Load { document, .. } | Kind::Flood(Flood { document, .. }) => document,
+            Kind::Download(document) => document,
+            Kind::Opened { .. } => KILOBYTE,
             Kind::Idle { .. } | Kind::Calls { .. } => PAGE,
         }
     }

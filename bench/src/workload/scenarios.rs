@@ -1,7 +1,7 @@
 //! The published measurements, S0 to S4, a workload for each table or column of one, with the servers of its rows.
 //! Where a row cannot be run, `absent` says why.
 
-use super::{Document, Flood, GREETING, Group, HELLO, Kind, PAGE, Use, Wire, Workload, flood};
+use super::{Behind, Document, Flood, GREETING, Group, HELLO, Kind, PAGE, Use, Wire, Workload, flood};
 use crate::figure::Figure;
 use crate::servers::Server;
 
@@ -135,6 +135,7 @@ const fn load(
         servers: &[],
         columns: COLUMNS,
         absent: &[],
+        behind: Behind::Nothing,
     }
 }
 

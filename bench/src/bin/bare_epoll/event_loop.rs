@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 
 use crate::connection::{Connection, Reply, Turn};
+use crate::count::Count;
 use crate::defer_accept;
 
 /// The data of the listener's events; the slab never grows that far.
@@ -23,6 +24,7 @@ pub(crate) struct EventLoop {
     listener: OwnedFd,
     reply: Reply,
     per_request: bool,
+    count: Option<Count>,
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     buffer: Vec<u8>,
@@ -32,7 +34,12 @@ pub(crate) struct EventLoop {
 
 impl EventLoop {
     /// Binds and listens.
-    pub(crate) fn listen(address: SocketAddrV4, reply: Reply, per_request: bool) -> io::Result<Self> {
+    pub(crate) fn listen(
+        address: SocketAddrV4,
+        reply: Reply,
+        per_request: bool,
+        count: Option<Count>,
+    ) -> io::Result<Self> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let listener = net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
         sockopt::set_socket_reuseaddr(&listener, true)?;
@@ -44,7 +51,7 @@ impl EventLoop {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         let (connections, free, buffer, out) = (Vec::new(), Vec::new(), vec![0; READ_BUFFER], Vec::new());
-        Ok(Self { epoll, listener, reply, per_request, connections, free, buffer, out })
+        Ok(Self { epoll, listener, reply, per_request, count, connections, free, buffer, out })
     }
 
     /// Serves until a signal ends the process.
@@ -76,6 +83,9 @@ impl EventLoop {
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
                 Err(error) => return Err(error.into()),
             };
+            if let Some(count) = &mut self.count {
+                count.add()?;
+            }
             let mut connection = Connection::new(socket);
             if self.per_request {
                 let turn = connection.turn(&mut self.buffer, &self.reply, &mut self.out);

@@ -6,21 +6,25 @@
 //! - keep-alive (default): every complete request of a read is answered, all with one send;
 //! - `--http2`: the bare frame loop, see `frames`;
 //! - `--per-request`: TCP_DEFER_ACCEPT, a new connection is read before it is registered with
-//!   epoll, answered and closed.
+//!   epoll, answered and closed;
+//! - `--count FILE`: keeps the number of connections accepted so far in a file, for races of those who pool them.
 
 mod answer;
 mod connection;
+mod count;
 mod defer_accept;
 mod event_loop;
 mod frames;
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use crate::answer::Answer;
 use crate::connection::Reply;
+use crate::count::Count;
 use crate::event_loop::EventLoop;
 use crate::frames::Frames;
 
@@ -42,6 +46,9 @@ struct Options {
     /// Answer one request per connection, and close it.
     #[arg(long)]
     per_request: bool,
+    /// Keep the number of connections accepted so far in this file.
+    #[arg(long, value_name = "FILE")]
+    count: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -62,5 +69,6 @@ fn run(options: &Options) -> std::io::Result<()> {
         Reply::Http1(Answer::new(options.octets, options.content, options.per_request))
     };
     let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, options.port);
-    EventLoop::listen(address, reply, options.per_request)?.run()
+    let count = options.count.as_deref().map(Count::new).transpose()?;
+    EventLoop::listen(address, reply, options.per_request, count)?.run()
 }

@@ -1,0 +1,36 @@
+//! HAProxy with its own defaults, and what the others tell an upstream too. It has no time-outs of its own and asks for
+//! them; `nbthread` only because it would count the cores of the machine and not the one it is pinned to.
+
+use std::process::Command;
+
+use super::{Site, Upstream, first_line, program, write};
+
+pub(super) fn version() -> Result<String, String> {
+    first_line(&program("haproxy"), "-v", "haproxy")
+}
+
+pub(super) fn command(site: &Site<'_>) -> Result<Command, String> {
+    let Some(Upstream::Http(upstream)) = site.upstream else {
+        return Err("HAProxy is a proxy: it serves no files".to_owned());
+    };
+    let (address, workers) = (site.address, site.workers);
+    let connections = site.connections.map(|count| format!("  maxconn {count}\n")).unwrap_or_default();
+    let text = format!(
+        "global
+  nbthread {workers}
+{connections}defaults
+  mode http
+  timeout connect 30s
+  timeout client 60s
+  timeout server 30s
+  option forwardfor
+listen app
+  bind {address}
+  http-request set-header X-Forwarded-Proto http
+  server app {upstream}
+"
+    );
+    let mut command = Command::new(program("haproxy"));
+    command.arg("-db").arg("-f").arg(write(site, "haproxy.cfg", &text)?);
+    Ok(command)
+}
