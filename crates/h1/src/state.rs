@@ -9,8 +9,10 @@ pub(crate) enum Receiving {
     Content,
     /// It is complete.
     Complete,
-    /// It broke a rule, or was refused: nothing more is read.
-    Failed,
+    /// It is complete, and what follows it is not HTTP (RFC 9110 §7.8, §9.3.6).
+    Tunnel,
+    /// Nothing more is read: it broke a rule, was refused, or its tunnel has ended.
+    Shut,
 }
 
 /// How much of the response has been sent.
@@ -40,7 +42,7 @@ pub(crate) enum Move {
     WholeRequest,
     /// A request head came, content follows.
     RequestHead,
-    /// The request's content is complete.
+    /// The request's content is complete, or the client has ended its half of a tunnel.
     RequestEnd,
     /// The request broke a rule, or the server refuses to read on.
     Refuse,
@@ -50,6 +52,8 @@ pub(crate) enum Move {
     WholeResponse,
     /// A response head goes out, content follows.
     ResponseHead,
+    /// The connection becomes a tunnel: 101 to Upgrade, or a 2xx to CONNECT, goes out.
+    Switch,
     /// The response's content is complete.
     ResponseEnd,
     /// The next exchange of the connection begins (RFC 9112 §9.3).
@@ -68,12 +72,15 @@ impl State {
             (R::Head,     S::Nothing,  WholeRequest)  => (R::Complete, S::Head),
             (R::Head,     S::Nothing,  RequestHead)   => (R::Content,  S::Head),
             (R::Content,  sending,     RequestEnd)    => (R::Complete, sending),
-            (R::Head,     S::Nothing,  Refuse)        => (R::Failed,   S::Head),
-            (R::Content,  sending,     Refuse)        => (R::Failed,   sending),
+            (R::Tunnel,   sending,     RequestEnd)    => (R::Shut,     sending),
+            (R::Head,     S::Nothing,  Refuse)        => (R::Shut,     S::Head),
+            (R::Content,  sending,     Refuse)        => (R::Shut,     sending),
             (receiving,   S::Head,     Interim)       => (receiving,   S::Head),
             // The response need not wait for the end of the request (RFC 9112 §9.5, RFC 9110 §7.5).
             (receiving,   S::Head,     WholeResponse) => (receiving,   S::Complete),
             (receiving,   S::Head,     ResponseHead)  => (receiving,   S::Content),
+            // What comes before the switch could be HTTP or not: only a whole request is switched.
+            (R::Complete, S::Head,     Switch)        => (R::Tunnel,   S::Content),
             (receiving,   S::Content,  ResponseEnd)   => (receiving,   S::Complete),
             (R::Complete, S::Complete, Again)         => (R::Head,     S::Nothing),
             _ => return None,
@@ -89,7 +96,7 @@ pub(crate) enum Reading {
     Head,
     /// Content of a response.
     Content,
-    /// Octets that are not HTTP.
+    /// Octets that are not HTTP, until the server closes.
     Tunnel,
     /// Nothing: the last response is complete, or a rule was broken.
     Closed,
@@ -106,7 +113,7 @@ pub(crate) enum ReadingMove {
     Content,
     /// The response's content is complete.
     End,
-    /// CONNECT succeeded (RFC 9110 §9.3.6).
+    /// CONNECT succeeded (RFC 9110 §9.3.6), or Upgrade did (§7.8).
     Tunnel,
     /// No more responses are to come.
     Close,
@@ -132,10 +139,10 @@ impl Reading {
 mod tests {
     use super::*;
 
-    const RECEIVING: [Receiving; 4] =
-        [Receiving::Head, Receiving::Content, Receiving::Complete, Receiving::Failed];
+    const RECEIVING: [Receiving; 5] =
+        [Receiving::Head, Receiving::Content, Receiving::Complete, Receiving::Tunnel, Receiving::Shut];
     const SENDING: [Sending; 4] = [Sending::Nothing, Sending::Head, Sending::Content, Sending::Complete];
-    const MOVES: [Move; 9] = [
+    const MOVES: [Move; 10] = [
         Move::WholeRequest,
         Move::RequestHead,
         Move::RequestEnd,
@@ -143,6 +150,7 @@ mod tests {
         Move::Interim,
         Move::WholeResponse,
         Move::ResponseHead,
+        Move::Switch,
         Move::ResponseEnd,
         Move::Again,
     ];
@@ -159,7 +167,8 @@ mod tests {
             let State { receiving, sending } = state;
             let legal = match step {
                 Move::WholeRequest | Move::RequestHead => state == State::START,
-                Move::RequestEnd => receiving == Receiving::Content,
+                Move::RequestEnd => matches!(receiving, Receiving::Content | Receiving::Tunnel),
+                Move::Switch => receiving == Receiving::Complete && sending == Sending::Head,
                 Move::Refuse => receiving == Receiving::Content || state == State::START,
                 Move::Interim | Move::WholeResponse | Move::ResponseHead => sending == Sending::Head,
                 Move::ResponseEnd => sending == Sending::Content,

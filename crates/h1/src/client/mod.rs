@@ -75,7 +75,8 @@ pub enum ResponseContent {
     Chunked,
     /// Octets until the server closes; [`Client::receive_eof`] gives the end.
     UntilClose,
-    /// Octets that are not HTTP: CONNECT succeeded (RFC 9110 §9.3.6). The engine is done.
+    /// Octets that are not HTTP, until the server closes: CONNECT succeeded (RFC 9110 §9.3.6), or 101 answered
+    /// Upgrade (§7.8). From here on [`Client::send_content`] sends octets as they are.
     Tunnel,
 }
 
@@ -115,7 +116,7 @@ impl Client {
         let result = match self.reading {
             Reading::Head => self.receive_head(limits, input, head),
             Reading::Content => self.receive_content(limits, input),
-            Reading::Tunnel => Ok(more(0)),
+            Reading::Tunnel => Ok(tunneled(input)),
             Reading::Closed => Ok(more(input.len())),
         };
         if result.is_err() {
@@ -131,7 +132,7 @@ impl Client {
     /// [`Fault::ClosedEarly`]: the response is not complete, or not even begun (RFC 9112 §8).
     pub fn receive_eof(&mut self) -> Result<ClientEvent, Fault> {
         let result = match (self.reading, &self.incoming) {
-            (Reading::Content, Incoming::UntilClose(_)) => Ok(ClientEvent::End),
+            (Reading::Content, Incoming::UntilClose(_)) | (Reading::Tunnel, _) => Ok(ClientEvent::End),
             (Reading::Content, _) => Err(Fault::ClosedEarly),
             (Reading::Head, _) if !self.progress.is_nothing() => Err(Fault::ClosedEarly),
             _ if self.outstanding.count() > 0 => Err(Fault::ClosedEarly),
@@ -182,6 +183,12 @@ impl Client {
     fn step(&mut self, step: ReadingMove) {
         self.reading = self.reading.after(step).unwrap_or(self.reading);
     }
+}
+
+/// Octets of a tunnel: whatever they are.
+fn tunneled(input: &[u8]) -> ClientReceived {
+    let event = if input.is_empty() { ClientEvent::More } else { ClientEvent::Content(0..input.len()) };
+    ClientReceived { consumed: input.len(), event }
 }
 
 fn more(consumed: usize) -> ClientReceived {

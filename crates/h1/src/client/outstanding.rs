@@ -7,6 +7,8 @@ pub(crate) enum Asked {
     Head,
     /// CONNECT: a tunnel if it succeeds.
     Connect,
+    /// A request with Upgrade: a tunnel if 101 answers it (RFC 9110 §7.8).
+    Upgrade,
     /// Any other method.
     Other,
 }
@@ -32,8 +34,8 @@ impl Outstanding {
 
     /// Adds a request at the end of a queue that is not full.
     pub(crate) fn asked(&mut self, asked: Asked) {
-        self.heads |= u64::from(asked == Asked::Head) << self.count;
-        self.connects |= u64::from(asked == Asked::Connect) << self.count;
+        self.heads |= u64::from(matches!(asked, Asked::Head | Asked::Upgrade)) << self.count;
+        self.connects |= u64::from(matches!(asked, Asked::Connect | Asked::Upgrade)) << self.count;
         self.count += 1;
     }
 
@@ -41,10 +43,16 @@ impl Outstanding {
     pub(crate) fn first(self) -> Option<Asked> {
         match (self.count, self.heads & 1, self.connects & 1) {
             (0, ..) => None,
+            (_, 1, 1) => Some(Asked::Upgrade),
             (_, 1, _) => Some(Asked::Head),
             (_, _, 1) => Some(Asked::Connect),
             _ => Some(Asked::Other),
         }
+    }
+
+    /// Whether a request in the queue may make a tunnel of the connection.
+    pub(crate) fn may_switch(self) -> bool {
+        self.connects != 0
     }
 
     /// Removes the first request.
@@ -62,7 +70,7 @@ mod tests {
     #[test]
     fn sixty_four_requests_keep_their_order() {
         let mut queue = Outstanding::default();
-        let kind = |i: usize| [Asked::Other, Asked::Head, Asked::Connect][i % 3];
+        let kind = |i: usize| [Asked::Other, Asked::Head, Asked::Connect, Asked::Upgrade][i % 4];
         (0..64).for_each(|i| queue.asked(kind(i)));
         assert!(queue.is_full());
         for i in 0..64 {

@@ -7,7 +7,7 @@ use crate::octets::{is_token, target_end};
 use crate::outgoing::Outgoing;
 use crate::server::{CutShort, RequestContent};
 use crate::state::Reading;
-use hayami_http::FieldSection;
+use hayami_http::{FieldSection, Known};
 use std::fmt;
 
 /// A request cannot be sent now: another one's content is not complete, 64 are unanswered, or the
@@ -30,6 +30,8 @@ impl Client {
         open && self.persists
             && !self.stopping
             && !self.outstanding.is_full()
+            // What is sent before the answer could be taken for octets of the tunnel.
+            && !self.outstanding.may_switch()
             && self.outgoing == Outgoing::Nothing
     }
 
@@ -52,13 +54,39 @@ impl Client {
         if !self.can_send() {
             return Err(OutOfTurn);
         }
-        out.extend_from_slice(method);
-        out.push(b' ');
-        out.extend_from_slice(target);
-        out.extend_from_slice(b" HTTP/1.1\r\n");
+        request_line(method, target, out);
         encode::fields(fields, |_| true, out);
         self.begin_request_content(method, content, out);
         self.outstanding.asked(asked(method));
+        Ok(())
+    }
+
+    /// Like [`send_head`](Self::send_head), without content; the request asks the server to go on in one of
+    /// `protocols`, the value of an Upgrade field (RFC 9110 §7.8). Only such a request may be answered with 101:
+    /// [`ResponseContent::Tunnel`](super::ResponseContent::Tunnel). Until it is answered no other one can be sent.
+    ///
+    /// `method` is neither HEAD nor CONNECT, whose answers end otherwise; `fields` have no Upgrade.
+    ///
+    /// # Errors
+    /// [`can_send`](Self::can_send) is false.
+    pub fn send_upgrade_head(
+        &mut self,
+        method: &[u8],
+        target: &[u8],
+        fields: &FieldSection,
+        protocols: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), OutOfTurn> {
+        debug_assert!(asked(method) == Asked::Other && fields.get(Known::Upgrade).is_none());
+        if !self.can_send() {
+            return Err(OutOfTurn);
+        }
+        request_line(method, target, out);
+        encode::fields(fields, |_| true, out);
+        out.extend_from_slice(b"connection: upgrade\r\n");
+        encode::field_line(b"upgrade", protocols, out);
+        self.begin_request_content(method, RequestContent::None, out);
+        self.outstanding.asked(Asked::Upgrade);
         Ok(())
     }
 
@@ -160,6 +188,13 @@ impl Client {
             }
         }
     }
+}
+
+fn request_line(method: &[u8], target: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(method);
+    out.push(b' ');
+    out.extend_from_slice(target);
+    out.extend_from_slice(b" HTTP/1.1\r\n");
 }
 
 fn asked(method: &[u8]) -> Asked {

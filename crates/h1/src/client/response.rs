@@ -9,9 +9,11 @@ use crate::framing::{self, Declared};
 use crate::head::{Progress, judge_start, too_long};
 use crate::incoming::Incoming;
 use crate::limits::Limits;
+use crate::octets::list;
+use crate::outgoing::Outgoing;
 use crate::state::ReadingMove;
 use crate::status_line;
-use hayami_http::{ResponseHead, Status, Version};
+use hayami_http::{Known, ResponseHead, Status, Version};
 
 impl Client {
     pub(super) fn receive_head(
@@ -62,7 +64,7 @@ impl Client {
         asked: Asked,
     ) -> Result<ClientEvent, Fault> {
         if head.status() == Status::SWITCHING_PROTOCOLS {
-            return Err(Fault::UnexpectedSwitch); // this client never sends Upgrade
+            return self.switch(head, version, asked);
         }
         if head.status().is_informational() {
             if self.interim >= limits.interim {
@@ -73,10 +75,30 @@ impl Client {
             return Ok(ClientEvent::Interim);
         }
         let content = content_of(limits, head, seen, version, asked)?;
-        let persists =
-            framing::persists(head.own_all(), seen, version) && content != ResponseContent::UntilClose;
+        let last = matches!(content, ResponseContent::UntilClose | ResponseContent::Tunnel);
+        let persists = framing::persists(head.own_all(), seen, version) && !last;
         self.begin_response(content, persists);
         Ok(ClientEvent::Response(content))
+    }
+
+    /// The server goes on in another protocol: only if it was asked to, and says to which (RFC 9110 §7.8). Which
+    /// ones were asked for, the caller knows.
+    #[cold]
+    fn switch(
+        &mut self,
+        head: &mut ResponseHead,
+        version: Version,
+        asked: Asked,
+    ) -> Result<ClientEvent, Fault> {
+        let fields = head.own_all();
+        let mut options = fields.get_all(Known::Connection).flat_map(list);
+        let says_so = options.any(|option| option.eq_ignore_ascii_case(b"upgrade"));
+        let named = fields.get(Known::Upgrade).is_some();
+        if asked != Asked::Upgrade || version != Version::Http11 || !says_so || !named {
+            return Err(Fault::UnexpectedSwitch);
+        }
+        self.begin_response(ResponseContent::Tunnel, false);
+        Ok(ClientEvent::Response(ResponseContent::Tunnel))
     }
 
     /// A final response begins.
@@ -94,7 +116,10 @@ impl Client {
             ResponseContent::Length(length) => (Incoming::Length(length), ReadingMove::Content),
             ResponseContent::Chunked => (Incoming::Chunked(Chunked::default()), ReadingMove::Content),
             ResponseContent::UntilClose => (Incoming::UntilClose(0), ReadingMove::Content),
-            ResponseContent::Tunnel => (Incoming::Nothing, ReadingMove::Tunnel),
+            ResponseContent::Tunnel => {
+                self.outgoing = Outgoing::UntilClose;
+                (Incoming::Nothing, ReadingMove::Tunnel)
+            }
         };
         self.incoming = incoming;
         self.step(step);

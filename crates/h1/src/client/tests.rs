@@ -1,6 +1,7 @@
 //! Wire tests of the client role: each case whole and octet by octet.
 
 mod limits;
+mod tunnels;
 
 use super::*;
 use crate::RequestContent;
@@ -47,7 +48,7 @@ fn responses_end_where_the_rfc_says() {
     check(
         &[b"CONNECT"],
         &[
-            ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n\0\0", "200 eof"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n\0\0", "200 <\\x00\\x00>eof."),
             ("HTTP/1.1 502 Bad\r\nContent-Length: 1\r\n\r\na", "502 <a>. eof"),
         ],
     );

@@ -47,11 +47,19 @@ struct Request {
     persists: bool,
     /// The client waits for 100 before it sends content (RFC 9110 §10.1.1).
     expects_continue: bool,
+    /// The client would go on in another protocol: 101 may answer it (RFC 9110 §7.8).
+    asks_upgrade: bool,
 }
 
 impl Request {
-    const NONE: Self =
-        Self { is_http10: false, is_head: false, is_connect: false, persists: true, expects_continue: false };
+    const NONE: Self = Self {
+        is_http10: false,
+        is_head: false,
+        is_connect: false,
+        persists: true,
+        expects_continue: false,
+        asks_upgrade: false,
+    };
 }
 
 /// What [`Server::receive`] found.
@@ -141,8 +149,9 @@ impl Server {
             Receiving::Head => self.receive_head(limits, input, head),
             Receiving::Content => self.receive_content(limits, input),
             Receiving::Complete if self.state.sending != Sending::Complete => Ok(more(0)),
+            Receiving::Tunnel => Ok(tunneled(input)),
             // The connection is to be closed: nothing that still comes is a request (RFC 9112 §9.6).
-            Receiving::Complete | Receiving::Failed => Ok(more(input.len())),
+            Receiving::Complete | Receiving::Shut => Ok(more(input.len())),
         };
         if result.is_err() {
             self.refuse();
@@ -150,20 +159,32 @@ impl Server {
         result
     }
 
-    /// Reads content of the request at hand and nothing else: what follows it waits, whatever has become of
-    /// the response. For callers who hand content on while they make the response.
+    /// Reads content of the request at hand, or of the tunnel, and nothing else: what follows a request waits,
+    /// whatever has become of the response. For callers who hand content on while they make the response.
     ///
     /// # Errors
     /// As for [`receive`](Self::receive).
     pub fn receive_more(&mut self, limits: &Limits, input: &[u8]) -> Result<Received, Fault> {
-        if self.state.receiving != Receiving::Content {
-            return Ok(more(0));
+        match self.state.receiving {
+            Receiving::Content => {}
+            Receiving::Tunnel => return Ok(tunneled(input)),
+            _ => return Ok(more(0)),
         }
         let result = self.receive_content(limits, input);
         if result.is_err() {
             self.refuse();
         }
         result
+    }
+
+    /// The client has closed its half of the connection. In a tunnel that is the end of what it sends, and
+    /// nothing else ends.
+    pub fn receive_eof(&mut self) -> Event {
+        if self.state.receiving != Receiving::Tunnel {
+            return Event::More;
+        }
+        self.step(Move::RequestEnd);
+        Event::End
     }
 
     fn receive_content(&mut self, limits: &Limits, input: &[u8]) -> Result<Received, Fault> {
@@ -226,7 +247,7 @@ impl Server {
         match self.state.receiving {
             Receiving::Head => self.progress.is_nothing(),
             Receiving::Complete => self.next() == Next::KeepAlive,
-            Receiving::Content | Receiving::Failed => false,
+            Receiving::Content | Receiving::Tunnel | Receiving::Shut => false,
         }
     }
 
@@ -234,6 +255,13 @@ impl Server {
     /// without [`send_interim`](Self::send_interim) would wait for each other.
     pub fn expects_continue(&self) -> bool {
         self.request.expects_continue
+    }
+
+    /// Whether 101 may answer the request at hand: it asks for another protocol in the way that is to be heeded
+    /// (RFC 9110 §7.8), and has no content. What it asks for stands in its Upgrade fields.
+    #[inline]
+    pub fn asks_upgrade(&self) -> bool {
+        self.request.asks_upgrade
     }
 
     /// The trailer section of the request, after [`Event::End`], if one came. Fields that may not be in
@@ -253,4 +281,10 @@ impl Server {
 
 fn more(consumed: usize) -> Received {
     Received { consumed, event: Event::More }
+}
+
+/// Octets of a tunnel: whatever they are.
+fn tunneled(input: &[u8]) -> Received {
+    let event = if input.is_empty() { Event::More } else { Event::Content(0..input.len()) };
+    Received { consumed: input.len(), event }
 }

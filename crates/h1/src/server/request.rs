@@ -87,6 +87,7 @@ impl Server {
                 && head.method() != Method::Connect
                 && framing::persists(fields, seen, head.version()),
             expects_continue: false,
+            asks_upgrade: false,
         };
         let content = match framing::declared(fields, seen, head.version())? {
             // RFC 9112 §6.3: a request without either field has no content.
@@ -97,6 +98,8 @@ impl Server {
         };
         let expects = seen.has(Known::Expect) && expects_continue(head)?;
         self.request.expects_continue = expects && content != RequestContent::None;
+        self.request.asks_upgrade =
+            seen.has(Known::Upgrade) && content == RequestContent::None && asks_upgrade(head);
         self.begin_content(content);
         Ok(content)
     }
@@ -110,6 +113,16 @@ impl Server {
         let whole = content == RequestContent::None;
         self.step(if whole { Move::WholeRequest } else { Move::RequestHead });
     }
+}
+
+/// RFC 9110 §7.8: HTTP/1.0 clients cannot ask, and the field counts only if Connection names it. What answers
+/// HEAD and CONNECT is told from a tunnel in another way.
+#[cold]
+fn asks_upgrade(head: &RequestHead) -> bool {
+    let mut options = head.fields().get_all(Known::Connection).flat_map(list);
+    head.version() == Version::Http11
+        && !matches!(head.method(), Method::Head | Method::Connect)
+        && options.any(|option| option.eq_ignore_ascii_case(b"upgrade"))
 }
 
 /// Parses a whole head. Gives its length and the names in it.

@@ -18,6 +18,11 @@ pub enum Framing {
     Chunked,
     /// Octets until [`Server::send_end`] and the end of the connection: the client speaks HTTP/1.0.
     UntilClose,
+    /// Octets that are not HTTP, until [`Server::send_end`]; those of the client are [`Event::Content`], until
+    /// [`Server::receive_eof`]. Both directions end by themselves.
+    ///
+    /// [`Event::Content`]: super::Event::Content
+    Tunnel,
 }
 
 /// A response ended before all its octets were sent. The connection must close, so that the client sees
@@ -41,7 +46,9 @@ impl Server {
     /// fields of framing and connection, the head's fields without those, and the empty line.
     ///
     /// `length` is the number of octets of the content, for HEAD that of GET's content; `None` if it is
-    /// unknown. Interim responses go by [`send_interim`](Self::send_interim).
+    /// unknown. Interim responses go by [`send_interim`](Self::send_interim), but for 101: if the request
+    /// [asks for it](Self::asks_upgrade), the connection is a tunnel from there on, and so it is with a 2xx to
+    /// CONNECT. The Upgrade field is the caller's affair.
     pub fn send_head(
         &mut self,
         response: &ResponseHead,
@@ -49,16 +56,21 @@ impl Server {
         common: &[u8],
         out: &mut Vec<u8>,
     ) -> Framing {
-        if self.state.sending != Sending::Head || response.status().is_informational() {
+        let switches = self.is_switch(response.status());
+        if self.state.sending != Sending::Head || response.status().is_informational() && !switches {
             self.request.persists = false;
             return Framing::Complete;
         }
-        let framing = self.request.framing(response.status(), length);
+        let framing =
+            if switches { Framing::Tunnel } else { self.request.framing(response.status(), length) };
         self.decide_persistence(response.status(), framing);
         encode::status_line(response.status(), out);
         out.extend_from_slice(common);
         self.framing_field(response.status(), framing, length, out);
-        out.extend_from_slice(self.connection_field());
+        out.extend_from_slice(match framing {
+            Framing::Tunnel => switch_field(response.status()),
+            _ => self.connection_field(),
+        });
         encode::head_fields(response, out);
         out.extend_from_slice(b"\r\n");
         self.begin_response(framing);
@@ -69,15 +81,15 @@ impl Server {
         // RFC 9110 §10.1.1: whether the content still comes is the client's choice now, and its first
         // octets could not be told from a request.
         let unsure = self.request.expects_continue && self.state.receiving == Receiving::Content;
-        let tunnel = self.request.is_tunnel(status);
-        self.request.persists &= !unsure && !tunnel && framing != Framing::UntilClose;
+        let last = matches!(framing, Framing::UntilClose | Framing::Tunnel);
+        self.request.persists &= !unsure && !last && !self.request.is_connected(status);
     }
 
     fn framing_field(&self, status: Status, framing: Framing, length: Option<u64>, out: &mut Vec<u8>) {
         match (framing, length) {
             // RFC 9110 §8.6, RFC 9112 §6.1: none in 204 and in 2xx to CONNECT; in 304 it would have to be
             // that of the 200 response, which is not known here.
-            _ if status.forbids_content() || self.request.is_tunnel(status) => {}
+            _ if status.forbids_content() || self.request.is_connected(status) => {}
             (Framing::Chunked, _) => out.extend_from_slice(b"transfer-encoding: chunked\r\n"),
             (_, Some(length)) => encode::content_length(length, out),
             (_, None) => {}
@@ -99,10 +111,23 @@ impl Server {
             Framing::Complete => Outgoing::Nothing,
             Framing::Length(length) => Outgoing::Length(length),
             Framing::Chunked => Outgoing::Chunked,
-            Framing::UntilClose => Outgoing::UntilClose,
+            Framing::UntilClose | Framing::Tunnel => Outgoing::UntilClose,
         };
-        let whole = framing == Framing::Complete;
-        self.step(if whole { Move::WholeResponse } else { Move::ResponseHead });
+        self.step(match framing {
+            Framing::Complete => Move::WholeResponse,
+            Framing::Tunnel => Move::Switch,
+            _ => Move::ResponseHead,
+        });
+    }
+
+    /// Whether the octets behind a response of this status are no longer HTTP. Content of a request has to be
+    /// complete first: what comes behind 101 is of the new protocol (RFC 9110 §7.8).
+    fn is_switch(&self, status: Status) -> bool {
+        let asked = match status {
+            Status::SWITCHING_PROTOCOLS => self.request.asks_upgrade,
+            _ => self.request.is_connected(status),
+        };
+        asked && self.state.receiving == Receiving::Complete
     }
 
     /// Writes an interim response, 100 or 103 (RFC 9110 §15.2). HTTP/1.0 clients do not know them and get
@@ -189,7 +214,7 @@ impl Server {
 impl Request {
     fn framing(self, status: Status, length: Option<u64>) -> Framing {
         match length {
-            _ if self.is_head || status.forbids_content() || self.is_tunnel(status) => Framing::Complete,
+            _ if self.is_head || status.forbids_content() || self.is_connected(status) => Framing::Complete,
             Some(0) => Framing::Complete,
             Some(length) => Framing::Length(length),
             // RFC 9112 §6.1: no transfer coding for HTTP/1.0 clients.
@@ -198,9 +223,13 @@ impl Request {
         }
     }
 
-    /// Whether the octets behind the response would be no longer HTTP (RFC 9110 §9.3.6). No tunnel is
-    /// built yet: [`Next::Close`](super::Next::Close) follows; this is where one would begin.
-    fn is_tunnel(self, status: Status) -> bool {
+    /// Whether the response says that CONNECT succeeded (RFC 9110 §9.3.6).
+    fn is_connected(self, status: Status) -> bool {
         self.is_connect && (200..300).contains(&status.code())
     }
+}
+
+/// RFC 9110 §7.8: who sends Upgrade says so to the next hop.
+fn switch_field(status: Status) -> &'static [u8] {
+    if status == Status::SWITCHING_PROTOCOLS { b"connection: upgrade\r\n" } else { b"" }
 }

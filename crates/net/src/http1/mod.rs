@@ -236,7 +236,9 @@ impl Http1 {
                 }
                 source
             }
-            Framing::Chunked | Framing::UntilClose => link.output.put(&worker.pool, content),
+            Framing::Chunked | Framing::UntilClose | Framing::Tunnel => {
+                link.output.put(&worker.pool, content)
+            }
         };
         self.observed = observer.is_some();
         if let Some(observer) = observer {

@@ -35,7 +35,7 @@ fn the_four_forms_of_targets_belong_to_their_methods() {
             ("GET http://b?q HTTP/1.1", "GET http://b?q "),
             ("OPTIONS * HTTP/1.1", "OPTIONS * "),
             ("OPTIONS /a HTTP/1.1", "OPTIONS /a "),
-            ("CONNECT b:443 HTTP/1.1", "CONNECT b:443 close"),
+            ("CONNECT b:443 HTTP/1.1", "CONNECT b:443 "),
             ("GET * HTTP/1.1", "!TargetForm"),
             ("GET a HTTP/1.1", "!TargetForm"),
             ("GET b:443 HTTP/1.1", "!TargetForm"),

@@ -5,6 +5,7 @@ mod heads;
 mod limits;
 mod responses;
 mod states;
+mod tunnels;
 
 use super::*;
 use crate::testing::{by_octet, requests};

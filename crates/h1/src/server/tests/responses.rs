@@ -55,7 +55,8 @@ fn heads_say_how_the_content_is_framed_and_whether_the_connection_stays() {
         (keep10, ok, Some(0), "content-length: 0\r\nconnection: keep-alive\r\n", Complete, KeepAlive),
         (keep10, ok, None, "connection: close\r\n", UntilClose, Close),
         (keep10, none, None, "connection: keep-alive\r\n", Complete, KeepAlive),
-        (connect, ok, None, "connection: close\r\n", Complete, Close),
+        (connect, ok, None, "", Tunnel, Close),
+        (connect, none, None, "", Tunnel, Close),
         (connect, Status::BAD_GATEWAY, Some(0), "content-length: 0\r\nconnection: close\r\n", Complete, Close),
     ];
     for (wire, status, length, lines, framing, next) in cases {
