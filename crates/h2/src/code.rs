@@ -1,5 +1,7 @@
 //! Error codes (RFC 9113 §7).
 
+use std::fmt;
+
 /// Why a stream or a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ErrorCode(pub u32);
@@ -20,4 +22,48 @@ impl ErrorCode {
     pub const ENHANCE_YOUR_CALM: Self = Self(0xb);
     pub const INADEQUATE_SECURITY: Self = Self(0xc);
     pub const HTTP_1_1_REQUIRED: Self = Self(0xd);
+}
+
+impl fmt::Display for ErrorCode {
+    /// The name in the registry, or the number.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = [
+            "NO_ERROR",
+            "PROTOCOL_ERROR",
+            "INTERNAL_ERROR",
+            "FLOW_CONTROL_ERROR",
+            "SETTINGS_TIMEOUT",
+            "STREAM_CLOSED",
+            "FRAME_SIZE_ERROR",
+            "REFUSED_STREAM",
+            "CANCEL",
+            "COMPRESSION_ERROR",
+            "CONNECT_ERROR",
+            "ENHANCE_YOUR_CALM",
+            "INADEQUATE_SECURITY",
+            "HTTP_1_1_REQUIRED",
+        ];
+        match names.get(self.0 as usize) {
+            Some(name) => f.write_str(name),
+            None => write!(f, "error code {}", self.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_shown_by_their_names() {
+        let cases = [
+            (ErrorCode::NO_ERROR, "NO_ERROR"),
+            (ErrorCode::REFUSED_STREAM, "REFUSED_STREAM"),
+            (ErrorCode::HTTP_1_1_REQUIRED, "HTTP_1_1_REQUIRED"),
+            (ErrorCode(14), "error code 14"),
+        ];
+        for (code, want) in cases {
+            assert_eq!(code.to_string(), want);
+        }
+    }
 }

@@ -17,6 +17,9 @@ pub struct Config {
     pub connection_window: u32,
     /// To how much the connection's window grows.
     pub max_connection_window: u32,
+    /// By how much the windows of all streams together may grow if their content is set aside until it is
+    /// consumed: so much more memory may a connection make us use.
+    pub max_windows_grown: u32,
     /// Octets of a section of fields, 32 for each field on top: SETTINGS_MAX_HEADER_LIST_SIZE. More is
     /// answered with 431.
     pub max_header_list: u32,
@@ -50,6 +53,7 @@ pub const DEFAULT: Config = Config {
     max_stream_window: 16 << 20,
     connection_window: 1 << 20,
     max_connection_window: 16 << 20,
+    max_windows_grown: 4 << 20,
     max_header_list: 102_400,
     max_fields: 100,
     max_target: 8192,

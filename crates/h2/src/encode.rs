@@ -134,3 +134,13 @@ pub(crate) fn fields(encoder: &mut Encoder, section: &FieldSection, out: &mut Ve
         }
     }
 }
+
+/// As [`fields`], without Host: the request has an authority.
+pub(crate) fn fields_but_host(encoder: &mut Encoder, section: &FieldSection, out: &mut Vec<u8>) {
+    for (name, value, known) in section.iter_known() {
+        let anew = matches!(known, Some(Known::ContentLength | Known::Host));
+        if !anew && !is_of_connection(known) && !name.starts_with(b":") {
+            encoder.field(name, value, indexing_of(known, name, value), out);
+        }
+    }
+}

@@ -66,6 +66,11 @@ impl ReceiveWindow {
         Self { available, size, consumed: 0, granted: now }
     }
 
+    /// How large it is when everything that came was consumed.
+    pub(crate) fn size(&self) -> u32 {
+        self.size
+    }
+
     /// Octets came, padding included (RFC 9113 §6.9.1). `None` if they are more than the window allows.
     #[inline]
     #[must_use]

@@ -326,7 +326,7 @@ impl Pair {
                     // Half of the streams' content is handed on, and consumed later.
                     true if key.stream_id() % 4 == 1 => {
                         self.server.set_aside(&weather.server, key, len, &mut self.to_client);
-                        self.server.grant(key, len, &mut self.to_client);
+                        self.server.grant(&weather.server, key, len, &mut self.to_client);
                     }
                     true => self.server.consumed(&weather.server, key, len, &mut self.to_client),
                     false => self.client.consumed(&weather.client, key, len, &mut self.to_server),

@@ -2,7 +2,8 @@
 
 mod support;
 
-use hayami_h2::{Config, Fault};
+use hayami_h2::{Client, Config, ErrorCode, Fault, Request, RequestContent};
+use hayami_http::FieldSection;
 use support::*;
 
 fn head(stream: u32, flags: u8, fields: &[(&str, &str)]) -> Vec<u8> {
@@ -90,4 +91,54 @@ fn the_connection_ends_for_faults_that_concern_it() {
 fn what_comes_on_a_stream_that_was_closed_is_dropped() {
     let late = [head(1, END, OK), head(1, END, OK), frame(DATA, END, 1, b"late"), window_update(1, 9)];
     assert_eq!(told(&late), ["> 1 response 200 None"]);
+}
+
+#[test]
+fn what_an_authority_says_no_host_field_repeats() {
+    let fields = |authority: &[u8]| {
+        let (config, mut section, mut out) = (Config::default(), FieldSection::default(), Vec::new());
+        section.append(b"Host", b"a");
+        section.append(b"connection", b"close");
+        section.append(b"X-A", b"1");
+        let mut client = Client::<()>::new(&config);
+        let (method, path, content) = (&b"GET"[..], &b"/"[..], RequestContent::None);
+        let request = Request { method, scheme: b"http", authority, path, protocol: None, content };
+        client.send_request(&config, &request, &section, &mut out).expect("room");
+        let mut names = Vec::new();
+        let mut decoder = hayami_hpack::Decoder::new(4096);
+        decoder.decode(&out[9..], 1000, &mut Names(&mut names)).expect("a field block");
+        names
+    };
+    assert_eq!(fields(b"a"), [":method", ":scheme", ":authority", ":path", "x-a"]);
+    assert_eq!(fields(b""), [":method", ":scheme", ":path", "host", "x-a"]);
+}
+
+struct Names<'a>(&'a mut Vec<String>);
+
+impl hayami_hpack::Sink for Names<'_> {
+    fn field(&mut self, field: hayami_hpack::Field<'_>) {
+        self.0.push(String::from_utf8_lossy(field.name).into_owned());
+    }
+}
+
+#[test]
+fn a_client_asks_for_a_sign_of_life_and_knows_its_streams() {
+    let (config, mut out) = (Config::default(), Vec::new());
+    let mut client = Client::<()>::new(&config);
+    assert_eq!(client.allowed_streams(), None, "the server has said nothing yet");
+    let (method, path, content) = (&b"GET"[..], &b"/"[..], RequestContent::None);
+    let request = Request { method, scheme: b"http", authority: b"a", path, protocol: None, content };
+    let mut keys = Vec::new();
+    for _ in 0..3 {
+        keys.push(client.send_request(&config, &request, &FieldSection::default(), &mut out).expect("room"));
+    }
+    client.reset(keys[1], ErrorCode::CANCEL, &mut out);
+    assert_eq!(client.keys().collect::<Vec<_>>(), [keys[0], keys[2]]);
+    out.clear();
+    client.ping(&mut out);
+    assert_eq!(out[..9], [0, 0, 8, PING, 0, 0, 0, 0, 0]);
+    let mut head = hayami_http::ResponseHead::new(hayami_http::Status::OK);
+    let wire = settings(&[(3, 7)]);
+    client.receive(&config, 0, &wire, &mut head, &mut out).expect("no fault");
+    assert_eq!(client.allowed_streams(), Some(7));
 }

@@ -193,6 +193,40 @@ impl<T: Default> Client<T> {
         self.core.consumed(config, key, octets, out);
     }
 
+    /// Tells that octets of a response's content were put where they wait to be consumed: the connection's
+    /// window is opened again, that of the stream by [`grant`](Self::grant) as they are. So nobody waits for
+    /// the consumer of another stream, and no more octets wait than the stream's window.
+    pub fn set_aside(&mut self, config: &Config, key: Key, octets: usize, out: &mut Vec<u8>) {
+        self.core.set_aside(config, key, octets, out);
+    }
+
+    /// Tells that octets that were set aside are consumed: the server may send as many again.
+    pub fn grant(&mut self, config: &Config, key: Key, octets: usize, out: &mut Vec<u8>) {
+        if octets > 0 {
+            self.core.grant(config, key, octets, out);
+        }
+    }
+
+    /// Octets of content that all streams together may send now.
+    pub fn connection_room(&self) -> usize {
+        self.core.connection_room()
+    }
+
+    /// Streams that the server takes at once, as far as it has said so (RFC 9113 §6.5.2).
+    pub fn allowed_streams(&self) -> Option<u32> {
+        self.core.is_open().then_some(self.core.peer.max_concurrent_streams)
+    }
+
+    /// Asks for a sign of life: PING, which is answered before anything else (RFC 9113 §6.7).
+    pub fn ping(&mut self, out: &mut Vec<u8>) {
+        self.core.ping(out);
+    }
+
+    /// The open streams.
+    pub fn keys(&self) -> impl Iterator<Item = Key> {
+        self.core.streams.slots().map(|slot| self.core.streams.key(slot)).filter(|key| key.id != 0)
+    }
+
     /// Resets a stream. Gives what was kept for it. What the server still sends on it is dropped.
     pub fn reset(&mut self, key: Key, code: ErrorCode, out: &mut Vec<u8>) -> Option<T> {
         self.core.reset(key, code, out)

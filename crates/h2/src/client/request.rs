@@ -60,8 +60,9 @@ impl<T: Default> Client<T> {
         self.core.peer.enable_connect_protocol
     }
 
-    /// Writes a request head. Content-Length is written from `request.content`; `fields` goes without that and
-    /// without fields of HTTP/1.1's connections. A request without content is complete.
+    /// Writes a request head. Content-Length is written from `request.content`; `fields` goes without that,
+    /// without fields of HTTP/1.1's connections, and without Host, which the authority stands for
+    /// (RFC 9113 §8.3.1). A request without content is complete.
     ///
     /// # Errors
     /// [`capacity`](Self::capacity) is 0.
@@ -197,7 +198,9 @@ impl<T: Default> Core<T> {
         if !request.scheme.is_empty() {
             encoder.pseudo(Token::Scheme, request.scheme, Indexing::Add, out);
         }
-        encoder.pseudo(Token::Authority, request.authority, Indexing::Add, out);
+        if !request.authority.is_empty() {
+            encoder.pseudo(Token::Authority, request.authority, Indexing::Add, out);
+        }
         if !request.path.is_empty() {
             encoder.pseudo(Token::Path, request.path, Indexing::No, out);
         }
@@ -209,6 +212,9 @@ impl<T: Default> Core<T> {
             let (known, value) = (Known::ContentLength, digits.format(length).as_bytes());
             encoder.field(known.name(), value, indexing_of(Some(known), known.name(), value), out);
         }
-        encode::fields(encoder, fields, out);
+        match request.authority.is_empty() {
+            true => encode::fields(encoder, fields, out),
+            false => encode::fields_but_host(encoder, fields, out),
+        }
     }
 }

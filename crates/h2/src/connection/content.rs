@@ -117,10 +117,18 @@ impl<T: Default> Core<T> {
     }
 
     /// The caller has consumed content that was set aside.
-    pub(crate) fn grant(&mut self, key: Key, octets: usize, out: &mut Vec<u8>) {
-        if let Some(slot) = self.streams.slot(key) {
-            self.credit_stream(slot, octets as u32, 0, out);
-        }
+    ///
+    /// What is set aside waits in memory, so the windows of one connection's streams grow together no
+    /// further than [`Config::max_windows_grown`].
+    pub(crate) fn grant(&mut self, config: &Config, key: Key, octets: usize, out: &mut Vec<u8>) {
+        let Some(slot) = self.streams.slot(key) else { return };
+        let before = self.streams[slot].receive_window.size();
+        let left = config.max_windows_grown.saturating_sub(self.grown);
+        let most = config.max_stream_window.min(before.saturating_add(left));
+        self.credit_stream(slot, octets as u32, most, out);
+        let grown = self.streams[slot].receive_window.size() - before;
+        self.streams[slot].grown += grown;
+        self.grown += grown;
     }
 
     /// What a closed stream held is granted to the connection when it closes: these octets are not any more.

@@ -96,6 +96,11 @@ impl<T: Default> Core<T> {
         Ok(Step::Handled)
     }
 
+    /// Asks for a sign of life.
+    pub(crate) fn ping(&self, out: &mut Vec<u8>) {
+        frame::ping_request(*b"hayami \0", out);
+    }
+
     pub(super) fn receive_goaway(&mut self, header: Header, payload: &[u8]) -> Result<Step<T>, Fault> {
         if header.stream != 0 {
             return Err(Fault::NotOnStreamZero);

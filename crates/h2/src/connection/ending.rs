@@ -111,6 +111,7 @@ impl<T: Default> Core<T> {
     pub(super) fn close(&mut self, slot: u32, out: &mut Vec<u8>) -> T {
         self.unready(slot);
         self.abuse.earn(Kind::Stale, 4);
+        self.grown -= std::mem::take(&mut self.streams[slot].grown);
         let unconsumed = std::mem::take(&mut self.streams[slot].unconsumed);
         if unconsumed > 0 {
             self.credit_connection(unconsumed, 0, out);
@@ -173,7 +174,7 @@ impl<T: Default> Core<T> {
     /// Closes all streams and gives what the caller kept.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
         self.finished = None;
-        self.ready = 0;
+        (self.ready, self.grown) = (0, 0);
         self.schedule = Default::default();
         self.phase = Phase::Failed;
         self.streams.drain()

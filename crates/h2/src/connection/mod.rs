@@ -62,6 +62,8 @@ pub(crate) struct Core<T> {
     ready: u32,
     send_window: SendWindow,
     receive_window: ReceiveWindow,
+    /// Octets by which windows of open streams have grown in [`grant`](Self::grant).
+    grown: u32,
     pub(crate) peer: PeerSettings,
     /// The field block that CONTINUATION frames are to complete.
     pending: Option<Box<Pending>>,
@@ -126,6 +128,7 @@ impl<T: Default> Core<T> {
                 DEFAULT_WINDOW,
                 0,
             ),
+            grown: 0,
             peer: PeerSettings::default(),
             pending: None,
             last: 0,

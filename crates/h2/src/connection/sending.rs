@@ -21,6 +21,11 @@ impl<T: Default> Core<T> {
         self.sending_slot(key).map_or(0, |slot| self.room_of(slot))
     }
 
+    /// Octets of content that all streams together may send now.
+    pub(crate) fn connection_room(&self) -> usize {
+        self.send_window.room()
+    }
+
     fn room_of(&self, slot: u32) -> usize {
         self.streams[slot].send_window.room().min(self.send_window.room())
     }

@@ -15,6 +15,12 @@ pub(crate) fn ping(payload: &[u8]) -> Result<[u8; 8], Fault> {
     payload.try_into().map_err(|_| Fault::FrameLength)
 }
 
+/// Writes a PING (RFC 9113 §6.7).
+pub(crate) fn ping_request(opaque: [u8; 8], out: &mut Vec<u8>) {
+    out.extend_from_slice(&header(8, Kind::Ping, 0, 0));
+    out.extend_from_slice(&opaque);
+}
+
 /// Writes the answer to a PING (RFC 9113 §6.7).
 pub(crate) fn ping_ack(opaque: [u8; 8], out: &mut Vec<u8>) {
     out.extend_from_slice(&header(8, Kind::Ping, flag::ACK, 0));
@@ -48,7 +54,8 @@ mod tests {
         rst_stream(3, ErrorCode::CANCEL, &mut out);
         window_update(0, 0x0001_0000, &mut out);
         ping_ack(*b"12345678", &mut out);
-        let want = b"\0\0\x04\x03\0\0\0\0\x03\0\0\0\x08\0\0\x04\x08\0\0\0\0\0\0\x01\0\0\0\0\x08\x06\x01\0\0\0\x0012345678";
+        ping_request(*b"12345678", &mut out);
+        let want = b"\0\0\x04\x03\0\0\0\0\x03\0\0\0\x08\0\0\x04\x08\0\0\0\0\0\0\x01\0\0\0\0\x08\x06\x01\0\0\0\x0012345678\0\0\x08\x06\0\0\0\0\x0012345678";
         assert_eq!(out, want);
     }
 

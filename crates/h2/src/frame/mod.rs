@@ -7,7 +7,7 @@ mod padded;
 mod priority;
 mod setting;
 
-pub(crate) use control::{ping, ping_ack, rst_stream, u32_payload, window_update};
+pub(crate) use control::{ping, ping_ack, ping_request, rst_stream, u32_payload, window_update};
 pub(crate) use goaway::{GoAway, goaway};
 pub(crate) use padded::{Padded, headers_payload, unpad};
 pub(crate) use priority::{Dependency, priority_update};

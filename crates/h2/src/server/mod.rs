@@ -143,11 +143,12 @@ impl<T: Default> Server<T> {
         self.core.set_aside(config, key, octets, out);
     }
 
-    /// Tells that octets that were set aside are consumed: the peer may send as many again.
+    /// Tells that octets that were set aside are consumed: the peer may send as many again, and more than
+    /// before if they were consumed as fast as it could send them.
     #[inline]
-    pub fn grant(&mut self, key: Key, octets: usize, out: &mut Vec<u8>) {
+    pub fn grant(&mut self, config: &Config, key: Key, octets: usize, out: &mut Vec<u8>) {
         if octets > 0 {
-            self.core.grant(key, octets, out);
+            self.core.grant(config, key, octets, out);
         }
     }
 

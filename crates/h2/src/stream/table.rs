@@ -134,6 +134,7 @@ fn closed<T: Default>(next: u32) -> Stream<T> {
         previous: NONE,
         send_window: SendWindow::default(),
         receive_window: ReceiveWindow::new(0, 0, 0),
+        grown: 0,
         unconsumed: 0,
         expected: UNKNOWN_LENGTH,
         data: T::default(),

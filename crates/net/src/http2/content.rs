@@ -119,7 +119,7 @@ impl Http2 {
             let data = output.write(&worker.pool, |out| engine.reset(key, ErrorCode::NO_ERROR, out));
             self.end_early(worker, key, data.flatten(), "the request's content is too large");
         } else {
-            output.write(&worker.pool, |out| engine.grant(key, held, out));
+            output.write(&worker.pool, |out| engine.grant(config, key, held, out));
         }
     }
 
@@ -150,12 +150,12 @@ impl Http2 {
         } else {
             taken += stream.content.take().map_or(0, Feed::end);
         }
-        let engine = &mut self.engine;
+        let (engine, config) = (&mut self.engine, &worker.http2.engine);
         link.output.write(&worker.pool, |out| {
             if begins {
                 engine.send_interim(key, Status::CONTINUE, &FieldSection::default(), out);
             }
-            engine.grant(key, taken, out);
+            engine.grant(config, key, taken, out);
         });
     }
 

@@ -190,13 +190,13 @@ impl Http2 {
         let mut ended = if last { slot.take() } else { None };
         // Nobody will take it any more: the client may send what is left to be thrown away.
         let held = ended.as_mut().and_then(|stream| stream.content.take()).map_or(0, Feed::end);
-        let engine = &mut self.engine;
+        let (engine, config) = (&mut self.engine, &worker.http2.engine);
         link.output.write(&worker.pool, |out| {
             write_header(engine, key, header, len, last && trailers.is_none(), out);
             if let Some(trailers) = trailers {
                 engine.send_trailers(key, &trailers, out);
             }
-            engine.grant(key, held, out);
+            engine.grant(config, key, held, out);
         });
         if let Some(octets) = shared {
             link.output.put(&worker.pool, Content::Shared(octets));
