@@ -31,6 +31,7 @@ mod proxy;
 mod proxy_failures;
 mod proxy_peers;
 mod ranges;
+mod rest_api;
 mod start;
 mod strict;
 mod support;
