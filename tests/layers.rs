@@ -17,9 +17,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hayami-h1", &["hayami-http"]),
     ("hayami-hpack", &["hayami-http"]),
     ("hayami-h2", &["hayami-http", "hayami-hpack"]),
+    ("hayami-fcgi", &["hayami-http"]),
     // Within layer 3, the sockets use TLS, not the other way round.
     ("hayami-tls", &["hayami-http", "hayami-h1"]),
-    ("hayami-net", &["hayami-http", "hayami-h1", "hayami-h2", "hayami-tls"]),
+    ("hayami-net", &["hayami-http", "hayami-h1", "hayami-h2", "hayami-fcgi", "hayami-tls"]),
     // Layer 4 knows nothing of frames: no protocol engine.
     ("hayami-server", &["hayami-http", "hayami-net", "hayami-tls"]),
     // Load is made by the engines themselves: what is measured must not hide behind layers.
@@ -39,7 +40,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// The crates that take octets and the time, and give octets: no I/O, no clock, no unsafe.
-const ENGINES: &[&str] = &["hayami-http", "hayami-h1", "hayami-hpack", "hayami-h2"];
+const ENGINES: &[&str] = &["hayami-http", "hayami-h1", "hayami-hpack", "hayami-h2", "hayami-fcgi"];
 
 /// What only crates with sockets, tasks or files have use for.
 const FOR_IO: &[&str] = &["tokio", "mio", "socket2", "rustix", "nix", "libc", "io-uring", "rustls"];

@@ -8,6 +8,7 @@
 mod client;
 mod conditions;
 mod config;
+mod fastcgi;
 mod fields;
 mod h2;
 mod heads;
@@ -20,6 +21,7 @@ mod tls;
 pub use client::client_engine;
 pub use conditions::{conditional, etag};
 pub use config::{config, log_format};
+pub use fastcgi::fastcgi;
 pub use fields::{date, negotiate, range};
 pub use h2::{h2_frames, h2_server};
 pub use heads::{chunked, request_head};
@@ -53,6 +55,7 @@ pub const TARGETS: &[Target] = &[
     ("hpack", hpack),
     ("tls", tls),
     ("tls_client", tls_client),
+    ("fastcgi", fastcgi),
 ];
 
 /// Limits that short inputs can reach.

@@ -1,0 +1,151 @@
+//! One connection to an application, and how far the request on it has come.
+
+use crate::record::Header;
+use std::ops::Range;
+
+/// One connection as the web server sees it. It holds no octets but those of a head that came in pieces.
+#[derive(Debug)]
+pub struct Client {
+    pub(crate) reading: Reading,
+    pub(crate) sending: Sending,
+    /// What is left of the record being read.
+    pub(crate) record: Option<Header>,
+    /// A head that is not complete.
+    pub(crate) held: Vec<u8>,
+    /// Octets that brought neither head nor content.
+    pub(crate) aside: u64,
+    /// Content that came.
+    pub(crate) came: u64,
+    /// Content that the head announced.
+    pub(crate) announced: Option<u64>,
+    pub(crate) output_ended: bool,
+    pub(crate) app_status: u32,
+    head_only: bool,
+    keeps: bool,
+}
+
+/// What is expected of the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// Nothing: no request is under way.
+    Nothing,
+    /// The response's head.
+    Head,
+    /// Its content.
+    Content,
+    /// No content: the end of the request, with which the response is there.
+    Silence,
+    /// Nothing any more.
+    Closed,
+}
+
+/// What is still to be sent of a request's content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sending {
+    Nothing,
+    Length(u64),
+    Unknown,
+}
+
+/// What [`Client::receive`] found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Octets at the front of the input that are done with; the caller drops them after it has looked at
+    /// the event.
+    pub consumed: usize,
+    /// What they were.
+    pub event: Event,
+}
+
+/// A piece of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Nothing yet: call again when there is more input.
+    More,
+    /// A response; its head was filled in.
+    Response(ResponseContent),
+    /// Content of the response, at these indices of the input; they are the last that are consumed.
+    Content(Range<usize>),
+    /// Words for a log, at these indices of the input: what the application wrote to its standard error.
+    Errors(Range<usize>),
+    /// The response's content is complete, and the request is over.
+    End,
+}
+
+/// What follows a response head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResponseContent {
+    /// Nothing, and no [`Event::End`] either: the request is over.
+    None,
+    /// So many octets, more than zero, then [`Event::End`].
+    Length(u64),
+    /// An unknown number of octets, then [`Event::End`].
+    Unknown,
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Client {
+    /// A connection on which nothing was sent.
+    pub fn new() -> Self {
+        Self {
+            reading: Reading::Nothing,
+            sending: Sending::Nothing,
+            record: None,
+            held: Vec::new(),
+            aside: 0,
+            came: 0,
+            announced: None,
+            output_ended: false,
+            app_status: 0,
+            head_only: false,
+            keeps: true,
+        }
+    }
+
+    /// Whether a request may be sent now.
+    pub fn can_send(&self) -> bool {
+        self.is_idle()
+    }
+
+    /// Whether the last request is over, and another one may be sent on this connection.
+    pub fn is_idle(&self) -> bool {
+        self.reading == Reading::Nothing && self.sending == Sending::Nothing && self.keeps
+    }
+
+    /// Whether the application leaves the connection open, as far as that is known.
+    pub fn persists(&self) -> bool {
+        self.keeps && self.reading != Reading::Closed
+    }
+
+    /// With what the application ended its last request (§5.5): 0 for success. PHP says 255 after a fatal error.
+    pub fn app_status(&self) -> u32 {
+        self.app_status
+    }
+
+    /// Whether an answer, or the rest of one, is still to come.
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self.reading, Reading::Head | Reading::Content | Reading::Silence)
+    }
+
+    pub(crate) fn asked(&mut self, sending: Sending, head_only: bool, keeps: bool) {
+        (self.reading, self.sending) = (Reading::Head, sending);
+        (self.head_only, self.keeps) = (head_only, keeps);
+        (self.aside, self.came, self.announced) = (0, 0, None);
+        (self.output_ended, self.app_status) = (false, 0);
+    }
+
+    /// No other request goes on this connection.
+    pub(crate) fn close_later(&mut self) {
+        self.keeps = false;
+    }
+
+    /// Whether the response to the request at hand can have no content, whatever its head says.
+    pub(crate) fn is_head_only(&self) -> bool {
+        self.head_only
+    }
+}

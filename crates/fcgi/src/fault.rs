@@ -1,0 +1,99 @@
+//! Every rule that an application can break.
+
+use std::fmt;
+
+macro_rules! faults {
+    ($($(#[$doc:meta])* $name:ident $text:literal,)*) => {
+        /// A rule that an application broke; the connection is of no use any more. Where no section is
+        /// named, the FastCGI 1.0 specification is meant.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Fault {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Fault {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            fn text(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+        }
+    };
+}
+
+faults! {
+    /// §3.3
+    Version "the application speaks no FastCGI, or another version of it",
+    /// §3.3
+    RequestId "a record belongs to a request that was never made",
+    /// §8
+    UnexpectedRecord "a record has a type that only web servers send",
+    /// §3.3
+    Unsolicited "the application answers no request",
+    /// §5.5
+    EndSize "the record that ends the request has not eight octets",
+    /// §5.5
+    CannotMultiplex "the application takes one request at a time, and has another one",
+    /// §5.5: the application says that it has too much to do.
+    Overloaded "the application is overloaded",
+    /// §5.5
+    UnknownRole "the application is no responder",
+    /// §5.5
+    ProtocolStatus "the application ended the request in a way that is unknown",
+    /// §5.3
+    OutputAfterEnd "content comes behind its end",
+    /// Limits.
+    TooMuchAside "the application sends error messages or padding without end",
+    /// RFC 3875 §6.2
+    EndsBeforeHead "the application ended the request before the response's head was complete",
+    /// RFC 3875 §6.2
+    EmptyHead "the response's head has no fields",
+    /// Limits.
+    HeadTooLarge "the response's head is longer than the limit",
+    /// Limits.
+    TooManyFields "the response's head has more field lines than the limit",
+    /// RFC 3875 §6.3
+    MissingColon "a line of the response's head has no colon",
+    /// RFC 3875 §6.3
+    FieldName "a field name of the response is empty or no token",
+    /// RFC 9110 §5.5
+    FieldValue "a field value of the response has a control character",
+    /// RFC 3875 §6.3.3
+    MalformedStatus "the response's Status field is no status from 200 to 999",
+    /// RFC 3875 §6.3
+    RepeatedStatus "the response's Status field is repeated",
+    /// RFC 9110 §8.6
+    MalformedLength "the response's Content-Length field is not a decimal number of 64 bits",
+    /// RFC 9110 §8.6
+    RepeatedLength "the response's Content-Length field is repeated",
+    /// Limits.
+    ContentTooLarge "the response's content is longer than the limit",
+    /// RFC 9110 §8.6
+    LongerThanSaid "the response's content is longer than its Content-Length says",
+    /// RFC 9110 §8.6
+    ShorterThanSaid "the response's content is shorter than its Content-Length says",
+    /// §6.2
+    ClosedEarly "the application closed the connection before the response was complete",
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl std::error::Error for Fault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_has_a_sentence_of_its_own() {
+        let mut sentences: Vec<_> = Fault::ALL.iter().map(Fault::to_string).collect();
+        sentences.sort();
+        sentences.dedup();
+        assert_eq!(sentences.len(), Fault::ALL.len());
+    }
+}

@@ -1,0 +1,22 @@
+//! How much of everything an application may send.
+
+/// The limits of a response. They are given with every call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Octets of a response's head with its empty line.
+    pub head: u32,
+    /// Field lines of a head.
+    pub fields: u16,
+    /// Octets of content.
+    pub content: u64,
+    /// Octets of records that bring neither head nor content (STDERR, padding, whatever is skipped), headers
+    /// included: an application that sends nothing else never ends. A script that warns in each of 100,000
+    /// turns of a loop writes some 10 MiB.
+    pub aside: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { head: 64 * 1024, fields: 100, content: u64::MAX, aside: 16 * 1024 * 1024 }
+    }
+}

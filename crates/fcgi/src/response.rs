@@ -1,0 +1,314 @@
+//! Answers: records in, heads, content and words for the log out.
+
+use crate::client::{Client, Event, Reading, Received, ResponseContent};
+use crate::fault::Fault;
+use crate::head;
+use crate::limits::Limits;
+use crate::record::{HEADER, Header, ID, Kind};
+use hayami_http::ResponseHead;
+
+/// Octets of the content of END_REQUEST (FastCGI §5.5).
+const END: usize = 8;
+
+/// What became of the octets of a record.
+enum Step {
+    /// So many octets at the front are done with; on with the next ones.
+    Past(usize),
+    /// Something for the caller.
+    Found(Received),
+}
+
+fn found(consumed: usize, event: Event) -> Step {
+    Step::Found(Received { consumed, event })
+}
+
+impl Client {
+    /// Reads from the front of `input`: all octets that were received and not yet consumed. `head` is filled in
+    /// if the event is a response; until then it has to be the same in every call. To be called until it gives
+    /// [`Event::More`].
+    ///
+    /// # Errors
+    /// The rule that the application broke. The connection is of no use any more.
+    pub fn receive(
+        &mut self,
+        limits: &Limits,
+        input: &[u8],
+        head: &mut ResponseHead,
+    ) -> Result<Received, Fault> {
+        let result = self.receive_records(limits, input, head);
+        if result.is_err() {
+            self.reading = Reading::Closed;
+        }
+        result
+    }
+
+    fn receive_records(
+        &mut self,
+        limits: &Limits,
+        input: &[u8],
+        head: &mut ResponseHead,
+    ) -> Result<Received, Fault> {
+        let mut at = 0;
+        loop {
+            if self.reading == Reading::Closed {
+                return Ok(Received { consumed: input.len(), event: Event::More });
+            }
+            let rest = &input[at..];
+            let step = match self.record {
+                None => self.receive_header(limits, rest)?,
+                Some(record) => self.receive_record(record, limits, rest, head)?,
+            };
+            match step {
+                Some(Step::Past(octets)) => at += octets,
+                Some(Step::Found(received)) => return Ok(behind(at, received)),
+                None => return Ok(Received { consumed: at, event: Event::More }),
+            }
+        }
+    }
+
+    fn receive_header(&mut self, limits: &Limits, input: &[u8]) -> Result<Option<Step>, Fault> {
+        let Some(octets) = input.first_chunk::<HEADER>() else {
+            // What speaks another protocol shall not be waited for.
+            let other = input.first().is_some_and(|version| *version != 1);
+            return if other { Err(Fault::Version) } else { Ok(None) };
+        };
+        let header = Header::read(octets).ok_or(Fault::Version)?;
+        self.check(&header)?;
+        let useful = header.kind == Kind::Stdout && header.content > 0;
+        let content = if useful { 0 } else { u64::from(header.content) };
+        self.aside += HEADER as u64 * u64::from(!useful) + content + u64::from(header.padding);
+        if self.aside > limits.aside {
+            return Err(Fault::TooMuchAside);
+        }
+        self.output_ended |= header.kind == Kind::Stdout && header.content == 0;
+        self.record = Some(header);
+        Ok(Some(Step::Past(HEADER)))
+    }
+
+    /// Whether a record may come at all.
+    fn check(&self, header: &Header) -> Result<(), Fault> {
+        if !self.is_waiting() {
+            return Err(Fault::Unsolicited);
+        }
+        match header.kind {
+            // Answers to questions that were not asked, and types of later versions (§4): they change nothing.
+            Kind::Other if header.id == 0 => Ok(()),
+            Kind::Other | Kind::Begin | Kind::Abort | Kind::Params | Kind::Stdin => {
+                Err(Fault::UnexpectedRecord)
+            }
+            _ if header.id != ID => Err(Fault::RequestId),
+            Kind::End if usize::from(header.content) != END => Err(Fault::EndSize),
+            Kind::Stdout if self.output_ended && header.content > 0 => Err(Fault::OutputAfterEnd),
+            _ => Ok(()),
+        }
+    }
+
+    fn receive_record(
+        &mut self,
+        record: Header,
+        limits: &Limits,
+        input: &[u8],
+        head: &mut ResponseHead,
+    ) -> Result<Option<Step>, Fault> {
+        let left = usize::from(record.content);
+        if left == 0 {
+            return Ok(self.skip_padding(record, input));
+        }
+        match record.kind {
+            Kind::End => match input.first_chunk::<END>() {
+                Some(end) => self.end(end).map(Some),
+                None => Ok(None),
+            },
+            _ if input.is_empty() => Ok(None),
+            Kind::Stdout => self.output(limits, &input[..left.min(input.len())], head).map(Some),
+            kind => {
+                let octets = left.min(input.len());
+                self.took(octets);
+                Ok(Some(match kind {
+                    Kind::Stderr => found(octets, Event::Errors(0..octets)),
+                    _ => Step::Past(octets),
+                }))
+            }
+        }
+    }
+
+    fn skip_padding(&mut self, record: Header, input: &[u8]) -> Option<Step> {
+        let padding = usize::from(record.padding);
+        if padding > input.len() {
+            self.record = Some(Header { padding: record.padding - input.len() as u8, ..record });
+            return (!input.is_empty()).then_some(Step::Past(input.len()));
+        }
+        self.record = None;
+        Some(Step::Past(padding))
+    }
+
+    /// So many octets of the record's content are done with.
+    fn took(&mut self, octets: usize) {
+        if let Some(record) = &mut self.record {
+            record.content -= octets as u16;
+        }
+    }
+
+    /// Octets of STDOUT: a head, or content.
+    fn output(&mut self, limits: &Limits, octets: &[u8], head: &mut ResponseHead) -> Result<Step, Fault> {
+        match self.reading {
+            Reading::Head => self.head(limits, octets, head),
+            Reading::Silence => self.unwanted(),
+            _ => {
+                let octets = self.allowed(limits, octets.len())?;
+                self.came += octets as u64;
+                self.took(octets);
+                Ok(found(octets, Event::Content(0..octets)))
+            }
+        }
+    }
+
+    /// How many of these octets of content may come: first those that may, so that it does not matter how they
+    /// were cut.
+    fn allowed(&self, limits: &Limits, octets: usize) -> Result<usize, Fault> {
+        let (most, fault) = match self.announced {
+            Some(announced) => (announced, Fault::LongerThanSaid),
+            None => (limits.content, Fault::ContentTooLarge),
+        };
+        match usize::try_from(most - self.came).unwrap_or(usize::MAX).min(octets) {
+            0 => Err(fault),
+            allowed => Ok(allowed),
+        }
+    }
+
+    /// Content where there may be none: the response is told without it, and the connection is done with.
+    fn unwanted(&mut self) -> Result<Step, Fault> {
+        if self.announced == Some(0) && !self.is_head_only() {
+            return Err(Fault::LongerThanSaid);
+        }
+        self.reading = Reading::Closed;
+        Ok(found(0, Event::Response(ResponseContent::None)))
+    }
+
+    fn head(&mut self, limits: &Limits, octets: &[u8], head: &mut ResponseHead) -> Result<Step, Fault> {
+        let most = limits.head as usize;
+        if !self.held.is_empty() {
+            return self.resume_head(limits, octets, head);
+        }
+        let Some(end) = head::end(octets, 0) else {
+            return self.hold(octets, most).map(Step::Past);
+        };
+        if end > most {
+            return Err(Fault::HeadTooLarge);
+        }
+        self.took(end);
+        let said = head::parse(&octets[..end], limits, head)?;
+        self.begin_content(limits, said.length, end, head)
+    }
+
+    /// Keeps a piece of a head.
+    #[cold]
+    fn hold(&mut self, octets: &[u8], most: usize) -> Result<usize, Fault> {
+        if self.held.len() + octets.len() > most {
+            return Err(Fault::HeadTooLarge);
+        }
+        self.held.extend_from_slice(octets);
+        self.took(octets.len());
+        Ok(octets.len())
+    }
+
+    #[cold]
+    fn resume_head(
+        &mut self,
+        limits: &Limits,
+        octets: &[u8],
+        head: &mut ResponseHead,
+    ) -> Result<Step, Fault> {
+        let (most, before) = (limits.head as usize, self.held.len());
+        // An empty line that ends in the new octets begins behind the last line end before them.
+        let line = memchr::memrchr(b'\n', &self.held).map_or(0, |lf| lf + 1);
+        let room = most.saturating_sub(before).min(octets.len());
+        self.held.extend_from_slice(&octets[..room]);
+        let Some(end) = head::end(&self.held, line) else {
+            if room < octets.len() {
+                return Err(Fault::HeadTooLarge);
+            }
+            self.took(room);
+            return Ok(Step::Past(room));
+        };
+        let taken = end - before;
+        self.took(taken);
+        let held = std::mem::take(&mut self.held);
+        let said = head::parse(&held[..end], limits, head)?;
+        self.begin_content(limits, said.length, taken, head)
+    }
+
+    /// The head is there; `consumed` octets were the last of it.
+    fn begin_content(
+        &mut self,
+        limits: &Limits,
+        announced: Option<u64>,
+        consumed: usize,
+        head: &ResponseHead,
+    ) -> Result<Step, Fault> {
+        self.announced = announced;
+        if self.is_head_only() || head.status().forbids_content() || announced == Some(0) {
+            self.reading = Reading::Silence;
+            return Ok(Step::Past(consumed));
+        }
+        self.reading = Reading::Content;
+        let content = match announced {
+            Some(octets) if octets > limits.content => return Err(Fault::ContentTooLarge),
+            Some(octets) => ResponseContent::Length(octets),
+            None => ResponseContent::Unknown,
+        };
+        Ok(found(consumed, Event::Response(content)))
+    }
+
+    /// END_REQUEST.
+    fn end(&mut self, [app @ .., protocol, _, _, _]: &[u8; END]) -> Result<Step, Fault> {
+        match protocol {
+            0 => {}
+            1 => return Err(Fault::CannotMultiplex),
+            2 => return Err(Fault::Overloaded),
+            3 => return Err(Fault::UnknownRole),
+            _ => return Err(Fault::ProtocolStatus),
+        }
+        self.app_status = app.iter().fold(0, |number, octet| number << 8 | u32::from(*octet));
+        let event = match self.reading {
+            Reading::Head => return Err(Fault::EndsBeforeHead),
+            Reading::Content if !self.is_as_announced() => return Err(Fault::ShorterThanSaid),
+            Reading::Content => Event::End,
+            _ => Event::Response(ResponseContent::None),
+        };
+        // Its padding is read when the next request is: who keeps connections sends none.
+        let padding = self.record.take().map_or(0, |record| record.padding);
+        self.reading = if padding > 0 { Reading::Closed } else { Reading::Nothing };
+        Ok(found(END, event))
+    }
+
+    fn is_as_announced(&self) -> bool {
+        self.announced.is_none_or(|announced| self.came == announced)
+    }
+
+    /// The application closed its side. Gives [`Event::End`] if the response is complete all the same,
+    /// [`Event::More`] if there was nothing to end.
+    ///
+    /// # Errors
+    /// [`Fault::ClosedEarly`]: the response is not complete.
+    pub fn receive_eof(&mut self) -> Result<Event, Fault> {
+        let result = match self.reading {
+            Reading::Nothing | Reading::Closed => Ok(Event::More),
+            Reading::Content if self.output_ended && self.is_as_announced() => Ok(Event::End),
+            Reading::Content if self.announced == Some(self.came) => Ok(Event::End),
+            _ => Err(Fault::ClosedEarly),
+        };
+        self.reading = Reading::Closed;
+        result
+    }
+}
+
+/// `received`, whose indices begin at `at` of the input.
+fn behind(at: usize, received: Received) -> Received {
+    let event = match received.event {
+        Event::Content(range) => Event::Content(at + range.start..at + range.end),
+        Event::Errors(range) => Event::Errors(at + range.start..at + range.end),
+        event => event,
+    };
+    Received { consumed: at + received.consumed, event }
+}
