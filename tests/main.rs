@@ -30,6 +30,7 @@ mod paths;
 mod proxy;
 mod proxy_failures;
 mod proxy_peers;
+mod proxy_protocol;
 mod ranges;
 mod rest_api;
 mod start;

@@ -14,6 +14,7 @@ mod h2;
 mod heads;
 mod hpack;
 mod pair;
+mod proxy_protocol;
 mod server;
 mod targets;
 mod tls;
@@ -27,6 +28,7 @@ pub use h2::{h2_frames, h2_server};
 pub use heads::{chunked, request_head};
 pub use hpack::hpack;
 pub use pair::exchanges;
+pub use proxy_protocol::proxy_protocol;
 pub use server::server_engine;
 pub use targets::{authority, path};
 pub use tls::{tls, tls_client};
@@ -56,6 +58,7 @@ pub const TARGETS: &[Target] = &[
     ("tls", tls),
     ("tls_client", tls_client),
     ("fastcgi", fastcgi),
+    ("proxy_protocol", proxy_protocol),
 ];
 
 /// Limits that short inputs can reach.

@@ -1,4 +1,4 @@
-//! Other people's servers, started for one test: memcached, Redis, openssl's OCSP responder.
+//! Other people's servers, started for one test: memcached, Redis, nginx, HAProxy, openssl's OCSP responder.
 
 use super::{Scratch, until};
 use std::net::TcpListener;
@@ -44,6 +44,18 @@ impl Peer {
         );
         dir.write("nginx.conf", text.replace("DIR", &dir.text("")));
         Self::start(port, "nginx", &["-c", &dir.text("nginx.conf"), "-e", &dir.text("nginx.err")])
+    }
+
+    /// HAProxy, which passes connections on to that server; `options` are that server's.
+    #[track_caller]
+    pub(crate) fn haproxy(dir: &Scratch, to: &str, options: &str) -> Self {
+        let port = free_port();
+        let text = format!(
+            "global\n  maxconn 100\ndefaults\n  mode tcp\n  timeout connect 10s\n  timeout client 10s\n  timeout \
+             server 10s\nlisten own\n  bind 127.0.0.1:{port}\n  server hayami {to} {options}\n"
+        );
+        dir.write("haproxy.conf", text);
+        Self::start(port, "haproxy", &["-db", "-f", &dir.text("haproxy.conf")])
     }
 
     /// Python's own server, for the files in that folder.

@@ -23,6 +23,8 @@ pub(crate) struct Bound {
     address: BoundAddress,
     /// Whether it speaks TLS.
     tls: bool,
+    /// Whether connections begin with a header of the PROXY protocol.
+    proxy_protocol: bool,
     /// As many as there are workers; of a UDP port one, which is only kept.
     sockets: Vec<OwnedFd>,
 }
@@ -52,7 +54,11 @@ pub(crate) fn bind_all(settings: &Settings, workers: usize) -> Result<Vec<Bound>
         let options = options(settings, &binding.listener.options);
         for endpoint in endpoints(&binding.listener.address)? {
             match bind_for_all(&endpoint, index, &options, workers) {
-                Ok(socket) => bound.push(Bound { tls: binding.is_tls(), ..socket }),
+                Ok(socket) => bound.push(Bound {
+                    tls: binding.is_tls(),
+                    proxy_protocol: binding.listener.proxy_protocol,
+                    ..socket
+                }),
                 // A machine without IPv6 serves IPv4.
                 Err(error) if without_ipv6(&endpoint, &error) && !bound.is_empty() => {}
                 Err(error) => return Err(failure(&endpoint, &error)),
@@ -89,7 +95,13 @@ pub(crate) fn share_out(
         }
         for (share, fd) in shares.iter_mut().zip(bound.sockets) {
             let tls = acceptors.get(bound.index).cloned();
-            share.push(Listener { fd, index: bound.index, address: bound.address.clone(), tls });
+            share.push(Listener {
+                fd,
+                index: bound.index,
+                address: bound.address.clone(),
+                tls,
+                proxy_protocol: bound.proxy_protocol,
+            });
         }
     }
     (shares, kept)
@@ -153,7 +165,7 @@ fn bind_for_all(endpoint: &Endpoint, index: usize, options: &Options, workers: u
         }
         sockets.push(alone);
     }
-    Ok(Bound { endpoint: endpoint.clone(), index, address, tls: false, sockets })
+    Ok(Bound { endpoint: endpoint.clone(), index, address, tls: false, proxy_protocol: false, sockets })
 }
 
 /// The endpoint with the port that the kernel chose, if it was left to it.

@@ -73,6 +73,7 @@ pub(crate) struct Acceptor {
     index: usize,
     address: Address,
     tls: Option<Arc<TlsAcceptor>>,
+    proxy_protocol: bool,
     /// Connections may wait in the kernel's queue.
     pub(crate) ready: bool,
 }
@@ -93,8 +94,8 @@ pub(crate) enum Accepted {
 
 impl Acceptor {
     pub(crate) fn new(listener: Listener) -> Self {
-        let Listener { fd, index, address, tls } = listener;
-        Self { fd, index, address, tls, ready: true }
+        let Listener { fd, index, address, tls, proxy_protocol } = listener;
+        Self { fd, index, address, tls, proxy_protocol, ready: true }
     }
 
     /// Takes one connection.
@@ -134,7 +135,11 @@ impl Acceptor {
             accepted: worker.clock.now(),
             tls: None,
         };
-        Accepted::New(Transport::new(Socket::new(fd), self.tls.as_ref()), info)
+        let mut transport = Transport::new(Socket::new(fd), self.tls.as_ref());
+        if self.proxy_protocol {
+            transport.expect_announcement();
+        }
+        Accepted::New(transport, info)
     }
 
     /// Our end of a connection. Of a socket bound to any address it costs a system call, so it is asked

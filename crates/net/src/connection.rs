@@ -7,6 +7,7 @@ use crate::cold;
 use crate::link::{Link, Need, Stage};
 use crate::output::Flushed;
 use crate::protocol::Protocol;
+use crate::proxy_protocol::Fault;
 use crate::service::{ConnectionInfo, Refusal, Service};
 use crate::socket::Socket;
 use crate::timer::{NEVER, after};
@@ -15,6 +16,7 @@ use crate::worker::Worker;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 use tokio::task::JoinHandle;
 
@@ -205,8 +207,8 @@ impl Connection {
 
     #[inline]
     fn read<S: Service>(&mut self, worker: &Worker<S>) -> Poll<()> {
-        if self.transport.is_looking_up() {
-            return self.look_up(worker);
+        if self.transport.is_held_up() {
+            return self.read_later(worker);
         }
         let first = self.link.input.is_empty();
         let read = std::task::ready!(self.transport.read(&worker.pool, &mut self.link.input));
@@ -238,6 +240,35 @@ impl Connection {
                 self.protocol.refuse(&mut self.link, worker, &Refusal::PlainHttp);
             }
         }
+    }
+
+    /// Something else comes before reading.
+    #[cold]
+    fn read_later<S: Service>(&mut self, worker: &Worker<S>) -> Poll<()> {
+        if self.transport.expects_announcement() {
+            self.hear_announcement(worker)
+        } else {
+            self.look_up(worker)
+        }
+    }
+
+    /// Waits for the header of the PROXY protocol, which says whose connection it is.
+    fn hear_announcement<S: Service>(&mut self, worker: &Worker<S>) -> Poll<()> {
+        match std::task::ready!(self.transport.poll_announcement()) {
+            Some(Ok(ends)) => {
+                self.link.idle_since = worker.clock.millis();
+                // Nobody has heard of the connection yet.
+                if let (Some(ends), Some(info)) = (ends, Rc::get_mut(&mut self.link.info)) {
+                    (info.peer, info.local) = (ends.peer, ends.local);
+                }
+            }
+            Some(Err(fault)) => {
+                worker.service.report(&self.link.info, &fault);
+                self.link.stage = Stage::Over;
+            }
+            None => self.link.stage = Stage::Over,
+        }
+        Poll::Ready(())
     }
 
     /// Waits until it is known whether another server has the client's session.
@@ -330,7 +361,12 @@ impl Connection {
         match self.wait {
             _ if self.protocol.content_is_late(worker) => {}
             Wait::Room => self.link.abort(worker, "the client did not read in time"),
-            Wait::Handshake | Wait::Close => self.link.stage = Stage::Over,
+            Wait::Handshake | Wait::Close => {
+                if self.transport.expects_announcement() {
+                    worker.service.report(&self.link.info, &Fault::Late);
+                }
+                self.link.stage = Stage::Over;
+            }
             _ => self.protocol.expire(&mut self.link, worker),
         }
         if self.link.stage == Stage::Over { Turn::Over } else { Turn::Waits }

@@ -26,6 +26,7 @@ mod link;
 pub mod listen;
 pub mod output;
 mod protocol;
+pub mod proxy_protocol;
 mod reactor;
 mod reports;
 pub mod service;

@@ -51,9 +51,9 @@ pub struct ConnectionInfo {
     pub id: u64,
     /// Index of the listener that accepted it, as in the list given to the worker.
     pub listener: usize,
-    /// The client's end.
+    /// The client's end; what a header of the PROXY protocol says it is, where one is expected.
     pub peer: Address,
-    /// Our end.
+    /// Our end, likewise.
     pub local: Address,
     /// When it was accepted.
     pub accepted: Instant,
@@ -192,6 +192,11 @@ pub trait Service: 'static {
     /// The answer to what could not be understood as a request; `request.head` holds what was read so
     /// far, maybe nothing.
     fn refuse(&self, refusal: &Refusal, request: &mut Request<'_>) -> Answer;
+
+    /// Something is wrong with a connection that has brought no request.
+    fn report(&self, connection: &ConnectionInfo, what: &dyn fmt::Display) {
+        let _ = (connection, what);
+    }
 
     /// Value of the `server` field that goes with every response, `None` to send none.
     fn server_name(&self) -> Option<&[u8]>;

@@ -129,6 +129,30 @@ impl Socket {
         Poll::Pending
     }
 
+    /// What is there to read, which stays there. The next one waits for the loop to say that there is more.
+    pub(crate) fn peek(&self, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        while self.readable.replace(false) {
+            match rustix::net::recv(&self.fd, &mut *buffer, RecvFlags::PEEK) {
+                Ok((octets, _)) => return Poll::Ready(Ok(octets)),
+                Err(Errno::AGAIN) => {}
+                Err(Errno::INTR) => self.readable.set(true),
+                Err(error) => return Poll::Ready(Err(error.into())),
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Takes octets that were seen by [`peek`](Self::peek). There may be more.
+    ///
+    /// # Errors
+    /// The peer is gone.
+    pub(crate) fn take_seen(&self, octets: &mut [u8]) -> io::Result<()> {
+        self.readable.set(true);
+        let (taken, _) =
+            rustix::io::retry_on_intr(|| rustix::net::recv(&self.fd, &mut *octets, RecvFlags::empty()))?;
+        if taken == octets.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+
     /// Asks the kernel, and not only the loop, whether the peer has neither sent something nor ended.
     pub(crate) fn is_quiet(&self) -> bool {
         let peek = RecvFlags::PEEK | RecvFlags::DONTWAIT;

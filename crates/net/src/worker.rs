@@ -65,6 +65,8 @@ pub struct Listener {
     pub address: Address,
     /// What it answers TLS handshakes with; `None` to serve in clear.
     pub tls: Option<Arc<Acceptor>>,
+    /// Every connection begins with a header of the PROXY protocol; nobody but balancers may reach it.
+    pub proxy_protocol: bool,
 }
 
 /// How HTTP/2 is spoken.

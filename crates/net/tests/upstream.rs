@@ -159,7 +159,7 @@ fn server(origin: Origin) -> Server {
     let thread = std::thread::spawn(move || {
         let config = Config {
             cpu: None,
-            listeners: vec![Listener { fd, index: 0, address, tls: None }],
+            listeners: vec![Listener { fd, index: 0, address, tls: None, proxy_protocol: false }],
             limits: Limits::default(),
             http2: Http2Config::default(),
             timeouts: Timeouts::default(),

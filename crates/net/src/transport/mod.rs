@@ -3,6 +3,7 @@
 mod tls;
 
 use crate::buffer::{Input, Pool};
+use crate::proxy_protocol::{self, Ends, Fault, LONGEST, Parsed};
 use crate::socket::Socket;
 use hayami_http::FileSlice;
 use hayami_tls::{Acceptor, Info};
@@ -15,6 +16,8 @@ pub(crate) use tls::Tls;
 pub struct Transport {
     socket: Socket,
     tls: Option<Box<Tls>>,
+    /// A header of the PROXY protocol comes first.
+    expects_announcement: bool,
 }
 
 /// What reading led to.
@@ -35,7 +38,11 @@ pub enum Read {
 impl Transport {
     /// In clear, or over TLS with what the acceptor agrees to.
     pub fn new(socket: Socket, acceptor: Option<&Arc<Acceptor>>) -> Self {
-        Self { socket, tls: acceptor.map(|acceptor| Box::new(Tls::new(acceptor))) }
+        Self {
+            socket,
+            tls: acceptor.map(|acceptor| Box::new(Tls::new(acceptor))),
+            expects_announcement: false,
+        }
     }
 
     /// The socket below.
@@ -44,9 +51,40 @@ impl Transport {
         &self.socket
     }
 
+    /// A header of the PROXY protocol comes first.
+    pub(crate) fn expect_announcement(&mut self) {
+        self.expects_announcement = true;
+    }
+
+    /// Whether that has not come yet.
+    #[inline]
+    pub(crate) fn expects_announcement(&self) -> bool {
+        self.expects_announcement
+    }
+
+    /// Reads the header of the PROXY protocol, and not one octet more: what follows may be TLS. `None`: the peer
+    /// has closed without a word.
+    #[cold]
+    pub(crate) fn poll_announcement(&mut self) -> Poll<Option<Result<Option<Ends>, Fault>>> {
+        let mut seen = [0; LONGEST];
+        let octets = match std::task::ready!(self.socket.peek(&mut seen)) {
+            Ok(octets @ 1..) => octets,
+            Ok(0) | Err(_) => return Poll::Ready(None),
+        };
+        Poll::Ready(Some(match proxy_protocol::parse(&seen[..octets]) {
+            Ok(Parsed::Whole { octets, ends }) => {
+                self.expects_announcement = false;
+                self.socket.take_seen(&mut seen[..octets]).map(|()| ends).map_err(|_| Fault::Cut)
+            }
+            Ok(Parsed::Partial) if self.socket.has_ended() => Err(Fault::Cut),
+            Ok(Parsed::Partial) => return Poll::Pending,
+            Err(fault) => Err(fault),
+        }))
+    }
+
     /// Whether octets of the peer cannot be read yet.
     pub(crate) fn is_handshaking(&self) -> bool {
-        self.tls.as_ref().is_some_and(|tls| !tls.is_established())
+        self.expects_announcement || self.tls.as_ref().is_some_and(|tls| !tls.is_established())
     }
 
     /// Whether the octets read last came before the TLS handshake was complete (RFC 8446 §2.3).
@@ -83,10 +121,11 @@ impl Transport {
         }
     }
 
-    /// Whether a handshake waits for a store of sessions.
+    /// Whether something else than reading has to come first: [`poll_announcement`](Self::poll_announcement), or
+    /// [`poll_lookup`](Self::poll_lookup).
     #[inline]
-    pub(crate) fn is_looking_up(&self) -> bool {
-        self.tls.as_ref().is_some_and(|tls| tls.is_looking_up())
+    pub(crate) fn is_held_up(&self) -> bool {
+        self.expects_announcement || self.tls.as_ref().is_some_and(|tls| tls.is_looking_up())
     }
 
     /// Goes on with a handshake that waited for a store of sessions. `Ready(None)`: by reading.

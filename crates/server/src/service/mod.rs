@@ -23,7 +23,7 @@ use crate::router::{self, Router};
 use crate::worker::WorkerContext;
 use dispatch::{Scratch, Step};
 use finish::Journey;
-use hayami_net::service::{Answer, Outcome, Refusal, Request, Service};
+use hayami_net::service::{Answer, ConnectionInfo, Outcome, Refusal, Request, Service};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -109,6 +109,11 @@ impl Service for Site {
         let reason = refusal.to_string();
         core.report(&mut way, request.head, &reason);
         core.finish_now(way, request.head, plain(refusal.status(), &reason))
+    }
+
+    #[cold]
+    fn report(&self, connection: &ConnectionInfo, what: &dyn std::fmt::Display) {
+        self.0.reporter.line(&format!("connection from {}: {what}", connection.peer));
     }
 
     fn server_name(&self) -> Option<&[u8]> {

@@ -30,6 +30,8 @@ pub struct Listener {
     pub address: Address,
     /// What the socket is set to.
     pub options: Options,
+    /// `proxy-protocol`: connections begin by saying whose they are.
+    pub proxy_protocol: bool,
     /// `ssl`: speaks TLS.
     pub ssl: Option<Box<ssl::Settings>>,
 }
@@ -125,6 +127,9 @@ impl fmt::Display for Listener {
         option(f, "initcwnd", &self.options.initial_window)?;
         option(f, "sndbuf", &self.options.send_buffer)?;
         option(f, "rcvbuf", &self.options.receive_buffer)?;
+        if self.proxy_protocol {
+            f.write_str(", PROXY protocol")?;
+        }
         if self.ssl.is_some() { f.write_str(", TLS") } else { Ok(()) }
     }
 }
@@ -133,12 +138,17 @@ fn option(f: &mut fmt::Formatter<'_>, name: &str, value: &Option<impl fmt::Displ
     value.as_ref().map_or(Ok(()), |value| write!(f, ", {name} {value}"))
 }
 
-/// An address speaks TLS or not, wherever it is written.
+/// An address speaks TLS or not, and the PROXY protocol or not, wherever it is written.
 fn check_agreement(scope: &Scope<'_>, new: &Listener) -> Result<(), ConfigError> {
     let earlier = scope.global.reading.hosts.iter().flat_map(|(_, host)| &host.listen);
     let here = scope.host.iter().flat_map(|host| &host.listen);
     let same = |other: &&Listener| other.address == new.address;
     let Some(other) = scope.global.listen.iter().chain(earlier).chain(here).find(same) else { return Ok(()) };
+    if other.proxy_protocol != new.proxy_protocol {
+        let error = "this address has `proxy-protocol: ON` in one place and not in another";
+        let error = ConfigError::new(new.at, error).also(other.at, "the same address");
+        return Err(error.help("write it at both or at neither, or take another port"));
+    }
     let error = match (&other.ssl, &new.ssl) {
         (Some(_), None) => "this address speaks TLS elsewhere, and has no `ssl` here",
         (None, Some(_)) => "this address has `ssl` here, and none elsewhere",
@@ -157,8 +167,10 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     help: "An address to listen on; there must be one at the top or in every host, and the key may be \
            repeated. A port alone means all addresses of IPv4 and IPv6; port 0 lets the kernel choose. A \
            mapping has `port`, `host`, `type` (`tcp`, `unix` or `quic`), `cc`, `initcwnd`, `sndbuf`, `rcvbuf`, \
-           `ssl`; with `type: unix`, `port` is the path of the socket, and there are `owner`, `group` and \
-           `permission` (octal). Several hosts may name one address: then the server name that a client asks \
+           `proxy-protocol`, `ssl`; with `type: unix`, `port` is the path of the socket, and there are `owner`, `group` and \
+           `permission` (octal). With `proxy-protocol: ON` every connection must begin with a header of the PROXY \
+           protocol, version 1 or 2, and the client's address is the one that it names: for a port that only a \
+           balancer can reach. Several hosts may name one address: then the server name that a client asks \
            for chooses the certificate, and the host by the request.",
     set: |scope, node| {
         for node in node.one_or_many() {

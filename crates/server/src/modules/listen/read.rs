@@ -12,7 +12,16 @@ pub(super) fn listener(node: &Node) -> Result<(Listener, Vec<ConfigError>), Conf
         Value::Mapping(_) => mapping(node),
         Value::Scalar(_) => {
             let address = Address::Tcp(host_port(node)?);
-            Ok((Listener { at: node.at, address, options: Options::default(), ssl: None }, Vec::new()))
+            Ok((
+                Listener {
+                    at: node.at,
+                    address,
+                    options: Options::default(),
+                    proxy_protocol: false,
+                    ssl: None,
+                },
+                Vec::new(),
+            ))
         }
         Value::Sequence(_) => Err(node.expected("a port, `host:port` or a mapping")),
     }
@@ -73,8 +82,8 @@ const KEYS: &[&str] = &[
 ];
 
 fn mapping(node: &Node) -> Result<(Listener, Vec<ConfigError>), ConfigError> {
-    for (key, value) in node.mapping()? {
-        check_key(key, value)?;
+    for (key, _) in node.mapping()? {
+        check_key(key)?;
     }
     let kind = match node.get("type") {
         Some(kind) => kind.one_of(&["tcp", "unix", "quic"])?,
@@ -101,11 +110,22 @@ fn mapping(node: &Node) -> Result<(Listener, Vec<ConfigError>), ConfigError> {
         }
         None => (None, Vec::new()),
     };
-    Ok((Listener { at: node.at, address, options: options(node)?, ssl }, warnings))
+    let (options, proxy_protocol) = (options(node)?, proxy_protocol(node, &address)?);
+    Ok((Listener { at: node.at, address, options, proxy_protocol, ssl }, warnings))
+}
+
+fn proxy_protocol(node: &Node, address: &Address) -> Result<bool, ConfigError> {
+    let own = node.mapping()?.iter().find(|(key, _)| key.is("proxy-protocol"));
+    let Some((key, value)) = own else { return Ok(false) };
+    let on = value.on_off()?;
+    if on && matches!(address, Address::Quic(_)) {
+        return Err(key.error("`proxy-protocol` has no meaning for QUIC"));
+    }
+    Ok(on)
 }
 
 /// Refuses what is not known, or not there yet.
-fn check_key(key: &Node, value: &Node) -> Result<(), ConfigError> {
+fn check_key(key: &Node) -> Result<(), ConfigError> {
     let name = key.text()?;
     let later = |what: &str| {
         let error = key.error(format!("{what} is not there yet in hayami {}", crate::config::VERSION));
@@ -113,7 +133,6 @@ fn check_key(key: &Node, value: &Node) -> Result<(), ConfigError> {
     };
     match name {
         "quic" => later("the tuning of QUIC"),
-        "proxy-protocol" if value.on_off()? => later("the PROXY protocol"),
         name if KEYS.contains(&name) => Ok(()),
         name => {
             let error = key.error(format!("`listen` has no key `{name}`"));

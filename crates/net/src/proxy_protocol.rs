@@ -1,0 +1,245 @@
+//! The PROXY protocol (HAProxy's `proxy-protocol.txt`, versions 1 and 2): who is at the ends of a connection that a
+//! balancer passes on, said in front of its octets. Reading and writing of headers; no sockets.
+
+use crate::service::Address;
+use std::fmt;
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+#[cfg(test)]
+mod tests;
+
+/// Octets of the longest line of version 1, CRLF included (§2.1).
+const LONGEST_LINE: usize = 107;
+/// What a line of version 1 begins with.
+const WORD: &[u8] = b"PROXY ";
+/// What a header of version 2 begins with (§2.2).
+const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
+/// Octets of version 2 in front of the addresses.
+const FIXED: usize = 16;
+/// Octets of the longest header that is taken. Addresses are 216 at most; what balancers say beside them (TLS, names,
+/// checksums) is some hundreds, and nothing of it is used.
+pub const LONGEST: usize = 4096;
+
+/// Both ends of a connection, as they are announced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// Whose connection it is.
+    pub peer: Address,
+    /// Where it arrived.
+    pub local: Address,
+}
+
+/// What octets are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Parsed {
+    /// The beginning of a header.
+    Partial,
+    /// A header.
+    Whole {
+        /// Its octets; what follows is the connection's own.
+        octets: usize,
+        /// The ends it announces. `None`: the connection is the balancer's own (its check of our health), or its
+        /// addresses are of a kind that we do not know; then the ends are those of the socket.
+        ends: Option<Ends>,
+    },
+}
+
+/// What is wrong with a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The connection begins with something else.
+    Absent,
+    /// A line of version 1 that is none, or addresses that are none.
+    Line,
+    /// A version that does not exist.
+    Version,
+    /// A command that does not exist.
+    Command,
+    /// Less room than its addresses take.
+    Short,
+    /// More than [`LONGEST`], or a line of more than 107 octets.
+    Long,
+    /// The connection ended within it.
+    Cut,
+    /// It did not come in time.
+    Late,
+}
+
+/// Which of the two versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// A line of text.
+    V1,
+    /// Binary.
+    V2,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Absent => {
+                "there is no PROXY protocol header: who connects here must send one (`proxy-protocol` of `listen`)"
+            }
+            Self::Line => "the PROXY protocol line is malformed",
+            Self::Version => "the PROXY protocol has no such version",
+            Self::Command => "the PROXY protocol has no such command",
+            Self::Short => "the PROXY protocol header has no room for its addresses",
+            Self::Long => "the PROXY protocol header is too long",
+            Self::Cut => "the connection ended within the PROXY protocol header",
+            Self::Late => "the PROXY protocol header did not come in time",
+        })
+    }
+}
+
+/// What the octets at the front of a connection are. No octets are the beginning of a header.
+///
+/// # Errors
+/// They are no header, whatever follows.
+pub fn parse(octets: &[u8]) -> Result<Parsed, Fault> {
+    let begins = |with: &[u8]| octets.iter().zip(with).all(|(own, wanted)| own == wanted);
+    if begins(WORD) {
+        return line(octets);
+    }
+    if begins(SIGNATURE) {
+        return binary(octets);
+    }
+    Err(Fault::Absent)
+}
+
+/// Version 1: `PROXY TCP4 192.0.2.1 198.51.100.1 56324 443` and CRLF.
+fn line(octets: &[u8]) -> Result<Parsed, Fault> {
+    let within = &octets[..octets.len().min(LONGEST_LINE)];
+    let Some(end) = memchr_newline(within) else {
+        return if within.len() == LONGEST_LINE { Err(Fault::Long) } else { Ok(Parsed::Partial) };
+    };
+    let text =
+        within[..end].strip_suffix(b"\r").and_then(|text| str::from_utf8(text).ok()).ok_or(Fault::Line)?;
+    let words: Vec<&str> = text.split(' ').collect();
+    let ends = match words[1..] {
+        // What follows means nothing (§2.1).
+        ["UNKNOWN", ..] => None,
+        ["TCP4", peer, local, from, to] => Some(ends_of::<Ipv4Addr>([peer, local], [from, to])?),
+        ["TCP6", peer, local, from, to] => Some(ends_of::<Ipv6Addr>([peer, local], [from, to])?),
+        _ => return Err(Fault::Line),
+    };
+    Ok(Parsed::Whole { octets: end + 1, ends })
+}
+
+fn memchr_newline(octets: &[u8]) -> Option<usize> {
+    octets.iter().position(|octet| *octet == b'\n')
+}
+
+fn ends_of<A: std::str::FromStr + Into<IpAddr>>(hosts: [&str; 2], ports: [&str; 2]) -> Result<Ends, Fault> {
+    let end = |host: &str, digits: &str| {
+        let host: A = host.parse().ok()?;
+        let plain = digits == "0" || !digits.starts_with(['0', '+']);
+        let port: u16 = digits.parse().ok().filter(|_| plain)?;
+        Some(Address::Ip(SocketAddr::new(host.into(), port)))
+    };
+    let [peer, local] = [0, 1].map(|at| end(hosts[at], ports[at]));
+    Ok(Ends { peer: peer.ok_or(Fault::Line)?, local: local.ok_or(Fault::Line)? })
+}
+
+/// Version 2.
+fn binary(octets: &[u8]) -> Result<Parsed, Fault> {
+    if octets.get(12).is_some_and(|octet| octet >> 4 != 2) {
+        return Err(Fault::Version);
+    }
+    if octets.get(12).is_some_and(|octet| octet & 15 > 1) {
+        return Err(Fault::Command);
+    }
+    let Some(fixed) = octets.get(..FIXED) else { return Ok(Parsed::Partial) };
+    let len = FIXED + usize::from(u16::from_be_bytes([fixed[14], fixed[15]]));
+    if len > LONGEST {
+        return Err(Fault::Long);
+    }
+    let Some(body) = octets.get(FIXED..len) else { return Ok(Parsed::Partial) };
+    let is_local = fixed[12] & 15 == 0;
+    let ends = if is_local { None } else { binary_ends(fixed[13], body)? };
+    Ok(Parsed::Whole { octets: len, ends })
+}
+
+/// The addresses in front of what else is said (type, length and value of it, which are skipped).
+fn binary_ends(family: u8, body: &[u8]) -> Result<Option<Ends>, Fault> {
+    let ip = |address: IpAddr, port: &[u8]| {
+        Address::Ip(SocketAddr::new(address, u16::from_be_bytes([port[0], port[1]])))
+    };
+    Ok(Some(match family {
+        // AF_INET, SOCK_STREAM
+        0x11 => {
+            let own: [u8; 12] = front(body)?;
+            let v4 = |at: usize| IpAddr::from([own[at], own[at + 1], own[at + 2], own[at + 3]]);
+            Ends { peer: ip(v4(0), &own[8..]), local: ip(v4(4), &own[10..]) }
+        }
+        // AF_INET6, SOCK_STREAM
+        0x21 => {
+            let own: [u8; 36] = front(body)?;
+            let v6 = |at: usize| front::<16>(&own[at..]).map(IpAddr::from);
+            Ends { peer: ip(v6(0)?, &own[32..]), local: ip(v6(16)?, &own[34..]) }
+        }
+        // AF_UNIX, SOCK_STREAM: two paths of 108 octets.
+        0x31 => {
+            front::<216>(body)?;
+            Ends { peer: Address::Unix, local: Address::Unix }
+        }
+        // §2.2: what a receiver does not know counts as unknown.
+        _ => return Ok(None),
+    }))
+}
+
+fn front<const N: usize>(octets: &[u8]) -> Result<[u8; N], Fault> {
+    octets.first_chunk().copied().ok_or(Fault::Short)
+}
+
+/// Appends the header that announces these ends.
+pub fn write(version: Version, peer: &Address, local: &Address, out: &mut Vec<u8>) {
+    let ips = match (peer, local) {
+        (Address::Ip(peer), Address::Ip(local)) => same_family(*peer, *local),
+        _ => None,
+    };
+    match version {
+        Version::V1 => write_line(ips, out),
+        Version::V2 => write_binary(ips, out),
+    }
+}
+
+/// Both as IPv4, or both as IPv6.
+fn same_family(peer: SocketAddr, local: SocketAddr) -> Option<(SocketAddr, SocketAddr)> {
+    let plain = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
+    let mapped = |end: SocketAddr| match end.ip() {
+        IpAddr::V4(ip) => SocketAddr::new(ip.to_ipv6_mapped().into(), end.port()),
+        IpAddr::V6(_) => end,
+    };
+    let (peer, local) = (plain(peer), plain(local));
+    Some(if peer.is_ipv4() == local.is_ipv4() { (peer, local) } else { (mapped(peer), mapped(local)) })
+}
+
+fn write_line(ends: Option<(SocketAddr, SocketAddr)>, out: &mut Vec<u8>) {
+    // To a vector, writing cannot fail.
+    let _ = match ends {
+        None => write!(out, "PROXY UNKNOWN\r\n"),
+        Some((peer, local)) => {
+            let family = if peer.is_ipv4() { "TCP4" } else { "TCP6" };
+            let (from, to) = (peer.port(), local.port());
+            write!(out, "PROXY {family} {} {} {from} {to}\r\n", peer.ip(), local.ip())
+        }
+    };
+}
+
+fn write_binary(ends: Option<(SocketAddr, SocketAddr)>, out: &mut Vec<u8>) {
+    out.extend_from_slice(SIGNATURE);
+    let Some((peer, local)) = ends else {
+        // PROXY, unspecified.
+        return out.extend_from_slice(&[0x21, 0, 0, 0]);
+    };
+    out.extend_from_slice(if peer.is_ipv4() { &[0x21, 0x11, 0, 12] } else { &[0x21, 0x21, 0, 36] });
+    for end in [peer, local] {
+        match end.ip() {
+            IpAddr::V4(ip) => out.extend_from_slice(&ip.octets()),
+            IpAddr::V6(ip) => out.extend_from_slice(&ip.octets()),
+        }
+    }
+    out.extend_from_slice(&peer.port().to_be_bytes());
+    out.extend_from_slice(&local.port().to_be_bytes());
+}

@@ -1,0 +1,187 @@
+//! The PROXY protocol: whose connection it is, said by a balancer in front.
+
+use crate::support::h2::get;
+use crate::support::peers::Peer;
+use crate::support::tls::{last, s_client};
+use crate::support::{Launch, Scratch, Server, Wire, missing, output, until};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+const LOG: &str = "access-log: {path: DIR/log, format: '%h %{remote}p %A %{local}p %s'}\n";
+const V1: &[u8] = b"PROXY TCP4 192.0.2.1 198.51.100.7 56324 443\r\n";
+
+/// The same of version 2, with something beside the addresses.
+fn v2() -> Vec<u8> {
+    let addresses = [192, 0, 2, 1, 198, 51, 100, 7, 0xdc, 4, 1, 0xbb];
+    [&b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0f"[..], &addresses, &[4, 0, 0]].concat()
+}
+
+/// A folder served to balancers, with these lines at the top.
+#[track_caller]
+fn site(dir: &Scratch, lines: &str) -> Server {
+    dir.write("site/index.html", "front").write("site/ten", "0123456789");
+    let listen = "listen: {host: 127.0.0.1, port: 0, proxy-protocol: ON}\n";
+    Server::config(
+        dir,
+        &format!("{listen}{LOG}{lines}hosts: {{default: {{paths: {{/: {{file.dir: DIR/site}}}}}}}}\n"),
+    )
+}
+
+/// The lines of the log, once there are so many.
+#[track_caller]
+fn log(dir: &Scratch, lines: usize) -> Vec<String> {
+    until("the lines are on disk", || dir.path("log").exists() && dir.read("log").lines().count() >= lines);
+    dir.read("log").lines().map(str::to_owned).collect()
+}
+
+/// A balancer that says `header` in front of what its clients say; its address.
+fn balancer(to: &str, header: Vec<u8>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let (address, to) = (listener.local_addr().expect("bound").to_string(), to.to_owned());
+    std::thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let mut server = TcpStream::connect(&to).expect("it listens");
+            server.write_all(&header).expect("taken");
+            let (other, back) =
+                (server.try_clone().expect("a handle"), client.try_clone().expect("a handle"));
+            std::thread::spawn(move || copy(client, server));
+            std::thread::spawn(move || copy(other, back));
+        }
+    });
+    address
+}
+
+fn copy(mut from: TcpStream, mut to: TcpStream) {
+    let mut piece = [0; 16 * 1024];
+    while let Ok(octets @ 1..) = from.read(&mut piece) {
+        if to.write_all(&piece[..octets]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(std::net::Shutdown::Write);
+}
+
+#[test]
+fn the_client_is_who_the_balancer_says() {
+    let dir = Scratch::new();
+    let server = site(&dir, "");
+    let v6 = b"PROXY TCP6 2001:db8::1 ::1 1 2\r\n";
+    let cases: [(&[u8], &str); 5] = [
+        (V1, "192.0.2.1 56324 198.51.100.7 443 200"),
+        (&v2(), "192.0.2.1 56324 198.51.100.7 443 200"),
+        (v6, "2001:db8::1 1 ::1 2 200"),
+        (b"PROXY UNKNOWN\r\n", "127.0.0.1 "),
+        (b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0", "127.0.0.1 "),
+    ];
+    for (number, (header, want)) in cases.iter().enumerate() {
+        let request = last("/ten");
+        let answers = server.ask([header, request.as_bytes()].concat());
+        assert_eq!((answers.len(), answers[0].text()), (1, "0123456789".into()), "{want}");
+        let line = log(&dir, number + 1).remove(number);
+        assert!(line.starts_with(want), "{line} is not {want}");
+    }
+}
+
+#[test]
+fn a_header_may_come_octet_by_octet_and_http2_behind_it() {
+    let dir = Scratch::new();
+    let server = site(&dir, "");
+    let mut client = server.connect();
+    for octet in [V1, last("/ten").as_bytes()].concat() {
+        client.send([octet]);
+    }
+    assert_eq!(client.answer().text(), "0123456789");
+    let mut wire = Wire::open(&balancer(&server.address, v2()));
+    wire.send(get(1, "/ten"));
+    assert_eq!(wire.answer(1).text(), "0123456789");
+    assert!(log(&dir, 2).iter().all(|line| line.starts_with("192.0.2.1 56324 ")), "{:?}", dir.read("log"));
+}
+
+#[test]
+fn what_is_no_header_closes_the_connection_and_the_log_says_why() {
+    let dir = Scratch::new();
+    let server = site(&dir, "");
+    let absent = "there is no PROXY protocol header";
+    let cases: [(&[u8], &str); 4] = [
+        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", absent),
+        (b"PROXY TCP4 192.0.2.1 198.51.100.7 56324\r\nGET / HTTP/1.1\r\n\r\n", "line is malformed"),
+        (b"\r\n\r\n\0\r\nQUIT\n\x21\x11\xff\xff", "header is too long"),
+        (b"\r\n\r\n\0\r\nQUIT\n\x41\x11\0\x0c", "no such version"),
+    ];
+    for (octets, words) in cases {
+        assert!(server.connect().send(octets).is_closed(), "{words}");
+        server.until_stderr(words);
+    }
+    let cut = server.connect().send(&V1[..20]).finish().is_closed();
+    assert!(cut);
+    server.until_stderr("connection from 127.0.0.1: the connection ended within the PROXY protocol header");
+    // A check that only connects is no fault.
+    assert!(server.connect().finish().is_closed());
+    assert_eq!(server.stderr().matches("connection from").count(), cases.len() + 1);
+}
+
+#[test]
+fn a_header_that_does_not_come_closes_the_connection() {
+    let dir = Scratch::new();
+    let server = site(&dir, "handshake-timeout: 1\n");
+    assert!(server.connect().send(&V1[..20]).is_closed());
+    server.until_stderr("connection from 127.0.0.1: the PROXY protocol header did not come in time");
+}
+
+#[test]
+fn a_port_without_it_never_listens_to_a_header() {
+    let dir = Scratch::new();
+    dir.write("site/index.html", "front");
+    let server = Server::site(&dir, "");
+    let answers = server.ask([V1, last("/").as_bytes()].concat());
+    assert!(answers.is_empty(), "this is not HTTP: {answers:?}");
+}
+
+#[test]
+fn a_header_comes_before_tls() {
+    let dir = Scratch::new();
+    crate::support::certificates::Authority::new(&dir).issue_leaf();
+    dir.write("site/ten", "0123456789");
+    let listen = crate::support::tls::listen("").replace("  port: 0\n", "  port: 0\n  proxy-protocol: ON\n");
+    let server = Server::config(&dir, &format!("{listen}\n{LOG}{}", crate::support::tls::HOSTS));
+    for (number, header) in [V1.to_vec(), v2()].into_iter().enumerate() {
+        let said = s_client(&balancer(&server.address, header), &["-tls1_3"], &last("/ten"));
+        assert!(said.has("0123456789"), "{said:?}");
+        assert_eq!(log(&dir, number + 1)[number], "192.0.2.1 56324 198.51.100.7 443 200");
+    }
+    let bare = s_client(&server.address, &["-tls1_3"], &last("/ten"));
+    assert!(!bare.has("0123456789"), "{bare:?}");
+    server.until_stderr("there is no PROXY protocol header");
+}
+
+#[test]
+fn haproxy_and_curl_say_who_asks() {
+    if missing("haproxy") || missing("curl") {
+        return;
+    }
+    let dir = Scratch::new();
+    let server = site(&dir, "");
+    for (number, options) in ["send-proxy", "send-proxy-v2"].into_iter().enumerate() {
+        let balancer = Peer::haproxy(&dir, &server.address, options);
+        let url = format!("http://127.0.0.1:{}/ten", balancer.port);
+        let (code, content) = output("curl", ["-s", "--local-port", "20000-60000", &url]);
+        assert_eq!((code, content.as_slice()), (0, &b"0123456789"[..]), "{options}");
+        let line = log(&dir, number + 1).remove(number);
+        assert!(line.ends_with(&format!(" 127.0.0.1 {} 200", balancer.port)), "{options}: {line}");
+    }
+    let (code, content) =
+        output("curl", ["-s", "--haproxy-protocol", &format!("http://{}/ten", server.address)]);
+    assert_eq!((code, content.as_slice()), (0, &b"0123456789"[..]));
+}
+
+#[test]
+fn the_directive_is_checked() {
+    let dir = Scratch::new();
+    let both = "listen: {port: 8001, proxy-protocol: ON}\nlisten: 8001\nhosts: {a: {paths: {}}}\n";
+    let finished = Launch::config(&dir, both).finish_test(&[]);
+    assert_eq!(finished.code, 78);
+    assert!(
+        finished.stderr.contains("has `proxy-protocol: ON` in one place and not in another"),
+        "{finished:?}"
+    );
+}
