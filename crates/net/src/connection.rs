@@ -48,6 +48,8 @@ pub(crate) enum Wait {
     Room,
     /// The service, or a file.
     Answer,
+    /// The service, and what the client still sends.
+    More,
     /// The peer to close.
     Close,
     /// In HTTP/2, a request while no stream is open.
@@ -114,6 +116,11 @@ impl Connection {
         self.wait == Wait::Answer && !self.protocol.is_multiplexed()
     }
 
+    /// Whether it has something to do when the worker ends, besides its exchange.
+    pub(crate) fn takes_leave(&self) -> bool {
+        self.protocol.is_multiplexed() || self.protocol.is_tunnel()
+    }
+
     /// Something that one of its streams waits for is there.
     pub(crate) fn woken(&mut self, stream: u32) {
         self.protocol.woken(stream);
@@ -130,7 +137,7 @@ impl Connection {
             let need = self.protocol.answer(&mut self.link, worker);
             match self.flush(worker) {
                 Poll::Pending if self.reads_on(worker, need) => continue,
-                Poll::Pending => return self.rest(worker, Wait::Room),
+                Poll::Pending => return self.rest(worker, self.wait_for_room()),
                 Poll::Ready(Flushed::Share) => return self.yield_turn(worker),
                 Poll::Ready(Flushed::Cold) => match self.warm(worker) {
                     Poll::Pending => return self.rest(worker, Wait::Answer),
@@ -146,9 +153,16 @@ impl Connection {
                 return Turn::Over;
             }
             let read = match need {
-                Need::Room if self.link.output.sent() >= share_ends => return self.yield_turn(worker),
-                Need::Room => continue,
-                Need::Later => return self.rest(worker, Wait::Answer),
+                Need::Room | Need::RoomOrContent if self.link.output.sent() >= share_ends => {
+                    return self.yield_turn(worker);
+                }
+                Need::Room | Need::RoomOrContent => continue,
+                Need::Later => return self.rest(worker, self.wait_for_answer()),
+                Need::HalfClose { .. } => {
+                    self.transport.shut_down_sending();
+                    self.protocol.told_end();
+                    continue;
+                }
                 Need::Upgrade => {
                     self.protocol.upgrade(&mut self.link, worker);
                     continue;
@@ -159,7 +173,8 @@ impl Connection {
             };
             reads += 1;
             if read.is_pending() {
-                return self.rest(worker, self.wait_for_input());
+                let wait = if need == Need::Content { Wait::More } else { self.wait_for_input() };
+                return self.rest(worker, wait);
             }
         }
         Turn::Over
@@ -183,7 +198,8 @@ impl Connection {
     /// time, or the answer is made of it, or neither would ever move. Whether there was something.
     #[cold]
     fn reads_on<S: Service>(&mut self, worker: &Worker<S>, need: Need) -> bool {
-        let hears = self.protocol.is_multiplexed() || need == Need::Content;
+        let hears = self.protocol.is_multiplexed()
+            || matches!(need, Need::Content | Need::RoomOrContent | Need::HalfClose { hears: true });
         hears
             && self.link.stage == Stage::Open
             && !self.link.output.is_overfull()
@@ -233,6 +249,7 @@ impl Connection {
     fn heed<S: Service>(&mut self, worker: &Worker<S>, news: Read) {
         match news {
             Read::Octets | Read::Lookup => {}
+            Read::End if self.link.stage == Stage::Open && self.protocol.half_closed() => {}
             Read::End => self.link.stage = Stage::Over,
             Read::Established(info) => self.protocol.establish(&mut self.link, worker, info),
             Read::PlainHttp => {
@@ -327,6 +344,16 @@ impl Connection {
         }
     }
 
+    /// The client does not read. In a tunnel that is no fault of its own, as long as anything moves.
+    #[cold]
+    fn wait_for_room(&self) -> Wait {
+        if self.protocol.is_tunnel() { Wait::More } else { Wait::Room }
+    }
+
+    fn wait_for_answer(&self) -> Wait {
+        if self.protocol.is_tunnel() { Wait::More } else { Wait::Answer }
+    }
+
     /// Lets others have a turn.
     fn yield_turn<S>(&mut self, worker: &Worker<S>) -> Turn {
         self.rest(worker, Wait::Room);
@@ -346,7 +373,7 @@ impl Connection {
             Wait::Head => after(self.link.idle_since, timeouts.request),
             Wait::Content => after(now, timeouts.receive),
             Wait::Room => after(now, timeouts.send),
-            Wait::Answer => NEVER,
+            Wait::Answer | Wait::More => NEVER,
             Wait::Close => self.deadline,
             Wait::Stream => after(self.link.idle_since, timeouts.idle),
             Wait::Credit { since } => after(since, timeouts.send),
@@ -392,6 +419,9 @@ impl Connection {
     /// and gives the buffers back.
     pub(crate) fn end<S>(&mut self, worker: &Worker<S>) {
         self.link.reports.aborted("the connection was lost", self.link.output.sent(), &worker.clock);
+        if self.link.resets {
+            self.transport.socket().reset_on_close();
+        }
         self.protocol.end(worker);
         self.link.input.end(&worker.pool);
         self.link.output.end(&worker.pool);

@@ -34,6 +34,10 @@ pub(crate) enum Need {
     Later,
     /// The answer is not there yet, and takes more of the request's content.
     Content,
+    /// Too much waits to be sent in a tunnel, which takes more of what the client sends.
+    RoomOrContent,
+    /// When everything is sent, the client is to be told that nothing more comes; `hears`: it is read meanwhile.
+    HalfClose { hears: bool },
     /// The connection goes on in HTTP/2, with the request in the worker's head as its first.
     Upgrade,
     /// The connection ends.
@@ -55,6 +59,8 @@ pub(crate) struct Link {
     pub(crate) requests: u32,
     /// What is being answered came before the TLS handshake was complete.
     pub(crate) early: bool,
+    /// The connection's end is a reset: in a tunnel it could be taken for a proper one otherwise.
+    pub(crate) resets: bool,
     /// Wakes this connection; made when something has to be waited for that is not the socket.
     waker: Option<Waker>,
     pub(crate) index: u32,
@@ -71,6 +77,7 @@ impl Link {
             idle_since: worker.clock.millis(),
             requests: 0,
             early: false,
+            resets: false,
             waker: None,
             index: index as u32,
             info: Rc::new(info),
@@ -102,6 +109,7 @@ impl Link {
             stream: None,
             early: self.early,
             content: None,
+            upgrade: None,
             interim: None,
             cancel: false,
             begun: self.begun,

@@ -101,6 +101,29 @@ impl Protocol {
         }
     }
 
+    /// Whether the connection is a tunnel: octets go both ways at any time.
+    #[inline]
+    pub(crate) fn is_tunnel(&self) -> bool {
+        matches!(self, Self::Http1(http1) if http1.is_tunnel())
+    }
+
+    /// The client's half of the connection has ended. Whether that leaves the other.
+    #[cold]
+    pub(crate) fn half_closed(&mut self) -> bool {
+        match self {
+            Self::Http1(http1) => http1.half_closed(),
+            Self::Http2(_) => false,
+        }
+    }
+
+    /// The client was told that nothing more will come.
+    #[cold]
+    pub(crate) fn told_end(&mut self) {
+        if let Self::Http1(http1) = self {
+            http1.told_end();
+        }
+    }
+
     /// Whether several exchanges go on at a time.
     pub(crate) fn is_multiplexed(&self) -> bool {
         matches!(self, Self::Http2(_))
@@ -155,6 +178,7 @@ impl Protocol {
             Self::Http1(http1) if http1.is_reading() && !link.input.is_empty() => {
                 self.refuse(link, worker, &Refusal::Timeout);
             }
+            Self::Http1(http1) if http1.is_tunnel() => http1.leave_tunnel(link, worker),
             Self::Http1(http1) if http1.wait() == Wait::Answer => {}
             Self::Http1(_) => link.stage = Stage::Over,
             Self::Http2(http2) => http2.expire(link, worker),

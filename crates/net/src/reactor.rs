@@ -109,9 +109,9 @@ impl<S: Service> Reactor<S> {
         while self.accept() {}
         self.acceptors.clear();
         self.worker.draining.set(true);
-        // Those that speak HTTP/2 say goodbye first, in a turn of their own.
-        let multiplexed = self.connections.iter().filter(|(_, c)| c.is_multiplexed());
-        self.again.extend(multiplexed.map(|(index, _)| (index as u32, 0)));
+        // Those that speak HTTP/2 say goodbye first, and tunnels learn how long they have, in a turn of their own.
+        let leaving = self.connections.iter().filter(|(_, c)| c.takes_leave());
+        self.again.extend(leaving.map(|(index, _)| (index as u32, 0)));
         self.close_idle(usize::MAX, 0);
     }
 

@@ -77,6 +77,8 @@ pub struct Request<'a> {
     pub early: bool,
     /// Its content, `None` if there is none. The service may take it; otherwise it is thrown away.
     pub content: Option<Incoming>,
+    /// What the client asks for instead of an ordinary answer.
+    pub upgrade: Option<Upgrade>,
     /// What the service sets here says what goes out before the answer, if that comes later.
     pub interim: Option<Interim>,
     /// Set by the service if answering costs somebody else work: when the client closes its connection, even
@@ -87,6 +89,41 @@ pub struct Request<'a> {
     pub begun: Instant,
     /// When its head was complete.
     pub received: Instant,
+}
+
+/// A tunnel that a client asks for: from the answer that grants it on, its connection, or over HTTP/2 its stream,
+/// carries octets of another protocol both ways.
+///
+/// A tunnel is an exchange whose content has no framing. The client's octets come by [`octets`](Self::octets); what
+/// goes to the client is the answer's content, a `Content::Stream`. That content owns `octets`: asking it for
+/// octets moves both directions, and with no room for any it moves the client's alone, and is pending. Its end says
+/// that nothing more goes to the client, who may still speak: what of `octets` is still to come is then the
+/// source's own affair. Its error means that the tunnel broke, and resets the connection or stream. The end of
+/// `octets` says that the client has closed its half.
+///
+/// Any other answer leaves the connection as it is, and `octets` come to nothing.
+#[derive(Debug)]
+pub struct Upgrade {
+    /// What would grant it.
+    pub wish: Wish,
+    /// The protocols to choose from, as a list: the client's Upgrade fields without those that concern its own
+    /// connection (h2c, TLS, HTTP), or the one that `:protocol` names. Nothing for CONNECT.
+    pub protocols: Vec<u8>,
+    /// What the client sends in the tunnel. Nothing of it is here before the tunnel is granted over HTTP/1.1; over
+    /// HTTP/2 it may be.
+    pub octets: Incoming,
+}
+
+/// How a tunnel was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// By Upgrade over HTTP/1.1 (RFC 9110 §7.8), without content; granted by 101 with the Upgrade field that names
+    /// the protocol.
+    Upgrade,
+    /// By CONNECT with `:protocol` over HTTP/2 (RFC 8441 §4); granted by a 2xx.
+    ExtendedConnect,
+    /// By CONNECT (RFC 9110 §9.3.6): a way to the target's authority; granted by a 2xx.
+    Connect,
 }
 
 /// Interim responses (1xx, RFC 9110 §15.2) on their way to the client while its answer is awaited.

@@ -196,6 +196,13 @@ impl Socket {
         let _ = rustix::net::shutdown(&self.fd, rustix::net::Shutdown::Write);
     }
 
+    /// Has the peer told by a reset that the connection broke off, when it is closed.
+    #[cold]
+    pub(crate) fn reset_on_close(&self) {
+        // Without it the peer finds an ordinary end.
+        let _ = rustix::net::sockopt::set_socket_linger(&self.fd, Some(std::time::Duration::ZERO));
+    }
+
     fn write(
         &self,
         mut write: impl FnMut(BorrowedFd<'_>) -> rustix::io::Result<usize>,

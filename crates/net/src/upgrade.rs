@@ -1,9 +1,12 @@
+//! What requests ask for besides an answer.
+//!
 //! From HTTP/1.1 to HTTP/2 on one connection: `Upgrade: h2c` (RFC 7540 §3.2; RFC 9113 §3.1 no longer
-//! recommends it, and curl and others still ask).
+//! recommends it, and curl and others still ask). To any other protocol: the service's affair.
 
-use crate::service::ConnectionInfo;
+use crate::service::{ConnectionInfo, Incoming, Upgrade, Wish};
 use crate::worker::Worker;
-use hayami_http::{Known, RequestHead, Version};
+use hayami_http::field::is_token;
+use hayami_http::{Known, Method, RequestHead, Version};
 
 /// The field that brings the client's settings.
 pub(crate) const SETTINGS: &[u8] = b"http2-settings";
@@ -36,9 +39,73 @@ fn asks(head: &RequestHead) -> bool {
         && listed(Known::Connection, "http2-settings")
 }
 
+/// Name of the field in which a head has the `:protocol` of an extended CONNECT (RFC 8441 §4).
+const PROTOCOL: &[u8] = b":protocol";
+
+/// The tunnel that a request asks for, and the protocols to choose from.
+pub(crate) fn wish(head: &RequestHead) -> Option<(Wish, Vec<u8>)> {
+    if head.method() != Method::Connect {
+        let protocols = passed_on(head);
+        return (!protocols.is_empty()).then_some((Wish::Upgrade, protocols));
+    }
+    Some(match head.fields().get_named(PROTOCOL) {
+        Some(protocol) => (Wish::ExtendedConnect, protocol.to_vec()),
+        None => (Wish::Connect, Vec::new()),
+    })
+}
+
+/// The tunnel that a CONNECT of HTTP/2 asks for; `octets` is its content.
+#[cold]
+pub(crate) fn connect(head: &RequestHead, octets: Incoming) -> Option<Upgrade> {
+    let (wish, protocols) = wish(head)?;
+    octets.be_patient();
+    Some(Upgrade { wish, protocols, octets })
+}
+
+/// Those of the protocols in the Upgrade fields that somebody else may choose. Not those of this connection itself:
+/// who got HTTP/2 from a server behind us would ask it past us whatever it likes.
+fn passed_on(head: &RequestHead) -> Vec<u8> {
+    let values = head.fields().get_all(Known::Upgrade).flat_map(|value| value.split(|octet| *octet == b','));
+    let mut protocols = Vec::new();
+    for protocol in values.map(<[u8]>::trim_ascii).filter(|protocol| is_passed_on(protocol)) {
+        if !protocols.is_empty() {
+            protocols.extend_from_slice(b", ");
+        }
+        protocols.extend_from_slice(protocol);
+    }
+    protocols
+}
+
+/// RFC 9110 §7.8: a token, and maybe a version.
+fn is_passed_on(protocol: &[u8]) -> bool {
+    let mut parts = protocol.split(|octet| *octet == b'/');
+    let name = parts.next().unwrap_or_default();
+    let well_formed = is_token(name) && parts.next().is_none_or(is_token) && parts.next().is_none();
+    let own: [&[u8]; 5] = [b"http", b"https", b"tls", b"h2", b"h2c"];
+    well_formed && !own.iter().any(|own| own.eq_ignore_ascii_case(name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn protocols_of_the_connection_itself_are_not_for_others_to_choose() {
+        let cases: &[(&[&str], &str)] = &[
+            (&["websocket"], "websocket"),
+            (&["WebSocket, foo/2 ,", "bar"], "WebSocket, foo/2, bar"),
+            (&["h2c"], ""),
+            (&["H2C, h2, TLS/1.0, HTTP/2.0, https, tls"], ""),
+            (&["websocket, h2c", "HTTP/2"], "websocket"),
+            (&["web socket, a/b/c, /1, a/, x\"y"], ""),
+            (&[""], ""),
+        ];
+        for (values, want) in cases {
+            let mut head = RequestHead::default();
+            values.iter().for_each(|value| head.fields_mut().append(b"upgrade", value.as_bytes()));
+            assert_eq!(String::from_utf8_lossy(&passed_on(&head)), *want, "{values:?}");
+        }
+    }
 
     #[test]
     fn all_three_fields_are_needed() {

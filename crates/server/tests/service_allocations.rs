@@ -67,6 +67,7 @@ fn ask(site: &impl Service, head: &mut RequestHead, connection: &Rc<ConnectionIn
         early: false,
         content: None,
         interim: None,
+        upgrade: None,
         cancel: false,
         begun: now,
         received: now,

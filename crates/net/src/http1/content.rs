@@ -67,7 +67,9 @@ impl Http1 {
 
     /// The answer is not there yet: goes on with the request's content, if that is what it takes.
     pub(super) fn pause<S>(&mut self, link: &mut Link, worker: &Worker<S>, fed: Fed) -> Option<Need> {
-        let Some(feed) = self.content.as_ref().filter(|feed| feed.is_asked() && feed.has_room()) else {
+        let wanted = |feed: &&Feed| feed.is_asked() && feed.has_room();
+        // What is behind a request may be meant for a tunnel that is not granted yet: then it is not read.
+        let Some(feed) = self.content.as_ref().filter(wanted).filter(|_| self.unread_content) else {
             return Some(Need::Later);
         };
         feed.note_hunger(worker.clock.millis());
@@ -84,13 +86,14 @@ impl Http1 {
     /// When [`content_is_late`](Self::content_is_late) has to be asked, in milliseconds.
     pub(crate) fn latest(&self, timeouts: &Timeouts) -> u32 {
         let since = self.content.as_ref().and_then(Feed::hungry_since);
-        since.map_or(NEVER, |since| after(since, timeouts.receive))
+        let content = since.map_or(NEVER, |since| after(since, timeouts.receive));
+        content.min(self.latest_tunnel(timeouts))
     }
 
     /// Whether a client does not send what is waited for: then who waits is told.
     #[cold]
     pub(crate) fn content_is_late<S>(&mut self, worker: &Worker<S>) -> bool {
-        let late = worker.clock.millis() >= self.latest(&worker.timeouts);
+        let late = !self.is_tunnel() && worker.clock.millis() >= self.latest(&worker.timeouts);
         if let Some(feed) = self.content.as_ref().filter(|_| late) {
             feed.refuse(Refusal::Timeout);
             self.engine.refuse();

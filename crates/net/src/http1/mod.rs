@@ -1,7 +1,8 @@
 //! HTTP/1.1 on a connection: what the engine's events lead to. Content of requests that somebody takes is
-//! in `content`.
+//! in `content`, what comes after HTTP in `tunnel`.
 
 mod content;
+mod tunnel;
 
 use crate::connection::Wait;
 use crate::incoming::Feed;
@@ -11,10 +12,11 @@ use crate::service::{Answer, Interim, Outcome, Refusal, Request, Service};
 use crate::upgrade;
 use crate::worker::Worker;
 use hayami_h1::{Event, Fault, Framing, Next, RequestContent, Server};
-use hayami_http::{RequestHead, Response, Source};
+use hayami_http::{Method, RequestHead, Response, Source};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use tunnel::Tunnel;
 
 /// Unread request content that is thrown away to keep a connection; with more to come it is cheaper to
 /// close (RFC 9112 §9.3 leaves the choice).
@@ -30,6 +32,8 @@ pub(crate) enum Exchange {
     Waiting(Waiting),
     /// The head is sent, the content comes piece by piece.
     Streaming(Box<dyn Source>),
+    /// The connection is a tunnel.
+    Tunnel(Tunnel),
 }
 
 /// An answer that is being made.
@@ -80,7 +84,7 @@ impl Http1 {
         match self.exchange {
             Exchange::Reading => Wait::Head,
             Exchange::Discarding { .. } => Wait::Content,
-            Exchange::Waiting(_) | Exchange::Streaming(_) => Wait::Answer,
+            Exchange::Waiting(_) | Exchange::Streaming(_) | Exchange::Tunnel(_) => Wait::Answer,
         }
     }
 
@@ -90,13 +94,14 @@ impl Http1 {
             if link.stage != Stage::Open {
                 return Need::Close;
             }
-            if link.output.is_full() {
+            if link.output.is_full() && !self.is_tunnel() {
                 return Need::Room;
             }
             let need = match self.exchange {
                 Exchange::Reading | Exchange::Discarding { .. } => self.receive(link, worker),
                 Exchange::Waiting(_) => self.go_on(link, worker),
                 Exchange::Streaming(_) => self.pull(link, worker),
+                Exchange::Tunnel(_) => self.pass_on(link, worker),
             };
             if let Some(need) = need {
                 return need;
@@ -159,11 +164,13 @@ impl Http1 {
         }
         let incoming =
             if self.unread_content { self.expect_content(link, worker, content_length) } else { None };
+        let asks = self.engine.asks_upgrade() || head.method() == Method::Connect;
+        let upgrade = if asks && !self.unread_content { self.offer(link, worker, head) } else { None };
         let mut request = link.as_request(worker, head, content_length);
-        request.content = incoming;
+        (request.content, request.upgrade) = (incoming, upgrade);
         let outcome = worker.service.respond(&mut request);
-        let Request { content, interim, cancel, .. } = request;
-        drop(content);
+        let Request { content, upgrade, interim, cancel, .. } = request;
+        drop((content, upgrade));
         self.cancel = cancel;
         match outcome {
             Outcome::Ready(answer) => self.send(link, worker, answer),
@@ -246,6 +253,7 @@ impl Http1 {
             link.reports.expect(Report { observer, began, content: content_from, ends });
         }
         match source {
+            Some(source) if framing == Framing::Tunnel => self.begin_tunnel(source),
             Some(source) => self.exchange = Exchange::Streaming(source),
             None => self.complete(link, worker),
         }

@@ -14,15 +14,21 @@ use crate::timer::{NEVER, after};
 use crate::worker::{Timeouts, Worker};
 use hayami_h1::Fault;
 use hayami_h2::{ErrorCode, Key};
-use hayami_http::{FieldSection, Known, RequestHead, Status};
+use hayami_http::{FieldSection, Known, Method, RequestHead, Status};
 
 /// Request content that is thrown away behind a complete response, so that the client need not treat the
 /// stream as failed; with more to come it is told to stop (RFC 9113 §8.1).
 const DISCARD: u64 = 256 * 1024;
 
-/// The connection's end of a request's content, and whether the client waits for 100 before it sends any
-/// (RFC 9110 §10.1.1).
-pub(super) type Expected = (Feed, bool);
+/// Content that a request announces.
+pub(super) struct Expected {
+    /// The connection's end of it.
+    feed: Feed,
+    /// The client waits for 100 before it sends any (RFC 9110 §10.1.1).
+    waits: bool,
+    /// It is what goes through a tunnel, if that is granted.
+    tunnel: bool,
+}
 
 impl Http2 {
     /// Both ends of the content that a request announces.
@@ -39,16 +45,18 @@ impl Http2 {
         let (feed, incoming) = incoming::content(length, waker);
         let expectation = head.get(Known::Expect);
         let waits = expectation.is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
-        (Some((feed, waits)), Some(incoming))
+        let tunnel = head.method() == Method::Connect;
+        (Some(Expected { feed, waits, tunnel }), Some(incoming))
     }
 
     /// Somebody may take the content of a request; if nobody does, it is thrown away.
     #[inline(never)]
     pub(super) fn keep_content(&mut self, key: Key, expected: Option<Expected>) {
-        let Some((feed, expects_continue)) = expected.filter(|(feed, _)| feed.has_reader()) else { return };
+        let Some(expected) = expected.filter(|expected| expected.feed.has_reader()) else { return };
         if let Some(slot) = self.engine.get(key) {
             let stream = self.spare.stream(slot);
-            (stream.content, stream.expects_continue) = (Some(feed), expects_continue);
+            (stream.expects_continue, stream.tunnel) = (expected.waits, expected.tunnel);
+            stream.content = Some(expected.feed);
             self.busiest = self.busiest.max(self.engine.streams());
         }
     }
@@ -75,7 +83,7 @@ impl Http2 {
         let Some(slot) = self.engine.get(key) else { return };
         let stream = self.spare.stream(slot);
         stream.received += octets.len() as u64;
-        let too_much = stream.received > worker.limits.content;
+        let too_much = stream.received > worker.limits.content && !stream.tunnel;
         let Some(feed) = stream.content.as_ref().filter(|feed| feed.has_reader()) else {
             return self.throw_away(output, worker, key, octets.len());
         };

@@ -5,12 +5,15 @@
 //!        ├ what was woken ────── send.rs: answers that come later, content that was waited for
 //!        └ pump ──────────────── send.rs: content, by priority, as windows and the output have room
 //! ```
+//!
+//! What is different for streams that are tunnels is in tunnel.rs.
 
 mod body;
 mod content;
 mod receive;
 mod send;
 mod stream;
+mod tunnel;
 
 use crate::connection::Wait;
 use crate::link::{Link, Need, Stage};
@@ -45,6 +48,8 @@ pub(crate) struct Http2 {
     /// After an upgrade, until the client has said something in HTTP/2: what is sent before has to fit into
     /// the buffers in which clients still look for the end of the 101 (curl's are 32 KiB).
     expects_preface: bool,
+    /// There are tunnels, or were since the connection was last idle.
+    tunnels: bool,
     /// The most streams that were open at a time since memory was given back.
     busiest: usize,
 }
@@ -103,6 +108,7 @@ impl Http2 {
             leaving: Leaving::No,
             feeds: false,
             expects_preface: false,
+            tunnels: false,
             busiest: 0,
         }
     }
@@ -191,9 +197,9 @@ impl Http2 {
     pub(crate) fn wait(&self) -> Wait {
         if self.is_idle() {
             Wait::Stream
-        } else if self.engine.stalled() {
+        } else if self.engine.stalled() && !self.tunnels {
             Wait::Credit { since: self.progress }
-        } else if self.waiting.is_empty() {
+        } else if self.waiting.is_empty() && !self.engine.stalled() {
             Wait::Content
         } else {
             Wait::Answer
@@ -212,7 +218,7 @@ impl Http2 {
                 self.give_up(link, worker, ErrorCode::NO_ERROR, "the server ended");
             }
             _ if self.wait() == Wait::Answer => {}
-            _ if self.engine.stalled() => {
+            _ if self.engine.stalled() && !self.tunnels => {
                 self.give_up(link, worker, ErrorCode::ENHANCE_YOUR_CALM, "the client did not read in time");
             }
             _ => self.give_up(link, worker, ErrorCode::NO_ERROR, "the request did not arrive in time"),

@@ -4,6 +4,7 @@ use super::Http2;
 use super::stream::{Slot, Work};
 use crate::link::{Link, Stage};
 use crate::service::{Outcome, Refusal, Request, Service};
+use crate::upgrade;
 use crate::worker::Worker;
 use hayami_h1::Fault;
 use hayami_h2::{Event, Key, RequestContent};
@@ -44,8 +45,16 @@ impl Http2 {
             Event::Content { key, start, len, end } => {
                 let octets = &link.input.unread()[start..start + len];
                 self.content(&mut link.output, worker, key, octets, end);
+                if end && self.tunnels {
+                    self.end_tunnel(link, key);
+                }
             }
-            Event::End { key, trailers } => self.content_complete(worker, key, trailers),
+            Event::End { key, trailers } => {
+                self.content_complete(worker, key, trailers);
+                if self.tunnels {
+                    self.end_tunnel(link, key);
+                }
+            }
             Event::Reset { key, data, .. } => {
                 self.end_early(worker, key, data, "the client canceled the request");
             }
@@ -78,10 +87,14 @@ impl Http2 {
         };
         let mut request = link.as_request(worker, head, content_length);
         (request.stream, request.content) = (Some(key.stream_id()), incoming);
+        if request.head.method() == Method::Connect {
+            request.upgrade =
+                request.content.take().and_then(|octets| upgrade::connect(request.head, octets));
+        }
         let outcome = worker.service.respond(&mut request);
-        let Request { content: untaken, interim, .. } = request;
+        let Request { content: untaken, upgrade: ungranted, interim, .. } = request;
         if feed.is_some() {
-            drop(untaken);
+            drop((untaken, ungranted));
             self.keep_content(key, feed);
         }
         match outcome {
@@ -115,7 +128,7 @@ impl Http2 {
     #[cold]
     pub(super) fn first<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) {
         let mut head = worker.head.borrow_mut();
-        let settings = head.fields().get_named(crate::upgrade::SETTINGS).unwrap_or_default().to_vec();
+        let settings = head.fields().get_named(upgrade::SETTINGS).unwrap_or_default().to_vec();
         let is_head = head.method() == Method::Head;
         let (engine, config) = (&mut self.engine, &worker.http2.engine);
         let key = link.output.write(&worker.pool, |out| engine.upgrade(config, &settings, is_head, out));

@@ -22,7 +22,7 @@ impl Http2 {
     pub(super) fn send<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>, key: Key, answer: Answer) {
         let Answer { response: Response { head, content }, observer } = answer;
         let (common, version) = worker.common.fields(&worker.clock, worker.service.server_name(), &head);
-        let length = content.len();
+        let (length, is_granted) = (content.len(), (200..300).contains(&head.status().code()));
         let small = match &content {
             Content::Shared(shared) if shared.len() <= COPY_SIZE => shared.as_slice(),
             _ => &[],
@@ -44,7 +44,7 @@ impl Http2 {
         drop(common);
         match complete {
             Some(octets) => self.complete(link, worker, observer, octets),
-            None => self.send_later(worker, key, content, observer),
+            None => self.send_later(worker, key, is_granted, content, observer),
         }
     }
 
@@ -68,6 +68,7 @@ impl Http2 {
         &mut self,
         worker: &Worker<S>,
         key: Key,
+        is_granted: bool,
         content: Content,
         observer: Option<Box<dyn Observer>>,
     ) {
@@ -79,6 +80,8 @@ impl Http2 {
         };
         let stream = self.spare.stream(slot);
         (stream.work, stream.observer, stream.began) = (Work::Body(Body::new(content)), observer, began);
+        stream.tunnel &= is_granted;
+        self.tunnels |= stream.tunnel;
         self.busiest = self.busiest.max(self.engine.streams());
         self.engine.set_ready(key, true);
     }
@@ -91,6 +94,7 @@ impl Http2 {
                 let key = self.waiting.swap_remove(at);
                 self.resume(link, worker, key);
             } else if let Some(key) = self.engine.find(stream) {
+                self.push(link, worker, key);
                 // Who takes its content does not do so on this connection's behalf.
                 self.settle_content(link, worker, key);
             }
@@ -100,7 +104,11 @@ impl Http2 {
     fn resume<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>, key: Key) {
         let stream = self.engine.get(key).and_then(|slot| slot.as_deref_mut());
         match stream.map(|stream| &mut stream.work) {
-            Some(Work::Body(_)) => self.engine.set_ready(key, true),
+            Some(Work::Body(_)) => {
+                self.engine.set_ready(key, true);
+                self.push(link, worker, key);
+            }
+            Some(Work::Hear) => self.hear_out(link, worker, key),
             Some(work @ Work::Answer(_)) => {
                 let work = std::mem::take(work);
                 self.wait_for(link, worker, key, work);
@@ -161,7 +169,7 @@ impl Http2 {
     fn send_content<S>(&mut self, link: &mut Link, worker: &Worker<S>, key: Key, room: usize) {
         self.progress = worker.clock.millis();
         let Some(slot) = self.engine.get(key) else { return };
-        let Some(Stream { work: Work::Body(body), sent, content, .. }) = slot.as_deref_mut() else {
+        let Some(Stream { work: Work::Body(body), sent, content, tunnel, .. }) = slot.as_deref_mut() else {
             return self.engine.set_ready(key, false);
         };
         let content = content.as_ref();
@@ -187,7 +195,8 @@ impl Http2 {
         *sent += len as u64;
         let trailers = body.trailers(last);
         let takes = content.is_some();
-        let mut ended = if last { slot.take() } else { None };
+        let hears = last && *tunnel && content.is_some_and(Feed::is_open);
+        let mut ended = if last && !hears { slot.take() } else { None };
         // Nobody will take it any more: the client may send what is left to be thrown away.
         let held = ended.as_mut().and_then(|stream| stream.content.take()).map_or(0, Feed::end);
         let (engine, config) = (&mut self.engine, &worker.http2.engine);
@@ -205,6 +214,9 @@ impl Http2 {
             self.engine.set_ready(key, false);
             self.waiting.push(key);
         }
+        if hears {
+            self.hear_on(key);
+        }
         self.spare.complete(ended, link);
         if takes {
             self.settle_content(link, worker, key);
@@ -213,7 +225,7 @@ impl Http2 {
 
     /// Ends a stream whose content has failed; in the output, `header` is where its next frame would begin.
     #[cold]
-    fn break_off<S>(
+    pub(super) fn break_off<S>(
         &mut self,
         link: &mut Link,
         worker: &Worker<S>,
@@ -221,10 +233,11 @@ impl Http2 {
         header: usize,
         why: &'static str,
     ) {
+        let code = if self.is_tunnel(key) { ErrorCode::CONNECT_ERROR } else { ErrorCode::INTERNAL_ERROR };
         let engine = &mut self.engine;
         let stream = link.output.write(&worker.pool, |out| {
             out.truncate(header);
-            engine.reset(key, ErrorCode::INTERNAL_ERROR, out)
+            engine.reset(key, code, out)
         });
         stream.flatten().into_iter().for_each(|stream| stream.abort(&worker.clock, why));
     }

@@ -47,6 +47,8 @@ pub(crate) struct Stream {
     pub(crate) content: Option<Feed>,
     /// The client waits for 100 before it sends content (RFC 9110 §10.1.1).
     pub(crate) expects_continue: bool,
+    /// The request is a CONNECT; once it is answered, whether the stream is a tunnel (RFC 9113 §8.5).
+    pub(crate) tunnel: bool,
     /// What is to be sent before the answer.
     pub(crate) interim: Option<Interim>,
     pub(crate) work: Work,
@@ -69,6 +71,8 @@ pub(crate) enum Work {
     Answer(Pin<Box<dyn Future<Output = Answer>>>),
     /// The head is sent, content follows.
     Body(Body),
+    /// Nothing more goes to the client of a tunnel, who may still speak.
+    Hear,
 }
 
 impl Stream {

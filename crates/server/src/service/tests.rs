@@ -71,6 +71,7 @@ fn request<'a>(head: &'a mut RequestHead, connection: &'a Rc<ConnectionInfo>, no
         early,
         content: None,
         interim: None,
+        upgrade: None,
         cancel: false,
         begun: now,
         received: now,
