@@ -116,7 +116,10 @@ fn decimal(digits: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn parsed(head: &str) -> Result<(u16, Option<u64>, Vec<(String, String)>), Fault> {
+    /// Status, length, fields.
+    type Parsed = (u16, Option<u64>, Vec<(String, String)>);
+
+    fn parsed(head: &str) -> Result<Parsed, Fault> {
         let (octets, mut response) = (head.as_bytes(), ResponseHead::new(Status::OK));
         assert_eq!(end(octets, 0), Some(octets.len()), "{head:?}");
         let said = parse(octets, &Limits { fields: 4, ..Limits::default() }, &mut response)?;

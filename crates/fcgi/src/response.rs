@@ -4,7 +4,7 @@ use crate::client::{Client, Event, Reading, Received, ResponseContent};
 use crate::fault::Fault;
 use crate::head;
 use crate::limits::Limits;
-use crate::record::{HEADER, Header, ID, Kind};
+use crate::record::{HEADER, Header, ID, Kind, Records};
 use hayami_http::ResponseHead;
 
 /// Octets of the content of END_REQUEST (FastCGI §5.5).
@@ -280,6 +280,17 @@ impl Client {
         let padding = self.record.take().map_or(0, |record| record.padding);
         self.reading = if padding > 0 { Reading::Closed } else { Reading::Nothing };
         Ok(found(END, event))
+    }
+
+    /// Whether the rest of the response is in the input, and nothing stands behind it: from here on
+    /// [`receive`](Self::receive) gives content until [`Event::End`].
+    pub fn is_complete_in(&self, input: &[u8]) -> bool {
+        let under_way =
+            self.record.map_or(0, |header| usize::from(header.content) + usize::from(header.padding));
+        let Some(rest) = input.get(under_way..) else { return false };
+        let mut records = Records::of(rest);
+        let ends = records.by_ref().any(|(kind, _)| kind == Kind::End as u8);
+        ends && records.read() == rest.len()
     }
 
     fn is_as_announced(&self) -> bool {

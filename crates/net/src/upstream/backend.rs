@@ -192,7 +192,7 @@ impl Backend {
 
     /// Begins a connection to an address.
     fn channel(&self, peer: &Peer) -> io::Result<Channel> {
-        if self.tls.is_some() || self.protocol != Protocol::Http1 {
+        if self.tls.is_some() || !matches!(self.protocol, Protocol::Http1 | Protocol::FastCgi) {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 "only HTTP/1.1 in clear is spoken to upstreams",

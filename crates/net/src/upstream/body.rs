@@ -32,7 +32,7 @@ impl Body {
             ResponseContent::Length(octets) => Some(octets),
             _ => None,
         };
-        let plain = content != ResponseContent::Chunked;
+        let plain = content != ResponseContent::Chunked && !exchange.connection.engine.is_framed();
         Self { backend, exchange: Some(exchange), length, plain, decoded: 0, trailers: None }
     }
 
@@ -188,6 +188,21 @@ impl Source for Announced {
 
     fn length(&self) -> Option<u64> {
         self.0
+    }
+}
+
+/// Content of which is known that it will not be complete.
+pub(super) struct Broken(SourceError);
+
+impl Broken {
+    pub(super) fn by(cause: &super::Cause) -> Self {
+        Self(error(cause))
+    }
+}
+
+impl Source for Broken {
+    fn fill(&mut self, _: &mut Context<'_>, _: usize, _: &mut Vec<u8>) -> Poll<Result<bool, SourceError>> {
+        Poll::Ready(Err(SourceError(self.0.0.clone())))
     }
 }
 

@@ -4,6 +4,7 @@ use hayami_h1::Fault;
 use hayami_http::{Content, FieldSection, ResponseHead, Source, SourceError};
 use std::fmt;
 use std::io;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// A request.
@@ -20,10 +21,15 @@ pub struct Call {
     pub repeatable: bool,
     /// Is told of interim responses (RFC 9110 §15.2), 100 among them.
     pub interim: Option<InterimSink>,
+    /// Is told what a FastCGI application says on its standard error, in pieces as they come.
+    pub errors: Option<ErrorSink>,
 }
 
 /// Is told of interim responses.
 pub type InterimSink = Box<dyn FnMut(&ResponseHead)>;
+
+/// Is told what an application says on its standard error.
+pub type ErrorSink = Rc<dyn Fn(&[u8])>;
 
 /// A response.
 #[derive(Debug)]
@@ -85,6 +91,8 @@ pub enum Cause {
     Closed,
     /// The upstream broke a rule of HTTP.
     Fault(Fault),
+    /// The application broke a rule of FastCGI.
+    FastCgi(hayami_fcgi::Fault),
     /// The request's own content could not be had.
     Content(SourceError),
     /// The origin has no addresses.
@@ -109,6 +117,7 @@ impl fmt::Display for Cause {
             Self::Timeout => f.write_str("timed out"),
             Self::Closed => f.write_str("the upstream closed the connection"),
             Self::Fault(fault) => fault.fmt(f),
+            Self::FastCgi(fault) => fault.fmt(f),
             Self::Content(error) => write!(f, "the request's content: {error}"),
             Self::NoPeers => f.write_str("its name has no addresses"),
         }

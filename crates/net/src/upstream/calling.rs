@@ -1,12 +1,12 @@
 //! A call from its beginning to its response's head: which connection, and what if that fails.
 
 use super::backend::{Backend, InFlight};
-use super::body::{Announced, Body};
+use super::body::{Announced, Body, Broken};
 use super::call::{Call, Cause, Failure, Phase, Reply, Timing};
 use super::connection::Connection;
 use super::exchange::Exchange;
 use crate::clock::Instant;
-use hayami_h1::ResponseContent;
+use hayami_h1::{ClientEvent, ResponseContent};
 use hayami_http::{Content, Known, ResponseHead, Shared, Status};
 use std::future::Future;
 use std::pin::Pin;
@@ -188,6 +188,14 @@ impl State {
                 end(&self.backend, exchange);
                 content
             }
+            _ if exchange.connection.engine.is_framed() => match whole_framed(&mut exchange, &self.backend) {
+                Some(Ok(shared)) => {
+                    end(&self.backend, exchange);
+                    Content::Shared(shared)
+                }
+                Some(Err(cause)) => Content::Stream(Box::new(Broken::by(&cause))),
+                None => Content::Stream(Box::new(Body::new(self.backend, exchange, content))),
+            },
             ResponseContent::Length(octets) => match whole(&mut exchange, &self.backend, octets) {
                 Some(shared) => {
                     end(&self.backend, exchange);
@@ -225,6 +233,33 @@ fn whole(exchange: &mut Exchange, backend: &Backend, octets: u64) -> Option<Shar
         let received = engine.receive(&backend.limits, input.unread(), &mut exchange.head);
         input.consume(received.map_or(0, |received| received.consumed));
     }
+    Some(shared)
+}
+
+/// Content that came with its head, in pieces with other octets in between.
+fn whole_framed(exchange: &mut Exchange, backend: &Backend) -> Option<Result<Shared, Cause>> {
+    let Connection { engine, input, .. } = &mut *exchange.connection;
+    if !engine.is_complete_in(input.unread()) {
+        return None;
+    }
+    let mut content = backend.outbound.pool().take();
+    let shared = loop {
+        let received = engine.receive(&backend.limits, input.unread(), &mut exchange.head);
+        match received.map(|received| (received.consumed, received.event)) {
+            Ok((consumed, ClientEvent::Content(range))) => {
+                content.extend_from_slice(&input.unread()[range]);
+                input.consume(consumed);
+            }
+            Ok((consumed, ClientEvent::End)) => {
+                input.consume(consumed);
+                break Ok(backend.outbound.share(&content));
+            }
+            // There is an end in the input.
+            Ok(_) => break Err(Cause::Closed),
+            Err(cause) => break Err(cause),
+        }
+    };
+    backend.outbound.pool().give(content);
     Some(shared)
 }
 

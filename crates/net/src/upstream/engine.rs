@@ -2,25 +2,42 @@
 //! come as HTTP/1.1's.
 
 use super::backend::Protocol;
-use hayami_h1::{Client, ClientEvent, ClientReceived, CutShort, Fault, Limits, RequestContent};
+use super::call::{Cause, ErrorSink};
+use super::fastcgi::FastCgi;
+use hayami_h1::{Client, ClientEvent, ClientReceived, CutShort, Limits, RequestContent};
 use hayami_http::{FieldSection, ResponseHead};
 
 /// What makes octets of requests, and responses of octets.
 pub(super) enum Engine {
     /// RFC 9112.
     Http1(Client),
+    /// FastCGI 1.0.
+    FastCgi(Box<FastCgi>),
 }
 
 impl Engine {
     /// That of a new connection.
-    pub(super) fn new(_: Protocol) -> Self {
-        Self::Http1(Client::new())
+    pub(super) fn new(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::FastCgi => Self::FastCgi(Box::default()),
+            _ => Self::Http1(Client::new()),
+        }
     }
 
     /// That of a new connection of the same protocol.
     pub(super) fn anew(&self) -> Self {
         match self {
             Self::Http1(_) => Self::Http1(Client::new()),
+            Self::FastCgi(_) => Self::FastCgi(Box::default()),
+        }
+    }
+
+    /// What the upstream says beside its response goes to `errors`, if its protocol knows such words.
+    #[inline]
+    pub(super) fn tell(&mut self, errors: Option<&ErrorSink>) {
+        match self {
+            Self::Http1(_) => {}
+            Self::FastCgi(fastcgi) => fastcgi.tell(errors.cloned()),
         }
     }
 
@@ -39,6 +56,7 @@ impl Engine {
                 let written = send(client, method, target, fields, content, out);
                 debug_assert!(written.is_ok(), "the connection is new, or fit");
             }
+            Self::FastCgi(fastcgi) => fastcgi.send_head(last, (method, fields), content, out),
         }
     }
 
@@ -47,6 +65,7 @@ impl Engine {
     pub(super) fn begin_chunk(&mut self, out: &mut Vec<u8>) -> usize {
         match self {
             Self::Http1(client) => client.begin_chunk(out),
+            Self::FastCgi(fastcgi) => fastcgi.begin_chunk(out),
         }
     }
 
@@ -55,6 +74,7 @@ impl Engine {
     pub(super) fn end_chunk(&mut self, mark: usize, out: &mut Vec<u8>) {
         match self {
             Self::Http1(client) => client.end_chunk(mark, out),
+            Self::FastCgi(fastcgi) => fastcgi.end_chunk(mark, out),
         }
     }
 
@@ -70,6 +90,7 @@ impl Engine {
     ) -> Result<(), CutShort> {
         match self {
             Self::Http1(client) => client.send_end(trailers, out),
+            Self::FastCgi(fastcgi) => fastcgi.send_end(out),
         }
     }
 
@@ -83,9 +104,10 @@ impl Engine {
         limits: &Limits,
         input: &[u8],
         head: &mut ResponseHead,
-    ) -> Result<ClientReceived, Fault> {
+    ) -> Result<ClientReceived, Cause> {
         match self {
-            Self::Http1(client) => client.receive(limits, input, head),
+            Self::Http1(client) => client.receive(limits, input, head).map_err(Cause::Fault),
+            Self::FastCgi(fastcgi) => fastcgi.receive(limits, input, head),
         }
     }
 
@@ -93,9 +115,10 @@ impl Engine {
     ///
     /// # Errors
     /// The response is not complete.
-    pub(super) fn receive_eof(&mut self) -> Result<ClientEvent, Fault> {
+    pub(super) fn receive_eof(&mut self) -> Result<ClientEvent, Cause> {
         match self {
-            Self::Http1(client) => client.receive_eof(),
+            Self::Http1(client) => client.receive_eof().map_err(Cause::Fault),
+            Self::FastCgi(fastcgi) => fastcgi.receive_eof(),
         }
     }
 
@@ -104,6 +127,7 @@ impl Engine {
     pub(super) fn take_trailers(&mut self) -> Option<FieldSection> {
         match self {
             Self::Http1(client) => client.take_trailers(),
+            Self::FastCgi(_) => None,
         }
     }
 
@@ -112,6 +136,7 @@ impl Engine {
     pub(super) fn is_idle(&self) -> bool {
         match self {
             Self::Http1(client) => client.is_idle(),
+            Self::FastCgi(fastcgi) => fastcgi.is_idle(),
         }
     }
 
@@ -120,6 +145,21 @@ impl Engine {
     pub(super) fn persists(&self) -> bool {
         match self {
             Self::Http1(client) => client.persists(),
+            Self::FastCgi(fastcgi) => fastcgi.persists(),
+        }
+    }
+
+    /// Whether content of known length has other octets in between.
+    #[inline]
+    pub(super) fn is_framed(&self) -> bool {
+        matches!(self, Self::FastCgi(_))
+    }
+
+    /// Whether the rest of a response that [`is_framed`](Self::is_framed) is in the input.
+    pub(super) fn is_complete_in(&self, input: &[u8]) -> bool {
+        match self {
+            Self::Http1(_) => false,
+            Self::FastCgi(fastcgi) => fastcgi.is_complete_in(input),
         }
     }
 }

@@ -152,7 +152,7 @@ impl Exchange {
         loop {
             while !input.is_empty() {
                 let received = engine.receive(&backend.limits, input.unread(), &mut self.head);
-                let received = received.map_err(Cause::Fault)?;
+                let received = received?;
                 input.consume(received.consumed);
                 match received.event {
                     // We send no CONNECT.

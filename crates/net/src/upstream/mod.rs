@@ -22,11 +22,12 @@ mod channel;
 mod connection;
 mod engine;
 mod exchange;
+mod fastcgi;
 mod outbound;
 mod sending;
 
 pub use backend::{Backend, Counters, Origin, Protocol, Timeouts, Tls};
-pub use call::{Call, Cause, Failure, InterimSink, Phase, Reply, Timing};
+pub use call::{Call, Cause, ErrorSink, Failure, InterimSink, Phase, Reply, Timing};
 pub use calling::{Calling, call};
 pub use outbound::Outbound;
 pub(crate) use outbound::UPSTREAMS;

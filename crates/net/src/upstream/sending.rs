@@ -8,8 +8,8 @@ use hayami_h1::RequestContent;
 use hayami_http::{Source, SourceError};
 use std::task::{Context, Poll};
 
-/// Octets of content that are taken at once.
-const ROOM: usize = 64 * 1024;
+/// Octets of content that are taken at once: they fit a record of FastCGI, whose length has 16 bits.
+const ROOM: usize = 64 * 1024 - 8;
 
 /// Octets that are kept of a request that may have to be sent once more. Larger ones with content risk what all
 /// requests risk with every proxy: that the upstream closes the connection in the same moment.
@@ -49,6 +49,7 @@ impl Sending {
         };
         let request = (&call.method[..], &call.target[..], &call.fields);
         self.out = backend.outbound.pool().take();
+        engine.tell(call.errors.as_ref());
         engine.send_head(backend.closes(), request, content, &mut self.out);
     }
 

@@ -201,6 +201,7 @@ impl Pool {
             content: upload.map(|upload| Box::new(upload) as Box<dyn Source>),
             repeatable,
             interim: exchange.interim.map(sink),
+            errors: None,
         }
     }
 
