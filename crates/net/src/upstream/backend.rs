@@ -8,7 +8,7 @@ use super::outbound::Wire;
 use crate::dial::Peer;
 use crate::timer::{NEVER, after};
 use hayami_h1::Limits;
-use hayami_tls::Connector;
+use hayami_tls::{Alpn, Connector};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::ops::Deref;
@@ -77,6 +77,8 @@ pub struct Counters {
     pub reused: u64,
     /// Connections that could not be made.
     pub failed: u64,
+    /// Connections over TLS that took up an earlier session.
+    pub resumed: u64,
 }
 
 /// One origin and its connections.
@@ -159,6 +161,7 @@ impl Backend {
     /// Takes a connection back whose exchange is over, if it can serve another one.
     #[inline]
     pub(super) fn give(self: &Rc<Self>, mut connection: Box<Connection>) {
+        connection.channel.settle();
         let wire = &connection.channel.wire;
         let keep_alive = connection.kept_for.min(self.timeouts.keep_alive);
         let room = self.idle.borrow().len() < self.most_idle && !keep_alive.is_zero();
@@ -174,13 +177,20 @@ impl Backend {
         self.idle.borrow_mut().push(connection);
     }
 
-    /// An idle connection has ended, has octets that nobody asked for, or was idle for too long.
+    /// An idle connection has ended, has octets that nobody asked for, or was idle for too long; or TLS has something
+    /// to say that ends nothing.
     #[cold]
     pub(super) fn lose(&self, wire: &Wire) {
         let at =
             self.idle.borrow().iter().position(|connection| std::ptr::eq(&*connection.channel.wire, wire));
-        let lost = at.map(|at| self.idle.borrow_mut().remove(at));
-        drop(lost);
+        let Some(at) = at else { return };
+        let mut lost = self.idle.borrow_mut().remove(at);
+        if !wire.is_late() {
+            lost.channel.settle();
+            if lost.is_fit() {
+                self.idle.borrow_mut().insert(at, lost);
+            }
+        }
     }
 
     /// Begins a connection to the address at `at`; `None` if there are no more.
@@ -192,13 +202,17 @@ impl Backend {
 
     /// Begins a connection to an address.
     fn channel(&self, peer: &Peer) -> io::Result<Channel> {
-        if self.tls.is_some() || !matches!(self.protocol, Protocol::Http1 | Protocol::FastCgi) {
-            return Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                "only HTTP/1.1 in clear is spoken to upstreams",
-            ));
-        }
-        let channel = Channel::open(&self.outbound, peer)?;
+        let alpn: &[Alpn] = match self.protocol {
+            Protocol::Http1 => &[Alpn::Http11],
+            Protocol::FastCgi => &[],
+            _ => {
+                return Err(io::Error::new(
+                    io::ErrorKind::Unsupported,
+                    "only HTTP/1.1 and FastCGI are spoken to upstreams",
+                ));
+            }
+        };
+        let channel = Channel::open(&self.outbound, peer, self.tls.as_ref(), alpn)?;
         let now = self.outbound.clock().millis();
         channel.wire.set_deadline(after(now, self.timeouts.connect));
         Ok(channel)
@@ -207,6 +221,14 @@ impl Backend {
     /// Whether connections serve one request each.
     pub(super) fn closes(&self) -> bool {
         self.most_idle == 0 || self.timeouts.keep_alive.is_zero()
+    }
+
+    /// A connection was made.
+    pub(super) fn count_opened(&self, resumed: bool) {
+        self.count(|counters| {
+            counters.opened += 1;
+            counters.resumed += u64::from(resumed);
+        });
     }
 
     pub(super) fn count(&self, count: impl FnOnce(&mut Counters)) {

@@ -2,6 +2,7 @@
 
 use hayami_h1::Fault;
 use hayami_http::{Content, FieldSection, ResponseHead, Source, SourceError};
+use hayami_tls::Fault as TlsFault;
 use std::fmt;
 use std::io;
 use std::rc::Rc;
@@ -95,6 +96,8 @@ pub enum Cause {
     FastCgi(hayami_fcgi::Fault),
     /// The request's own content could not be had.
     Content(SourceError),
+    /// The upstream is not who it should be, or speaks no TLS that can be spoken to it.
+    Tls(TlsFault),
     /// The origin has no addresses.
     NoPeers,
 }
@@ -119,8 +122,18 @@ impl fmt::Display for Cause {
             Self::Fault(fault) => fault.fmt(f),
             Self::FastCgi(fault) => fault.fmt(f),
             Self::Content(error) => write!(f, "the request's content: {error}"),
+            Self::Tls(fault) => tls(fault, f),
             Self::NoPeers => f.write_str("its name has no addresses"),
         }
+    }
+}
+
+/// Why a handshake was not completed.
+fn tls(fault: &TlsFault, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match fault {
+        TlsFault::PlainHttp | TlsFault::NotTls => f.write_str("what the upstream speaks there is no TLS"),
+        TlsFault::Handshake(why) => write!(f, "the TLS handshake failed: {why}"),
+        fault => write!(f, "the TLS handshake failed: {fault}"),
     }
 }
 

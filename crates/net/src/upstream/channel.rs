@@ -1,9 +1,12 @@
 //! A connection's octets, in and out: what is between the socket and whoever speaks a protocol over it.
 
+use super::backend::Tls;
 use super::call::Cause;
 use super::outbound::{Outbound, Wire};
+use super::secure::{self, Secure};
 use crate::buffer::{Input, Pool};
 use crate::dial::Peer;
+use hayami_tls::{Alpn, Info};
 use std::io;
 use std::rc::Rc;
 use std::task::Poll;
@@ -15,53 +18,81 @@ const DIRECT: usize = 4 * 1024;
 pub(super) struct Channel {
     /// The socket, and what the loop knows of it.
     pub(super) wire: Rc<Wire>,
+    secure: Option<Box<Secure>>,
     outbound: Outbound,
 }
 
 impl Channel {
-    /// Begins to connect.
-    pub(super) fn open(outbound: &Outbound, peer: &Peer) -> io::Result<Self> {
-        Ok(Self { wire: outbound.connect(peer)?, outbound: outbound.clone() })
+    /// Begins to connect; over TLS one of `alpn` is asked for, or none if there are none.
+    ///
+    /// # Errors
+    /// The system has no descriptor or no port left, or knows already that nobody is there.
+    pub(super) fn open(
+        outbound: &Outbound,
+        peer: &Peer,
+        tls: Option<&Tls>,
+        alpn: &[Alpn],
+    ) -> io::Result<Self> {
+        let begin = |tls| Secure::begin(tls, alpn, outbound.pool()).map(Box::new);
+        let secure = tls.map(begin).transpose()?;
+        Ok(Self { wire: outbound.connect(peer)?, secure, outbound: outbound.clone() })
     }
 
     /// Ready once octets may be sent. In clear the first [`send`](Self::send) finds out, which saves a system call:
     /// a connection is made when that takes something.
     ///
     /// # Errors
-    /// The connection cannot be made.
+    /// The connection cannot be made, or the peer is not to be believed.
     #[inline]
     pub(super) fn poll_connected(&mut self) -> Poll<Result<(), Cause>> {
-        Poll::Ready(Ok(()))
+        match &mut self.secure {
+            None => Poll::Ready(Ok(())),
+            Some(secure) => secure.poll_connected(&self.wire.socket, self.outbound.pool()),
+        }
+    }
+
+    /// What TLS has agreed on; `None` in clear, and before.
+    #[inline]
+    pub(super) fn info(&self) -> Option<&Info> {
+        self.secure.as_ref()?.info()
     }
 
     /// Whether reading may find something.
     #[inline]
     pub(super) fn is_readable(&self) -> bool {
-        self.wire.socket.is_readable()
+        self.wire.socket.is_readable() || self.secure.as_ref().is_some_and(|secure| secure.holds_content())
     }
 
     /// Reads behind what is in `input`. `Ok(0)`: the peer has ended. `Pending`: the loop tells when there is more.
     ///
     /// # Errors
-    /// The peer is gone.
+    /// The peer is gone, or broke the rules of TLS.
     #[inline]
     pub(super) fn read(&mut self, input: &mut Input) -> Poll<io::Result<usize>> {
-        self.wire.socket.read(input.room(self.outbound.pool()))
+        let (socket, pool) = (&self.wire.socket, self.outbound.pool());
+        match &mut self.secure {
+            None => socket.read(input.room(pool)),
+            Some(secure) => secure.read(socket, pool, input.room(pool), secure::WORTH_READING),
+        }
     }
 
     /// Whether `room` octets are worth being read by [`read_at_most`](Self::read_at_most).
     #[inline]
     pub(super) fn is_worth_reading(&self, room: usize) -> bool {
-        room >= DIRECT
+        room >= if self.secure.is_none() { DIRECT } else { secure::WORTH_READING }
     }
 
-    /// As [`read`](Self::read), appended to `out`, and no more than `most` octets.
+    /// As [`read`](Self::read), appended to `out`, and no more than `most` octets, which are
+    /// [worth it](Self::is_worth_reading).
     ///
     /// # Errors
-    /// The peer is gone.
+    /// The peer is gone, or broke the rules of TLS.
     #[inline]
     pub(super) fn read_at_most(&mut self, out: &mut Vec<u8>, most: usize) -> Poll<io::Result<usize>> {
-        self.wire.socket.read_at_most(out, most)
+        match &mut self.secure {
+            None => self.wire.socket.read_at_most(out, most),
+            Some(secure) => secure.read(&self.wire.socket, self.outbound.pool(), out, most),
+        }
     }
 
     /// Sends; gives how many octets were taken. They have left once [`flush`](Self::flush) is ready. `Pending`: there
@@ -71,7 +102,10 @@ impl Channel {
     /// The connection cannot be made, or the peer is gone.
     #[inline]
     pub(super) fn send(&mut self, octets: &[u8]) -> Poll<io::Result<usize>> {
-        self.wire.socket.send(octets, false)
+        match &mut self.secure {
+            None => self.wire.socket.send(octets, false),
+            Some(secure) => secure.send(&self.wire.socket, self.outbound.pool(), octets),
+        }
     }
 
     /// Ready when what was taken has left.
@@ -80,12 +114,18 @@ impl Channel {
     /// The peer is gone.
     #[inline]
     pub(super) fn flush(&mut self) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+        match &mut self.secure {
+            None => Poll::Ready(Ok(())),
+            Some(secure) => secure.flush(&self.wire.socket),
+        }
     }
 
     /// Tells the peer that nothing more will come.
     #[expect(dead_code, reason = "for tunnels, which have two directions")]
     pub(super) fn shut_down_sending(&mut self) {
+        if let Some(secure) = &mut self.secure {
+            secure.close(&self.wire.socket);
+        }
         self.wire.socket.shut_down_sending();
     }
 
@@ -93,12 +133,27 @@ impl Channel {
     #[inline]
     pub(super) fn is_at_rest(&self) -> bool {
         let socket = &self.wire.socket;
-        !socket.has_ended() && !socket.is_readable()
+        let at_rest = !socket.has_ended() && !socket.is_readable();
+        at_rest && self.secure.as_ref().is_none_or(|secure| secure.is_at_rest())
     }
 
     /// The same, as far as the kernel knows.
     pub(super) fn is_quiet(&mut self) -> bool {
-        self.wire.socket.is_quiet()
+        if self.secure.is_none() {
+            return self.wire.socket.is_quiet();
+        }
+        self.wire.socket.may_read(false);
+        self.settle();
+        self.is_at_rest()
+    }
+
+    /// Reads what the loop knows of messages of TLS itself: a server sends tickets whenever it likes (RFC 8446 §4.6.1),
+    /// and they say nothing that concerns whoever speaks above.
+    #[inline]
+    pub(super) fn settle(&mut self) {
+        if let Some(secure) = &mut self.secure {
+            secure.settle(&self.wire.socket, self.outbound.pool());
+        }
     }
 
     /// The worker's buffers.
@@ -109,11 +164,19 @@ impl Channel {
 
     /// Gives memory back that holds nothing.
     #[inline]
-    pub(super) fn release(&mut self) {}
+    pub(super) fn release(&mut self) {
+        if let Some(secure) = &mut self.secure {
+            secure.release(self.outbound.pool());
+        }
+    }
 }
 
 impl Drop for Channel {
     fn drop(&mut self) {
+        if let Some(secure) = &mut self.secure {
+            secure.close(&self.wire.socket);
+            secure.end(self.outbound.pool());
+        }
         self.outbound.forget(&self.wire);
     }
 }

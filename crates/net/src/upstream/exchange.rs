@@ -7,6 +7,7 @@ use super::sending::Sending;
 use crate::timer::after;
 use hayami_h1::{ClientEvent, Fault, ResponseContent};
 use hayami_http::{FieldSection, ResponseHead, Status};
+use std::io;
 use std::task::{Context, Poll, ready};
 
 /// Octets and lines of most heads.
@@ -128,7 +129,8 @@ impl Exchange {
                     channel.wire.progressed();
                     if self.phase == Phase::Connect {
                         self.phase = Phase::Send;
-                        backend.count(|counters| counters.opened += 1);
+                        let resumed = channel.info().is_some_and(|info| info.resumed);
+                        backend.count_opened(resumed);
                     }
                 }
                 other => break other.map_ok(|_| ()),
@@ -176,6 +178,10 @@ impl Exchange {
             }
             match ready!(channel.read(input)) {
                 Ok(0) => return Poll::Ready(Err(Cause::Closed)),
+                // Over TLS without goodbye, which makes no difference as long as nothing is complete.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    return Poll::Ready(Err(Cause::Closed));
+                }
                 Ok(_) if self.heard => {}
                 Ok(_) => {
                     self.heard = true;

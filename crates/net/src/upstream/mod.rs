@@ -5,7 +5,7 @@
 //!           │
 //!        backend ─── connections that wait for their next request
 //!           │
-//!        channel ─── octets, in clear or over TLS
+//!        channel ─── octets, in clear or over TLS (secure)
 //!           │
 //!        outbound ── what the worker's loop knows of them: events, deadlines
 //! ```
@@ -24,6 +24,7 @@ mod engine;
 mod exchange;
 mod fastcgi;
 mod outbound;
+mod secure;
 mod sending;
 
 pub use backend::{Backend, Counters, Origin, Protocol, Timeouts, Tls};

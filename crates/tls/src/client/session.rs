@@ -2,7 +2,7 @@
 
 use super::{Connector, name};
 use crate::session::{Course, Handshake, State};
-use crate::{Error, Fault, Info, Progress};
+use crate::{Alpn, Error, Fault, Info, Progress};
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::pki_types::ServerName;
 use std::fmt;
@@ -18,12 +18,25 @@ impl ClientSession {
     /// # Errors
     /// The name is none.
     pub fn new(connector: &Connector, server_name: &str) -> Result<Self, Error> {
+        let alpn = connector.config.alpn_protocols.clone();
+        Self::with(connector, server_name, alpn)
+    }
+
+    /// The same, but that these protocols are asked for and not the connector's; with none the server isn't asked.
+    ///
+    /// # Errors
+    /// The name is none.
+    pub fn offering(connector: &Connector, server_name: &str, alpn: &[Alpn]) -> Result<Self, Error> {
+        Self::with(connector, server_name, alpn.iter().map(|alpn| alpn.id().to_vec()).collect())
+    }
+
+    fn with(connector: &Connector, server_name: &str, alpn: Vec<Vec<u8>>) -> Result<Self, Error> {
         let name = connector.server_name.clone().map_or_else(|| name(server_name), Ok)?;
         let shown = match &name {
             ServerName::DnsName(name) => Some(name.as_ref().to_ascii_lowercase().into()),
             _ => None, // addresses aren't sent (RFC 6066 §3)
         };
-        let connection = UnbufferedClientConnection::new(connector.config.clone(), name)
+        let connection = UnbufferedClientConnection::new_with_alpn(connector.config.clone(), name, alpn)
             .map_err(|error| Error(format!("TLS can't begin with {server_name}: {error}")))?;
         Ok(Self(Course::new(Box::new(Handshake::new(connection, shown)))))
     }

@@ -1,0 +1,223 @@
+//! TLS below a protocol that is spoken to an upstream (RFC 8446, RFC 5246): records out, records in.
+//!
+//! What is sent is sealed at once and leaves as the socket takes it. What comes is opened where it was received and
+//! appended to whatever memory the reader has for it.
+
+use super::backend::Tls;
+use super::call::Cause;
+use crate::buffer::Pool;
+use crate::socket::Socket;
+use hayami_tls::{Alpn, ClientSession, Info, Progress};
+use std::io;
+use std::task::{Poll, ready};
+
+/// Octets that are put into records at once: several full ones, and few enough to stay in the cache.
+const PIECE: usize = 64 * 1024;
+/// What waits to be sent beside the next piece at most. The handshake's end does, so that it leaves with the first
+/// request.
+const WAITING: usize = 16 * 1024;
+/// One record of the greatest size (RFC 8446 §5.2).
+const RECORD: usize = 16 * 1024 + 256 + 5;
+/// Two records: with less room than this, half of what is read could be left over.
+pub(super) const WORTH_READING: usize = 2 * RECORD;
+
+/// One connection's TLS.
+pub(super) struct Secure {
+    session: ClientSession,
+    stage: Stage,
+    /// Octets that are no whole record yet.
+    received: Vec<u8>,
+    /// What came with the end of the handshake.
+    early: Vec<u8>,
+    /// Records to be sent, and how many of their octets were.
+    sealed: Vec<u8>,
+    sent: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Handshake,
+    Open,
+    /// The peer has said that nothing more comes (close_notify).
+    Ended,
+}
+
+impl Secure {
+    /// Makes the ClientHello, which asks for one of `alpn`.
+    pub(super) fn begin(tls: &Tls, alpn: &[Alpn], pool: &Pool) -> io::Result<Self> {
+        let session = ClientSession::offering(&tls.connector, &tls.name, alpn);
+        let mut session = session.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let mut sealed = pool.take();
+        session.start(&mut sealed);
+        let (received, early) = (Vec::new(), Vec::new());
+        Ok(Self { session, stage: Stage::Handshake, received, early, sealed, sent: 0 })
+    }
+
+    /// What the handshake has agreed on.
+    pub(super) fn info(&self) -> Option<&Info> {
+        self.session.info()
+    }
+
+    /// Goes on with the handshake. Its last octets leave with the first ones that are sent.
+    pub(super) fn poll_connected(&mut self, socket: &Socket, pool: &Pool) -> Poll<Result<(), Cause>> {
+        while self.stage == Stage::Handshake {
+            ready!(self.flush(socket)).map_err(Cause::Io)?;
+            // The ClientHello has left: the peer may be heard.
+            if ready!(self.receive(socket, pool, RECORD)).map_err(Cause::Io)? == 0 {
+                return Poll::Ready(Err(Cause::Closed));
+            }
+            if self.sealed.capacity() == 0 {
+                self.sealed = pool.take();
+            }
+            match self.session.receive(&mut self.received, &mut self.early, &mut self.sealed) {
+                Ok(Progress::Established) => self.stage = Stage::Open,
+                Ok(_) => {}
+                Err(fault) => {
+                    // It is told why, if there is room for that.
+                    let _ = self.flush(socket);
+                    return Poll::Ready(Err(Cause::Tls(fault)));
+                }
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Whether there is something to read that the socket does not know of.
+    #[inline]
+    pub(super) fn holds_content(&self) -> bool {
+        !self.early.is_empty() || self.stage == Stage::Ended
+    }
+
+    /// Whether nothing is on its way that the socket does not know of.
+    pub(super) fn is_at_rest(&self) -> bool {
+        let empty = self.received.is_empty() && self.sealed.is_empty();
+        empty && self.early.is_empty() && self.stage == Stage::Open
+    }
+
+    /// Reads at most `most` octets behind what is in `out`, and no more than can be opened at once: `most` is
+    /// [`WORTH_READING`] at least. `Ok(0)`: the peer has said that nothing more comes.
+    ///
+    /// # Errors
+    /// The peer is gone, broke the rules, or ended without saying so: then content may have been cut off
+    /// (RFC 8446 §6.1).
+    pub(super) fn read(
+        &mut self,
+        socket: &Socket,
+        pool: &Pool,
+        out: &mut Vec<u8>,
+        most: usize,
+    ) -> Poll<io::Result<usize>> {
+        let before = out.len();
+        out.append(&mut self.early);
+        while out.len() == before && self.stage == Stage::Open {
+            // An answer to a message of TLS itself: nobody but the reader knows of it.
+            if let Poll::Ready(Err(error)) = self.flush(socket) {
+                return Poll::Ready(Err(error));
+            }
+            let room = most.saturating_sub(self.received.len());
+            if ready!(self.receive(socket, pool, room))? == 0 {
+                return Poll::Ready(Err(cut_off()));
+            }
+            let progress = self.session.receive(&mut self.received, out, &mut self.sealed);
+            if !self.sealed.is_empty()
+                && let Poll::Ready(Err(error)) = self.flush(socket)
+            {
+                return Poll::Ready(Err(error));
+            }
+            match progress {
+                Ok(Progress::PeerClosed) => self.stage = Stage::Ended,
+                Ok(_) => {}
+                Err(fault) => return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, fault))),
+            }
+        }
+        Poll::Ready(Ok(out.len() - before))
+    }
+
+    /// Octets of the peer, not yet opened.
+    fn receive(&mut self, socket: &Socket, pool: &Pool, most: usize) -> Poll<io::Result<usize>> {
+        if self.received.capacity() == 0 {
+            if !socket.is_readable() {
+                return Poll::Pending;
+            }
+            self.received = pool.take();
+        }
+        // A buffer of the pool grows for those only who have much to say.
+        let spare = self.received.capacity() - self.received.len();
+        let room = if spare >= RECORD / 4 { spare.min(most) } else { most };
+        socket.read_at_most(&mut self.received, room)
+    }
+
+    /// Reads what there is of messages of TLS itself, tickets mostly. What else there is, is kept.
+    pub(super) fn settle(&mut self, socket: &Socket, pool: &Pool) {
+        let mut content = Vec::new();
+        match self.read(socket, pool, &mut content, WORTH_READING) {
+            Poll::Pending => self.release(pool),
+            Poll::Ready(Ok(_)) => self.early = content,
+            Poll::Ready(Err(_)) => self.stage = Stage::Ended,
+        }
+    }
+
+    /// Takes octets, at most 64 KB.
+    ///
+    /// # Errors
+    /// The peer is gone.
+    pub(super) fn send(&mut self, socket: &Socket, pool: &Pool, octets: &[u8]) -> Poll<io::Result<usize>> {
+        if self.sealed.len() - self.sent > WAITING {
+            ready!(self.flush(socket))?;
+        }
+        if self.sealed.capacity() == 0 {
+            self.sealed = pool.take();
+        }
+        let piece = &octets[..octets.len().min(PIECE)];
+        self.session.seal(piece, &mut self.sealed);
+        match self.flush(socket) {
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            _ => Poll::Ready(Ok(piece.len())),
+        }
+    }
+
+    /// Ready when everything that was taken has left.
+    ///
+    /// # Errors
+    /// The peer is gone.
+    #[inline]
+    pub(super) fn flush(&mut self, socket: &Socket) -> Poll<io::Result<()>> {
+        while self.sent < self.sealed.len() {
+            self.sent += ready!(socket.send(&self.sealed[self.sent..], false))?;
+        }
+        self.sealed.clear();
+        self.sent = 0;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Tells the peer that this was all, and nothing was cut off (RFC 8446 §6.1).
+    pub(super) fn close(&mut self, socket: &Socket) {
+        if self.stage != Stage::Handshake && !socket.has_ended() {
+            self.session.close(&mut self.sealed);
+            // A peer that does not read loses nothing but this.
+            let _ = self.flush(socket);
+        }
+    }
+
+    /// Gives memory back that holds nothing.
+    pub(super) fn release(&mut self, pool: &Pool) {
+        for buffer in [&mut self.received, &mut self.sealed] {
+            if buffer.is_empty() && buffer.capacity() > 0 {
+                pool.give(std::mem::take(buffer));
+            }
+        }
+    }
+
+    /// Gives all memory back, whatever is in it: the connection has ended.
+    pub(super) fn end(&mut self, pool: &Pool) {
+        pool.give(std::mem::take(&mut self.received));
+        pool.give(std::mem::take(&mut self.sealed));
+    }
+}
+
+#[cold]
+fn cut_off() -> io::Error {
+    let why =
+        "the upstream ended the connection without TLS's goodbye (close_notify): something may be missing";
+    io::Error::new(io::ErrorKind::UnexpectedEof, why)
+}
