@@ -39,7 +39,8 @@ impl Service for Forward {
         let repeatable = request.head.method().is_safe();
         let (method, target) = (request.head.method_name().to_vec(), request.head.target().to_vec());
         request.cancel = true;
-        let call = Call { method, target, fields, content, repeatable, interim: None, errors: None };
+        let (upgrade, interim, errors) = (None, None, None);
+        let call = Call { method, target, fields, content, upgrade, repeatable, interim, errors };
         let reply = upstream::call(&self.0, call);
         Outcome::Later(Box::pin(async {
             Answer::from(match reply.await {

@@ -1,5 +1,6 @@
 //! One request to a backend, and what comes of it.
 
+use super::tunnel::{Switch, Tunnel};
 use hayami_h1::Fault;
 use hayami_http::{Content, FieldSection, ResponseHead, Source, SourceError};
 use hayami_tls::Fault as TlsFault;
@@ -18,6 +19,9 @@ pub struct Call {
     pub fields: FieldSection,
     /// Content, sent with its length if [`Source::length`] knows it, in chunks otherwise.
     pub content: Option<Box<dyn Source>>,
+    /// Asks to go on in another protocol (RFC 9110 §7.8). Then it has no content, and goes over HTTP/1.1; its
+    /// method is neither HEAD nor CONNECT.
+    pub upgrade: Option<Switch>,
     /// Asking twice does no harm (RFC 9110 §9.2.2).
     pub repeatable: bool,
     /// Is told of interim responses (RFC 9110 §15.2), 100 among them.
@@ -40,6 +44,8 @@ pub struct Reply {
     /// Its content. To a HEAD request it is what GET would have got, as far as that was said: it has a
     /// length and no octets.
     pub content: Content,
+    /// The connection, if the upstream goes on in another protocol: the status is 101 then, and no other time.
+    pub tunnel: Option<Tunnel>,
     /// The upstream closes the connection behind it.
     pub closes: bool,
     /// How long what took.

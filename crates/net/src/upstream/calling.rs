@@ -6,7 +6,7 @@ use super::call::{Call, Cause, Failure, Phase, Reply, Timing};
 use super::connection::Connection;
 use super::exchange::Exchange;
 use crate::clock::Instant;
-use hayami_h1::{ClientEvent, ResponseContent};
+use hayami_h1::{ClientEvent, Fault, ResponseContent};
 use hayami_http::{Content, Known, ResponseHead, Shared, Status};
 use std::future::Future;
 use std::pin::Pin;
@@ -78,6 +78,9 @@ impl State {
                 self.timing.connected = Some(self.elapsed());
             }
             match ready!(result) {
+                Ok(ResponseContent::Tunnel) if !self.is_switch_wanted() => {
+                    return Poll::Ready(Err((Phase::Head, Cause::Fault(Fault::UnexpectedSwitch))));
+                }
                 Ok(content) => {
                     if let Some(exchange) = self.exchange.take() {
                         return Poll::Ready(Ok((exchange, content)));
@@ -86,6 +89,13 @@ impl State {
                 Err(cause) => self.consider(cause).map_err(|cause| self.with_phase(cause))?,
             }
         }
+    }
+
+    /// Whether the protocol that the upstream has switched to was asked for.
+    #[cold]
+    fn is_switch_wanted(&self) -> bool {
+        let head = self.exchange.as_ref().map(|exchange| &exchange.head);
+        head.zip(self.call.upgrade.as_ref()).is_some_and(|(head, switch)| switch.allows(head))
     }
 
     fn elapsed(&self) -> Duration {
@@ -181,6 +191,10 @@ impl State {
         let head = std::mem::replace(&mut exchange.head, ResponseHead::new(Status::OK));
         let closes = !exchange.connection.engine.persists();
         exchange.connection.heed(&head);
+        if content == ResponseContent::Tunnel {
+            let tunnel = self.call.upgrade.map(|switch| exchange.into_tunnel(self.backend, &switch));
+            return Reply { head, content: Content::Empty, tunnel, closes, timing };
+        }
         let content = match content {
             ResponseContent::None => {
                 let announced = self.call.method == b"HEAD" && !head.status().forbids_content();
@@ -205,7 +219,7 @@ impl State {
             },
             _ => Content::Stream(Box::new(Body::new(self.backend, exchange, content))),
         };
-        Reply { head, content, closes, timing }
+        Reply { head, content, tunnel: None, closes, timing }
     }
 }
 

@@ -121,7 +121,6 @@ impl Channel {
     }
 
     /// Tells the peer that nothing more will come.
-    #[expect(dead_code, reason = "for tunnels, which have two directions")]
     pub(super) fn shut_down_sending(&mut self) {
         if let Some(secure) = &mut self.secure {
             secure.close(&self.wire.socket);

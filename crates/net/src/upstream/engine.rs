@@ -60,6 +60,25 @@ impl Engine {
         }
     }
 
+    /// Writes the head of a request that asks to go on in another protocol, which only HTTP/1.1 can.
+    #[cold]
+    pub(super) fn send_upgrade_head(
+        &mut self,
+        (method, target, fields): (&[u8], &[u8], &FieldSection),
+        protocols: &[u8],
+        out: &mut Vec<u8>,
+    ) {
+        match self {
+            Self::Http1(client) => {
+                let written = client.send_upgrade_head(method, target, fields, protocols, out);
+                debug_assert!(written.is_ok(), "the connection is new, or fit");
+            }
+            Self::FastCgi(_) => {
+                self.send_head(false, (method, target, fields), RequestContent::None, out);
+            }
+        }
+    }
+
     /// Makes room for what is said in front of a piece of content.
     #[inline]
     pub(super) fn begin_chunk(&mut self, out: &mut Vec<u8>) -> usize {

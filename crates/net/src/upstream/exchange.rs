@@ -1,11 +1,12 @@
 //! One request and its response on a connection: octets out, octets in, up to the response's head.
 
-use super::backend::Backend;
+use super::backend::{Backend, InFlight};
 use super::call::{Call, Cause, InterimSink, Phase};
 use super::connection::Connection;
 use super::sending::Sending;
+use super::tunnel::{Switch, Tunnel};
 use crate::timer::after;
-use hayami_h1::{ClientEvent, Fault, ResponseContent};
+use hayami_h1::{ClientEvent, ResponseContent};
 use hayami_http::{FieldSection, ResponseHead, Status};
 use std::io;
 use std::task::{Context, Poll, ready};
@@ -144,6 +145,13 @@ impl Exchange {
         sent.map_err(Cause::Io)
     }
 
+    /// What is left when the upstream has gone on in another protocol.
+    #[cold]
+    pub(super) fn into_tunnel(mut self, backend: InFlight, switch: &Switch) -> Tunnel {
+        self.sending.end_memory(backend.outbound.pool());
+        Tunnel::new(backend, self.connection, switch)
+    }
+
     /// Reads until the response's head is there.
     fn read_head(
         &mut self,
@@ -157,10 +165,6 @@ impl Exchange {
                 let received = received?;
                 input.consume(received.consumed);
                 match received.event {
-                    // We send no CONNECT.
-                    ClientEvent::Response(ResponseContent::Tunnel) => {
-                        return Poll::Ready(Err(Cause::Fault(Fault::UnexpectedSwitch)));
-                    }
                     ClientEvent::Response(content) => return Poll::Ready(Ok(content)),
                     ClientEvent::Interim => {
                         if let Some(tell) = interim {

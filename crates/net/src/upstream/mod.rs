@@ -26,9 +26,11 @@ mod fastcgi;
 mod outbound;
 mod secure;
 mod sending;
+mod tunnel;
 
 pub use backend::{Backend, Counters, Origin, Protocol, Timeouts, Tls};
 pub use call::{Call, Cause, ErrorSink, Failure, InterimSink, Phase, Reply, Timing};
 pub use calling::{Calling, call};
 pub use outbound::Outbound;
 pub(crate) use outbound::UPSTREAMS;
+pub use tunnel::{Dialing, Switch, Tunnel, dial};

@@ -50,7 +50,10 @@ impl Sending {
         let request = (&call.method[..], &call.target[..], &call.fields);
         self.out = backend.outbound.pool().take();
         engine.tell(call.errors.as_ref());
-        engine.send_head(backend.closes(), request, content, &mut self.out);
+        match &call.upgrade {
+            None => engine.send_head(backend.closes(), request, content, &mut self.out),
+            Some(switch) => engine.send_upgrade_head(request, &switch.protocols, &mut self.out),
+        }
     }
 
     /// What has to be sent.

@@ -91,6 +91,7 @@ impl Forward {
             content: content(&path),
             repeatable: request.head.method_name() != b"POST",
             errors: None,
+            upgrade: None,
             interim: Some(Box::new(move |head| {
                 told.borrow_mut().push_str(&head.status().code().to_string())
             })),

@@ -202,6 +202,7 @@ impl Pool {
             repeatable,
             interim: exchange.interim.map(sink),
             errors: None,
+            upgrade: None,
         }
     }
 

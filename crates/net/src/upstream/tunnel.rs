@@ -1,0 +1,316 @@
+//! Octets of no protocol that we know, both ways between a client and an upstream (RFC 9110 §7.8, §9.3.6).
+//!
+//! ```text
+//! client ── octets (a Source) ──▸ Line ──▸ upstream       each end is passed on by itself
+//! client ◂── Joined (a Source) ── Line ◂── upstream
+//! ```
+//!
+//! The client's connection asks [`Joined`] for octets, which moves both directions: so whoever reads slowly is
+//! written to slowly, and no more waits in memory than one buffer for each direction.
+
+use super::backend::{InFlight, Protocol};
+use super::channel::Channel;
+use super::connection::Connection;
+use super::engine::Engine;
+use super::outbound::Outbound;
+use crate::dial::Peer;
+use crate::timer::after;
+use hayami_http::{Content, Known, ResponseHead, Source, SourceError};
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// Octets of the client's that are taken at once.
+const ROOM: usize = 64 * 1024;
+
+/// What a call asks for besides an answer: to go on in another protocol.
+#[derive(Clone, Debug)]
+pub struct Switch {
+    /// The protocols to choose from, as an Upgrade field has them.
+    pub protocols: Vec<u8>,
+    /// How long nothing may move in either direction of the tunnel.
+    pub idle: Duration,
+}
+
+/// A connection to an upstream that is a tunnel now. Dropped, it is reset.
+pub struct Tunnel(Box<Line>);
+
+/// An upstream's end of a tunnel.
+struct Line {
+    /// Its engine has done its part; its input is what came behind the answer.
+    connection: Box<Connection>,
+    inward: Inward,
+    /// Octets of the client's on their way, and how many have left.
+    out: Vec<u8>,
+    sent: usize,
+    idle: Duration,
+    outbound: Outbound,
+    /// Both directions have come to their ends.
+    complete: bool,
+    _in_flight: Option<InFlight>,
+}
+
+/// The direction from the client.
+enum Inward {
+    /// Nobody has said yet where it comes from.
+    Unknown,
+    /// Octets come from here.
+    Open(Box<dyn Source>),
+    /// There are no more; the upstream is told when the last one has left.
+    Ending,
+    /// The upstream has been told.
+    Ended,
+}
+
+/// Both directions of a tunnel, as content for the client. `None`: nothing more is for it.
+struct Joined(Option<Box<Line>>);
+
+impl Switch {
+    /// Whether a 101 names a protocol that was asked for (RFC 9110 §7.8); names are compared without case.
+    pub(super) fn allows(&self, head: &ResponseHead) -> bool {
+        let Some(chosen) = head.get(Known::Upgrade) else { return false };
+        let mut asked = self.protocols.split(|octet| *octet == b',').map(<[u8]>::trim_ascii);
+        asked.any(|protocol| protocol.eq_ignore_ascii_case(chosen.trim_ascii()))
+    }
+}
+
+impl Tunnel {
+    /// Of a connection on which a call was answered with 101.
+    pub(super) fn new(backend: InFlight, connection: Box<Connection>, switch: &Switch) -> Self {
+        let outbound = backend.outbound.clone();
+        Self::of(connection, switch.idle, outbound, Some(backend))
+    }
+
+    fn of(
+        connection: Box<Connection>,
+        idle: Duration,
+        outbound: Outbound,
+        in_flight: Option<InFlight>,
+    ) -> Self {
+        Self(Box::new(Line {
+            connection,
+            inward: Inward::Unknown,
+            out: Vec::new(),
+            sent: 0,
+            idle,
+            outbound,
+            complete: false,
+            _in_flight: in_flight,
+        }))
+    }
+
+    /// The content that goes to the client, who sends `octets`.
+    pub fn join(mut self, octets: Box<dyn Source>) -> Content {
+        self.0.connection.channel.wire.progressed();
+        self.0.inward = Inward::Open(octets);
+        Content::Stream(Box::new(Joined(Some(self.0))))
+    }
+}
+
+impl fmt::Debug for Tunnel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tunnel")
+    }
+}
+
+/// A connection in clear that is being made for a tunnel.
+pub struct Dialing {
+    channel: Option<Channel>,
+    idle: Duration,
+    outbound: Outbound,
+}
+
+/// Begins a connection to `peer` that becomes a tunnel as soon as it is made, within `timeout`. In the tunnel nothing
+/// may stand still for longer than `idle`.
+///
+/// # Errors
+/// The system has no descriptor or no port left, or knows already that nobody is there.
+pub fn dial(outbound: &Outbound, peer: &Peer, timeout: Duration, idle: Duration) -> io::Result<Dialing> {
+    let channel = Channel::open(outbound, peer, None, &[])?;
+    channel.wire.set_deadline(after(outbound.clock().millis(), timeout));
+    Ok(Dialing { channel: Some(channel), idle, outbound: outbound.clone() })
+}
+
+impl Future for Dialing {
+    type Output = io::Result<Tunnel>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let dialing = &mut *self;
+        let Some(channel) = &dialing.channel else { return Poll::Pending };
+        if channel.wire.is_late() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        // Nothing can be sent before the connection is made (tcp(7)), not even nothing.
+        match channel.wire.socket.send(&[], false) {
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Ready(Ok(_)) => {
+                let idle = dialing.idle;
+                let tunnel = |channel| {
+                    let connection = Connection::new(channel, Engine::new(Protocol::Http1), 0);
+                    Tunnel::of(connection, idle, dialing.outbound.clone(), None)
+                };
+                dialing.channel.take().map_or(Poll::Pending, |channel| Poll::Ready(Ok(tunnel(channel))))
+            }
+            Poll::Pending => {
+                channel.wire.wakes(cx.waker());
+                dialing.outbound.watch(&channel.wire)?;
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Line {
+    /// Sends what the client has said. Ready when the upstream has been told that this was all.
+    fn poll_inward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SourceError>> {
+        loop {
+            ready!(self.poll_send())?;
+            match &mut self.inward {
+                Inward::Unknown | Inward::Ended => return Poll::Ready(Ok(())),
+                Inward::Ending => {
+                    self.connection.channel.shut_down_sending();
+                    self.inward = Inward::Ended;
+                }
+                Inward::Open(source) => {
+                    if self.out.capacity() == 0 {
+                        self.out = self.outbound.pool().take();
+                    }
+                    let filled = source.fill(cx, ROOM, &mut self.out);
+                    match filled {
+                        Poll::Ready(Ok(false)) => {}
+                        Poll::Ready(Ok(true)) => self.inward = Inward::Ending,
+                        Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                        Poll::Pending if self.out.is_empty() => {
+                            self.outbound.pool().give(std::mem::take(&mut self.out));
+                            return Poll::Pending;
+                        }
+                        Poll::Pending => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ready when everything that was taken from the client has left.
+    fn poll_send(&mut self) -> Poll<Result<(), SourceError>> {
+        while self.sent < self.out.len() {
+            let octets = ready!(self.connection.channel.send(&self.out[self.sent..])).map_err(|error| lost(&error))?;
+            self.sent += octets;
+            self.connection.channel.wire.progressed();
+        }
+        self.out.clear();
+        self.sent = 0;
+        self.connection.channel.flush().map_err(|error| lost(&error))
+    }
+
+    /// Reads what the upstream says: `Ready(true)` if that was all.
+    fn poll_outward(&mut self, room: usize, out: &mut Vec<u8>) -> Poll<io::Result<bool>> {
+        loop {
+            if !self.connection.input.is_empty() {
+                let octets = self.connection.input.unread();
+                let taken = octets.len().min(room);
+                out.extend_from_slice(&octets[..taken]);
+                self.connection.input.consume(taken);
+                return Poll::Ready(Ok(false));
+            }
+            if !self.connection.channel.is_readable() {
+                return Poll::Pending;
+            }
+            let direct = self.connection.channel.is_worth_reading(room);
+            let read = match direct {
+                true => self.connection.channel.read_at_most(out, room),
+                false => self.connection.channel.read(&mut self.connection.input),
+            };
+            let octets = match ready!(read) {
+                // Over TLS without goodbye: many servers end so.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
+                octets => octets?,
+            };
+            self.connection.channel.wire.progressed();
+            match octets {
+                0 => return Poll::Ready(Ok(true)),
+                _ if direct => return Poll::Ready(Ok(false)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Waits until something can move, for as long as nothing may.
+    fn wait(&mut self, cx: &mut Context<'_>) -> Result<(), SourceError> {
+        let wire = &self.connection.channel.wire;
+        if wire.is_late() {
+            return Err(SourceError("nothing has moved for too long".to_owned()));
+        }
+        wire.wakes(cx.waker());
+        wire.set_deadline_once(after(self.outbound.clock().millis(), self.idle));
+        self.connection.input.release(self.outbound.pool());
+        self.outbound.watch(wire).map_err(|error| lost(&error))
+    }
+
+    /// The upstream has said everything, and hears the rest of what the client says.
+    async fn hear_out(mut self: Box<Self>) {
+        let done = std::future::poll_fn(|cx| self.poll_rest(cx)).await;
+        self.complete = done.is_ok();
+    }
+
+    fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SourceError>> {
+        if let Poll::Ready(done) = self.poll_inward(cx) {
+            return Poll::Ready(done);
+        }
+        // It may be gone altogether by now.
+        let mut nothing = Vec::new();
+        while let Poll::Ready(read) = self.poll_outward(ROOM, &mut nothing) {
+            match read {
+                Ok(true) => break,
+                Ok(false) => nothing.clear(),
+                Err(error) => return Poll::Ready(Err(lost(&error))),
+            }
+        }
+        self.wait(cx)?;
+        Poll::Pending
+    }
+}
+
+impl Source for Joined {
+    fn fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        room: usize,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<bool, SourceError>> {
+        let Some(line) = &mut self.0 else { return Poll::Ready(Ok(true)) };
+        let inward = line.poll_inward(cx)?;
+        if room > 0
+            && let Poll::Ready(read) = line.poll_outward(room, out)
+        {
+            let ended = read.map_err(|error| lost(&error))?;
+            if let Some(mut line) = self.0.take_if(|_| ended) {
+                match inward {
+                    Poll::Ready(()) => line.complete = true,
+                    Poll::Pending => drop(tokio::task::spawn_local(line.hear_out())),
+                }
+            }
+            return Poll::Ready(Ok(ended));
+        }
+        line.wait(cx)?;
+        Poll::Pending
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if !self.complete {
+            // What the upstream has heard must not look like everything (RFC 9113 §8.5).
+            self.connection.channel.wire.socket.reset_on_close();
+        }
+        self.outbound.pool().give(std::mem::take(&mut self.out));
+    }
+}
+
+#[cold]
+fn lost(error: &io::Error) -> SourceError {
+    SourceError(format!("from the upstream: {error}"))
+}
