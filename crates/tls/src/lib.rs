@@ -31,7 +31,7 @@ mod settings;
 
 pub use acceptor::{Acceptor, Block};
 pub use choice::{Choice, Group, NamedVersion, Suite, Version, groups, suites_tls12, suites_tls13};
-pub use client::{ClientSession, ClientSettings, Connector, Trust};
+pub use client::{ClientSession, ClientSettings, Connector, Sessions, Trust};
 pub use error::Error;
 pub use fault::Fault;
 pub use identity::Identity;

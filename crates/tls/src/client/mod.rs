@@ -13,7 +13,7 @@ mod trust;
 mod words;
 
 pub use session::ClientSession;
-pub use settings::ClientSettings;
+pub use settings::{ClientSettings, Sessions};
 pub use trust::Trust;
 
 use crate::{Alpn, Error};
@@ -54,11 +54,19 @@ impl Connector {
         config.enable_secret_extraction = true; // the record layer is ours: `session::records`
         config.alpn_protocols = settings.alpn.iter().map(|alpn| Alpn::id(*alpn).to_vec()).collect();
         config.resumption = match settings.resumption {
-            true => Resumption::store(Arc::new(store::Store::default())),
+            true => Resumption::store(Arc::new(store::Store::new(settings.sessions))),
             false => Resumption::disabled(),
         };
         let server_name = settings.server_name.as_deref().map(name).transpose()?;
         Ok(Self { config: Arc::new(config), server_name })
+    }
+
+    /// Whether a session can be begun with a server of that name.
+    ///
+    /// # Errors
+    /// It is neither a name nor an address.
+    pub fn check_name(server_name: &str) -> Result<(), Error> {
+        name(server_name).map(drop)
     }
 }
 

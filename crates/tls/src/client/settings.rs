@@ -2,6 +2,7 @@
 
 use crate::choice::Offer;
 use crate::{Alpn, Group, Identity, Suite, Trust, Version};
+use std::time::Duration;
 
 /// The settings of a [`crate::Connector`]: plain data, all files read.
 #[derive(Clone, Debug)]
@@ -27,6 +28,24 @@ pub struct ClientSettings {
     pub server_name: Option<String>,
     /// Sessions are taken up again: tickets of TLS 1.3 once each, the last session of TLS 1.2.
     pub resumption: bool,
+    /// What bounds them.
+    pub sessions: Sessions,
+}
+
+/// What bounds the sessions that are kept to be taken up again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sessions {
+    /// For how long one is of use, if the server did not say less.
+    pub lifetime: Duration,
+    /// How many are kept, of all servers together.
+    pub capacity: usize,
+}
+
+impl Default for Sessions {
+    /// A day, and 4,096: those of h2o.
+    fn default() -> Self {
+        Self { lifetime: Duration::from_secs(86_400), capacity: 4096 }
+    }
 }
 
 impl ClientSettings {
@@ -43,6 +62,7 @@ impl ClientSettings {
             identity: None,
             server_name: None,
             resumption: true,
+            sessions: Sessions::default(),
         }
     }
 

@@ -1,82 +1,121 @@
 //! The sessions a connector may resume, in memory.
 //!
-//! Bounded twice: by servers, and by tickets of one. Many tickets of one server are wanted when many
-//! connections begin at once, since each is good once (RFC 8446 §C.4).
+//! Bounded by servers, by what all of them have, and by tickets of one. Many tickets of one server are wanted when
+//! many connections begin at once, since each is good once (RFC 8446 §C.4).
 
+use super::settings::Sessions;
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// Servers remembered; whoever speaks to more loses all that there is, and begins anew.
 const MOST_SERVERS: usize = 64;
 /// Tickets kept of one server: 2 KB each at most times, half a megabyte in all.
 const MOST_TICKETS: usize = 256;
 
+pub(super) struct Store {
+    bounds: Sessions,
+    known: Mutex<Known>,
+}
+
+/// What is remembered.
 #[derive(Default)]
-pub(super) struct Store(Mutex<HashMap<ServerName<'static>, Server>>);
+struct Known {
+    servers: HashMap<ServerName<'static>, Server>,
+    /// Sessions and tickets of all of them.
+    count: usize,
+}
 
 /// What is remembered of one server.
 #[derive(Default)]
 struct Server {
     /// The group it chose last, whose key the next ClientHello brings.
     group: Option<NamedGroup>,
-    tls12: Option<Tls12ClientSessionValue>,
+    tls12: Option<(Tls12ClientSessionValue, Instant)>,
     /// The newest is last.
-    tickets: VecDeque<Tls13ClientSessionValue>,
+    tickets: VecDeque<(Tls13ClientSessionValue, Instant)>,
+}
+
+impl Known {
+    /// The server of that name, with room for a session.
+    fn server(&mut self, name: ServerName<'static>, capacity: usize) -> &mut Server {
+        let is_new = !self.servers.contains_key(&name);
+        if self.count >= capacity || is_new && self.servers.len() >= MOST_SERVERS {
+            self.servers.clear();
+            self.count = 0;
+        }
+        self.servers.entry(name).or_default()
+    }
+
+    /// A ticket of a server that has as many as it may have takes the place of its oldest one.
+    fn make_place(&mut self, name: &ServerName<'static>, most: usize) {
+        let Some(server) = self.servers.get_mut(name) else { return };
+        let is_full = server.tickets.len() >= MOST_TICKETS || self.count >= most;
+        if is_full && server.tickets.pop_front().is_some() {
+            self.count -= 1;
+        }
+    }
 }
 
 impl Store {
-    fn servers(&self) -> MutexGuard<'_, HashMap<ServerName<'static>, Server>> {
-        // Whoever panicked left a map that is whole: nothing is changed in two steps.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn new(bounds: Sessions) -> Self {
+        Self { bounds, known: Mutex::default() }
     }
 
-    fn change(&self, name: ServerName<'static>, change: impl FnOnce(&mut Server)) {
-        let mut servers = self.servers();
-        if servers.len() >= MOST_SERVERS && !servers.contains_key(&name) {
-            servers.clear();
-        }
-        change(servers.entry(name).or_default());
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // Whoever panicked left a count that is wrong by one at worst.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_fresh(&self, since: Instant) -> bool {
+        since.elapsed() < self.bounds.lifetime
     }
 }
 
 impl ClientSessionStore for Store {
     fn set_kx_hint(&self, name: ServerName<'static>, group: NamedGroup) {
-        self.change(name, |server| server.group = Some(group));
+        self.known().server(name, usize::MAX).group = Some(group);
     }
 
     fn kx_hint(&self, name: &ServerName<'_>) -> Option<NamedGroup> {
-        self.servers().get(name)?.group
+        self.known().servers.get(name)?.group
     }
 
     fn set_tls12_session(&self, name: ServerName<'static>, session: Tls12ClientSessionValue) {
-        self.change(name, |server| server.tls12 = Some(session));
+        let mut known = self.known();
+        let server = known.server(name, self.bounds.capacity);
+        let is_more = server.tls12.replace((session, Instant::now())).is_none();
+        known.count += usize::from(is_more);
     }
 
     fn tls12_session(&self, name: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
-        self.servers().get(name)?.tls12.clone()
+        let known = self.known();
+        let (session, since) = known.servers.get(name)?.tls12.as_ref()?;
+        self.is_fresh(*since).then(|| session.clone())
     }
 
     fn remove_tls12_session(&self, name: &ServerName<'static>) {
-        if let Some(server) = self.servers().get_mut(name) {
-            server.tls12 = None;
-        }
+        let mut known = self.known();
+        let gone = known.servers.get_mut(name).and_then(|server| server.tls12.take());
+        known.count -= usize::from(gone.is_some());
     }
 
     fn insert_tls13_ticket(&self, name: ServerName<'static>, ticket: Tls13ClientSessionValue) {
-        self.change(name, |server| {
-            if server.tickets.len() >= MOST_TICKETS {
-                server.tickets.pop_front();
-            }
-            server.tickets.push_back(ticket);
-        });
+        let mut known = self.known();
+        known.make_place(&name, self.bounds.capacity);
+        known.server(name, self.bounds.capacity).tickets.push_back((ticket, Instant::now()));
+        known.count += 1;
     }
 
     fn take_tls13_ticket(&self, name: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        self.servers().get_mut(name)?.tickets.pop_back()
+        let mut known = self.known();
+        let (ticket, since) = known.servers.get_mut(name)?.tickets.pop_back()?;
+        known.count -= 1;
+        self.is_fresh(since).then_some(ticket)
     }
 }
 

@@ -124,3 +124,48 @@ fn tickets_of_one_server_are_bounded() {
     }
     assert_eq!((0..300).filter(|_| hello_len(&connector) > without).count(), 256);
 }
+
+#[test]
+fn sessions_are_bounded_in_number_and_age() {
+    use crate::Sessions;
+    use std::time::Duration;
+    let authority = Authority::new();
+    let day = Duration::from_secs(86_400);
+    let cases = [(day, 4096, 2), (day, 3, 2), (day, 1, 1), (Duration::ZERO, 4096, 0)];
+    for (lifetime, capacity, want) in cases {
+        let sessions = Sessions { lifetime, capacity };
+        let bounded = ClientSettings { sessions, ..settings(&authority, "client-bounded") };
+        let connector = Connector::new(&bounded).unwrap();
+        let without = hello_len(&connector);
+        let mut pair = Pair::joined(&authority.acceptor(), &connector);
+        for _ in 0..2 {
+            pair.server.0.open().say_in_handshake(TICKET, &mut pair.at_server.out);
+        }
+        pair.run();
+        let tickets = (0..4).filter(|_| hello_len(&connector) > without).count();
+        assert_eq!(tickets, want, "{sessions:?}");
+    }
+}
+
+#[test]
+fn the_sessions_of_one_server_make_room_for_anothers() {
+    use crate::Sessions;
+    let authority = Authority::new();
+    let one = Sessions { capacity: 1, ..Sessions::default() };
+    let settings =
+        ClientSettings { sessions: one, trust: Trust::Anyone, ..settings(&authority, "client-room") };
+    let connector = Connector::new(&settings).unwrap();
+    let without = hello_len(&connector);
+    let acceptor = authority.acceptor();
+    for name in ["elsewhere", "localhost"] {
+        let mut pair = Pair::new(&acceptor, &connector, name);
+        pair.run();
+        pair.server.0.open().say_in_handshake(TICKET, &mut pair.at_server.out);
+        pair.run();
+    }
+    let mut out = Vec::new();
+    ClientSession::new(&connector, "elsewhere").unwrap().start(&mut out);
+    // Of the same length as "localhost".
+    assert_eq!(out.len(), without);
+    assert!(hello_len(&connector) > without);
+}
