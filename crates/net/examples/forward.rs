@@ -67,6 +67,7 @@ fn backend(outbound: &Outbound, upstream: SocketAddr) -> Rc<Backend> {
         protocol: Default::default(),
         tls: None,
         limits: Limits::default(),
+        streams: 100,
         timeouts,
         idle: 1000,
     };

@@ -84,12 +84,14 @@ impl<S: Service> Reactor<S> {
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.worker.clock.refresh();
         self.worker.woken.at_work();
+        self.outbound.begin_round();
         let more = self.take_events(cx);
         self.take_woken();
         let waiting = self.accept();
         while self.sweep.poll_tick(cx).is_ready() {
             self.sweep();
         }
+        self.outbound.end_round(cx.waker());
         let woken = self.worker.woken.at_rest(cx.waker());
         if more || waiting || woken || !self.again.is_empty() {
             cx.waker().wake_by_ref();

@@ -4,6 +4,7 @@ use super::Outbound;
 use super::channel::Channel;
 use super::connection::Connection;
 use super::engine::Engine;
+use super::http2::{self, Sessions};
 use super::outbound::Wire;
 use crate::dial::Peer;
 use crate::timer::{NEVER, after};
@@ -26,6 +27,8 @@ pub struct Origin {
     pub tls: Option<Tls>,
     /// Limits of responses.
     pub limits: Limits,
+    /// Calls under way at once on a connection that speaks HTTP/2.
+    pub streams: u32,
     /// How long is waited for what.
     pub timeouts: Timeouts,
     /// Connections that may wait for a request; with 0, every connection serves one.
@@ -88,6 +91,7 @@ pub struct Backend {
     pub(super) timeouts: Timeouts,
     pub(super) protocol: Protocol,
     tls: Option<Tls>,
+    pub(super) http2: Sessions,
     peers: RefCell<Rc<[Peer]>>,
     /// How many lists of addresses there have been.
     lists: Cell<u32>,
@@ -109,6 +113,7 @@ impl Backend {
             timeouts: origin.timeouts,
             protocol: origin.protocol,
             tls: origin.tls,
+            http2: Sessions::new(http2::config(origin.streams, &origin.limits)),
             peers: RefCell::new(origin.peers.into()),
             lists: Cell::new(0),
             idle: RefCell::default(),
@@ -125,7 +130,7 @@ impl Backend {
 
     /// Connections that wait for a request.
     pub fn idle(&self) -> usize {
-        self.idle.borrow().len()
+        self.idle.borrow().len() + self.http2.idle()
     }
 
     /// What became of connections so far.
@@ -143,6 +148,7 @@ impl Backend {
         self.lists.set(self.lists.get().wrapping_add(1));
         let idle = self.idle.take();
         drop(idle);
+        self.http2.retire();
     }
 
     /// A connection that waits for a request.
@@ -196,21 +202,33 @@ impl Backend {
     /// Begins a connection to the address at `at`; `None` if there are no more.
     pub(super) fn open(&self, at: usize) -> Option<io::Result<Box<Connection>>> {
         let peers = Rc::clone(&self.peers.borrow());
-        let connection = self.channel(peers.get(at)?);
+        let connection = self.channel(peers.get(at)?, false);
         Some(connection.map(|channel| Connection::new(channel, Engine::new(self.protocol), self.lists.get())))
     }
 
-    /// Begins a connection to an address.
-    fn channel(&self, peer: &Peer) -> io::Result<Channel> {
+    /// Begins a connection for many calls to the address at `at`; `None` if there are no more.
+    pub(super) fn open_shared(&self, at: usize) -> Option<io::Result<Channel>> {
+        let peers = Rc::clone(&self.peers.borrow());
+        peers.get(at).map(|peer| self.channel(peer, true))
+    }
+
+    /// A connection on which HTTP/2 was offered, and not taken: the next call has it.
+    pub(super) fn give_unshared(self: &Rc<Self>, channel: Channel) {
+        self.give(Connection::new(channel, Engine::new(self.protocol), self.lists.get()));
+    }
+
+    /// The scheme of requests (RFC 9110 §4.2).
+    pub(super) fn scheme(&self) -> &'static [u8] {
+        if self.tls.is_some() { b"https" } else { b"http" }
+    }
+
+    /// Begins a connection to an address. `shared`: for calls over HTTP/2.
+    fn channel(&self, peer: &Peer, shared: bool) -> io::Result<Channel> {
         let alpn: &[Alpn] = match self.protocol {
-            Protocol::Http1 => &[Alpn::Http11],
             Protocol::FastCgi => &[],
-            _ => {
-                return Err(io::Error::new(
-                    io::ErrorKind::Unsupported,
-                    "only HTTP/1.1 and FastCGI are spoken to upstreams",
-                ));
-            }
+            _ if !shared => &[Alpn::Http11],
+            Protocol::Http2 => &[Alpn::H2],
+            Protocol::Http1 | Protocol::Negotiated(_) => &[Alpn::H2, Alpn::Http11],
         };
         let channel = Channel::open(&self.outbound, peer, self.tls.as_ref(), alpn)?;
         let now = self.outbound.clock().millis();

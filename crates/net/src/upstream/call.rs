@@ -2,6 +2,7 @@
 
 use super::tunnel::{Switch, Tunnel};
 use hayami_h1::Fault;
+use hayami_h2::ErrorCode;
 use hayami_http::{Content, FieldSection, ResponseHead, Source, SourceError};
 use hayami_tls::Fault as TlsFault;
 use std::fmt;
@@ -100,6 +101,12 @@ pub enum Cause {
     Fault(Fault),
     /// The application broke a rule of FastCGI.
     FastCgi(hayami_fcgi::Fault),
+    /// The upstream broke a rule of HTTP/2.
+    Http2(hayami_h2::Fault),
+    /// The upstream reset the request's stream.
+    Reset(ErrorCode),
+    /// The upstream takes no more requests on this connection.
+    GoneAway(ErrorCode),
     /// The request's own content could not be had.
     Content(SourceError),
     /// The upstream is not who it should be, or speaks no TLS that can be spoken to it.
@@ -127,6 +134,11 @@ impl fmt::Display for Cause {
             Self::Closed => f.write_str("the upstream closed the connection"),
             Self::Fault(fault) => fault.fmt(f),
             Self::FastCgi(fault) => fault.fmt(f),
+            Self::Http2(fault) => fault.fmt(f),
+            Self::Reset(code) => write!(f, "the upstream reset the stream ({code})"),
+            Self::GoneAway(code) => {
+                write!(f, "the upstream takes no more requests on this connection ({code})")
+            }
             Self::Content(error) => write!(f, "the request's content: {error}"),
             Self::Tls(fault) => tls(fault, f),
             Self::NoPeers => f.write_str("its name has no addresses"),

@@ -5,6 +5,7 @@ use super::body::{Announced, Body, Broken};
 use super::call::{Call, Cause, Failure, Phase, Reply, Timing};
 use super::connection::Connection;
 use super::exchange::Exchange;
+use super::http2::{Asking, Failed};
 use crate::clock::Instant;
 use hayami_h1::{ClientEvent, Fault, ResponseContent};
 use hayami_http::{Content, Known, ResponseHead, Shared, Status};
@@ -20,14 +21,23 @@ use std::time::Duration;
 /// A connection may have been closed by the upstream in the very moment in which a request leaves on it. That
 /// is no failure: if the request is repeatable, or nothing of it has left, it is sent on a new connection.
 pub fn call(backend: &Rc<Backend>, call: Call) -> Calling {
-    let began = backend.outbound.clock().now();
-    let (backend, timing) = (InFlight::new(backend), Timing::default());
-    let state = State { backend, call, exchange: None, search: Search::Pool, began, timing };
-    Calling(Some(Box::new(state)))
+    if backend.shares(&call) {
+        return Calling(Way::Shared(Box::new(Asking::new(backend, call))));
+    }
+    Calling(Way::Own(State::begin(backend, call)))
 }
 
 /// A request under way. Boxed, since it becomes part of other futures, each of which is moved.
-pub struct Calling(Option<Box<State>>);
+pub struct Calling(Way);
+
+/// How a request is under way.
+enum Way {
+    /// On a connection of its own.
+    Own(Box<State>),
+    /// On a session of HTTP/2.
+    Shared(Box<Asking>),
+    Over,
+}
 
 struct State {
     backend: InFlight,
@@ -55,17 +65,43 @@ impl Future for Calling {
     type Output = Result<Reply, Failure>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let state = self.0.as_mut().expect("a future is not polled once it was ready");
-        let result = ready!(state.poll(cx));
-        let state = self.0.take().expect("it was there a moment ago");
-        Poll::Ready(match result {
-            Ok((exchange, content)) => Ok(state.reply(exchange, content)),
-            Err(failure) => Err(state.fail(failure)),
-        })
+        match &mut self.0 {
+            Way::Own(state) => {
+                let result = ready!(state.poll(cx));
+                let Way::Own(state) = std::mem::replace(&mut self.0, Way::Over) else { return Poll::Pending };
+                Poll::Ready(match result {
+                    Ok((exchange, content)) => Ok(state.reply(exchange, content)),
+                    Err(failure) => Err(state.fail(failure)),
+                })
+            }
+            Way::Shared(asking) => {
+                let result = ready!(asking.poll(cx));
+                let Way::Shared(asking) = std::mem::replace(&mut self.0, Way::Over) else {
+                    return Poll::Pending;
+                };
+                match result {
+                    Ok(answered) => Poll::Ready(Ok(asking.reply(answered))),
+                    Err(Failed::Response(failed)) => Poll::Ready(Err(asking.fail(failed))),
+                    Err(Failed::Protocol) => {
+                        let (backend, call) = asking.into_call();
+                        self.0 = Way::Own(State::begin(&backend, call));
+                        self.poll(cx)
+                    }
+                }
+            }
+            // A future is not polled once it was ready.
+            Way::Over => Poll::Pending,
+        }
     }
 }
 
 impl State {
+    fn begin(backend: &Rc<Backend>, call: Call) -> Box<Self> {
+        let began = backend.outbound.clock().now();
+        let (backend, timing) = (InFlight::new(backend), Timing::default());
+        Box::new(Self { backend, call, exchange: None, search: Search::Pool, began, timing })
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Answered, (Phase, Cause)>> {
         loop {
             if let Err(cause) = self.find_connection() {
@@ -278,7 +314,7 @@ fn whole_framed(exchange: &mut Exchange, backend: &Backend) -> Option<Result<Sha
 }
 
 /// The content that GET would have had (RFC 9110 §9.3.2).
-fn announced_by(head: &ResponseHead) -> Content {
+pub(super) fn announced_by(head: &ResponseHead) -> Content {
     let digits = head.get(Known::ContentLength).filter(|value| value.iter().all(u8::is_ascii_digit));
     let length = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
     Content::Stream(Box::new(Announced(length)))

@@ -10,6 +10,8 @@
 //!        outbound ── what the worker's loop knows of them: events, deadlines
 //! ```
 //!
+//! Over HTTP/2 many calls share a connection: see `http2`.
+//!
 //! A [`Backend`] is one origin as one worker sees it; nothing here is shared between workers, and nothing
 //! locks. Which backend a request goes to, what it says, and what a failure means to the client is the
 //! affair of the layer above.
@@ -23,6 +25,7 @@ mod connection;
 mod engine;
 mod exchange;
 mod fastcgi;
+mod http2;
 mod outbound;
 mod secure;
 mod sending;

@@ -1,6 +1,7 @@
 //! What the worker's loop knows of connections to upstreams: their sockets, who waits for them, until when.
 
 use super::Backend;
+use super::http2::Session;
 use crate::buffer::Pool;
 use crate::clock::Clock;
 use crate::dial::{self, Peer};
@@ -37,6 +38,12 @@ struct Inner {
     epoll: Rc<OwnedFd>,
     places: RefCell<Places>,
     spare: RefCell<Arc<[u8]>>,
+    /// Sessions that have their turn at the end of the round.
+    queue: RefCell<Vec<Rc<Session>>>,
+    /// The loop is in the middle of a round.
+    in_round: Cell<bool>,
+    /// The worker's task.
+    task: RefCell<Option<Waker>>,
 }
 
 #[derive(Default)]
@@ -67,6 +74,8 @@ pub(super) struct Wire {
     expired: Cell<bool>,
     /// Where it waits for its next request.
     idle_at: RefCell<Weak<Backend>>,
+    /// Whose it is, if many calls share it.
+    session: RefCell<Weak<Session>>,
 }
 
 impl Outbound {
@@ -74,7 +83,8 @@ impl Outbound {
         let epoll = Rc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
         let (clock, pool) = (Rc::clone(clock), Rc::clone(pool));
         let (places, spare) = (RefCell::default(), RefCell::new(Arc::default()));
-        Ok(Self(Rc::new(Inner { clock, pool, epoll, places, spare })))
+        let (queue, in_round, task) = Default::default();
+        Ok(Self(Rc::new(Inner { clock, pool, epoll, places, spare, queue, in_round, task })))
     }
 
     pub(crate) fn epoll(&self) -> Rc<OwnedFd> {
@@ -156,6 +166,38 @@ impl Outbound {
         wire.tell();
     }
 
+    /// A round of the loop begins.
+    #[inline]
+    pub(crate) fn begin_round(&self) {
+        self.0.in_round.set(true);
+    }
+
+    /// Calls had their turns: what they have written to sessions leaves. From now on, who writes wakes `task`.
+    #[inline]
+    pub(crate) fn end_round(&self, task: &Waker) {
+        self.0.in_round.set(false);
+        let mut known = self.0.task.borrow_mut();
+        if !known.as_ref().is_some_and(|known| known.will_wake(task)) {
+            *known = Some(task.clone());
+        }
+        drop(known);
+        let queue = self.0.queue.take();
+        queue.iter().for_each(Session::turn);
+    }
+
+    /// A session has its turn at the end of the round, or in a round to come.
+    pub(super) fn queue(&self, session: &Rc<Session>) {
+        if !session.queues() {
+            return;
+        }
+        self.0.queue.borrow_mut().push(Rc::clone(session));
+        if !self.0.in_round.get()
+            && let Some(task) = &*self.0.task.borrow()
+        {
+            task.wake_by_ref();
+        }
+    }
+
     /// Tells those whose deadline has passed.
     pub(crate) fn sweep(&self) {
         let now = self.0.clock.millis();
@@ -181,8 +223,17 @@ impl Wire {
         }
         let backend = self.idle_at.borrow().upgrade();
         if let Some(backend) = backend {
-            backend.lose(self);
+            return backend.lose(self);
         }
+        let session = self.session.borrow().upgrade();
+        if let Some(session) = session {
+            session.turn();
+        }
+    }
+
+    /// From now on `session` is told.
+    pub(super) fn driven_by(&self, session: &Rc<Session>) {
+        *self.session.borrow_mut() = Rc::downgrade(session);
     }
 
     /// From now on `waker` is told.
@@ -224,6 +275,12 @@ impl Wire {
         }
     }
 
+    /// Sets a deadline unless an earlier one is set.
+    #[inline]
+    pub(super) fn set_deadline_before(&self, millis: u32) {
+        self.deadline.set(self.deadline.get().min(millis));
+    }
+
     /// Whether a deadline has passed.
     #[inline]
     pub(super) fn is_late(&self) -> bool {
@@ -247,6 +304,7 @@ impl Places {
             deadline: Cell::new(NEVER),
             expired: Cell::new(false),
             idle_at: RefCell::default(),
+            session: RefCell::default(),
         });
         place.wire = Some(Rc::clone(&wire));
         wire

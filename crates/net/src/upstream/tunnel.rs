@@ -197,7 +197,8 @@ impl Line {
     /// Ready when everything that was taken from the client has left.
     fn poll_send(&mut self) -> Poll<Result<(), SourceError>> {
         while self.sent < self.out.len() {
-            let octets = ready!(self.connection.channel.send(&self.out[self.sent..])).map_err(|error| lost(&error))?;
+            let octets =
+                ready!(self.connection.channel.send(&self.out[self.sent..])).map_err(|error| lost(&error))?;
             self.sent += octets;
             self.connection.channel.wire.progressed();
         }

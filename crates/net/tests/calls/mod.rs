@@ -143,7 +143,8 @@ pub(crate) fn origin(peers: &[SocketAddr]) -> Origin {
     let long = Duration::from_secs(30);
     let timeouts = Patience { connect: long, first_byte: long, io: long, keep_alive: long };
     let peers = peers.iter().copied().map(Peer::Tcp).collect();
-    Origin { peers, protocol: Default::default(), tls: None, limits: Limits::default(), timeouts, idle: 1000 }
+    let (protocol, tls, limits) = (Default::default(), None, Limits::default());
+    Origin { peers, protocol, tls, limits, streams: 100, timeouts, idle: 1000 }
 }
 
 pub(crate) fn impatient(peers: &[SocketAddr]) -> Origin {

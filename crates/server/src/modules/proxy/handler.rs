@@ -102,6 +102,7 @@ fn backend(outbound: &Outbound, upstream: &Upstream, settings: &Settings) -> Rc<
         protocol: Default::default(),
         tls: None,
         limits: Default::default(),
+        streams: 100,
         timeouts: Timeouts { connect, first_byte, io, keep_alive },
         idle: if keep_alive.is_zero() { 0 } else { IDLE },
     };

@@ -1,0 +1,207 @@
+//! How sessions and their streams end: deadlines, signs of life, lost connections, goodbyes.
+
+use super::super::backend::{Protocol, Timeouts};
+use super::super::call::Cause;
+use super::session::{Session, Stage, State};
+use super::stream::Reach;
+use crate::timer::{NEVER, after};
+use hayami_h2::{ErrorCode, Key};
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// How long an upstream may take to answer when it is only asked whether it is there. It answers before anything else
+/// (RFC 9113 §6.7), so it is busy with nothing.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+
+/// Without a backend, a session has nobody to be patient for.
+const IMPATIENT: Timeouts = Timeouts {
+    connect: Duration::ZERO,
+    first_byte: Duration::ZERO,
+    io: Duration::from_secs(1),
+    keep_alive: Duration::ZERO,
+};
+
+impl Session {
+    pub(super) fn patience(&self) -> Timeouts {
+        self.backend.upgrade().map_or(IMPATIENT, |backend| backend.timeouts)
+    }
+
+    /// A deadline has passed, of the session or of one of its streams; or it was moved in the meantime.
+    #[cold]
+    pub(super) fn expire(&self, state: &mut State) -> Result<(), Cause> {
+        let (now, patience) = (self.outbound.clock().millis(), self.patience());
+        if state.stage == Stage::Connecting {
+            return Err(Cause::Timeout);
+        }
+        self.wire.progressed();
+        let dead = state.probed.is_some_and(|since| now >= after(since, SIGN_OF_LIFE.min(patience.io)));
+        let stuck = state.stuck.is_some_and(|since| now >= after(since, patience.io));
+        if dead || stuck {
+            return Err(Cause::Timeout);
+        }
+        self.expire_streams(state, now);
+        if state.rests.is_some_and(|since| now >= after(since, patience.keep_alive)) {
+            self.retire(state);
+        }
+        self.set_deadline(state, patience);
+        Ok(())
+    }
+
+    /// Streams that are late end; if nothing at all has come since they wait, the upstream is asked for a sign of life.
+    fn expire_streams(&self, state: &mut State, now: u32) {
+        for key in keys(state) {
+            let Some(Some(stream)) = state.engine.get(key) else { continue };
+            if stream.deadline() > now {
+                continue;
+            }
+            stream.fail(Cause::Timeout, Reach::Seen);
+            let silent = state.heard <= stream.since();
+            state.engine.reset(key, ErrorCode::CANCEL, &mut state.out);
+            if silent && state.probed.is_none() {
+                state.engine.ping(&mut state.out);
+                state.probed = Some(now);
+            }
+        }
+    }
+
+    /// The earliest of what is waited for.
+    fn set_deadline(&self, state: &mut State, patience: Timeouts) {
+        let streams = keys(state).into_iter().filter_map(|key| {
+            let slot = state.engine.get(key)?.as_ref()?;
+            Some(slot.deadline())
+        });
+        let deadline = streams.min().unwrap_or(NEVER);
+        let probed = state.probed.map(|since| after(since, SIGN_OF_LIFE.min(patience.io)));
+        let stuck = state.stuck.map(|since| after(since, patience.io));
+        let rests = state.rests.map(|since| after(since, patience.keep_alive));
+        let others = [probed, stuck, rests].into_iter().flatten().min().unwrap_or(NEVER);
+        self.wire.set_deadline_before(deadline.min(others));
+    }
+
+    /// The connection is lost: so are its streams.
+    #[cold]
+    pub(super) fn fail(&self, state: &mut State, cause: &Cause) {
+        let connecting = state.stage == Stage::Connecting;
+        let left = state.gone + state.sent as u64;
+        // Whatever is said of a fault is said on a best effort.
+        if let Cause::Http2(_) = cause {
+            let _ = self.flush(state);
+        }
+        self.close(state);
+        if let Some(backend) = self.backend.upgrade().filter(|_| connecting) {
+            backend.count(|counters| counters.failed += 1);
+        }
+        for stream in state.engine.drain_data().flatten() {
+            let reach = match connecting {
+                true => Reach::Unconnected,
+                false if left <= stream.start => Reach::Unseen,
+                false => Reach::Lost,
+            };
+            stream.fail(copy(cause), reach);
+        }
+    }
+
+    /// The upstream has chosen HTTP/1.1: the connection is one like others.
+    #[cold]
+    pub(super) fn hand_over(&self, state: &mut State) -> Result<(), Cause> {
+        let channel = state.channel.take();
+        self.close(state);
+        let Some(backend) = self.backend.upgrade() else { return Ok(()) };
+        let other = backend.protocol == Protocol::Http2;
+        if let Some(channel) = channel.filter(|_| !other) {
+            backend.http2.note_unwanted(self.outbound.clock().millis());
+            backend.count_opened(channel.info().is_some_and(|info| info.resumed));
+            backend.give_unshared(channel);
+        }
+        for stream in state.engine.drain_data().flatten() {
+            let why = io::Error::new(io::ErrorKind::Unsupported, "the upstream does not speak HTTP/2");
+            let reach = if other { Reach::Unconnected } else { Reach::OtherProtocol };
+            stream.fail(Cause::Io(why), reach);
+        }
+        Ok(())
+    }
+
+    /// Takes no more calls, and ends with the last one.
+    pub(super) fn leave(self: &Rc<Self>) {
+        let mut state = self.state();
+        if state.stage == Stage::Open {
+            state.stage = Stage::Leaving;
+        }
+        // Who has begun with an address of before goes on with it.
+        self.outbound.queue(self);
+    }
+
+    /// No call is left, and none comes: says goodbye.
+    fn retire(&self, state: &mut State) {
+        if state.engine.streams() == 0 && state.stage != Stage::Over {
+            state.engine.go_away(&mut state.out);
+            let _ = self.flush(state);
+            self.close(state);
+        }
+    }
+
+    fn close(&self, state: &mut State) {
+        state.stage = Stage::Over;
+        self.wire.progressed();
+        if let Some(backend) = self.backend.upgrade() {
+            backend.http2.remove(self);
+        }
+        // Whoever still waits for its stream learns of the end, and need not hold the connection.
+        state.channel = None;
+        state.input.end(self.outbound.pool());
+        state.blocked = Vec::new();
+    }
+
+    /// At the end of a turn: gives memory back, and notes whether there is a call left.
+    pub(super) fn settle(self: &Rc<Self>, state: &mut State) {
+        if state.stage == Stage::Over {
+            return;
+        }
+        state.input.release(self.outbound.pool());
+        if let Some(channel) = &mut state.channel {
+            channel.release();
+        }
+        if state.stage == Stage::Connecting {
+            return;
+        }
+        if state.out.len() > state.sent && !self.wire.socket.is_blocked() {
+            self.outbound.queue(self);
+        }
+        if state.engine.streams() > 0 {
+            return;
+        }
+        if state.out.is_empty() {
+            self.outbound.pool().give(std::mem::take(&mut state.out));
+        }
+        state.full = false;
+        if state.stage == Stage::Leaving {
+            return self.retire(state);
+        }
+        if state.rests.is_none() {
+            let now = self.outbound.clock().millis();
+            state.rests = Some(now);
+            self.wire.set_deadline_before(after(now, self.patience().keep_alive));
+        }
+    }
+}
+
+fn keys(state: &State) -> Vec<Key> {
+    state.engine.keys().collect()
+}
+
+/// The same cause for another stream.
+fn copy(cause: &Cause) -> Cause {
+    match cause {
+        Cause::Io(error) => Cause::Io(match error.raw_os_error() {
+            Some(code) => io::Error::from_raw_os_error(code),
+            None => io::Error::new(error.kind(), error.to_string()),
+        }),
+        Cause::Timeout => Cause::Timeout,
+        Cause::Http2(fault) => Cause::Http2(*fault),
+        Cause::Reset(code) => Cause::Reset(*code),
+        Cause::GoneAway(code) => Cause::GoneAway(*code),
+        Cause::Closed => Cause::Closed,
+        other => Cause::Io(io::Error::other(other.to_string())),
+    }
+}

@@ -1,0 +1,372 @@
+//! One connection to an upstream that carries many calls: its socket, what is to be sent, who waits to send more.
+
+use super::super::Outbound;
+use super::super::backend::Backend;
+use super::super::call::Cause;
+use super::super::channel::Channel;
+use super::super::outbound::Wire;
+use super::stream::{Slot, Stream};
+use crate::buffer::Input;
+use crate::timer::after;
+use hayami_h2::{Client, Config, ErrorCode, Key, Request};
+use hayami_http::{FieldSection, ResponseHead, Status};
+use hayami_tls::Alpn;
+use std::cell::{Cell, RefCell, RefMut};
+use std::rc::{Rc, Weak};
+use std::task::Poll;
+use std::time::Duration;
+
+/// Octets that wait to be sent before calls have to wait with theirs.
+const MOST_UNSENT: usize = 256 * 1024;
+
+/// Sent octets that are worth being moved out of the way.
+const MUCH_SENT: usize = 64 * 1024;
+
+/// A connection. Dropped, it is closed.
+pub(in crate::upstream) struct Session {
+    pub(super) backend: Weak<Backend>,
+    pub(super) outbound: Outbound,
+    pub(super) wire: Rc<Wire>,
+    /// Index of its address among those of the origin.
+    pub(super) at: usize,
+    state: RefCell<State>,
+    /// It has its turn at the end of the loop's round.
+    queued: Cell<bool>,
+}
+
+/// What changes.
+pub(super) struct State {
+    pub(super) stage: Stage,
+    /// None once it is somebody else's.
+    pub(super) channel: Option<Channel>,
+    pub(super) engine: Client<Slot>,
+    pub(super) config: Config,
+    pub(super) input: Input,
+    /// The head at hand.
+    pub(super) head: ResponseHead,
+    pub(super) out: Vec<u8>,
+    /// Octets at the front of `out` that have left.
+    pub(super) sent: usize,
+    /// Octets that have left and are not in `out` any more.
+    pub(super) gone: u64,
+    /// Calls that have content which there was no room for, the one that has waited longest first.
+    pub(super) blocked: Vec<Key>,
+    /// The upstream has refused a stream: it takes no more before another one ends.
+    pub(super) full: bool,
+    /// Calls so far.
+    pub(super) served: u64,
+    /// In milliseconds: when something last came; when there last was no call; since when nothing could be sent; when
+    /// it was asked for a sign of life.
+    pub(super) heard: u32,
+    pub(super) rests: Option<u32>,
+    pub(super) stuck: Option<u32>,
+    pub(super) probed: Option<u32>,
+    /// Why the upstream goes away, if it said so.
+    pub(super) goodbye: Option<ErrorCode>,
+}
+
+/// How far a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The connection is being made; what calls write waits.
+    Connecting,
+    /// It takes calls.
+    Open,
+    /// It ends with the calls that it has.
+    Leaving,
+    /// It has ended.
+    Over,
+}
+
+impl Session {
+    /// A session over a connection that is being made.
+    pub(super) fn begin(backend: &Rc<Backend>, channel: Channel, at: usize, config: Config) -> Rc<Self> {
+        let (mut engine, mut out) = (Client::new(&config), backend.outbound.pool().take());
+        engine.start(&config, &mut out);
+        let wire = Rc::clone(&channel.wire);
+        let state = State {
+            stage: Stage::Connecting,
+            channel: Some(channel),
+            engine,
+            config,
+            input: Input::default(),
+            head: ResponseHead::new(Status::OK),
+            out,
+            sent: 0,
+            gone: 0,
+            blocked: Vec::new(),
+            full: false,
+            served: 0,
+            heard: backend.outbound.clock().millis(),
+            rests: None,
+            stuck: None,
+            probed: None,
+            goodbye: None,
+        };
+        let session = Rc::new(Self {
+            backend: Rc::downgrade(backend),
+            outbound: backend.outbound.clone(),
+            wire,
+            at,
+            state: RefCell::new(state),
+            queued: Cell::new(false),
+        });
+        session.wire.driven_by(&session);
+        session
+    }
+
+    pub(super) fn state(&self) -> RefMut<'_, State> {
+        self.state.borrow_mut()
+    }
+
+    /// Whether it takes one more call; see [`Sessions::find`](super::Sessions).
+    pub(super) fn has_room(&self, at: usize, allowed: u32) -> bool {
+        let state = self.state.borrow();
+        let fit = match state.stage {
+            Stage::Connecting => self.at >= at,
+            Stage::Open => state.probed.is_none() && !state.full && !self.wire.socket.has_ended(),
+            Stage::Leaving | Stage::Over => false,
+        };
+        let unknown = state.engine.allowed_streams().is_none();
+        let too_many = unknown && state.engine.streams() >= allowed.max(1) as usize;
+        fit && !too_many && state.engine.capacity(&state.config) > 0
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        let state = self.state.borrow();
+        state.stage == Stage::Open && state.engine.streams() == 0
+    }
+
+    /// Writes a request's head. `None`: it takes none any more.
+    pub(super) fn ask(
+        self: &Rc<Self>,
+        request: &Request<'_>,
+        fields: &FieldSection,
+        tells_interim: bool,
+    ) -> Option<(Key, Rc<Stream>)> {
+        let mut state = self.state.borrow_mut();
+        let State { engine, config, out, gone, .. } = &mut *state;
+        if out.capacity() == 0 {
+            *out = self.outbound.pool().take();
+        }
+        let stream = Stream::new(*gone + out.len() as u64, tells_interim);
+        let key = engine.send_request(config, request, fields, out).ok()?;
+        if let Some(slot) = engine.get(key) {
+            *slot = Some(Rc::clone(&stream));
+        }
+        (state.rests, state.served) = (None, state.served + 1);
+        self.outbound.queue(self);
+        Some((key, stream))
+    }
+
+    /// Calls so far.
+    pub(super) fn served(&self) -> u64 {
+        self.state.borrow().served
+    }
+
+    /// Whether it takes a call that must not be asked twice: if it rests, the kernel is asked what it knows of the
+    /// connection that the loop does not know yet.
+    pub(super) fn is_sound(self: &Rc<Self>) -> bool {
+        let is_quiet = |state: &mut State| state.channel.as_mut().is_some_and(Channel::is_quiet);
+        let news = self.is_idle() && !is_quiet(&mut self.state.borrow_mut());
+        if news {
+            self.wire.socket.may_read(false);
+            self.turn();
+        }
+        !news || self.is_idle()
+    }
+
+    /// Whether the connection is being made.
+    pub(super) fn is_connecting(&self) -> bool {
+        self.state.borrow().stage == Stage::Connecting
+    }
+
+    /// Octets of content that a call may send now.
+    pub(super) fn room(&self, key: Key) -> usize {
+        let state = self.state.borrow();
+        let unsent = state.out.len() - state.sent;
+        state.engine.room(key).min(MOST_UNSENT.saturating_sub(unsent))
+    }
+
+    /// Writes content, as much as there is [`room`](Self::room) for; with `trailers`, or `end`, it is the last.
+    pub(super) fn send(self: &Rc<Self>, key: Key, octets: &[u8], end: bool, trailers: Option<&FieldSection>) {
+        let mut state = self.state.borrow_mut();
+        let State { engine, out, .. } = &mut *state;
+        if !octets.is_empty() || (end && trailers.is_none()) {
+            engine.send_data(key, octets, end && trailers.is_none(), out);
+        }
+        if let Some(trailers) = trailers {
+            engine.send_trailers(key, trailers, out);
+        }
+        self.outbound.queue(self);
+    }
+
+    /// The call's stream is told when there is room.
+    pub(super) fn block(&self, key: Key) {
+        let mut state = self.state.borrow_mut();
+        if !state.blocked.contains(&key) {
+            state.blocked.push(key);
+        }
+    }
+
+    /// The upstream may send as many octets again on a stream.
+    pub(super) fn grant(self: &Rc<Self>, key: Key, octets: usize) {
+        let mut state = self.state.borrow_mut();
+        let State { engine, config, out, .. } = &mut *state;
+        let before = out.len();
+        engine.grant(config, key, octets, out);
+        if out.len() > before {
+            self.outbound.queue(self);
+        }
+    }
+
+    /// Nobody waits for a stream any more. If it is open, the upstream learns of that.
+    pub(super) fn reset(self: &Rc<Self>, key: Key, code: ErrorCode) {
+        let mut state = self.state.borrow_mut();
+        if state.stage == Stage::Over {
+            return;
+        }
+        let State { engine, out, .. } = &mut *state;
+        engine.reset(key, code, out);
+        state.full = false;
+        // It may rest now, or be over.
+        self.outbound.queue(self);
+    }
+
+    /// A stream has to get on until then.
+    pub(super) fn expect(&self, stream: &Stream, within: Duration) {
+        let now = self.outbound.clock().millis();
+        let deadline = after(now, within);
+        stream.set_deadline(now, deadline);
+        self.wire.set_deadline_before(deadline);
+    }
+
+    /// Its turn: something has happened to its socket, a deadline has passed, or calls have written something.
+    pub(in crate::upstream) fn turn(self: &Rc<Self>) {
+        self.queued.set(false);
+        let mut state = self.state.borrow_mut();
+        if state.stage == Stage::Over {
+            return;
+        }
+        if let Err(cause) = self.go_on(&mut state) {
+            self.fail(&mut state, &cause);
+        }
+        self.settle(&mut state);
+    }
+
+    /// Whether it has to be put into the list of those that have a turn at the round's end.
+    pub(in crate::upstream) fn queues(&self) -> bool {
+        !self.queued.replace(true)
+    }
+
+    fn go_on(self: &Rc<Self>, state: &mut State) -> Result<(), Cause> {
+        if self.wire.is_late() {
+            self.expire(state)?;
+        }
+        if let Err(cause) = self.flush(state) {
+            if state.stage != Stage::Connecting {
+                // It may have answered before it closed.
+                self.wire.socket.may_read(true);
+                self.receive(state)?;
+            }
+            return Err(cause);
+        }
+        if state.stage != Stage::Connecting {
+            self.receive(state)?;
+        }
+        self.outbound.watch(&self.wire).map_err(Cause::Io)?;
+        self.wake_blocked(state);
+        Ok(())
+    }
+
+    /// Sends what there is, as far as the socket takes it.
+    pub(super) fn flush(&self, state: &mut State) -> Result<(), Cause> {
+        let Some(channel) = &mut state.channel else { return Ok(()) };
+        if state.stage == Stage::Connecting && channel.poll_connected()?.is_pending() {
+            return Ok(());
+        }
+        if state.stage == Stage::Connecting && channel.info().is_some_and(|info| info.alpn != Some(Alpn::H2))
+        {
+            return self.hand_over(state);
+        }
+        while let Some(channel) = &mut state.channel
+            && state.sent < state.out.len()
+        {
+            match channel.send(&state.out[state.sent..]) {
+                Poll::Ready(Ok(octets)) => {
+                    state.sent += octets;
+                    state.stuck = None;
+                    self.note_connected(state);
+                }
+                Poll::Ready(Err(error)) => return Err(Cause::Io(error)),
+                Poll::Pending => {
+                    self.keep_unsent(state);
+                    return Ok(());
+                }
+            }
+        }
+        match state.channel.as_mut().map(Channel::flush) {
+            Some(Poll::Ready(Err(error))) => return Err(Cause::Io(error)),
+            Some(Poll::Pending) => self.keep_unsent(state),
+            Some(Poll::Ready(Ok(()))) | None => {}
+        }
+        state.gone += state.sent as u64;
+        state.sent = 0;
+        state.out.clear();
+        Ok(())
+    }
+
+    /// The socket takes no more for now.
+    fn keep_unsent(&self, state: &mut State) {
+        if state.sent >= MUCH_SENT {
+            state.out.drain(..state.sent);
+            state.gone += state.sent as u64;
+            state.sent = 0;
+        }
+        if state.stage != Stage::Connecting && state.stuck.is_none() {
+            let now = self.outbound.clock().millis();
+            state.stuck = Some(now);
+            self.wire.set_deadline_before(after(now, self.patience().io));
+        }
+    }
+
+    #[inline]
+    fn note_connected(&self, state: &mut State) {
+        if state.stage != Stage::Connecting {
+            return;
+        }
+        state.stage = Stage::Open;
+        self.wire.progressed();
+        let Some(backend) = self.backend.upgrade() else { return };
+        let info = state.channel.as_ref().and_then(Channel::info);
+        backend.count_opened(info.is_some_and(|info| info.resumed));
+        if backend.closes() {
+            backend.http2.remove(self);
+            state.stage = Stage::Leaving;
+        }
+        for key in state.engine.keys().collect::<Vec<_>>() {
+            if let Some(Some(stream)) = state.engine.get(key) {
+                stream.wake();
+            }
+        }
+    }
+
+    /// Tells calls that there is room for their content, as many as there is room for.
+    fn wake_blocked(&self, state: &mut State) {
+        let State { engine, blocked, out, sent, .. } = state;
+        if blocked.is_empty() || out.len() - *sent >= MOST_UNSENT {
+            return;
+        }
+        let mut left = engine.connection_room();
+        blocked.retain(|key| {
+            let room = engine.room(*key).min(left);
+            let Some(Some(stream)) = engine.get(*key) else { return false };
+            if room == 0 {
+                return true;
+            }
+            left -= room;
+            stream.wake();
+            false
+        });
+    }
+}

@@ -1,0 +1,211 @@
+//! What a call and its session share: what came of the response, and who waits for more.
+
+use super::super::call::Cause;
+use crate::timer::NEVER;
+use hayami_h2::ResponseContent;
+use hayami_http::{FieldSection, ResponseHead};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::task::Waker;
+
+/// What the engine keeps for each stream.
+pub(super) type Slot = Option<Rc<Stream>>;
+
+/// A response as far as it has come.
+#[derive(Default)]
+pub(super) struct Stream {
+    waker: Cell<Option<Waker>>,
+    /// Until when something has to happen, in milliseconds of the worker's clock; and since when that is so.
+    deadline: Cell<u32>,
+    since: Cell<u32>,
+    /// Where the request begins among the session's octets.
+    pub(super) start: u64,
+    /// Somebody wants to know of interim responses.
+    tells_interim: bool,
+    course: RefCell<Course>,
+}
+
+/// How far the response is.
+#[derive(Default)]
+struct Course {
+    interim: Vec<ResponseHead>,
+    head: Option<(ResponseHead, ResponseContent)>,
+    /// The final head has come.
+    answered: bool,
+    /// Content that waits to be taken.
+    content: VecDeque<u8>,
+    trailers: Option<FieldSection>,
+    end: End,
+}
+
+/// How a stream ends.
+#[derive(Debug, Default)]
+pub(super) enum End {
+    /// Not yet.
+    #[default]
+    None,
+    /// The response is complete.
+    Complete,
+    /// It will not be.
+    Failed(Ending),
+}
+
+/// Why a stream has failed.
+#[derive(Debug)]
+pub(super) struct Ending {
+    pub(super) cause: Cause,
+    /// How much of the request the upstream may have acted on.
+    pub(super) reach: Reach,
+}
+
+/// How far a failed request has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// There was no connection.
+    Unconnected,
+    /// There is one, over which HTTP/1.1 is to be spoken.
+    OtherProtocol,
+    /// The upstream has not looked at it (RFC 9113 §8.7), or nothing of it has left.
+    Unseen,
+    /// The connection was lost.
+    Lost,
+    /// The upstream has dealt with it, or has let it wait.
+    Seen,
+}
+
+impl Stream {
+    pub(super) fn new(start: u64, tells_interim: bool) -> Rc<Self> {
+        Rc::new(Self { deadline: Cell::new(NEVER), start, tells_interim, ..Self::default() })
+    }
+
+    /// `waker` is told of whatever comes next.
+    pub(super) fn wakes(&self, waker: &Waker) {
+        let known = self.waker.take().filter(|known| known.will_wake(waker));
+        self.waker.set(Some(known.unwrap_or_else(|| waker.clone())));
+    }
+
+    /// Tells who waits.
+    #[inline]
+    pub(super) fn wake(&self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Something has to happen until then, from `now` on.
+    pub(super) fn set_deadline(&self, now: u32, millis: u32) {
+        self.since.set(now);
+        self.deadline.set(millis);
+    }
+
+    pub(super) fn deadline(&self) -> u32 {
+        self.deadline.get()
+    }
+
+    /// Since when something is waited for.
+    pub(super) fn since(&self) -> u32 {
+        self.since.get()
+    }
+
+    pub(super) fn interim(&self, head: &ResponseHead) {
+        if self.tells_interim {
+            self.course.borrow_mut().interim.push(head.clone());
+            self.wake();
+        }
+    }
+
+    pub(super) fn answer(&self, head: ResponseHead, content: ResponseContent) {
+        let mut course = self.course.borrow_mut();
+        course.head = Some((head, content));
+        course.answered = true;
+        if content == ResponseContent::None {
+            course.end = End::Complete;
+        }
+        self.wake();
+    }
+
+    pub(super) fn put(&self, octets: &[u8], end: bool) {
+        let mut course = self.course.borrow_mut();
+        course.content.extend(octets);
+        if end {
+            course.end = End::Complete;
+        }
+        self.deadline.set(NEVER);
+        self.wake();
+    }
+
+    pub(super) fn complete(&self, trailers: Option<FieldSection>) {
+        let mut course = self.course.borrow_mut();
+        (course.end, course.trailers) = (End::Complete, trailers);
+        self.wake();
+    }
+
+    /// The response will not be complete, unless it is: servers may reset the rest of a request that they have
+    /// answered (RFC 9113 §8.1).
+    pub(super) fn fail(&self, cause: Cause, reach: Reach) {
+        let mut course = self.course.borrow_mut();
+        if let End::None = course.end {
+            let reach = if course.answered { Reach::Seen } else { reach };
+            course.end = End::Failed(Ending { cause, reach });
+        }
+        self.wake();
+    }
+
+    pub(super) fn take_interim(&self) -> Vec<ResponseHead> {
+        std::mem::take(&mut self.course.borrow_mut().interim)
+    }
+
+    /// The response's head, once.
+    pub(super) fn take_head(&self) -> Option<(ResponseHead, ResponseContent)> {
+        self.course.borrow_mut().head.take()
+    }
+
+    /// Why there will be no more; once.
+    pub(super) fn take_ending(&self) -> Option<Ending> {
+        let mut course = self.course.borrow_mut();
+        match std::mem::take(&mut course.end) {
+            End::Failed(ending) => Some(ending),
+            end => {
+                course.end = end;
+                None
+            }
+        }
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        matches!(self.course.borrow().end, End::Complete)
+    }
+
+    /// The content, if all of it has come, and nothing follows it.
+    pub(super) fn take_whole<T>(&self, share: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let mut course = self.course.borrow_mut();
+        if !matches!(course.end, End::Complete) || course.trailers.is_some() {
+            return None;
+        }
+        let shared = share(course.content.make_contiguous());
+        course.content = VecDeque::new();
+        Some(shared)
+    }
+
+    /// Takes at most `room` octets of content. How many, and whether they were the last.
+    pub(super) fn take(&self, room: usize, out: &mut Vec<u8>) -> (usize, bool) {
+        let mut course = self.course.borrow_mut();
+        let octets = room.min(course.content.len());
+        let (front, back) = course.content.as_slices();
+        let first = octets.min(front.len());
+        out.extend_from_slice(&front[..first]);
+        out.extend_from_slice(&back[..octets - first]);
+        course.content.drain(..octets);
+        if course.content.is_empty() {
+            // Its client may take its time.
+            course.content = VecDeque::new();
+        }
+        let last = course.content.is_empty() && matches!(course.end, End::Complete);
+        (octets, last)
+    }
+
+    pub(super) fn take_trailers(&self) -> Option<FieldSection> {
+        self.course.borrow_mut().trailers.take()
+    }
+}

@@ -1,0 +1,230 @@
+//! A request's content on its way: as windows have room for it, and once more if need be.
+
+use super::super::call::Cause;
+use super::session::Session;
+use crate::buffer::Pool;
+use hayami_h2::{Key, RequestContent};
+use hayami_http::{FieldSection, Source, SourceError};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+/// Octets of content that are taken at once.
+const ROOM: usize = 64 * 1024;
+
+/// Octets that are kept until the response begins, to be sent once more if the upstream did not look at the request:
+/// a server that refuses a stream opens no window for it beyond the first one, which mostly has as many.
+const KEPT: usize = 64 * 1024;
+
+/// Content that is being sent.
+pub(super) struct Upload {
+    /// What is still to be taken.
+    source: Option<Box<dyn Source>>,
+    length: Option<u64>,
+    taken: u64,
+    /// What was taken, as long as it is little.
+    kept: Vec<u8>,
+    keeps: bool,
+    /// Octets of `kept` that were sent on this stream.
+    sent: usize,
+    /// What follows the content, once it was taken.
+    trailers: Option<FieldSection>,
+    /// The request is complete on this stream.
+    complete: bool,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sending {
+    /// All of it is written.
+    Done,
+    /// The upstream takes no more for now.
+    Blocked,
+    /// The client has no more for now.
+    Hungry,
+}
+
+impl Upload {
+    pub(super) fn new(content: Option<Box<dyn Source>>) -> Self {
+        let source = content.filter(|source| source.length() != Some(0));
+        let length = source.as_ref().map_or(Some(0), |source| source.length());
+        let (complete, kept) = (source.is_none(), Vec::new());
+        Self { source, length, taken: 0, kept, keeps: true, sent: 0, trailers: None, complete }
+    }
+
+    /// What the request's head says of it.
+    pub(super) fn announced(&self) -> RequestContent {
+        match self.length {
+            Some(0) => RequestContent::None,
+            Some(length) => RequestContent::Length(length),
+            None => RequestContent::Unknown,
+        }
+    }
+
+    /// Whether all of it was written.
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Octets so far.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Whether it can be sent from its first octet on.
+    pub(super) fn can_repeat(&self) -> bool {
+        self.keeps
+    }
+
+    /// It begins again, on another stream.
+    pub(super) fn rewind(&mut self) {
+        self.sent = 0;
+        self.complete = self.announced() == RequestContent::None;
+    }
+
+    /// The upstream has it: nothing is kept any more.
+    pub(super) fn forget(&mut self) {
+        if self.sent == self.kept.len() {
+            (self.kept, self.sent, self.keeps) = (Vec::new(), 0, false);
+        }
+    }
+
+    /// For another upstream, as if nothing had been taken.
+    pub(super) fn into_content(self) -> Option<Box<dyn Source>> {
+        if self.length == Some(0) || !self.keeps {
+            return None;
+        }
+        match self.source {
+            Some(source) if self.kept.is_empty() => Some(source),
+            source => Some(Box::new(Again { upload: Self { source, sent: 0, ..self } })),
+        }
+    }
+
+    /// Writes as much as there is, and as there is room for.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        pool: &Pool,
+        session: &Rc<Session>,
+        key: Key,
+    ) -> Result<Sending, Cause> {
+        while !self.complete {
+            let room = session.room(key).min(ROOM);
+            if self.sent < self.kept.len() {
+                if room == 0 {
+                    session.block(key);
+                    return Ok(Sending::Blocked);
+                }
+                self.send_kept(session, key, room);
+                continue;
+            }
+            let mut piece = pool.take();
+            let filled = self.fill(cx, room, &mut piece);
+            let waits = filled.map(|filled| self.write(filled, &piece, session, key));
+            pool.give(piece);
+            match waits? {
+                None if room == 0 && !self.complete => {
+                    session.block(key);
+                    return Ok(Sending::Blocked);
+                }
+                None => {}
+                Some(waits) => return Ok(waits),
+            }
+        }
+        Ok(Sending::Done)
+    }
+
+    /// Writes what was taken. What is waited for, if nothing was.
+    fn write(
+        &mut self,
+        filled: Poll<bool>,
+        piece: &[u8],
+        session: &Rc<Session>,
+        key: Key,
+    ) -> Option<Sending> {
+        let Poll::Ready(last) = filled else { return Some(Sending::Hungry) };
+        if last || !piece.is_empty() {
+            session.send(key, piece, last, self.trailers.as_ref().filter(|_| last));
+            self.complete = last;
+        }
+        None
+    }
+
+    fn send_kept(&mut self, session: &Rc<Session>, key: Key, room: usize) {
+        let piece = &self.kept[self.sent..self.kept.len().min(self.sent + room)];
+        self.sent += piece.len();
+        let last = self.source.is_none() && self.sent == self.kept.len();
+        session.send(key, piece, last, self.trailers.as_ref().filter(|_| last));
+        self.complete = last;
+    }
+
+    /// Takes content. Ready: whether it was the last.
+    fn fill(&mut self, cx: &mut Context<'_>, room: usize, out: &mut Vec<u8>) -> Result<Poll<bool>, Cause> {
+        let Some(source) = &mut self.source else { return Ok(Poll::Ready(true)) };
+        let filled = source.fill(cx, room, out);
+        self.taken += out.len() as u64;
+        self.keep(out);
+        let filled = match filled {
+            // What has come is sent first.
+            Poll::Pending if !out.is_empty() => Poll::Ready(false),
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(last) => Poll::Ready(last.map_err(Cause::Content)?),
+        };
+        if filled == Poll::Ready(true) {
+            self.trailers = self.source.take().and_then(|mut source| source.trailers());
+        }
+        let wrong = match self.length {
+            Some(length) if filled == Poll::Ready(true) => self.taken != length,
+            Some(length) => self.taken > length,
+            None => false,
+        };
+        if wrong {
+            let why = "the content is not as long as was said";
+            return Err(Cause::Content(SourceError(why.to_owned())));
+        }
+        Ok(filled)
+    }
+
+    fn keep(&mut self, octets: &[u8]) {
+        if self.keeps && self.kept.len() + octets.len() <= KEPT {
+            self.kept.extend_from_slice(octets);
+            self.sent = self.kept.len();
+        } else if !octets.is_empty() {
+            (self.kept, self.sent, self.keeps) = (Vec::new(), 0, false);
+        }
+    }
+}
+
+/// Content of which a part was taken before.
+struct Again {
+    upload: Upload,
+}
+
+impl Source for Again {
+    fn fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        room: usize,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<bool, SourceError>> {
+        let Upload { source, kept, sent, .. } = &mut self.upload;
+        if *sent < kept.len() {
+            let end = kept.len().min(*sent + room);
+            out.extend_from_slice(&kept[*sent..end]);
+            *sent = end;
+            return Poll::Ready(Ok(source.is_none() && end == kept.len()));
+        }
+        match source {
+            Some(source) => source.fill(cx, room, out),
+            None => Poll::Ready(Ok(true)),
+        }
+    }
+
+    fn length(&self) -> Option<u64> {
+        self.upload.length
+    }
+
+    fn trailers(&mut self) -> Option<FieldSection> {
+        let Upload { source, trailers, .. } = &mut self.upload;
+        source.as_mut().map_or_else(|| trailers.take(), |source| source.trailers())
+    }
+}
