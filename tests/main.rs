@@ -32,6 +32,7 @@ mod proxy_failures;
 mod proxy_peers;
 mod proxy_protocol;
 mod ranges;
+mod reproxy;
 mod rest_api;
 mod start;
 mod strict;

@@ -47,12 +47,15 @@ pub(super) const OWN: &[&str] = &[
     "file.symlinks",
     "http1-response-io-timeout",
     "http2-prior-knowledge",
+    "internal",
     "limit-chunk-extensions",
     "limit-chunk-line",
     "limit-request-fields",
     "limit-request-head",
     "limit-request-line",
     "limit-request-trailer",
+    "proxy.emit-forwarded-header",
+    "reproxy.sendfile",
 ];
 
 /// What else differs: what a configuration of h2o would notice, and why.
@@ -114,6 +117,11 @@ pub(super) const BEHAVIOUR: &[(&str, &str)] = &[
     (
         "Dot segments are resolved in what upstreams get; everything else of the path stays as the client wrote it.",
         "The upstream finds the path that was routed.",
+    ),
+    (
+        "`reproxy: ON` heeds `x-accel-redirect` beside `x-reproxy-url`, keeps HEAD, and answers 502 to what is neither URL \
+         nor path.",
+        "Applications written for nginx need no change; where a file is need not be shown to clients.",
     ),
     ("`via` names `hayami`, not the host.", "Hosts have many names; this one says whose word it is."),
     ("A month in `expires` has 30 days; in h2o it has 30 hours.", "It is a slip of h2o's."),

@@ -10,7 +10,6 @@ pub(super) const NOT_YET: &[(&str, &[&str])] = &[
     (
         "this part of the reverse proxy",
         &[
-            "reproxy",
             "proxy.tunnel",
             "proxy.connect",
             "proxy.connect-udp",

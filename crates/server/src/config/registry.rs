@@ -3,7 +3,7 @@
 use super::directive::Directive;
 use crate::modules::{
     access_log, early_hints, env, error_doc, error_log, expires, file, headers, hosts, http1, http2,
-    identity, limits, listen, process, proxy, redirect, session_resumption, stash, tolerated,
+    identity, limits, listen, process, proxy, redirect, reproxy, session_resumption, stash, tolerated,
 };
 
 /// A part of the manual.
@@ -31,6 +31,7 @@ pub const GROUPS: &[Group] = &[
     group("Files", file::DIRECTIVES),
     group("Redirects", redirect::DIRECTIVES),
     group("Reverse proxy", proxy::DIRECTIVES),
+    group("Answers from elsewhere", reproxy::DIRECTIVES),
     group("Response fields", headers::DIRECTIVES),
     group("Expiration", expires::DIRECTIVES),
     group("Error pages", error_doc::DIRECTIVES),

@@ -7,7 +7,7 @@ use super::error::ConfigError;
 use super::yaml::{Node, Place};
 use crate::modules::{
     access_log, early_hints, env, error_doc, error_log, expires, file, headers, http1, http2, identity,
-    limits, listen, process, proxy, redirect, session_resumption,
+    limits, listen, process, proxy, redirect, reproxy, session_resumption,
 };
 
 /// A whole configuration.
@@ -130,6 +130,8 @@ pub struct Inherited {
     pub file: file::Settings,
     /// `proxy.*`
     pub proxy: proxy::Settings,
+    /// `reproxy`, `internal`
+    pub reproxy: reproxy::Settings,
     /// `header.*`
     pub headers: headers::Settings,
     /// `expires`

@@ -17,6 +17,7 @@ pub mod listen;
 pub mod process;
 pub mod proxy;
 pub mod redirect;
+pub mod reproxy;
 pub mod session_resumption;
 pub mod stash;
 pub mod tolerated;

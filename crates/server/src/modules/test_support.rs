@@ -1,7 +1,7 @@
 //! Sets directives in tests as a line of a configuration would.
 
-use super::{access_log, env, error_doc, expires, headers, proxy, redirect};
-use crate::config::directive::{Directive, Level, Scope};
+use crate::config::directive::{Level, Scope};
+use crate::config::registry;
 use crate::config::settings::{GlobalSettings, HandlerSettings, HostSettings, Inherited};
 use crate::config::source::Sources;
 use crate::config::yaml;
@@ -14,21 +14,12 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// Sets what `line` says, with directives of the modules above. The error is its message and its help.
+    /// Sets what `line` says, with the directives of any module. The error is its message and its help.
     pub(crate) fn set(&mut self, level: Level, line: &str) -> Result<(), String> {
-        let tables: [&[Directive]; 7] = [
-            access_log::DIRECTIVES,
-            env::DIRECTIVES,
-            error_doc::DIRECTIVES,
-            expires::DIRECTIVES,
-            headers::DIRECTIVES,
-            proxy::DIRECTIVES,
-            redirect::DIRECTIVES,
-        ];
         let root = yaml::read_text("test", line, &mut Sources::default()).map_err(|e| e.message)?;
         for (key, value) in root.mapping().map_err(|e| e.message)? {
             let name = key.text().map_err(|e| e.message)?;
-            let directive = tables.into_iter().flatten().find(|d| d.name == name).expect("a known directive");
+            let directive = registry::find(name).expect("a known directive");
             assert!(directive.levels.contains(level), "{name} stands on {level:?}");
             let mut scope = Scope {
                 level,

@@ -9,7 +9,7 @@ use crate::handler::Handler;
 use crate::modules::access_log::{Logs, PathLogs};
 use crate::modules::env::Environment;
 use crate::modules::identity::SendServerName;
-use crate::modules::{expires, file, headers, listen, proxy, redirect};
+use crate::modules::{expires, file, headers, listen, proxy, redirect, reproxy};
 use crate::worker::WorkerContext;
 use std::rc::Rc;
 
@@ -31,7 +31,7 @@ pub fn build(settings: &Settings, logs: &Logs, worker: &WorkerContext) -> Result
             table(settings, false, 0..settings.hosts.len())?,
             table(settings, true, 0..settings.hosts.len())?,
         ],
-        nowhere: builder.route("", &Inherited::default(), Vec::new()),
+        nowhere: builder.route("", &Inherited::default(), Vec::new(), None),
     })
 }
 
@@ -57,7 +57,7 @@ impl Builder<'_> {
         let path =
             |path: &PathSettings| Ok((path.prefix.as_bytes().into(), self.path(&settings.name, path)?));
         let paths = PathTable::new(settings.paths.iter().map(path).collect::<Result<_, String>>()?);
-        let otherwise = self.route(&settings.name, &settings.inherited, Vec::new());
+        let otherwise = self.route(&settings.name, &settings.inherited, Vec::new(), None);
         let pathless = Rc::clone(paths.find(b"/").map_or(&otherwise, |(route, _)| route));
         Ok(Host { paths, otherwise, pathless })
     }
@@ -66,7 +66,8 @@ impl Builder<'_> {
         let handlers = path.handlers.iter().map(|handler| self.handler(handler, &path.inherited));
         let handlers =
             handlers.collect::<Result<_, _>>().map_err(|e| format!("{host}, path {}: {e}", path.prefix))?;
-        Ok(self.route(host, &path.inherited, handlers))
+        let reproxy = reproxy::Rules::build(&path.inherited, self.everywhere(&path.inherited), self.worker)?;
+        Ok(self.route(host, &path.inherited, handlers, reproxy))
     }
 
     fn handler(&self, handler: &HandlerSettings, inherited: &Inherited) -> Result<Box<dyn Handler>, String> {
@@ -79,19 +80,30 @@ impl Builder<'_> {
     }
 
     fn proxy(&self, reverse: &proxy::ReverseSettings, inherited: &Inherited) -> Box<dyn Handler> {
-        let everywhere = proxy::Everywhere {
+        proxy::build(reverse, &inherited.proxy, self.everywhere(inherited), self.worker)
+    }
+
+    fn everywhere(&self, inherited: &Inherited) -> proxy::Everywhere {
+        proxy::Everywhere {
             telling: self.settings.global.proxy,
             keep_server: self.settings.global.identity.send == SendServerName::Preserve,
             reports_errors: inherited.error_log.emit_request_errors,
-        };
-        proxy::build(reverse, &inherited.proxy, everywhere, self.worker)
+        }
     }
 
-    fn route(&self, host: &str, inherited: &Inherited, handlers: Vec<Box<dyn Handler>>) -> Rc<Route> {
+    fn route(
+        &self,
+        host: &str,
+        inherited: &Inherited,
+        handlers: Vec<Box<dyn Handler>>,
+        reproxy: Option<reproxy::Rules>,
+    ) -> Rc<Route> {
         let env = Rc::new(Environment::new(&inherited.env));
         Rc::new(Route {
             costs_others: handlers.iter().any(|handler| handler.costs_others()),
             handlers,
+            reproxy,
+            internal: inherited.reproxy.internal,
             // The order in which h2o registers them; commands on fields see what `expires` added.
             filters: [expires::build(&inherited.expires), headers::build(&inherited.headers)]
                 .into_iter()

@@ -13,7 +13,7 @@ pub use build::build;
 use crate::handler::{Filter, Handler};
 use crate::modules::access_log::PathLogs;
 use crate::modules::env::Environment;
-use crate::modules::error_doc;
+use crate::modules::{error_doc, reproxy};
 use guard::Guard;
 use hayami_http::{FieldSection, split_authority};
 use hayami_net::service::ConnectionInfo;
@@ -48,6 +48,10 @@ struct Host {
 pub struct Route {
     /// Asked in order until one does not decline.
     pub handlers: Vec<Box<dyn Handler>>,
+    /// What handlers' answers may say is to be done instead of sending them.
+    pub reproxy: Option<reproxy::Rules>,
+    /// Whether clients find nothing here.
+    pub internal: bool,
     /// Applied in order to every answer.
     pub filters: Vec<Box<dyn Filter>>,
     /// Pages in place of the server's own error texts.

@@ -4,6 +4,7 @@ use super::{Core, plain, target};
 use crate::handler::{Exchange, Outcome};
 use crate::modules::access_log::Record;
 use crate::modules::early_hints::Recipients;
+use crate::modules::reproxy::Kept;
 use crate::router::{HostIndex, Route};
 use hayami_http::{Method, PathFault, RequestHead, Response, Status, TargetForm, Version, normalize};
 use hayami_net::service::{ConnectionInfo, Incoming, Interim, Request};
@@ -34,9 +35,11 @@ pub(super) struct Way {
     /// Length of the path's prefix.
     below: usize,
     /// The handler to ask next.
-    next: usize,
+    pub(super) next: usize,
     /// Internal redirects so far.
     redirects: u32,
+    /// What stays of an answer that said where the real one is.
+    pub(super) kept: Option<Kept>,
     /// Why the target has no route.
     pub(super) fault: Option<PathFault>,
 }
@@ -69,6 +72,7 @@ impl Core {
             below: 0,
             next: 0,
             redirects: 0,
+            kept: None,
             fault: None,
         }
     }
@@ -148,7 +152,10 @@ impl Core {
                     *head = target::redirected(head, &target, keep_method);
                     self.redirect(way, head, scratch)
                 }
-                Outcome::Ready(response) => return Step::Ready(response),
+                Outcome::Ready(response) => match self.follow(way, head, scratch, response) {
+                    Ok(response) => return Step::Ready(response),
+                    Err(outcome) => outcome,
+                },
                 Outcome::Failed { response, reason } => {
                     self.report(way, head, &reason);
                     return Step::Ready(response);
@@ -161,14 +168,19 @@ impl Core {
     /// Starts over with another head; the log stays that of the path which the client asked for.
     #[cold]
     fn redirect(&self, way: &mut Way, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
-        way.redirects += 1;
-        if way.redirects > self.max_reprocesses {
+        if !self.may_redirect(way) {
             return Outcome::Ready(plain(Status::BAD_GATEWAY, "too many internal redirects"));
         }
         if head.form() == TargetForm::Absolute {
             way.host = self.router.named_host(target::is_https(head), head.authority());
         }
         self.locate(way, head, scratch)
+    }
+
+    /// Whether the request may start over once more.
+    pub(super) fn may_redirect(&self, way: &mut Way) -> bool {
+        way.redirects += 1;
+        way.redirects <= self.max_reprocesses
     }
 
     /// Tells log and error log why a request was refused.

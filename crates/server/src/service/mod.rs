@@ -1,12 +1,13 @@
 //! The service of a worker: what the connections of `hayami_net` ask for every request.
 //!
 //! ```text
-//! respond ─ dispatch: route ▸ handlers ▸ internal redirects ─ finish: error page ▸ filters ▸ log
-//! refuse ──────────────────────────────────────────────────── finish
+//! respond ─ dispatch: route ▸ handlers ▸ internal redirects, follow ─ finish: error page ▸ filters ▸ log
+//! refuse ──────────────────────────────────────────────────────────── finish
 //! ```
 
 mod dispatch;
 mod finish;
+mod follow;
 mod page;
 mod target;
 #[cfg(test)]
@@ -15,6 +16,7 @@ mod tests;
 pub use page::plain;
 
 use crate::config::settings::Settings;
+use crate::handler;
 use crate::modules::access_log::{Logs, WorkerLogs};
 use crate::modules::early_hints::{self, Recipients};
 use crate::modules::identity::SendServerName;
@@ -23,6 +25,7 @@ use crate::router::{self, Router};
 use crate::worker::WorkerContext;
 use dispatch::{Scratch, Step};
 use finish::Journey;
+use hayami_http::Status;
 use hayami_net::service::{Answer, ConnectionInfo, Outcome, Refusal, Request, Service};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -84,6 +87,13 @@ impl Service for Site {
         }
         // A handler may take the head.
         let hints = way.route.hints.as_ref().filter(|_| core.heeds_hints(request.head)).map(Rc::clone);
+        let located = match located {
+            // Only this server itself may ask.
+            handler::Outcome::Declined if way.route.internal => {
+                handler::Outcome::Ready(plain(Status::NOT_FOUND, ""))
+            }
+            located => located,
+        };
         match core.advance(&mut way, request.head, &mut scratch, located) {
             Step::Ready(response) => {
                 let outcome = core.finish(way, request.head, &scratch.path, response);

@@ -97,6 +97,15 @@ pub const DIRECTIVES: &[Directive] = &[
         "Whether an `x-forwarded-proto` of the client stays: for a server behind another proxy that is trusted."
     ),
     directive!(
+        "proxy.emit-forwarded-header",
+        GLOBAL,
+        "ON | OFF",
+        "OFF",
+        |scope, node| node.on_off().map(|value| telling(scope).forwarded = value),
+        "Whether upstreams are told the client's address, its host and its protocol by a `forwarded` field (RFC 7239), \
+         behind what the client has there if that is well-formed."
+    ),
+    directive!(
         "proxy.emit-via-header",
         GLOBAL,
         "ON | OFF",

@@ -94,11 +94,12 @@ pub fn build(
     })))
 }
 
-fn backend(outbound: &Outbound, upstream: &Upstream, settings: &Settings) -> Rc<Backend> {
+/// An origin without addresses, with what holds for the upstreams of a path.
+pub(super) fn origin(settings: &Settings) -> Origin {
     let super::Timeouts { io, connect, first_byte, keep_alive } = settings.timeouts;
     let (connect, first_byte) = (connect.unwrap_or(io), first_byte.unwrap_or(io));
     let mut origin = Origin {
-        peers: upstream.peers.clone(),
+        peers: Vec::new(),
         protocol: Default::default(),
         tls: None,
         limits: Default::default(),
@@ -108,7 +109,11 @@ fn backend(outbound: &Outbound, upstream: &Upstream, settings: &Settings) -> Rc<
     };
     // An upstream is trusted with lengths: what it sends is passed on, not kept.
     origin.limits.content = u64::MAX;
-    let backend = Backend::new(outbound, origin);
+    origin
+}
+
+fn backend(outbound: &Outbound, upstream: &Upstream, settings: &Settings) -> Rc<Backend> {
+    let backend = Backend::new(outbound, Origin { peers: upstream.peers.clone(), ..origin(settings) });
     if names::is_name(&upstream.url.place) && tokio::runtime::Handle::try_current().is_ok() {
         tokio::task::spawn_local(refresh(Rc::downgrade(&backend), upstream.url.place.clone()));
     }

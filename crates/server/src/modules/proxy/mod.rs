@@ -13,10 +13,12 @@ mod attempt;
 mod balance;
 mod directives;
 mod failure;
+mod forwarded;
 mod handler;
 mod health;
 mod hop;
 mod names;
+mod remote;
 mod request;
 mod response;
 mod reverse;
@@ -27,6 +29,7 @@ mod url;
 pub use balance::Policy;
 pub use directives::{DIRECTIVES, TOLERATED};
 pub use handler::{Everywhere, build};
+pub use remote::Remote;
 pub use reverse::{ReverseSettings, Upstream};
 pub use url::{Place, Url};
 
@@ -83,12 +86,14 @@ pub struct Telling {
     pub x_forwarded: bool,
     /// `proxy.preserve-x-forwarded-proto`
     pub preserve_proto: bool,
+    /// `proxy.emit-forwarded-header`
+    pub forwarded: bool,
     /// `proxy.emit-via-header`
     pub via: bool,
 }
 
 impl Default for Telling {
     fn default() -> Self {
-        Self { x_forwarded: true, preserve_proto: false, via: true }
+        Self { x_forwarded: true, preserve_proto: false, forwarded: false, via: true }
     }
 }

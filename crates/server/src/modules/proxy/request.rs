@@ -3,7 +3,7 @@
 //! Nothing of the framing is copied: the engine writes it from what was really parsed, so that client and
 //! upstream cannot be brought to disagree about where a request ends.
 
-use super::{Telling, hop};
+use super::{Telling, forwarded, hop};
 use crate::modules::headers::Command;
 use hayami_http::{FieldSection, Known, RequestHead, Version};
 use hayami_net::service::{Address, ConnectionInfo};
@@ -44,6 +44,10 @@ impl Rewriting {
         if self.telling.x_forwarded {
             self.forwarded(head.fields(), connection, &mut fields);
         }
+        if self.telling.forwarded {
+            let told = joined(head.fields(), b"forwarded");
+            fields.append(b"forwarded", &forwarded::value(&told, head.authority(), connection));
+        }
         if self.telling.via {
             via(head, &mut fields);
         }
@@ -62,6 +66,7 @@ impl Rewriting {
         let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
         match name.len() {
             3 => !(self.telling.via && is(b"via")),
+            9 => !(self.telling.forwarded && is(b"forwarded")),
             10 => !is(b"early-data"),
             14 => !is(b"http2-settings"),
             15 => !(self.telling.x_forwarded && is(b"x-forwarded-for")),
@@ -144,7 +149,7 @@ mod tests {
     }
 
     fn silent() -> Rewriting {
-        let telling = Telling { x_forwarded: false, preserve_proto: false, via: false };
+        let telling = Telling { x_forwarded: false, preserve_proto: false, forwarded: false, via: false };
         Rewriting { telling, ..Rewriting::default() }
     }
 
@@ -191,6 +196,17 @@ mod tests {
             let rewriting = Rewriting { telling, ..Rewriting::default() };
             assert_eq!(rewritten(&rewriting, fields)[1..], **want, "{fields:?}");
         }
+    }
+
+    #[test]
+    fn a_forwarded_field_is_ours_if_it_is_asked_for() {
+        let told = ["Forwarded: for=a", "host: site", "forwarded: for=b;proto=https"];
+        let passed = ["host: app", "Forwarded: for=a", "forwarded: for=b;proto=https"];
+        assert_eq!(rewritten(&silent(), &told), passed);
+        let telling = Telling { forwarded: true, ..silent().telling };
+        let rewriting = Rewriting { telling, ..Rewriting::default() };
+        let own = "forwarded: for=a, for=b;proto=https, for=192.0.2.1;host=site;proto=http";
+        assert_eq!(rewritten(&rewriting, &told), ["host: app", own]);
     }
 
     #[test]

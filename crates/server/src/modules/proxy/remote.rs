@@ -1,0 +1,87 @@
+//! Servers that no configuration names: an upstream's `x-reproxy-url` does. Each is asked on a connection of its own,
+//! which is closed behind the answer.
+
+use super::request::Rewriting;
+use super::{Everywhere, Settings, Url, failure, names, response};
+use crate::config::yaml::Node;
+use crate::handler::Outcome;
+use crate::worker::WorkerContext;
+use hayami_http::{RequestHead, Response};
+use hayami_net::service::ConnectionInfo;
+use hayami_net::upstream::{Backend, Call, Origin, Outbound, Reply, call};
+use std::rc::Rc;
+
+/// Asks them.
+pub struct Remote(Rc<Asking>);
+
+struct Asking {
+    outbound: Outbound,
+    settings: Settings,
+    rewriting: Rewriting,
+    keep_server: bool,
+}
+
+impl Remote {
+    /// With what holds for the upstreams of a path. Without a loop there is nothing to connect with.
+    pub fn new(settings: &Settings, everywhere: Everywhere, worker: &WorkerContext) -> Option<Self> {
+        let rewriting = Rewriting { telling: everywhere.telling, commands: settings.commands.clone() };
+        Some(Self(Rc::new(Asking {
+            outbound: worker.outbound.clone()?,
+            settings: settings.clone(),
+            rewriting,
+            keep_server: everywhere.keep_server,
+        })))
+    }
+
+    /// Asks for what `head` names, whose target is a URL.
+    pub fn ask(&self, head: &RequestHead, connection: &ConnectionInfo, early: bool) -> Outcome {
+        let asking = Rc::clone(&self.0);
+        let (path, query) = (head.path(), head.query());
+        let mut target = if path.is_empty() { b"/".to_vec() } else { path.to_vec() };
+        if let Some(query) = query {
+            target.push(b'?');
+            target.extend_from_slice(query);
+        }
+        let url = head.target().strip_suffix(&target[..]).unwrap_or(head.target());
+        let url = match Url::read(&Node::scalar(&String::from_utf8_lossy(url))) {
+            Ok(url) => url,
+            Err(error) => return failed(format!("the upstream's x-reproxy-url: {}", error.message)),
+        };
+        let request = Call {
+            method: head.method_name().to_vec(),
+            target,
+            fields: asking.rewriting.fields(head, url.authority.as_bytes(), connection, early),
+            content: None,
+            repeatable: true,
+            interim: None,
+            errors: None,
+        };
+        Outcome::Later(Box::pin(async move { asking.run(url, request).await }))
+    }
+}
+
+impl Asking {
+    async fn run(&self, url: Url, request: Call) -> Outcome {
+        let place = url.place.clone();
+        let peers = match tokio::task::spawn_blocking(move || names::resolve(&place)).await {
+            Ok(Ok(peers)) => peers,
+            Ok(Err(error)) => return failed(format!("upstream {url}: its name has no addresses: {error}")),
+            Err(error) => return failed(format!("upstream {url}: {error}")),
+        };
+        let origin = Origin { peers, idle: 0, ..super::handler::origin(&self.settings) };
+        match call(&Backend::new(&self.outbound, origin), request).await {
+            Ok(Reply { mut head, content, .. }) => {
+                response::clean(&mut head, self.keep_server);
+                Outcome::Ready(Response { head, content })
+            }
+            Err(failure) => {
+                let response = failure::response(failure::status(&failure, None));
+                Outcome::Failed { response, reason: failure::reason(&url.shown, &failure) }
+            }
+        }
+    }
+}
+
+fn failed(reason: String) -> Outcome {
+    Outcome::Failed { response: failure::response(hayami_http::Status::BAD_GATEWAY), reason }
+}

@@ -1,0 +1,179 @@
+//! What one of the fields says.
+
+use hayami_http::ResponseHead;
+
+/// What is to be done instead of sending an answer on.
+#[derive(Debug, PartialEq)]
+pub enum Instruction {
+    /// Ask this server for a path, or for a URL of `http` or `https`, which may be another server's.
+    Ask {
+        /// The path with its query, or the URL.
+        target: Vec<u8>,
+        /// What stays of the answer.
+        kept: Option<Kept>,
+    },
+    /// Send a file.
+    File {
+        /// Its path below the directory, as in a target: it begins with a slash.
+        path: Vec<u8>,
+        /// What stays of the answer.
+        kept: Option<Kept>,
+    },
+}
+
+/// Fields that stay of an answer that is thrown away.
+#[derive(Debug, PartialEq)]
+pub struct Kept(Vec<(Vec<u8>, Vec<u8>)>);
+
+/// Those of which there is one; they take the place of the new answer's.
+const ONE: [&[u8]; 4] = [b"content-type", b"content-disposition", b"cache-control", b"expires"];
+const COOKIE: &[u8] = b"set-cookie";
+
+impl Kept {
+    fn of(head: &ResponseHead) -> Option<Self> {
+        let stays = |name: &[u8]| ONE.iter().chain([&COOKIE]).any(|own| own.eq_ignore_ascii_case(name));
+        let kept = head.iter().filter(|(name, _)| stays(name));
+        let kept: Vec<_> = kept.map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
+        (!kept.is_empty()).then_some(Self(kept))
+    }
+
+    /// Puts them into the new answer; into an error the cookies only.
+    pub fn put_into(&self, head: &mut ResponseHead) {
+        let cookies_only = head.status().is_error();
+        for (name, value) in &self.0 {
+            match name.eq_ignore_ascii_case(COOKIE) {
+                true => head.append(name, value),
+                false if cookies_only => {}
+                false => head.set(name, value),
+            }
+        }
+    }
+}
+
+/// `x-reproxy-url`. What it stands beside is thrown away whole, as in h2o.
+pub(super) fn url(value: &[u8]) -> Result<Instruction, String> {
+    let scheme = value.split(|octet| *octet == b':').next().unwrap_or_default();
+    let absolute = [&b"http"[..], b"https"].iter().any(|own| own.eq_ignore_ascii_case(scheme));
+    let fits = value.first() == Some(&b'/') || absolute && value[scheme.len()..].starts_with(b"://");
+    match fits && is_visible(value) {
+        true => Ok(Instruction::Ask { target: value.to_vec(), kept: None }),
+        false => {
+            Err(no("x-reproxy-url", value, "a URL of http, or a path of this server that begins with `/`"))
+        }
+    }
+}
+
+/// `x-accel-redirect`: a path, percent-encoded where it must be. What nginx would take and a target may not hold is
+/// encoded.
+pub(super) fn path(value: &[u8], head: &ResponseHead) -> Result<Instruction, String> {
+    if value.first() != Some(&b'/') {
+        return Err(no("x-accel-redirect", value, "a path of this server that begins with `/`"));
+    }
+    let mut target = Vec::with_capacity(value.len());
+    for octet in value {
+        push_encoded(*octet, &mut target);
+    }
+    Ok(Instruction::Ask { target, kept: Kept::of(head) })
+}
+
+/// `x-sendfile`: the path of a file as the system has it, below `root`.
+pub(super) fn file(value: &[u8], root: &[u8], head: &ResponseHead) -> Result<Instruction, String> {
+    let wrong =
+        || no("x-sendfile", value, "the absolute path of a file below the directory of reproxy.sendfile");
+    let below = value.strip_prefix(root).filter(|below| below.starts_with(b"/")).ok_or_else(wrong)?;
+    // No segment may lead out: what is not normal is no path that anybody means.
+    let segments = below[1..].split(|octet| *octet == b'/');
+    if below.contains(&0) || segments.into_iter().any(|segment| matches!(segment, b"" | b"." | b"..")) {
+        return Err(wrong());
+    }
+    Ok(Instruction::File { path: below.to_vec(), kept: Kept::of(head) })
+}
+
+fn is_visible(octets: &[u8]) -> bool {
+    octets.iter().all(u8::is_ascii_graphic)
+}
+
+fn push_encoded(octet: u8, out: &mut Vec<u8>) {
+    if octet.is_ascii_graphic() {
+        return out.push(octet);
+    }
+    let digit = |number: u8| b"0123456789ABCDEF"[usize::from(number)];
+    out.extend_from_slice(&[b'%', digit(octet >> 4), digit(octet & 15)]);
+}
+
+fn no(field: &str, value: &[u8], wanted: &str) -> String {
+    let shown: String =
+        String::from_utf8_lossy(value).chars().take(200).flat_map(char::escape_default).collect();
+    format!("the upstream's {field} `{shown}` is not {wanted}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hayami_http::Status;
+
+    fn ask(target: &str) -> Result<Instruction, String> {
+        Ok(Instruction::Ask { target: target.as_bytes().to_vec(), kept: None })
+    }
+
+    #[test]
+    fn urls_and_paths_are_asked_for_and_nothing_else() {
+        let cases = [
+            ("/a?b", ask("/a?b")),
+            ("http://app:81/a?b", ask("http://app:81/a?b")),
+            ("HTTPS://app", ask("HTTPS://app")),
+        ];
+        for (value, want) in cases {
+            assert_eq!(url(value.as_bytes()), want, "{value}");
+        }
+        for wrong in ["a", "", "ftp://a/", "http:/a", "http://a/ b", "/a\u{e4}", "javascript:x"] {
+            let reason = url(wrong.as_bytes()).unwrap_err();
+            assert!(
+                reason.ends_with("is not a URL of http, or a path of this server that begins with `/`"),
+                "{reason}"
+            );
+        }
+        let none = ResponseHead::new(Status::OK);
+        for (value, want) in [("/a%20b?c", "/a%20b?c"), ("/a b\u{e4}", "/a%20b%C3%A4")] {
+            assert_eq!(path(value.as_bytes(), &none), ask(want), "{value}");
+        }
+        for wrong in ["a", "", "@named", "http://a/"] {
+            assert!(path(wrong.as_bytes(), &none).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn files_are_below_the_directory() {
+        let none = ResponseHead::new(Status::OK);
+        for (value, want) in [("/srv/files/a", "/a"), ("/srv/files/a b/%c", "/a b/%c")] {
+            let want = Instruction::File { path: want.into(), kept: None };
+            assert_eq!(file(value.as_bytes(), b"/srv/files", &none), Ok(want), "{value}");
+        }
+        let wrong = ["/srv/files", "/srv/filesystem/a", "/etc/passwd", "a", "/srv/files/", "/srv/files/../a"];
+        for value in wrong.into_iter().chain(["/srv/files/a/./b", "/srv/files//a", "/srv/files/a\0"]) {
+            assert!(file(value.as_bytes(), b"/srv/files", &none).is_err(), "{value}");
+        }
+    }
+
+    #[test]
+    fn what_the_application_said_of_the_content_stays() {
+        let mut head = ResponseHead::new(Status::OK);
+        for (name, value) in
+            [("Content-Type", "a/b"), ("Set-Cookie", "x=1"), ("set-cookie", "y=2"), ("etag", "1")]
+        {
+            head.append(name.as_bytes(), value.as_bytes());
+        }
+        let kept = Kept::of(&head).expect("something stays");
+        let mut page = ResponseHead::new(Status::OK);
+        page.append(b"content-type", b"text/plain");
+        page.append(b"etag", b"2");
+        kept.put_into(&mut page);
+        let values = |head: &ResponseHead| head.iter().map(|(_, value)| value.to_vec()).collect::<Vec<_>>();
+        let mut found = values(&page);
+        found.sort();
+        assert_eq!(found, [&b"2"[..], b"a/b", b"x=1", b"y=2"]);
+        let mut error = ResponseHead::new(Status::NOT_FOUND);
+        kept.put_into(&mut error);
+        assert_eq!(values(&error), [&b"x=1"[..], b"y=2"]);
+    }
+}

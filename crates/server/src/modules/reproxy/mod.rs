@@ -1,0 +1,154 @@
+//! `reproxy`: an upstream's answer that says where the real one is, `x-reproxy-url` as in h2o, `x-accel-redirect` as
+//! in nginx, `x-sendfile` as in Apache and lighttpd.
+//!
+//! Here is what such fields mean; the service follows them (`service/dispatch`), whichever handler has answered.
+//! What a client sends is never looked at.
+
+mod instruction;
+
+pub use instruction::{Instruction, Kept};
+
+use crate::config::directive::{Directive, Levels};
+use crate::config::error::ConfigError;
+use crate::config::settings::Inherited;
+use crate::config::yaml::Node;
+use crate::handler::Handler;
+use crate::modules::file;
+use crate::modules::proxy::{Everywhere, Remote};
+use crate::worker::WorkerContext;
+use hayami_http::ResponseHead;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, PathBuf};
+
+/// What holds at a place of the configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// `reproxy`
+    pub follow: bool,
+    /// `reproxy.sendfile`: only files below it are sent.
+    pub files: Option<PathBuf>,
+    /// `internal`: clients find nothing here.
+    pub internal: bool,
+}
+
+/// The directives of this feature.
+pub const DIRECTIVES: &[Directive] = &[
+    Directive {
+        name: "reproxy",
+        levels: Levels::GLOBAL_HOST_PATH,
+        argument: "ON | OFF",
+        default: "OFF",
+        help: "Whether an upstream's answer with `x-reproxy-url` (a URL of `http`, or a path of this server) or \
+               `x-accel-redirect` (a path of this server) is thrown away, and what they name is the answer: asked for by \
+               GET, or HEAD if that was asked. Beside `x-accel-redirect`, `content-type`, `content-disposition`, \
+               `cache-control`, `expires` and `set-cookie` stay. Whoever answers there must be trusted.",
+        set: |scope, node| node.on_off().map(|on| scope.inherited.reproxy.follow = on),
+    },
+    Directive {
+        name: "reproxy.sendfile",
+        levels: Levels::GLOBAL_HOST_PATH,
+        argument: "a directory, or OFF",
+        default: "OFF",
+        help: "Whether an upstream's answer with `x-sendfile` is thrown away, and the file that it names is the answer: \
+               the absolute path of a file below the directory. The same fields stay as beside `x-accel-redirect`.",
+        set: |scope, node| directory(node).map(|files| scope.inherited.reproxy.files = files),
+    },
+    Directive {
+        name: "internal",
+        levels: Levels::PATH,
+        argument: "ON | OFF",
+        default: "OFF",
+        help: "Whether clients that ask for this path get 404: it answers for `x-accel-redirect`, `x-reproxy-url`, \
+               `redirect` with `internal: YES` and `error-doc` only.",
+        set: |scope, node| node.on_off().map(|on| scope.inherited.reproxy.internal = on),
+    },
+];
+
+fn directory(node: &Node) -> Result<Option<PathBuf>, ConfigError> {
+    let wanted = || node.expected("the absolute path of a directory, or OFF");
+    let text = node.text().map_err(|_| wanted())?;
+    if text.eq_ignore_ascii_case("OFF") {
+        return Ok(None);
+    }
+    let path = PathBuf::from(text);
+    let plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    if path.is_absolute() && plain && !text.contains('\0') { Ok(Some(path)) } else { Err(wanted()) }
+}
+
+/// Which fields are followed at a path, and by what.
+pub struct Rules {
+    follow: bool,
+    /// The directory without a slash at its end, and what sends files below it.
+    files: Option<(Vec<u8>, Box<dyn Handler>)>,
+    /// What asks servers that are not this one.
+    pub remote: Option<Remote>,
+}
+
+impl Rules {
+    /// Those of a path; `None` if nothing is followed there.
+    ///
+    /// # Errors
+    /// This system can never serve the directory; a line for the user.
+    pub fn build(
+        inherited: &Inherited,
+        everywhere: Everywhere,
+        worker: &WorkerContext,
+    ) -> Result<Option<Self>, String> {
+        let Settings { follow, files, .. } = &inherited.reproxy;
+        if !follow && files.is_none() {
+            return Ok(None);
+        }
+        let files = files.as_ref().map(|path| {
+            let handler = file::build_dir(&file::DirSettings { path: path.clone() }, inherited, worker)?;
+            let root = path.as_os_str().as_bytes();
+            Ok::<_, String>((root.strip_suffix(b"/").unwrap_or(root).to_vec(), handler))
+        });
+        let remote = Remote::new(&inherited.proxy, everywhere, worker).filter(|_| *follow);
+        Ok(Some(Self { follow: *follow, files: files.transpose()?, remote }))
+    }
+
+    /// What an answer says is to be done instead, if it does.
+    ///
+    /// # Errors
+    /// It says something that cannot be done; a line for the log.
+    #[inline]
+    pub fn read(&self, head: &ResponseHead) -> Result<Option<Instruction>, String> {
+        let value = |name: &[u8], on: bool| head.get_named(name).filter(|_| on);
+        if let Some(value) = value(b"x-reproxy-url", self.follow) {
+            return instruction::url(value).map(Some);
+        }
+        if let Some(value) = value(b"x-accel-redirect", self.follow) {
+            return instruction::path(value, head).map(Some);
+        }
+        match (&self.files, value(b"x-sendfile", self.files.is_some())) {
+            (Some((root, _)), Some(value)) => instruction::file(value, root, head).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// What sends files.
+    pub fn files(&self) -> Option<&dyn Handler> {
+        self.files.as_ref().map(|(_, handler)| &**handler)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modules::test_support::{error, set};
+
+    #[test]
+    fn settings_are_read() {
+        let lines = ["reproxy: ON", "reproxy.sendfile: /srv/files/"];
+        let want = Settings { follow: true, files: Some("/srv/files".into()), internal: false };
+        assert_eq!(set(&lines).inherited.reproxy, want);
+        assert_eq!(
+            set(&["reproxy.sendfile: /a", "reproxy.sendfile: OFF"]).inherited.reproxy,
+            Settings::default()
+        );
+        let wanted = "expected the absolute path of a directory, or OFF, found";
+        for path in ["files", "/srv/../etc"] {
+            assert_eq!(error(&format!("reproxy.sendfile: {path}")), format!("{wanted} `{path}`"));
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Answers that say where the real one is (`reproxy`): followed, a bounded number of times.
+
+use super::dispatch::{Scratch, Way};
+use super::{Core, plain, target};
+use crate::handler::{Exchange, Outcome};
+use crate::modules::reproxy::{Instruction, Kept, Rules};
+use hayami_http::{RequestHead, Response, Status, TargetForm, encode_path};
+use std::rc::Rc;
+
+impl Core {
+    /// The answer, unless it says that the real one is elsewhere: then what comes of going there.
+    #[inline]
+    pub(super) fn follow(
+        &self,
+        way: &mut Way,
+        head: &mut RequestHead,
+        scratch: &mut Scratch,
+        mut response: Response,
+    ) -> Result<Response, Outcome> {
+        if way.route.reproxy.is_some() {
+            let route = Rc::clone(&way.route);
+            if let Some(rules) = &route.reproxy
+                && let Some(outcome) = self.heed(rules, way, head, scratch, &response)
+            {
+                return Err(outcome);
+            }
+        }
+        if let Some(kept) = way.kept.take() {
+            kept.put_into(&mut response.head);
+        }
+        Ok(response)
+    }
+
+    /// Goes where an answer says, if it says so.
+    fn heed(
+        &self,
+        rules: &Rules,
+        way: &mut Way,
+        head: &mut RequestHead,
+        scratch: &mut Scratch,
+        response: &Response,
+    ) -> Option<Outcome> {
+        let instruction = match rules.read(&response.head) {
+            Ok(instruction) => instruction?,
+            Err(reason) => return Some(failed(reason)),
+        };
+        if !self.may_redirect(way) {
+            return Some(failed("too many internal redirects".to_owned()));
+        }
+        Some(match instruction {
+            Instruction::Ask { target, kept } => {
+                keep(way, kept);
+                *head = target::redirected(head, &target, false);
+                self.ask(rules, way, head, scratch)
+            }
+            Instruction::File { path, kept } => {
+                keep(way, kept);
+                send_file(rules, way, head, scratch, path)
+            }
+        })
+    }
+
+    /// Asks this server, or the one that the target names.
+    fn ask(&self, rules: &Rules, way: &mut Way, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
+        if head.form() == TargetForm::Absolute {
+            match (self.router.named_host(target::is_https(head), head.authority()), &rules.remote) {
+                (None, Some(remote)) => return remote.ask(head, &way.connection, way.early),
+                (host, _) => way.host = host,
+            }
+        }
+        self.locate(way, head, scratch)
+    }
+}
+
+fn keep(way: &mut Way, kept: Option<Kept>) {
+    if kept.is_some() {
+        way.kept = kept;
+    }
+}
+
+/// Sends a file of the directory of `reproxy.sendfile`.
+fn send_file(
+    rules: &Rules,
+    way: &mut Way,
+    head: &mut RequestHead,
+    scratch: &mut Scratch,
+    path: Vec<u8>,
+) -> Outcome {
+    let Some(files) = rules.files() else { return Outcome::Declined };
+    let mut target = Vec::with_capacity(path.len());
+    encode_path(&path, &mut target);
+    *head = target::redirected(head, &target, false);
+    scratch.path = path;
+    way.ask_only(files, head, &scratch.path)
+}
+
+fn failed(reason: String) -> Outcome {
+    Outcome::Failed { response: plain(Status::BAD_GATEWAY, ""), reason }
+}
+
+impl Way {
+    /// Asks a handler that is none of the path's; who else is there is not asked.
+    fn ask_only(
+        &mut self,
+        handler: &dyn crate::handler::Handler,
+        head: &mut RequestHead,
+        path: &[u8],
+    ) -> Outcome {
+        self.next = usize::MAX;
+        handler.handle(&mut Exchange {
+            head,
+            path,
+            below: 1,
+            connection: &self.connection,
+            env: &self.route.env,
+            content: &mut None,
+            interim: None,
+            early: self.early,
+        })
+    }
+}
