@@ -55,6 +55,7 @@ impl Remote {
             repeatable: true,
             interim: None,
             errors: None,
+            upgrade: None,
         };
         Outcome::Later(Box::pin(async move { asking.run(url, request).await }))
     }
