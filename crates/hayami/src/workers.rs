@@ -9,6 +9,7 @@ use hayami_server::modules::access_log::Logs;
 use hayami_server::modules::file::{self, FileCache};
 use hayami_server::modules::listen::{Acceptors, bindings};
 use hayami_server::modules::process::Threads;
+use hayami_server::modules::proxy;
 use hayami_server::worker::WorkerContext;
 use hayami_server::{build, observe};
 use hayami_tls::Resumption;
@@ -176,6 +177,7 @@ fn http2(settings: &Settings) -> Http2Config {
         initial_window: defaults.initial_window.min(http2.input_window),
         max_stream_window: http2.input_window,
         max_connection_window: defaults.max_connection_window.max(http2.input_window),
+        enable_connect_protocol: proxy::has_tunnels(settings),
         // The limits of HTTP/1 hold for both: a site's users send the same fields over either.
         max_header_list: http1.head.saturating_add(FIELD_OVERHEAD * u32::from(http1.fields)),
         max_fields: http1.fields,

@@ -1,7 +1,7 @@
 //! The two contracts of this layer: a [`Handler`] answers a request, a [`Filter`] changes a response.
 
 use hayami_http::{RequestHead, Response};
-use hayami_net::service::{ConnectionInfo, Incoming, Interim};
+use hayami_net::service::{ConnectionInfo, Incoming, Interim, Upgrade};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -25,6 +25,8 @@ pub struct Exchange<'a> {
     pub env: &'a Rc<crate::modules::env::Environment>,
     /// Its content, `None` if there is none. What no handler takes is thrown away.
     pub content: &'a mut Option<Incoming>,
+    /// The tunnel that the client asks for instead of an ordinary answer.
+    pub upgrade: &'a mut Option<Upgrade>,
     /// Where interim responses go, if the client may have them.
     pub interim: Option<&'a Interim>,
     /// It came before the TLS handshake was complete (RFC 8470).
@@ -64,6 +66,11 @@ pub trait Handler {
     /// Whether an answer costs somebody else work, so that it is given up with its client; and may have
     /// interim responses.
     fn costs_others(&self) -> bool {
+        false
+    }
+
+    /// Whether it is asked for ways to other servers: CONNECT, which has no path.
+    fn connects(&self) -> bool {
         false
     }
 }

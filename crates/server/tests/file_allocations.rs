@@ -62,6 +62,7 @@ impl Asking {
             connection: &self.connection,
             env,
             content: &mut None,
+            upgrade: &mut None,
             interim: None,
             early: false,
         })

@@ -35,6 +35,13 @@ pub(super) const DEVIATIONS: &[Deviation] = &[
         reason: "A new connection costs more than one that waits. What an upstream closes is noticed at once, and \
                  a request that meets such an end is sent again if that may be done.",
     },
+    Deviation {
+        name: "proxy.tunnel",
+        h2o: "OFF",
+        reason: "Who proxies an application with WebSocket wants it to work. Nothing is let through that the client did \
+                 not ask for and the upstream did not agree to.",
+    },
+    Deviation { name: "proxy.websocket", h2o: "OFF", reason: "As for `proxy.tunnel`." },
     Deviation { name: "server-name", h2o: "h2o/VERSION", reason: "It is another server." },
 ];
 
@@ -54,6 +61,7 @@ pub(super) const OWN: &[&str] = &[
     "limit-request-head",
     "limit-request-line",
     "limit-request-trailer",
+    "proxy.timeout.tunnel",
     "proxy.emit-forwarded-header",
     "reproxy.sendfile",
 ];

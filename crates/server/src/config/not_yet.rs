@@ -10,7 +10,6 @@ pub(super) const NOT_YET: &[(&str, &[&str])] = &[
     (
         "this part of the reverse proxy",
         &[
-            "proxy.tunnel",
             "proxy.connect",
             "proxy.connect-udp",
             "proxy.connect.emit-proxy-status",
@@ -32,8 +31,6 @@ pub(super) const NOT_YET: &[(&str, &[&str])] = &[
             "proxy.http2.max-concurrent_streams",
             "proxy.http3.ratio",
             "proxy.http3.ecn",
-            "proxy.websocket",
-            "proxy.websocket.timeout",
         ],
     ),
     (

@@ -54,6 +54,7 @@ pub(crate) fn handle(handler: &dyn Handler, head: &RequestHead, below: usize) ->
         connection: &connection(),
         env: &Rc::default(),
         content: &mut None,
+        upgrade: &mut None,
         interim: None,
         early: false,
     })

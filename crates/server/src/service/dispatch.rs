@@ -7,7 +7,7 @@ use crate::modules::early_hints::Recipients;
 use crate::modules::reproxy::Kept;
 use crate::router::{HostIndex, Route};
 use hayami_http::{Method, PathFault, RequestHead, Response, Status, TargetForm, Version, normalize};
-use hayami_net::service::{ConnectionInfo, Incoming, Interim, Request};
+use hayami_net::service::{ConnectionInfo, Incoming, Interim, Request, Upgrade};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -28,6 +28,8 @@ pub(super) struct Way {
     pub(super) record: Option<Box<Record>>,
     /// The request's content, until a handler takes it.
     pub(super) content: Option<Incoming>,
+    /// The tunnel that the client asks for, until a handler takes it.
+    upgrade: Option<Upgrade>,
     /// Where interim responses of handlers go.
     pub(super) interim: Option<Interim>,
     /// The request came before the TLS handshake was complete.
@@ -67,6 +69,7 @@ impl Core {
             connection,
             record: None,
             content: None,
+            upgrade: None,
             interim: None,
             early: false,
             below: 0,
@@ -93,6 +96,7 @@ impl Core {
     /// Gives handlers that ask others for their answers what they need for it.
     pub(super) fn provide(&self, way: &mut Way, request: &mut Request<'_>) {
         way.content = request.content.take();
+        way.upgrade = request.upgrade.take();
         way.interim = self.heeds_interim(request.head).then(Interim::default);
         way.early = request.early;
     }
@@ -118,7 +122,7 @@ impl Core {
     #[inline]
     pub(super) fn locate(&self, way: &mut Way, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
         if let Some(response) = without_path(head) {
-            return Outcome::Ready(response);
+            return way.to_connect(head, scratch).unwrap_or(Outcome::Ready(response));
         }
         scratch.path.clear();
         match normalize(head.path(), &mut scratch.decoded) {
@@ -196,6 +200,17 @@ impl Core {
 }
 
 impl Way {
+    /// A CONNECT (RFC 9110 §9.3.6) has no path; it goes to the handler of `/` that is there for it, if there is one.
+    #[cold]
+    fn to_connect(&mut self, head: &RequestHead, scratch: &mut Scratch) -> Option<Outcome> {
+        let connects = || self.route.handlers.iter().position(|handler| handler.connects());
+        self.next = if head.method() == Method::Connect { connects()? } else { return None };
+        scratch.path.clear();
+        scratch.path.push(b'/');
+        self.below = 0;
+        Some(Outcome::Declined)
+    }
+
     /// Asks the next handler.
     #[inline]
     fn ask_next(&mut self, head: &mut RequestHead, path: &[u8]) -> Outcome {
@@ -210,6 +225,7 @@ impl Way {
             connection: &self.connection,
             env: &self.route.env,
             content: &mut self.content,
+            upgrade: &mut self.upgrade,
             interim: self.interim.as_ref(),
             early: self.early,
         })
@@ -220,6 +236,8 @@ impl Way {
 #[inline]
 fn without_path(head: &RequestHead) -> Option<Response> {
     let mut response = match head.method() {
+        // RFC 8441 §4: it names a path.
+        Method::Connect if head.fields().get_named(b":protocol").is_some() => return None,
         // RFC 9110 §9.3.7: `*` asks about the server as a whole.
         Method::Options if head.form() == TargetForm::Asterisk => Response::empty(Status::OK),
         // RFC 9110 §15.5.6: the methods that are allowed go with the refusal.

@@ -114,6 +114,7 @@ impl Way {
             connection: &self.connection,
             env: &self.route.env,
             content: &mut None,
+            upgrade: &mut None,
             interim: None,
             early: self.early,
         })

@@ -80,6 +80,7 @@ impl Site {
             connection: &self.connection,
             env: &self.env,
             content: &mut None,
+            upgrade: &mut None,
             interim: None,
             early: false,
         };

@@ -5,6 +5,7 @@ use super::handler::{Member, Pool};
 use super::health::Manner;
 use super::response;
 use super::target::Below;
+use super::tunnel::Asked;
 use super::upload::Blame;
 use crate::handler::Outcome;
 use hayami_http::{Content, FieldSection, Response, Source, SourceError, Status};
@@ -25,6 +26,8 @@ pub(super) struct Attempt {
     pub(super) blame: Option<Blame>,
     /// Another upstream gets another Host.
     pub(super) replaces_host: bool,
+    /// The tunnel that is asked for.
+    pub(super) asked: Option<Box<Asked>>,
 }
 
 impl Attempt {
@@ -37,7 +40,7 @@ impl Attempt {
             let mut failure = match call(&member.backend, request).await {
                 Ok(reply) => {
                     pool.note_success(member);
-                    return Outcome::Ready(self.response(reply, chosen));
+                    return self.answer(reply, chosen);
                 }
                 Err(failure) => failure,
             };
@@ -78,6 +81,20 @@ impl Attempt {
         let refusal = self.blame.as_ref().and_then(|blame| blame.borrow().clone());
         let status = failure::status(failure, refusal.as_ref());
         Outcome::Failed { response: failure::response(status), reason: reasons.join("; ") }
+    }
+
+    fn answer(mut self, mut reply: Reply, chosen: usize) -> Outcome {
+        let Some(asked) = self.asked.take() else { return Outcome::Ready(self.response(reply, chosen)) };
+        let wrong = match reply.tunnel.take() {
+            None if asked.takes(&reply.head) => return Outcome::Ready(self.response(reply, chosen)),
+            None => "it answered with success and did not switch protocols",
+            Some(tunnel) => match asked.granted(reply.head, tunnel, self.pool.keep_server) {
+                Ok(response) => return Outcome::Ready(response),
+                Err(wrong) => wrong,
+            },
+        };
+        let reason = format!("upstream {}: {wrong}", self.pool.members[chosen].shown);
+        Outcome::Failed { response: failure::response(Status::BAD_GATEWAY), reason }
     }
 
     fn response(self, reply: Reply, chosen: usize) -> Response {

@@ -6,6 +6,7 @@ use super::health::{Health, Standing};
 use super::names;
 use super::request::Rewriting;
 use super::target::Below;
+use super::tunnel::{Passed, Tunnels};
 use super::upload::Upload;
 use super::{Place, ReverseSettings, Settings, Telling, Upstream};
 use crate::handler::{Exchange, Handler, Outcome};
@@ -36,6 +37,7 @@ pub(super) struct Pool {
     balancer: RefCell<Balancer>,
     rewriting: Rewriting,
     preserve_host: bool,
+    tunnels: Tunnels,
     /// Whether the upstreams' `server` fields stay.
     pub(super) keep_server: bool,
     /// Whether errors of requests go to the error log.
@@ -87,6 +89,7 @@ pub fn build(
         balancer: RefCell::new(Balancer::new(reverse.policy, reverse.upstreams.len())),
         rewriting: Rewriting { telling: everywhere.telling, commands: settings.commands.clone() },
         preserve_host: settings.preserve_host,
+        tunnels: settings.tunnels,
         keep_server: everywhere.keep_server,
         reports_errors: everywhere.reports_errors,
         reporter: Reporter::new(Rc::clone(&worker.clock)),
@@ -145,6 +148,11 @@ impl Handler for ForShow {
 impl Handler for Proxy {
     fn handle(&self, exchange: &mut Exchange<'_>) -> Outcome {
         let pool = &self.0;
+        let asked = match pool.tunnels.pass(exchange) {
+            Passed::Ordinary => None,
+            Passed::On(asked) => Some(asked),
+            Passed::Answered(answer) => return answer,
+        };
         let chosen = match pool.choose(&[]) {
             Ok(chosen) => chosen,
             Err(wait) => return attempt::nobody(wait),
@@ -152,9 +160,12 @@ impl Handler for Proxy {
         let below = Below::new(exchange.head, exchange.path, exchange.below);
         let content = exchange.content.take().map(Upload::new);
         let (upload, blame) = content.map_or((None, None), |(upload, blame)| (Some(upload), Some(blame)));
-        let call = pool.call(exchange, chosen, &below, upload);
-        let attempt =
-            Attempt { pool: Rc::clone(pool), below, blame, replaces_host: pool.replaces_host(exchange) };
+        let mut call = pool.call(exchange, chosen, &below, upload);
+        if let Some(asked) = &asked {
+            asked.prepare(&mut call);
+        }
+        let replaces_host = pool.replaces_host(exchange);
+        let attempt = Attempt { pool: Rc::clone(pool), below, blame, replaces_host, asked };
         Outcome::Later(Box::pin(attempt.run(chosen, call)))
     }
 

@@ -23,14 +23,17 @@ mod request;
 mod response;
 mod reverse;
 mod target;
+mod tunnel;
 mod upload;
 mod url;
+mod websocket;
 
 pub use balance::Policy;
 pub use directives::{DIRECTIVES, TOLERATED};
 pub use handler::{Everywhere, build};
 pub use remote::Remote;
 pub use reverse::{ReverseSettings, Upstream};
+pub use tunnel::{DIRECTIVES as TUNNELS, Tunnels};
 pub use url::{Place, Url};
 
 use super::headers::Command;
@@ -43,6 +46,15 @@ pub fn is_used(settings: &config::Settings) -> bool {
     handlers.any(|handler| matches!(handler, HandlerSettings::Proxy(_)))
 }
 
+/// Whether other protocols than HTTP pass through to upstreams anywhere.
+pub fn has_tunnels(settings: &config::Settings) -> bool {
+    let mut paths = settings.hosts.iter().flat_map(|host| &host.paths);
+    paths.any(|path| {
+        let proxies = |handler: &HandlerSettings| matches!(handler, HandlerSettings::Proxy(_));
+        path.inherited.proxy.tunnels.on && path.handlers.iter().any(proxies)
+    })
+}
+
 /// What holds for the proxied paths of a place in the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
@@ -50,6 +62,8 @@ pub struct Settings {
     pub preserve_host: bool,
     /// `proxy.timeout.*`
     pub timeouts: Timeouts,
+    /// `proxy.tunnel`
+    pub tunnels: Tunnels,
     /// `proxy.header.*`, in the order written, outer levels first.
     commands: Vec<Command>,
 }

@@ -66,7 +66,8 @@ impl Rewriting {
         let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
         match name.len() {
             3 => !(self.telling.via && is(b"via")),
-            9 => !(self.telling.forwarded && is(b"forwarded")),
+            // `:protocol` is of HTTP/2's CONNECT (RFC 8441 §4), and no field.
+            9 => !is(b":protocol") && !(self.telling.forwarded && is(b"forwarded")),
             10 => !is(b"early-data"),
             14 => !is(b"http2-settings"),
             15 => !(self.telling.x_forwarded && is(b"x-forwarded-for")),

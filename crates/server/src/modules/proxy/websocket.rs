@@ -1,0 +1,132 @@
+//! What WebSocket says over HTTP/1.1 and not over HTTP/2 (RFC 6455 §4.1, RFC 8441 §5): a key, and the proof that it
+//! was read.
+//!
+//! A client of HTTP/2 sends no key, and servers behind us want one. So a key is made here, and the answer to it
+//! checked here.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// What every server of WebSocket appends to the key (RFC 6455 §1.3).
+const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+/// The value of a `sec-websocket-key`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Key(Vec<u8>);
+
+impl Key {
+    /// A key that nobody can foresee.
+    pub(super) fn new() -> Self {
+        // A new state has new keys of SipHash, which are random.
+        let word = || RandomState::new().build_hasher().finish().to_be_bytes();
+        Self(base64(&[word(), word()].concat()))
+    }
+
+    /// As the field has it.
+    pub(super) fn as_slice(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The `sec-websocket-accept` that proves that a server has read the key (RFC 6455 §4.2.2).
+    pub(super) fn accept(&self) -> Vec<u8> {
+        base64(&sha1(&[&self.0, GUID].concat()))
+    }
+}
+
+/// RFC 4648 §4.
+fn base64(octets: &[u8]) -> Vec<u8> {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = Vec::with_capacity(octets.len().div_ceil(3) * 4);
+    for group in octets.chunks(3) {
+        let bits =
+            group.iter().fold(0_u32, |bits, octet| bits << 8 | u32::from(*octet)) << (8 * (3 - group.len()));
+        for place in 0..4 {
+            let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
+            text.push(if place <= group.len() { digit } else { b'=' });
+        }
+    }
+    text
+}
+
+/// RFC 3174. Here it protects nothing: it only shows that who answers knows WebSocket.
+fn sha1(octets: &[u8]) -> [u8; 20] {
+    let mut padded = octets.to_vec();
+    padded.push(0x80);
+    while padded.len() % 64 != 56 {
+        padded.push(0);
+    }
+    padded.extend_from_slice(&(octets.len() as u64 * 8).to_be_bytes());
+    let mut state = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
+    for block in padded.chunks_exact(64) {
+        sha1_block(&mut state, block);
+    }
+    let mut digest = [0; 20];
+    for (to, word) in digest.chunks_exact_mut(4).zip(state) {
+        to.copy_from_slice(&word.to_be_bytes());
+    }
+    digest
+}
+
+fn sha1_block(state: &mut [u32; 5], block: &[u8]) {
+    let mut words = [0_u32; 80];
+    for (word, octets) in words.iter_mut().zip(block.chunks_exact(4)) {
+        *word = octets.iter().fold(0, |word, octet| word << 8 | u32::from(*octet));
+    }
+    for t in 16..80 {
+        words[t] = (words[t - 3] ^ words[t - 8] ^ words[t - 14] ^ words[t - 16]).rotate_left(1);
+    }
+    let [mut a, mut b, mut c, mut d, mut e] = *state;
+    for (t, word) in words.into_iter().enumerate() {
+        let (mixed, constant) = match t / 20 {
+            0 => (b & c | !b & d, 0x5a82_7999),
+            1 => (b ^ c ^ d, 0x6ed9_eba1),
+            2 => (b & c | b & d | c & d, 0x8f1b_bcdc),
+            _ => (b ^ c ^ d, 0xca62_c1d6),
+        };
+        let next = [a.rotate_left(5), mixed, e, constant, word].into_iter().fold(0, u32::wrapping_add);
+        (a, b, c, d, e) = (next, a, b.rotate_left(30), c, d);
+    }
+    for (old, new) in state.iter_mut().zip([a, b, c, d, e]) {
+        *old = old.wrapping_add(new);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_those_of_the_standard() {
+        let cases: [(&[u8], &str); 5] = [
+            (b"abc", "a9993e364706816aba3e25717850c26c9cd0d89d"),
+            (b"", "da39a3ee5e6b4b0d3255bfef95601890afd80709"),
+            (
+                b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+                "84983e441c3bd26ebaae4aa1f95129e5e54670f1",
+            ),
+            (&[b'a'; 1000], "291e9a6c66994949b57ba5e650361e98fc36b1ba"),
+            (&[b'x'; 55], "cef734ba81a024479e09eb5a75b6ddae62e6abf1"),
+        ];
+        for (octets, want) in cases {
+            let hex: String = sha1(octets).iter().map(|octet| format!("{octet:02x}")).collect();
+            assert_eq!(hex, want, "{} octets", octets.len());
+        }
+    }
+
+    #[test]
+    fn base64_is_padded() {
+        for (octets, want) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
+        {
+            assert_eq!(base64(octets.as_bytes()), want.as_bytes());
+        }
+    }
+
+    #[test]
+    fn the_answer_to_a_key_is_that_of_the_standard() {
+        // RFC 6455 §1.3.
+        let key = Key(b"dGhlIHNhbXBsZSBub25jZQ==".to_vec());
+        assert_eq!(key.accept(), b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+        let (one, other) = (Key::new(), Key::new());
+        assert_eq!(one.as_slice().len(), 24);
+        assert_ne!(one, other);
+    }
+}
