@@ -1,6 +1,8 @@
 //! A worker that makes calls for clients over real sockets, and upstreams that do what a script says.
 #![allow(dead_code, reason = "each test binary uses its part of it")]
 
+pub(crate) mod http2;
+
 use hayami_h1::Limits;
 use hayami_http::{FieldSection, Response, Source, SourceError, Status};
 use hayami_net::dial::Peer;
@@ -16,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Content that comes in pieces, with a pause before each.
@@ -192,15 +194,15 @@ impl Server {
 
     /// Asks for the counters until they are as wanted.
     pub(crate) fn await_counters(&self, want: &str) {
-        let mut last = String::new();
-        for _ in 0..1000 {
-            last = self.ask("GET", "/counters");
+        let begun = Instant::now();
+        loop {
+            let last = self.ask("GET", "/counters");
             if last.contains(want) {
                 return;
             }
+            assert!(begun.elapsed() < Duration::from_secs(20), "{want} was wanted: {last}");
             std::thread::yield_now();
         }
-        panic!("{want} was wanted: {last}");
     }
 
     pub(crate) fn stop(self) {

@@ -68,6 +68,7 @@ pub(in crate::upstream) type Unanswered = (Phase, Cause, bool);
 impl Asking {
     pub(in crate::upstream) fn new(backend: &Rc<Backend>, mut call: Call) -> Self {
         let upload = Upload::new(call.content.take());
+        call.upgrade = None;
         Self {
             backend: InFlight::new(backend),
             call,

@@ -119,9 +119,10 @@ impl Backend {
     #[inline]
     pub(super) fn shares(&self, call: &Call) -> bool {
         match self.protocol {
-            _ if call.upgrade.is_some() => false,
             Protocol::Http1 | Protocol::FastCgi => false,
+            // Who speaks nothing else answers without going on in another protocol.
             Protocol::Http2 => true,
+            Protocol::Negotiated(_) if call.upgrade.is_some() => false,
             Protocol::Negotiated(share) => self.http2.is_due(share, self.outbound.clock().millis()),
         }
     }

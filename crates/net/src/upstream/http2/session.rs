@@ -227,8 +227,9 @@ impl Session {
             return;
         }
         let State { engine, out, .. } = &mut *state;
-        engine.reset(key, code, out);
-        state.full = false;
+        if engine.reset(key, code, out).is_some() {
+            state.full = false;
+        }
         // It may rest now, or be over.
         self.outbound.queue(self);
     }

@@ -1,0 +1,225 @@
+//! Upstreams that speak HTTP/2 by a script.
+
+use hayami_h2::{Body, Config, ErrorCode, Event, Key, RequestContent, Server};
+use hayami_http::{FieldSection, RequestHead, ResponseHead, Status};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+pub(crate) const DATA: u8 = 0;
+pub(crate) const HEADERS: u8 = 1;
+pub(crate) const RST_STREAM: u8 = 3;
+pub(crate) const SETTINGS: u8 = 4;
+pub(crate) const GOAWAY: u8 = 7;
+pub(crate) const CONTINUATION: u8 = 9;
+
+/// A connection as its server sees it.
+pub(crate) struct Conn {
+    pub(crate) stream: TcpStream,
+    config: Config,
+    server: Server<()>,
+    input: Vec<u8>,
+    out: Vec<u8>,
+    head: RequestHead,
+}
+
+/// What came.
+#[derive(Debug)]
+pub(crate) enum Came {
+    /// A request: its stream, method and path, and whether content follows.
+    Request(Key, String, bool),
+    Content(Key, Vec<u8>, bool),
+    /// The end of content, and the first trailer.
+    End(Key, Option<String>),
+    Reset(Key, ErrorCode),
+    GoAway,
+    /// The connection ended, or broke a rule.
+    Closed,
+}
+
+/// An upstream that does on each connection what `act` does.
+pub(crate) fn upstream(
+    config: Config,
+    act: impl Fn(usize, &mut Conn) + Send + Sync + 'static,
+) -> (SocketAddr, Arc<AtomicUsize>) {
+    super::upstream(move |number, stream| {
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
+        let (mut server, mut out) = (Server::new(&config), Vec::new());
+        server.start(&config, &mut out);
+        let (input, head) = (Vec::new(), RequestHead::default());
+        act(number, &mut Conn { stream, config, server, input, out, head });
+    })
+}
+
+/// An upstream that answers whatever it is asked with the number of its connection.
+pub(crate) fn always() -> (SocketAddr, Arc<AtomicUsize>) {
+    upstream(Config::default(), |number, conn| conn.answer_all(number))
+}
+
+impl Conn {
+    /// What comes next; what is to be sent is sent first.
+    pub(crate) fn next(&mut self) -> Came {
+        loop {
+            let received = self.server.receive(&self.config, 0, &self.input, &mut self.head, &mut self.out);
+            let Ok(received) = received else {
+                self.flush();
+                return Came::Closed;
+            };
+            let came = match received.event {
+                Event::More => {
+                    self.input.drain(..received.consumed);
+                    self.flush();
+                    let mut piece = [0; 65_536];
+                    match self.stream.read(&mut piece) {
+                        Ok(0) | Err(_) => return Came::Closed,
+                        Ok(octets) => self.input.extend_from_slice(&piece[..octets]),
+                    }
+                    continue;
+                }
+                Event::Request { key, content } => Some(Came::Request(
+                    key,
+                    format!(
+                        "{} {}",
+                        String::from_utf8_lossy(self.head.method_name()),
+                        String::from_utf8_lossy(self.head.target())
+                    ),
+                    content != RequestContent::None,
+                )),
+                Event::Content { key, start, len, end } => {
+                    let octets = self.input[start..start + len].to_vec();
+                    self.server.set_aside(&self.config, key, len, &mut self.out);
+                    Some(Came::Content(key, octets, end))
+                }
+                Event::End { key, trailers } => {
+                    let first = trailers.and_then(|trailers| {
+                        let (name, value) = trailers.iter().next()?;
+                        Some(format!("{}: {}", String::from_utf8_lossy(name), String::from_utf8_lossy(value)))
+                    });
+                    Some(Came::End(key, first))
+                }
+                Event::Reset { key, code, .. } => Some(Came::Reset(key, code)),
+                Event::PeerGoesAway => Some(Came::GoAway),
+                Event::Handled | Event::TooLarge { .. } => None,
+            };
+            self.input.drain(..received.consumed);
+            if let Some(came) = came {
+                return came;
+            }
+        }
+    }
+
+    /// The next request; `None` if there is none.
+    pub(crate) fn request(&mut self) -> Option<(Key, String)> {
+        loop {
+            match self.next() {
+                Came::Request(key, line, _) => return Some((key, line)),
+                Came::Closed => return None,
+                _ => {}
+            }
+        }
+    }
+
+    /// Whom the request that came last was for.
+    pub(crate) fn authority(&self) -> String {
+        String::from_utf8_lossy(self.head.authority()).into_owned()
+    }
+
+    /// The octets of a request's content up to its end, granted as they come.
+    pub(crate) fn content(&mut self, of: Key) -> (usize, Option<String>) {
+        let mut sum = 0;
+        loop {
+            match self.next() {
+                Came::Content(key, octets, end) if key == of => {
+                    sum += octets.len();
+                    self.server.grant(&self.config, key, octets.len(), &mut self.out);
+                    if end {
+                        return (sum, None);
+                    }
+                }
+                Came::End(key, trailer) if key == of => return (sum, trailer),
+                Came::Closed => panic!("closed after {sum} octets"),
+                _ => {}
+            }
+        }
+    }
+
+    /// Grants octets.
+    pub(crate) fn grant(&mut self, key: Key, octets: usize) {
+        self.server.grant(&self.config, key, octets, &mut self.out);
+    }
+
+    /// Begins an answer.
+    pub(crate) fn head(
+        &mut self,
+        key: Key,
+        status: u16,
+        length: Option<u64>,
+        fields: &[(&str, &str)],
+    ) -> Body {
+        let status = Status::new(status).expect("a status");
+        let mut head = ResponseHead::new(status);
+        fields.iter().for_each(|(name, value)| head.append(name.as_bytes(), value.as_bytes()));
+        self.server.send_head(key, &head, length, &FieldSection::default(), 0, &mut self.out)
+    }
+
+    pub(crate) fn interim(&mut self, key: Key, status: u16) {
+        let status = Status::new(status).expect("a status");
+        self.server.send_interim(key, status, &FieldSection::default(), &mut self.out);
+    }
+
+    /// Content, as far as there is room; how much was sent.
+    pub(crate) fn data(&mut self, key: Key, octets: &[u8], end: bool) -> usize {
+        let room = self.server.room(key).min(octets.len());
+        self.server.send_data(key, &octets[..room], end && room == octets.len(), &mut self.out);
+        self.flush();
+        room
+    }
+
+    pub(crate) fn trailers(&mut self, key: Key, name: &str, value: &str) {
+        let mut trailers = FieldSection::default();
+        trailers.append(name.as_bytes(), value.as_bytes());
+        self.server.send_trailers(key, &trailers, &mut self.out);
+        self.flush();
+    }
+
+    /// A whole answer.
+    pub(crate) fn answer(&mut self, key: Key, text: &str) {
+        self.head(key, 200, Some(text.len() as u64), &[]);
+        self.data(key, text.as_bytes(), true);
+    }
+
+    /// Answers all requests with this number.
+    pub(crate) fn answer_all(&mut self, number: usize) {
+        while let Some((key, _)) = self.request() {
+            self.answer(key, &format!("connection {number}"));
+        }
+    }
+
+    pub(crate) fn reset(&mut self, key: Key, code: ErrorCode) {
+        self.server.reset(key, code, &mut self.out);
+        self.flush();
+    }
+
+    /// Says that streams beyond `last` were not looked at.
+    pub(crate) fn go_away(&mut self, last: u32, code: u32) {
+        let payload = [last.to_be_bytes(), code.to_be_bytes()].concat();
+        self.frame(GOAWAY, 0, 0, &payload);
+    }
+
+    /// A frame made by hand.
+    pub(crate) fn frame(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+        let length = (payload.len() as u32).to_be_bytes();
+        self.out.extend([length[1], length[2], length[3], kind, flags]);
+        self.out.extend(stream.to_be_bytes());
+        self.out.extend(payload);
+        self.flush();
+    }
+
+    pub(crate) fn flush(&mut self) {
+        // Who is gone takes nothing.
+        let _ = self.stream.write_all(&self.out);
+        self.out.clear();
+    }
+}
