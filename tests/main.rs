@@ -34,6 +34,7 @@ mod proxy_protocol;
 mod ranges;
 mod reproxy;
 mod rest_api;
+mod starlet;
 mod start;
 mod strict;
 mod support;

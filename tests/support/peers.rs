@@ -107,7 +107,7 @@ impl Drop for Peer {
 
 /// Whether somebody listens there. The system is asked: a connection without a word would keep openssl's
 /// responder busy for ever.
-fn listens(port: u16) -> bool {
+pub(crate) fn listens(port: u16) -> bool {
     let end = format!(":{port:04X}");
     let tables =
         ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| std::fs::read_to_string(path).unwrap_or_default());
