@@ -35,6 +35,7 @@ mod ranges;
 mod reproxy;
 mod rest_api;
 mod starlet;
+mod smuggling;
 mod start;
 mod strict;
 mod support;

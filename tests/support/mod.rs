@@ -17,6 +17,7 @@ pub(crate) mod certificates;
 pub(crate) mod h2;
 pub(crate) mod hpack;
 pub(crate) mod peers;
+pub(crate) mod strict;
 pub(crate) mod tls;
 pub(crate) mod upstream;
 
