@@ -42,6 +42,11 @@ pub(super) const DEVIATIONS: &[Deviation] = &[
                  not ask for and the upstream did not agree to.",
     },
     Deviation { name: "proxy.websocket", h2o: "OFF", reason: "As for `proxy.tunnel`." },
+    Deviation {
+        name: "proxy.ssl.cafile",
+        h2o: "a file that comes with it",
+        reason: "The machine's list is kept up to date.",
+    },
     Deviation { name: "server-name", h2o: "h2o/VERSION", reason: "It is another server." },
 ];
 
@@ -63,6 +68,8 @@ pub(super) const OWN: &[&str] = &[
     "limit-request-trailer",
     "proxy.timeout.tunnel",
     "proxy.emit-forwarded-header",
+    "proxy.ssl.certificate",
+    "proxy.ssl.name",
     "reproxy.sendfile",
 ];
 

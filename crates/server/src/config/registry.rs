@@ -31,6 +31,7 @@ pub const GROUPS: &[Group] = &[
     group("Files", file::DIRECTIVES),
     group("Redirects", redirect::DIRECTIVES),
     group("Reverse proxy", proxy::DIRECTIVES),
+    group("Reverse proxy over TLS", proxy::TLS_DIRECTIVES),
     group("Tunnels", proxy::TUNNELS),
     group("Answers from elsewhere", reproxy::DIRECTIVES),
     group("Response fields", headers::DIRECTIVES),

@@ -116,7 +116,9 @@ pub(super) fn origin(settings: &Settings) -> Origin {
 }
 
 fn backend(outbound: &Outbound, upstream: &Upstream, settings: &Settings) -> Rc<Backend> {
-    let backend = Backend::new(outbound, Origin { peers: upstream.peers.clone(), ..origin(settings) });
+    let tls = settings.tls.origin(&upstream.url).expect("it was tried when the URL was read");
+    let origin = Origin { peers: upstream.peers.clone(), tls, ..origin(settings) };
+    let backend = Backend::new(outbound, origin);
     if names::is_name(&upstream.url.place) && tokio::runtime::Handle::try_current().is_ok() {
         tokio::task::spawn_local(refresh(Rc::downgrade(&backend), upstream.url.place.clone()));
     }

@@ -23,6 +23,7 @@ mod request;
 mod response;
 mod reverse;
 mod target;
+mod tls;
 mod tunnel;
 mod upload;
 mod url;
@@ -33,6 +34,7 @@ pub use directives::{DIRECTIVES, TOLERATED};
 pub use handler::{Everywhere, build};
 pub use remote::Remote;
 pub use reverse::{ReverseSettings, Upstream};
+pub use tls::{DIRECTIVES as TLS_DIRECTIVES, Tls};
 pub use tunnel::{DIRECTIVES as TUNNELS, Tunnels};
 pub use url::{Place, Url};
 
@@ -62,6 +64,8 @@ pub struct Settings {
     pub preserve_host: bool,
     /// `proxy.timeout.*`
     pub timeouts: Timeouts,
+    /// `proxy.ssl.*`
+    pub tls: Tls,
     /// `proxy.tunnel`
     pub tunnels: Tunnels,
     /// `proxy.header.*`, in the order written, outer levels first.

@@ -69,7 +69,11 @@ impl Asking {
             Ok(Err(error)) => return failed(format!("upstream {url}: its name has no addresses: {error}")),
             Err(error) => return failed(format!("upstream {url}: {error}")),
         };
-        let origin = Origin { peers, idle: 0, ..super::handler::origin(&self.settings) };
+        let tls = match self.settings.tls.origin(&url) {
+            Ok(tls) => tls,
+            Err(error) => return failed(format!("upstream {url}: {error}")),
+        };
+        let origin = Origin { peers, tls, idle: 0, ..super::handler::origin(&self.settings) };
         match call(&Backend::new(&self.outbound, origin), request).await {
             Ok(Reply { mut head, content, .. }) => {
                 response::clean(&mut head, self.keep_server);

@@ -29,6 +29,9 @@ pub struct Upstream {
 
 pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let settings = read(node)?;
+    if settings.upstreams.iter().any(|upstream| upstream.url.tls) {
+        scope.inherited.proxy.tls.check(node)?;
+    }
     scope.add_handler(HandlerSettings::Proxy(settings));
     Ok(())
 }
@@ -131,14 +134,13 @@ mod tests {
             ("http://[unix:/a", format!("{url} `http://[unix:/a`")),
             ("[]", "at least one URL of an upstream is needed".into()),
             (
-                "https://127.0.0.1/a",
-                "TLS to an upstream comes in a later version; write `http://127.0.0.1/a` if the network between \
-                 is your own, or a unix socket"
-                    .into(),
+                "https://-a/",
+                "'-a' is neither a host name nor an address; a certificate can't be checked for it".into(),
             ),
             (
                 "ftp://a/",
-                "an upstream cannot be reached by `ftp`; upstreams speak HTTP: write `http://`".into(),
+                "an upstream cannot be reached by `ftp`; upstreams speak HTTP: write `http://` or `https://`"
+                    .into(),
             ),
             ("http://a:0/", "`a:0` is no host, or no port from 1 to 65535".into()),
             ("http://a:99999/", "`a:99999` is no host, or no port from 1 to 65535".into()),
@@ -167,10 +169,7 @@ mod tests {
                 "[{url: http://127.0.0.1/, weight: 0}]",
                 "expected a whole number from 1 to 256, found `0`".into(),
             ),
-            (
-                "[{url: http://127.0.0.1/, wait: 0}]",
-                "expected one of url, weight, found `wait`".into(),
-            ),
+            ("[{url: http://127.0.0.1/, wait: 0}]", "expected one of url, weight, found `wait`".into()),
         ];
         for (argument, want) in cases {
             assert_eq!(error(&format!("proxy.reverse.url: {argument}")), want, "{argument}");

@@ -1,8 +1,9 @@
-//! URLs of upstreams: `http://host:port/path`, `http://[unix:/run/app.sock]/path`.
+//! URLs of upstreams: `http://host:port/path`, `https://host/path`, `http://[unix:/run/app.sock]/path`.
 
 use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
 use hayami_http::split_authority;
+use hayami_tls::Connector;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -11,6 +12,8 @@ use std::path::PathBuf;
 pub struct Url {
     /// Where it listens.
     pub place: Place,
+    /// Whether TLS is spoken.
+    pub tls: bool,
     /// What Host says, unless that is the client's (RFC 9110 §7.2).
     pub authority: String,
     /// The path, maybe empty.
@@ -47,24 +50,26 @@ impl Url {
             let error = node.expected(WANTED);
             if text.is_empty() { error } else { error.help(format!("write `http://{text}`")) }
         })?;
-        match scheme.to_ascii_lowercase().as_str() {
-            "http" => {}
-            "https" => return Err(https(node, rest)),
+        let tls = match scheme.to_ascii_lowercase().as_str() {
+            "http" => false,
+            "https" => true,
             other => {
                 let error = node.error(format!("an upstream cannot be reached by `{other}`"));
-                return Err(error.help("upstreams speak HTTP: write `http://`"));
+                return Err(error.help("upstreams speak HTTP: write `http://` or `https://`"));
             }
-        }
+        };
         let (authority, path) = split(rest).ok_or_else(|| node.expected(WANTED))?;
-        let shown = format!("http://{authority}");
-        let (place, authority) = place(node, authority)?;
-        Ok(Self { place, authority, path: checked_path(node, path)?.to_owned(), shown })
+        let (shown, default_port) = match tls {
+            false => (format!("http://{authority}"), 80),
+            true => (format!("https://{authority}"), 443),
+        };
+        let (place, authority) = place(node, authority, default_port)?;
+        let url = Self { place, tls, authority, path: checked_path(node, path)?.to_owned(), shown };
+        if tls {
+            Connector::check_name(super::tls::name(&url)).map_err(|error| node.error(error.to_string()))?;
+        }
+        Ok(url)
     }
-}
-
-fn https(node: &Node, rest: &str) -> ConfigError {
-    let error = node.error("TLS to an upstream comes in a later version");
-    error.help(format!("write `http://{rest}` if the network between is your own, or a unix socket"))
 }
 
 /// Authority and path. A unix socket's slashes stand within brackets.
@@ -74,7 +79,7 @@ fn split(rest: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| rest.split_at(end))
 }
 
-fn place(node: &Node, authority: &str) -> Result<(Place, String), ConfigError> {
+fn place(node: &Node, authority: &str, default_port: u16) -> Result<(Place, String), ConfigError> {
     let unix = authority.strip_prefix("[unix:").and_then(|path| path.strip_suffix(']'));
     if let Some(path) = unix {
         if !path.starts_with('/') {
@@ -89,7 +94,7 @@ fn place(node: &Node, authority: &str) -> Result<(Place, String), ConfigError> {
         return Err(error.help("write `proxy.header.set: 'authorization: Basic …'`"));
     }
     let (host, port) = split_authority(authority.as_bytes())
-        .and_then(|(host, port)| Some((str::from_utf8(host).ok()?, port.unwrap_or(80))))
+        .and_then(|(host, port)| Some((str::from_utf8(host).ok()?, port.unwrap_or(default_port))))
         .filter(|(_, port)| *port != 0)
         .ok_or_else(|| node.error(format!("`{authority}` is no host, or no port from 1 to 65535")))?;
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
@@ -122,12 +127,16 @@ mod tests {
             ("http://127.0.0.1:3000", tcp("127.0.0.1", 3000), "127.0.0.1:3000", ""),
             ("HTTP://app.example/", tcp("app.example", 80), "app.example", "/"),
             ("http://[::1]:81/a/b", tcp("::1", 81), "[::1]:81", "/a/b"),
+            ("https://app.example/a", tcp("app.example", 443), "app.example", "/a"),
+            ("HTTPS://[::1]:8443", tcp("::1", 8443), "[::1]:8443", ""),
             ("http://[unix:/run/a.sock]", Place::Unix("/run/a.sock".into()), "localhost", ""),
             ("http://[unix:/run/a.sock]/x/", Place::Unix("/run/a.sock".into()), "localhost", "/x/"),
         ];
         for (text, place, authority, path) in cases {
             let url = Url::read(&Node::scalar(text)).expect(text);
             assert_eq!((url.place, &url.authority[..], &url.path[..]), (place, authority, path), "{text}");
+            assert_eq!(url.tls, text.to_ascii_lowercase().starts_with("https"), "{text}");
+            assert!(url.shown.starts_with(if url.tls { "https://" } else { "http://" }), "{text}");
         }
     }
 }

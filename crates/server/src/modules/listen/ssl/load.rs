@@ -30,7 +30,8 @@ impl Settings {
 }
 
 impl Files {
-    fn load(&self) -> Result<Identity, ConfigError> {
+    /// Reads certificate and key, and checks that they fit each other.
+    pub(crate) fn load(&self) -> Result<Identity, ConfigError> {
         let identity = Identity::read(&self.certificate.path, &self.key.path, now()).map_err(|error| {
             // What is wrong with the key begins with its name.
             let of_key = error.to_string().starts_with(&format!("{}:", self.key));

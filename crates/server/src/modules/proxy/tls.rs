@@ -1,0 +1,359 @@
+//! `proxy.ssl.*`: whom we believe when we speak TLS to an upstream, and who we say we are.
+//!
+//! Files are read where they are named, so that what is wrong with one shows with its place. What connections begin
+//! with is made once for all places of the configuration that say the same, and for all workers: they share the
+//! sessions that may be resumed.
+
+use super::{Place, Url};
+use crate::config::attribute::{self, Attribute};
+use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::error::ConfigError;
+use crate::config::yaml::Node;
+use crate::modules::listen::ssl::{FileName, Files};
+use hayami_net::upstream;
+use hayami_tls::{Authorities, ClientSettings, Connector, Error, Identity, Sessions, Trust};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// The most sessions that may be kept: with 2 KB each, 2 GB.
+const MOST_SESSIONS: u64 = 1 << 20;
+/// RFC 8446 §4.6.1: no ticket is of use after a week.
+const WEEK: u64 = 604_800;
+
+/// What holds for connections over TLS.
+#[derive(Clone, Debug, Default)]
+pub struct Tls {
+    written: Written,
+    /// Made when it is needed first; clones share it as long as they say the same.
+    connector: Arc<OnceLock<Connector>>,
+}
+
+/// What is written.
+#[derive(Clone, Debug)]
+struct Written {
+    verify: bool,
+    authorities: Option<Authorities>,
+    identity: Option<(Files, Identity)>,
+    name: Option<String>,
+    sessions: Option<Sessions>,
+}
+
+impl Default for Written {
+    fn default() -> Self {
+        let sessions = Some(Sessions::default());
+        Self { verify: true, authorities: None, identity: None, name: None, sessions }
+    }
+}
+
+impl PartialEq for Tls {
+    /// Whether the same is written.
+    fn eq(&self, other: &Self) -> bool {
+        let files = |written: &Written| written.identity.as_ref().map(|(files, _)| files.clone());
+        let plain = |written: &Written| (written.verify, written.name.clone(), written.sessions);
+        let (ours, theirs) = (&self.written, &other.written);
+        plain(ours) == plain(theirs) && ours.authorities == theirs.authorities && files(ours) == files(theirs)
+    }
+}
+
+impl Tls {
+    fn change(&mut self, change: impl FnOnce(&mut Written)) {
+        change(&mut self.written);
+        self.connector = Arc::default();
+    }
+
+    fn settings(&self) -> ClientSettings {
+        let Written { verify, authorities, identity, name, sessions } = self.written.clone();
+        let trust = match (verify, authorities) {
+            (false, _) => Trust::Anyone,
+            (true, Some(authorities)) => Trust::Only(authorities),
+            (true, None) => Trust::Machine(None),
+        };
+        ClientSettings {
+            identity: identity.map(|(_, identity)| identity),
+            server_name: name,
+            resumption: sessions.is_some(),
+            sessions: sessions.unwrap_or_default(),
+            ..ClientSettings::new(trust)
+        }
+    }
+
+    fn connector(&self) -> Result<&Connector, Error> {
+        if self.connector.get().is_none() {
+            let made = Connector::new(&self.settings())?;
+            let _ = self.connector.set(made); // whoever was faster has made the same
+        }
+        Ok(self.connector.get().expect("it was set just now"))
+    }
+
+    /// Whether upstreams can be spoken to like this, of which `node` names one.
+    ///
+    /// # Errors
+    /// This machine trusts nobody.
+    pub(super) fn check(&self, node: &Node) -> Result<(), ConfigError> {
+        self.connector().map(drop).map_err(|error| {
+            let help = "name a file of authorities by `proxy.ssl.cafile`";
+            node.error(error.to_string()).help(help)
+        })
+    }
+
+    /// What connections to an upstream begin with; `None`: in clear.
+    ///
+    /// # Errors
+    /// This machine trusts nobody.
+    pub(super) fn origin(&self, url: &Url) -> Result<Option<upstream::Tls>, Error> {
+        let tls = || Ok(upstream::Tls { connector: self.connector()?.clone(), name: name(url).to_owned() });
+        url.tls.then(tls).transpose()
+    }
+}
+
+/// Who an upstream has to be.
+pub(super) fn name(url: &Url) -> &str {
+    match &url.place {
+        Place::Tcp(host, _) => host,
+        Place::Unix(_) => &url.authority,
+    }
+}
+
+/// The directives of TLS to upstreams.
+pub const DIRECTIVES: &[Directive] = &[
+    Directive {
+        name: "proxy.ssl.verify-peer",
+        levels: Levels::GLOBAL_HOST_PATH,
+        argument: "ON | OFF",
+        default: "ON",
+        help: "Whether the certificate of an upstream with an `https` URL must be of a trusted authority, for the \
+               URL's host, and of today. With OFF anyone on the way can read along and answer in its place.",
+        set: |scope, node| {
+            let on = node.on_off()?;
+            own(scope).change(|written| written.verify = on);
+            Ok(())
+        },
+    },
+    Directive {
+        name: "proxy.ssl.cafile",
+        levels: Levels::GLOBAL_HOST_PATH,
+        argument: "a file",
+        default: "the machine's trusted authorities",
+        help: "The authorities (PEM) whose certificates upstreams may have, and no others; or these very \
+               certificates, if they are self-signed.",
+        set: |scope, node| {
+            let file = file(node)?;
+            let authorities = Authorities::read(&file.path)
+                .map_err(|error| ConfigError::new(file.at, error.to_string()))?;
+            own(scope).change(|written| written.authorities = Some(authorities));
+            Ok(())
+        },
+    },
+    Directive {
+        name: "proxy.ssl.session-cache",
+        levels: Levels::GLOBAL_HOST_PATH,
+        argument: "ON | OFF | {lifetime: SECONDS, capacity: N}",
+        default: "ON",
+        help: "Whether a connection takes up the TLS session of an earlier one, which spares both ends a whole \
+               handshake. All workers share the sessions; ON means a `lifetime` of 86400 seconds and a `capacity` of \
+               4096 sessions.",
+        set: |scope, node| {
+            let sessions = sessions(node)?;
+            own(scope).change(|written| written.sessions = sessions);
+            Ok(())
+        },
+    },
+    Directive {
+        name: "proxy.ssl.certificate",
+        levels: Levels::GLOBAL_HOST_PATH,
+        argument: "{certificate-file: FILE, key-file: FILE} | OFF",
+        default: "OFF",
+        help: "The certificate that is shown to upstreams that ask for one, with those of its issuers behind it, and \
+               its private key (PEM both).",
+        set: |scope, node| {
+            let identity = identity(node)?;
+            own(scope).change(|written| written.identity = identity);
+            Ok(())
+        },
+    },
+    Directive {
+        name: "proxy.ssl.name",
+        levels: Levels::GLOBAL_HOST_PATH,
+        argument: "a host name",
+        default: "the host of the upstream's URL",
+        help: "The name that is asked for (SNI) and that the upstream's certificate must be for: for upstreams whose \
+               URL has an address.",
+        set: |scope, node| {
+            let name = node.text()?;
+            Connector::check_name(name).map_err(|error| node.error(error.to_string()))?;
+            own(scope).change(|written| written.name = Some(name.to_owned()));
+            Ok(())
+        },
+    },
+];
+
+fn own<'a>(scope: &'a mut Scope<'_>) -> &'a mut Tls {
+    &mut scope.inherited.proxy.tls
+}
+
+fn file(node: &Node) -> Result<FileName, ConfigError> {
+    match node.text() {
+        Ok(path) if !path.is_empty() => Ok(FileName { path: PathBuf::from(path), at: node.at }),
+        _ => Err(node.expected("the name of a file")),
+    }
+}
+
+const BOUNDS: &[Attribute<Sessions>] = &[
+    Attribute {
+        name: "lifetime",
+        argument: "seconds",
+        default: "86400",
+        help: "For how long a session may be taken up, if the upstream does not say less.",
+        set: |sessions, node| {
+            sessions.lifetime = node.integer(1..=WEEK).map(Duration::from_secs)?;
+            Ok(())
+        },
+    },
+    Attribute {
+        name: "capacity",
+        argument: "a number",
+        default: "4096",
+        help: "How many sessions are kept.",
+        set: |sessions, node| {
+            sessions.capacity = node.integer(1..=MOST_SESSIONS)? as usize;
+            Ok(())
+        },
+    },
+];
+
+fn sessions(node: &Node) -> Result<Option<Sessions>, ConfigError> {
+    let mut sessions = Sessions::default();
+    if node.mapping().is_ok() {
+        attribute::read(BOUNDS, "proxy.ssl.session-cache", &mut sessions, node)?;
+        return Ok(Some(sessions));
+    }
+    Ok(node.on_off()?.then_some(sessions))
+}
+
+#[derive(Default)]
+struct Pair {
+    certificate: Option<FileName>,
+    key: Option<FileName>,
+}
+
+const FILES: &[Attribute<Pair>] = &[
+    Attribute {
+        name: "certificate-file",
+        argument: "a file",
+        default: "",
+        help: "The certificate.",
+        set: |pair, node| {
+            pair.certificate = Some(file(node)?);
+            Ok(())
+        },
+    },
+    Attribute {
+        name: "key-file",
+        argument: "a file",
+        default: "",
+        help: "Its private key.",
+        set: |pair, node| {
+            pair.key = Some(file(node)?);
+            Ok(())
+        },
+    },
+];
+
+fn identity(node: &Node) -> Result<Option<(Files, Identity)>, ConfigError> {
+    if node.is("OFF") || node.is("off") {
+        return Ok(None);
+    }
+    let mut pair = Pair::default();
+    attribute::read(FILES, "proxy.ssl.certificate", &mut pair, node)?;
+    let missing = |name: &str| node.error(format!("`{name}` is missing"));
+    let files = Files {
+        certificate: pair.certificate.ok_or_else(|| missing("certificate-file"))?,
+        key: pair.key.ok_or_else(|| missing("key-file"))?,
+        ocsp: None,
+    };
+    let identity = files.load()?;
+    Ok(Some((files, identity)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modules::test_support::{error, set};
+
+    fn tls(lines: &[&str]) -> Tls {
+        set(lines).inherited.proxy.tls
+    }
+
+    /// A file of that test, which has a certificate and a key; it stays as long as the test runs.
+    fn certificate(test: &str) -> String {
+        let file = std::env::temp_dir().join(format!("hayami-proxy-tls-{test}-{}.pem", std::process::id()));
+        let made = rcgen::generate_simple_self_signed(vec!["app.example".to_owned()]).expect("made");
+        std::fs::write(&file, made.cert.pem() + &made.signing_key.serialize_pem()).expect("written");
+        file.display().to_string()
+    }
+
+    #[test]
+    fn settings_are_read() {
+        let file = certificate("read");
+        let none = tls(&[]).settings();
+        assert!(matches!(none.trust, Trust::Machine(None)) && none.resumption && none.identity.is_none());
+        assert_eq!((none.sessions, none.server_name), (Sessions::default(), None));
+        let all = tls(&[
+            &format!("proxy.ssl.cafile: {file}"),
+            "proxy.ssl.session-cache: {lifetime: 60, capacity: 5}",
+            &format!("proxy.ssl.certificate: {{certificate-file: {file}, key-file: {file}}}"),
+            "proxy.ssl.name: other.example",
+        ])
+        .settings();
+        assert!(matches!(all.trust, Trust::Only(_)) && all.identity.is_some() && all.resumption);
+        assert_eq!(all.sessions, Sessions { lifetime: Duration::from_secs(60), capacity: 5 });
+        assert_eq!(all.server_name.as_deref(), Some("other.example"));
+        let off =
+            ["proxy.ssl.verify-peer: OFF", "proxy.ssl.session-cache: OFF", "proxy.ssl.certificate: OFF"];
+        let off = tls(&off).settings();
+        assert!(matches!(off.trust, Trust::Anyone) && !off.resumption && off.identity.is_none());
+        std::fs::remove_file(file).expect("removed");
+    }
+
+    #[test]
+    fn places_that_say_the_same_are_equal_and_inner_ones_share_what_is_made() {
+        let url = Url::read(&Node::scalar("https://127.0.0.1/")).expect("a URL");
+        let outer = tls(&["proxy.ssl.verify-peer: OFF"]);
+        let inner = outer.clone();
+        assert!(outer.origin(&url).is_ok_and(|tls| tls.expect("TLS").name == "127.0.0.1"));
+        assert!(inner.connector.get().is_some());
+        let mut changed = inner.clone();
+        changed.change(|written| written.name = Some("other.example".to_owned()));
+        assert!(changed.connector.get().is_none());
+        assert!(inner == outer && inner != changed && outer == tls(&["proxy.ssl.verify-peer: OFF"]));
+        let clear = Url::read(&Node::scalar("http://127.0.0.1/")).expect("a URL");
+        assert!(inner.origin(&clear).is_ok_and(|tls| tls.is_none()));
+    }
+
+    #[test]
+    fn errors_name_what_is_wrong() {
+        let cases = [
+            ("proxy.ssl.verify-peer: true", "expected ON or OFF, found `true`; write `ON`"),
+            ("proxy.ssl.cafile: ''", "expected the name of a file, found nothing"),
+            ("proxy.ssl.cafile: /nonexistent.pem", "/nonexistent.pem: "),
+            (
+                "proxy.ssl.session-cache: {lifetime: 0}",
+                "`lifetime`: expected a whole number from 1 to 604800",
+            ),
+            ("proxy.ssl.session-cache: {size: 1}", "`proxy.ssl.session-cache` has no key `size`"),
+            ("proxy.ssl.session-cache: 10", "expected ON or OFF, found `10`"),
+            ("proxy.ssl.certificate: {certificate-file: a.pem}", "`key-file` is missing"),
+            (
+                "proxy.ssl.certificate: a.pem",
+                "expected a mapping, such as `proxy.ssl.certificate: {certificate-file",
+            ),
+            ("proxy.ssl.certificate: {certificate-file: /a.pem, key-file: /a.pem}", "/a.pem: "),
+            ("proxy.ssl.name: a b", "'a b' is neither a host name nor an address"),
+        ];
+        for (line, want) in cases {
+            let got = error(line);
+            assert!(got.starts_with(want), "{line}: {got}");
+        }
+    }
+}
