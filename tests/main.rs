@@ -46,3 +46,4 @@ mod tls_ocsp;
 mod tls_reload;
 mod tls_resumption;
 mod tls_scan;
+mod websocket_example;
