@@ -4,7 +4,8 @@
 //! (`load`), `idle` (memory), `calls` (strace), `flood` (scenario S2 B), `pooling` or `download` starts the `servers`, with
 //! what stands behind them (`backend`), and measures them by turns
 //! with `hayami bench` (`generator`); `targets` judges, `report` writes. `crosscheck` holds `hayami bench`
-//! against wrk, h2load and ab; `scenarios` writes docs/benchmarks.md. `guard` sees to it that nothing is left behind.
+//! against wrk, h2load and ab; `scenarios` writes docs/benchmarks.md, `rest_api` measures
+//! examples/rest-api and writes docs/rest-api.md. `guard` sees to it that nothing is left behind.
 
 mod backend;
 mod calls;
@@ -27,6 +28,7 @@ mod pooling;
 mod process;
 mod race;
 mod report;
+mod rest_api;
 mod scenarios;
 mod servers;
 mod statistics;
@@ -86,6 +88,9 @@ fn run(options: &Options) -> Result<(), String> {
     let identity = Identity::make(&folder).map_err(|error| format!("the race's certificate: {error}"))?;
     let (rounds, time, scale) = (options.rounds(), options.time(), options.scale);
     let setup = Setup { guard, documents, identity, servers, server_core, client_core, rounds, time, scale };
+    if options.rest_api {
+        return rest_api::run(&setup, options);
+    }
     let mut report = Report {
         command: command(),
         machine: Machine::look(),

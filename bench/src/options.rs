@@ -46,6 +46,10 @@ pub(crate) struct Options {
     /// Run nothing: write docs/benchmarks.md and its plots from the results saved in bench/out.
     #[arg(long, conflicts_with_all = ["only", "group", "crosscheck", "write"])]
     pub(crate) page: bool,
+    /// Measure examples/rest-api, with and without pooled connections on each side, and race nothing. Two rounds take some
+    /// six minutes. With --write it goes into docs/rest-api.md.
+    #[arg(long, conflicts_with_all = ["only", "group", "server", "crosscheck", "page", "scale"])]
+    pub(crate) rest_api: bool,
     /// Write bench/RESULTS.md too (RESULTS-http2.md, RESULTS-proxy.md, RESULTS-flood.md); of the scenarios and the cross-check
     /// docs/benchmarks.md.
     #[arg(long)]

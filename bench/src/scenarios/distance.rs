@@ -31,7 +31,8 @@ pub(super) fn section(saved: &Saved) -> String {
          Published ratio: to the row same host, no keep-alive, c=100; measured ratio: hayami's answers a second to its \
          own in that row. Where the rate is the limit's, the server's cost tells servers apart.\n\n\
          Not measured here: the rows from another host without delay need a second host. Behind the published front end stood a \
-         REST service and a database; here it is the file alone.\n{notes}\n",
+         REST service and a database; here it is the file alone. With \
+         both: [a REST API behind hayami](rest-api.md).\n{notes}\n",
         grid(&lines)
     )
 }

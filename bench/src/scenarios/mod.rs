@@ -10,7 +10,7 @@ mod flood;
 mod page;
 mod published;
 mod saved;
-mod svg;
+pub(crate) mod svg;
 
 use std::fs;
 use std::path::Path;

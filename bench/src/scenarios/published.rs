@@ -155,7 +155,7 @@ pub(crate) const BY_SERVER: [ByServer; 4] = [
             left_out(
                 "Starlet (Perl), wrk -c 32 -t 8",
                 172_989.0,
-                "an application server; hayami has no handler yet that would stand beside it",
+                "an application server: it stands [behind hayami](examples.md#what-it-costs), not beside it",
             ),
         ],
         reference: 3,

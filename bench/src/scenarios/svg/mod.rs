@@ -2,9 +2,11 @@
 
 mod bars;
 mod lines;
+mod stacked;
 
 pub(crate) use self::bars::{Bar, bars};
 pub(crate) use self::lines::{Line, lines};
+pub(crate) use self::stacked::{Stack, stacks};
 
 use std::fmt::Write;
 

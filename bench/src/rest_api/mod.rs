@@ -1,0 +1,113 @@
+//! The worked example examples/rest-api, measured: hayami, a REST API in Go and its database, with and without pooled
+//! connections on each side, on this machine and with clients far away. Written to docs/rest-api.md.
+//!
+//! `stack` starts and stops the example, and reads what its processes paid; `step` is what is asked of it; `page`
+//! writes. What the example is, and how it is started by hand, stands in docs/rest-api.md.
+
+mod page;
+mod stack;
+mod step;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::machine::Machine;
+use crate::options::Options;
+use crate::race::Setup;
+use crate::{command, put, root};
+
+use self::stack::{Pooling, Stack};
+use self::step::{STEPS, Sample, Step};
+
+/// Load before anything counts: by then the compiler in the database's virtual machine has done most of its work.
+const FIRST_WARM_UP: Duration = Duration::from_secs(15);
+/// Load before a setting's steps.
+const WARM_UP: Duration = Duration::from_secs(2);
+/// Two rounds take some six minutes.
+const ROUNDS: u32 = 2;
+
+/// Samples of each setting and step, in the order of the rounds.
+type Samples = BTreeMap<(Pooling, &'static str), Vec<Sample>>;
+
+/// What was measured, and where.
+struct Measured {
+    command: String,
+    plan: String,
+    machine: Machine,
+    versions: String,
+    samples: Samples,
+    /// What went wrong; such samples are missing.
+    faults: Vec<String>,
+}
+
+/// Measures, prints, and writes if that is wanted.
+///
+/// # Errors
+/// The example does not start, or a file cannot be written.
+pub(crate) fn run(setup: &Setup, options: &Options) -> Result<(), String> {
+    let rounds = if options.quick { 1 } else { options.rounds.unwrap_or(ROUNDS) };
+    let mut measured = Measured {
+        command: command(),
+        plan: format!(
+            "{rounds} rounds of {} s a step; hayami, the API and the database on core {}, load on core {}",
+            setup.time.as_secs(),
+            setup.server_core,
+            setup.client_core
+        ),
+        machine: Machine::look(),
+        versions: String::new(),
+        samples: Samples::new(),
+        faults: Vec::new(),
+    };
+    let mut stack = Stack::new(setup)?;
+    stack.start(setup, Pooling::Both)?;
+    setup.load_rest_api(&stack, &Step::WARM_UP, FIRST_WARM_UP.min(setup.time * 5))?;
+    measured.versions = stack.versions();
+    for round in 1..=rounds {
+        for pooling in Pooling::ALL {
+            eprintln!("round {round} of {rounds}: {} …", pooling.name());
+            stack.start(setup, pooling)?;
+            setup.measure_rest_api(&stack, pooling, &mut measured)?;
+        }
+    }
+    let section = page::section(&measured);
+    println!("{section}");
+    if options.write { write(&section, &measured) } else { Ok(()) }
+}
+
+impl Setup {
+    /// One round of a setting.
+    fn measure_rest_api(
+        &self,
+        stack: &Stack,
+        pooling: Pooling,
+        measured: &mut Measured,
+    ) -> Result<(), String> {
+        self.load_rest_api(stack, &Step::WARM_UP, WARM_UP.min(self.time))?;
+        for step in STEPS.iter().filter(|step| step.is_of(pooling)) {
+            match self.load_rest_api(stack, step, self.time) {
+                Ok(sample) => measured.samples.entry((pooling, step.name)).or_default().push(sample),
+                Err(fault) => measured.faults.push(format!("{}, {}: {fault}", pooling.name(), step.name)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Puts the section into the page, between its marks, and the plots beside it.
+fn write(section: &str, measured: &Measured) -> Result<(), String> {
+    let page = root().join("docs/rest-api.md");
+    let text = fs::read_to_string(&page).map_err(|error| format!("{}: {error}", page.display()))?;
+    put(&page, &page::renewed(&text, section).ok_or("docs/rest-api.md has no marks for what is measured")?)?;
+    let plots = root().join("docs/rest-api");
+    fs::create_dir_all(&plots).map_err(|error| format!("{}: {error}", plots.display()))?;
+    put(&plots.join("pooling.svg"), &page::pooling_plot(measured))?;
+    put(&plots.join("distance.svg"), &page::distance_plot(measured))
+}
+
+/// The folder of the example.
+fn example() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/rest-api"))
+}
