@@ -130,6 +130,11 @@ pub(super) const BEHAVIOUR: &[(&str, &str)] = &[
         "An upstream that restarts loses nothing.",
     ),
     (
+        "gRPC is offered to `https` upstreams over HTTP/2 whatever `proxy.http2.ratio` says, and \
+         `proxy.http2.force-cleartext: ON` needs no ratio of 100 beside it.",
+        "gRPC knows nothing but HTTP/2, and who forces a protocol has said all there is to say.",
+    ),
+    (
         "Dot segments are resolved in what upstreams get; everything else of the path stays as the client wrote it.",
         "The upstream finds the path that was routed.",
     ),

@@ -32,6 +32,7 @@ pub const GROUPS: &[Group] = &[
     group("Redirects", redirect::DIRECTIVES),
     group("Reverse proxy", proxy::DIRECTIVES),
     group("Reverse proxy over TLS", proxy::TLS_DIRECTIVES),
+    group("HTTP/2 to upstreams", proxy::HTTP2),
     group("Tunnels", proxy::TUNNELS),
     group("Answers from elsewhere", reproxy::DIRECTIVES),
     group("Response fields", headers::DIRECTIVES),

@@ -24,6 +24,7 @@ use super::backend::{Backend, Protocol};
 use super::call::Call;
 use crate::timer::after;
 use hayami_h2::Config;
+use hayami_http::Known;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
@@ -123,7 +124,10 @@ impl Backend {
             // Who speaks nothing else answers without going on in another protocol.
             Protocol::Http2 => true,
             Protocol::Negotiated(_) if call.upgrade.is_some() => false,
-            Protocol::Negotiated(share) => self.http2.is_due(share, self.outbound.clock().millis()),
+            Protocol::Negotiated(share) => {
+                let share = if is_grpc(call) { 100 } else { share };
+                self.http2.is_due(share, self.outbound.clock().millis())
+            }
         }
     }
 
@@ -136,6 +140,11 @@ impl Backend {
             session
         }))
     }
+}
+
+/// gRPC knows nothing but HTTP/2.
+fn is_grpc(call: &Call) -> bool {
+    call.fields.get(Known::ContentType).is_some_and(|value| value.starts_with(b"application/grpc"))
 }
 
 #[cfg(test)]

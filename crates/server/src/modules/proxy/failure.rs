@@ -52,7 +52,7 @@ pub(super) fn is_worth_repeating(failure: &Failure) -> bool {
         // Whoever is slow once is slow twice, and the client has waited long enough.
         (phase, Cause::Timeout) => phase == Phase::Connect,
         // What breaks the rules will break them again.
-        (_, Cause::Fault(_)) => false,
+        (_, Cause::Fault(_) | Cause::Http2(_)) => false,
         _ => true,
     }
 }

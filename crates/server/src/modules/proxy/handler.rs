@@ -3,6 +3,7 @@
 use super::attempt::{self, Attempt};
 use super::balance::{Balancer, Candidate};
 use super::health::{Health, Standing};
+use super::http2;
 use super::names;
 use super::request::Rewriting;
 use super::target::Below;
@@ -13,7 +14,7 @@ use crate::handler::{Exchange, Handler, Outcome};
 use crate::observe::Reporter;
 use crate::worker::WorkerContext;
 use hayami_http::{Method, ResponseHead, Source};
-use hayami_net::service::Interim;
+use hayami_net::service::{Incoming, Interim};
 use hayami_net::upstream::{Backend, Call, Origin, Outbound, Timeouts};
 use hayami_net::{Clock, Instant};
 use std::cell::{Cell, RefCell};
@@ -106,7 +107,7 @@ pub(super) fn origin(settings: &Settings) -> Origin {
         protocol: Default::default(),
         tls: None,
         limits: Default::default(),
-        streams: 100,
+        streams: settings.http2.streams,
         timeouts: Timeouts { connect, first_byte, io, keep_alive },
         idle: if keep_alive.is_zero() { 0 } else { IDLE },
     };
@@ -117,7 +118,8 @@ pub(super) fn origin(settings: &Settings) -> Origin {
 
 fn backend(outbound: &Outbound, upstream: &Upstream, settings: &Settings) -> Rc<Backend> {
     let tls = settings.tls.origin(&upstream.url).expect("it was tried when the URL was read");
-    let origin = Origin { peers: upstream.peers.clone(), tls, ..origin(settings) };
+    let protocol = settings.http2.protocol(tls.is_some());
+    let origin = Origin { peers: upstream.peers.clone(), protocol, tls, ..origin(settings) };
     let backend = Backend::new(outbound, origin);
     if names::is_name(&upstream.url.place) && tokio::runtime::Handle::try_current().is_ok() {
         tokio::task::spawn_local(refresh(Rc::downgrade(&backend), upstream.url.place.clone()));
@@ -160,7 +162,9 @@ impl Handler for Proxy {
             Err(wait) => return attempt::nobody(wait),
         };
         let below = Below::new(exchange.head, exchange.path, exchange.below);
-        let content = exchange.content.take().map(Upload::new);
+        let content = exchange.content.take();
+        content.iter().filter(|_| http2::is_conversation(exchange.head)).for_each(Incoming::be_patient);
+        let content = content.map(Upload::new);
         let (upload, blame) = content.map_or((None, None), |(upload, blame)| (Some(upload), Some(blame)));
         let mut call = pool.call(exchange, chosen, &below, upload);
         if let Some(asked) = &asked {

@@ -17,6 +17,7 @@ mod forwarded;
 mod handler;
 mod health;
 mod hop;
+mod http2;
 mod names;
 mod remote;
 mod request;
@@ -32,6 +33,7 @@ mod websocket;
 pub use balance::Policy;
 pub use directives::{DIRECTIVES, TOLERATED};
 pub use handler::{Everywhere, build};
+pub use http2::{DIRECTIVES as HTTP2, Http2};
 pub use remote::Remote;
 pub use reverse::{ReverseSettings, Upstream};
 pub use tls::{DIRECTIVES as TLS_DIRECTIVES, Tls};
@@ -68,6 +70,8 @@ pub struct Settings {
     pub tls: Tls,
     /// `proxy.tunnel`
     pub tunnels: Tunnels,
+    /// `proxy.http2.*`
+    pub http2: Http2,
     /// `proxy.header.*`, in the order written, outer levels first.
     commands: Vec<Command>,
 }

@@ -1,0 +1,136 @@
+//! `proxy.http2.*`: which upstreams are spoken to over HTTP/2, and gRPC, which knows nothing else.
+
+use super::Settings;
+use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::error::ConfigError;
+use crate::config::yaml::Node;
+use hayami_http::{Known, RequestHead};
+use hayami_net::upstream::Protocol;
+
+/// The directives of this feature.
+pub const DIRECTIVES: &[Directive] = &[
+    Directive {
+        name: "proxy.http2.ratio",
+        levels: Levels::GLOBAL_HOST_PATH,
+        argument: "a percentage",
+        default: "0",
+        help: "How many of 100 requests for `https` upstreams are offered over HTTP/2, of which many share a connection; \
+               an upstream that does not speak it gets them over HTTP/1.1. gRPC is always offered over HTTP/2.",
+        set: |scope, node| node.integer(0..=100).map(|value| own(scope).ratio = value as u8),
+    },
+    Directive {
+        name: "proxy.http2.force-cleartext",
+        levels: Levels::GLOBAL_HOST_PATH,
+        argument: "ON | OFF",
+        default: "OFF",
+        help: "Whether `http` upstreams are spoken to over HTTP/2, without being asked (RFC 9113 §3.3): for gRPC, and \
+               servers that are known to speak it. They get nothing over HTTP/1.1 then, WebSocket neither.",
+        set: |scope, node| node.on_off().map(|value| own(scope).force_cleartext = value),
+    },
+    Directive {
+        name: "proxy.http2.max-concurrent-streams",
+        levels: Levels::GLOBAL_HOST_PATH,
+        argument: "a number from 1 to 4294967295",
+        default: "100",
+        help: "How many requests share a connection that speaks HTTP/2, if the upstream allows as many; more requests open \
+               another one.",
+        set: streams,
+    },
+    Directive {
+        name: "proxy.http2.max-concurrent_streams",
+        levels: Levels::GLOBAL_HOST_PATH,
+        argument: "a number from 1 to 4294967295",
+        default: "100",
+        help: "The name of `proxy.http2.max-concurrent-streams` in h2o 2.2.",
+        set: streams,
+    },
+];
+
+/// How upstreams are spoken to over HTTP/2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Http2 {
+    /// `proxy.http2.ratio`
+    pub ratio: u8,
+    /// `proxy.http2.force-cleartext`
+    pub force_cleartext: bool,
+    /// `proxy.http2.max-concurrent-streams`
+    pub streams: u32,
+}
+
+impl Default for Http2 {
+    fn default() -> Self {
+        Self { ratio: 0, force_cleartext: false, streams: 100 }
+    }
+}
+
+impl Http2 {
+    /// What is spoken to an upstream, over TLS or in clear.
+    pub(super) fn protocol(self, secure: bool) -> Protocol {
+        match (secure, self.force_cleartext) {
+            (true, _) => Protocol::Negotiated(self.ratio),
+            (false, true) => Protocol::Http2,
+            (false, false) => Protocol::Http1,
+        }
+    }
+}
+
+/// Whether a request begins a conversation, in which a client has something to say only now and then: gRPC.
+pub(super) fn is_conversation(head: &RequestHead) -> bool {
+    head.fields().get(Known::ContentType).is_some_and(|value| value.starts_with(b"application/grpc"))
+}
+
+fn own<'a>(scope: &'a mut Scope<'_>) -> &'a mut Http2 {
+    let Settings { http2, .. } = &mut scope.inherited.proxy;
+    http2
+}
+
+fn streams(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    node.integer(1..=u64::from(u32::MAX)).map(|value| own(scope).streams = value as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modules::test_support::{error, set};
+
+    #[test]
+    fn settings_are_read_and_say_what_is_spoken_to_whom() {
+        type Case<'a> = (&'a [&'a str], u32, Protocol, Protocol);
+        let cases: [Case<'_>; 4] = [
+            (&[], 100, Protocol::Http1, Protocol::Negotiated(0)),
+            (&["proxy.http2.ratio: 25"], 100, Protocol::Http1, Protocol::Negotiated(25)),
+            (
+                &["proxy.http2.ratio: 100", "proxy.http2.force-cleartext: ON"],
+                100,
+                Protocol::Http2,
+                Protocol::Negotiated(100),
+            ),
+            (
+                &["proxy.http2.force-cleartext: ON", "proxy.http2.max-concurrent_streams: 7"],
+                7,
+                Protocol::Http2,
+                Protocol::Negotiated(0),
+            ),
+        ];
+        for (lines, streams, clear, secure) in cases {
+            let http2 = set(lines).inherited.proxy.http2;
+            let got = (http2.streams, http2.protocol(false), http2.protocol(true));
+            assert_eq!(got, (streams, clear, secure), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn errors_name_what_is_wrong() {
+        let cases = [
+            ("proxy.http2.ratio: 101", "expected a whole number from 0 to 100, found `101`"),
+            (
+                "proxy.http2.max-concurrent-streams: 0",
+                "expected a whole number from 1 to 4294967295, found `0`",
+            ),
+            ("proxy.http2.force-cleartext: 1", "expected ON or OFF, found `1`; write `ON`"),
+        ];
+        for (line, want) in cases {
+            assert_eq!(error(line), want);
+        }
+    }
+}
