@@ -40,7 +40,8 @@ impl Service for Forward {
         let (method, target) = (request.head.method_name().to_vec(), request.head.target().to_vec());
         request.cancel = true;
         let (upgrade, interim, errors) = (None, None, None);
-        let call = Call { method, target, fields, content, upgrade, repeatable, interim, errors };
+        let manner = Default::default();
+        let call = Call { method, target, fields, content, upgrade, manner, repeatable, interim, errors };
         let reply = upstream::call(&self.0, call);
         Outcome::Later(Box::pin(async {
             Answer::from(match reply.await {

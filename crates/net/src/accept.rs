@@ -134,6 +134,7 @@ impl Acceptor {
             local: self.local(&fd, worker),
             accepted: worker.clock.now(),
             tls: None,
+            ends: Default::default(),
         };
         let mut transport = Transport::new(Socket::new(fd), self.tls.as_ref());
         if self.proxy_protocol {

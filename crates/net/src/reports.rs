@@ -26,6 +26,8 @@ pub(crate) struct Report {
 pub(crate) enum Extent {
     /// All octets of the output from this position to the end.
     From(u64),
+    /// The same, without so many octets of framing between them.
+    Framed(u64, u64),
     /// So many, spread over frames.
     Octets(u64),
 }
@@ -39,6 +41,17 @@ impl Reports {
     pub(crate) fn ends(&mut self, position: u64) {
         if let Some(report) = self.0.as_mut().and_then(|reports| reports.back_mut()) {
             report.ends = position;
+        }
+    }
+
+    /// So many of the octets of the response that was expected last are framing, and no content.
+    pub(crate) fn framing(&mut self, octets: u64) {
+        if let Some(report) = self.0.as_mut().and_then(|reports| reports.back_mut()) {
+            report.content = match report.content {
+                Extent::From(start) => Extent::Framed(start, octets),
+                Extent::Framed(start, before) => Extent::Framed(start, before + octets),
+                counted => counted,
+            };
         }
     }
 
@@ -67,6 +80,10 @@ impl Report {
     pub(crate) fn tell(self, position: u64, clock: &Clock, aborted: Option<&'static str>) {
         let content_octets = match self.content {
             Extent::From(start) => position.min(self.ends).saturating_sub(start),
+            // Of an unfinished response, what of the framing has left is not known exactly.
+            Extent::Framed(start, framing) => {
+                position.min(self.ends).saturating_sub(start).saturating_sub(framing)
+            }
             Extent::Octets(octets) => octets,
         };
         let ended = clock.refresh();

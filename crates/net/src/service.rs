@@ -6,7 +6,7 @@
 use crate::clock::Instant;
 use hayami_h1::Fault;
 use hayami_http::{RequestHead, Response, ResponseHead, Status};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -59,6 +59,8 @@ pub struct ConnectionInfo {
     pub accepted: Instant,
     /// What the TLS handshake agreed on; `None` in clear.
     pub tls: Option<Box<hayami_tls::Info>>,
+    /// Set by the service: over HTTP/1.1, it ends with the answer that comes next.
+    pub ends: Cell<bool>,
 }
 
 /// A request as the service sees it.

@@ -1,5 +1,6 @@
 //! The two contracts of this layer: a [`Handler`] answers a request, a [`Filter`] changes a response.
 
+use crate::modules::access_log::Account;
 use hayami_http::{RequestHead, Response};
 use hayami_net::service::{ConnectionInfo, Incoming, Interim, Upgrade};
 use std::future::Future;
@@ -29,6 +30,8 @@ pub struct Exchange<'a> {
     pub upgrade: &'a mut Option<Upgrade>,
     /// Where interim responses go, if the client may have them.
     pub interim: Option<&'a Interim>,
+    /// Where upstreams that are asked are noted, if a log wants it.
+    pub account: Option<&'a Rc<Account>>,
     /// It came before the TLS handshake was complete (RFC 8470).
     pub early: bool,
 }

@@ -40,6 +40,7 @@ impl Asking {
             local: Address::Unix,
             accepted: Instant::now(),
             tls: None,
+            ends: Default::default(),
         };
         Self {
             handler: build_dir(&DirSettings { path: root.into() }, inherited, &worker).expect("a directory"),
@@ -64,6 +65,7 @@ impl Asking {
             content: &mut None,
             upgrade: &mut None,
             interim: None,
+            account: None,
             early: false,
         })
     }

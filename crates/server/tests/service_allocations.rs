@@ -46,6 +46,7 @@ fn allocations(configuration: &str, host: &str) -> usize {
         local: Address::Unix,
         accepted: Instant::now(),
         tls: None,
+        ends: Default::default(),
     });
     let mut head = head("/a", host);
     (0..1000).for_each(|_| ask(&site, &mut head, &connection));

@@ -225,6 +225,9 @@ impl Http1 {
     fn send<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>, answer: Answer) -> Option<Need> {
         let Answer { response: Response { head, content }, observer } = answer;
         self.consider_rest();
+        if link.info.ends.get() {
+            self.engine.close_after_response();
+        }
         let (common, _) = worker.common.fields(&worker.clock, worker.service.server_name(), &head);
         let lines = common.wire_form().unwrap_or_default();
         let length = content.len();
@@ -294,16 +297,22 @@ impl Http1 {
         let engine = &mut self.engine;
         let mut fill = || {
             link.output.write(&worker.pool, |out| {
+                let before = out.len();
                 let mark = engine.begin_chunk(out);
+                let begun = out.len();
                 let filled = source.fill(&mut cx, room, out);
+                let content = out.len() - begun;
                 engine.end_chunk(mark, out);
-                filled
+                (filled, out.len() - before - content)
             })
         };
-        let filled = match &self.content {
+        let (filled, framing) = match &self.content {
             Some(feed) => feed.attend(fill),
             None => fill(),
         };
+        if self.observed && framing > 0 {
+            link.reports.framing(framing as u64);
+        }
         match filled {
             Poll::Pending => self.pause(link, worker, fed),
             Poll::Ready(Ok(false)) => None,
@@ -322,12 +331,15 @@ impl Http1 {
         let trailers = source.trailers();
         drop(source);
         let engine = &mut self.engine;
+        let before = link.output.position();
         if link.output.write(&worker.pool, |out| engine.send_end(trailers.as_ref(), out)).is_err() {
             link.abort(worker, "the content was shorter than announced");
             return Some(Need::Close);
         }
         if self.observed {
-            link.reports.ends(link.output.position());
+            let end = link.output.position();
+            link.reports.framing(end - before);
+            link.reports.ends(end);
         }
         self.complete(link, worker);
         None

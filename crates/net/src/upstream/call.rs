@@ -23,12 +23,25 @@ pub struct Call {
     /// Asks to go on in another protocol (RFC 9110 §7.8). Then it has no content, and goes over HTTP/1.1; its
     /// method is neither HEAD nor CONNECT.
     pub upgrade: Option<Switch>,
+    /// What else is particular about it.
+    pub manner: Manner,
     /// Asking twice does no harm (RFC 9110 §9.2.2).
     pub repeatable: bool,
     /// Is told of interim responses (RFC 9110 §15.2), 100 among them.
     pub interim: Option<InterimSink>,
     /// Is told what a FastCGI application says on its standard error, in pieces as they come.
     pub errors: Option<ErrorSink>,
+}
+
+/// What is particular about a request: mostly nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// Octets that go out in front of everything else, TLS too: a header of the PROXY protocol. The call then has a
+    /// new connection, on which its origin must let no other follow.
+    pub announcement: Option<Vec<u8>>,
+    /// Its fields have `expect: 100-continue`: content is not asked for before the upstream wants it, or a second has
+    /// passed (RFC 9110 §10.1.1). If it answers at once, content is not sent.
+    pub expects_continue: bool,
 }
 
 /// Is told of interim responses.
@@ -58,8 +71,14 @@ pub struct Reply {
 pub struct Timing {
     /// Until there was a connection; `None` if one was used again.
     pub connected: Option<Duration>,
+    /// Until the request had left; that of the head if it was answered before.
+    pub sent: Duration,
     /// Until the response's head was there.
     pub head: Duration,
+    /// Octets of the request's head, as they were sent; zero if nobody counts them (HTTP/2).
+    pub request_head: usize,
+    /// Octets of the response's heads, interim ones included; likewise.
+    pub response_head: usize,
 }
 
 /// No response.

@@ -21,7 +21,7 @@ use std::time::Duration;
 /// A connection may have been closed by the upstream in the very moment in which a request leaves on it. That
 /// is no failure: if the request is repeatable, or nothing of it has left, it is sent on a new connection.
 pub fn call(backend: &Rc<Backend>, call: Call) -> Calling {
-    if backend.shares(&call) {
+    if call.manner.announcement.is_none() && backend.shares(&call) {
         return Calling(Way::Shared(Box::new(Asking::new(backend, call))));
     }
     Calling(Way::Own(State::begin(backend, call)))
@@ -99,7 +99,8 @@ impl State {
     fn begin(backend: &Rc<Backend>, call: Call) -> Box<Self> {
         let began = backend.outbound.clock().now();
         let (backend, timing) = (InFlight::new(backend), Timing::default());
-        Box::new(Self { backend, call, exchange: None, search: Search::Pool, began, timing })
+        let search = if call.manner.announcement.is_none() { Search::Pool } else { Search::Address(0, None) };
+        Box::new(Self { backend, call, exchange: None, search, began, timing })
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Answered, (Phase, Cause)>> {
@@ -110,8 +111,12 @@ impl State {
             let Some(exchange) = &mut self.exchange else { continue };
             let phase = exchange.phase;
             let result = exchange.poll_head(cx, &self.backend, &mut self.call.interim);
-            if phase == Phase::Connect && exchange.phase != Phase::Connect {
+            let (now, began) = (exchange.phase, [Phase::Connect, Phase::Send].contains(&phase));
+            if phase != now && phase == Phase::Connect {
                 self.timing.connected = Some(self.elapsed());
+            }
+            if began && matches!(now, Phase::FirstByte | Phase::Head) {
+                self.timing.sent = self.elapsed();
             }
             match ready!(result) {
                 Ok(ResponseContent::Tunnel) if !self.is_switch_wanted() => {
@@ -156,7 +161,10 @@ impl State {
                 },
                 Search::Address(at, before) => match self.backend.open(at) {
                     None => return Err(before.unwrap_or(Cause::NoPeers)),
-                    Some(Ok(connection)) => {
+                    Some(Ok(mut connection)) => {
+                        if let Some(octets) = &self.call.manner.announcement {
+                            connection.channel.announce(octets);
+                        }
                         self.put_on(connection, false);
                         self.search = Search::Found(at);
                     }
@@ -223,6 +231,11 @@ impl State {
 
     fn reply(mut self, mut exchange: Exchange, content: ResponseContent) -> Reply {
         self.timing.head = self.elapsed();
+        if self.timing.sent.is_zero() {
+            self.timing.sent = self.timing.head;
+        }
+        self.timing.request_head = exchange.sending.head_octets();
+        self.timing.response_head = exchange.head_octets;
         let timing = self.timing;
         let head = std::mem::replace(&mut exchange.head, ResponseHead::new(Status::OK));
         let closes = !exchange.connection.engine.persists();
@@ -238,14 +251,16 @@ impl State {
                 end(&self.backend, exchange);
                 content
             }
-            _ if exchange.connection.engine.is_framed() => match whole_framed(&mut exchange, &self.backend) {
-                Some(Ok(shared)) => {
-                    end(&self.backend, exchange);
-                    Content::Shared(shared)
+            _ if content == ResponseContent::Chunked || exchange.connection.engine.is_framed() => {
+                match whole_framed(&mut exchange, &self.backend) {
+                    Some(Ok(shared)) => {
+                        end(&self.backend, exchange);
+                        Content::Shared(shared)
+                    }
+                    Some(Err(cause)) => Content::Stream(Box::new(Broken::by(&cause))),
+                    None => Content::Stream(Box::new(Body::new(self.backend, exchange, content))),
                 }
-                Some(Err(cause)) => Content::Stream(Box::new(Broken::by(&cause))),
-                None => Content::Stream(Box::new(Body::new(self.backend, exchange, content))),
-            },
+            }
             ResponseContent::Length(octets) => match whole(&mut exchange, &self.backend, octets) {
                 Some(shared) => {
                     end(&self.backend, exchange);

@@ -9,7 +9,7 @@ use crate::dial::Peer;
 use hayami_tls::{Alpn, Info};
 use std::io;
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Poll, ready};
 
 /// With less room than this, reading goes by a buffer of ours: many small reads would cost more than a copy.
 const DIRECT: usize = 4 * 1024;
@@ -19,6 +19,8 @@ pub(super) struct Channel {
     /// The socket, and what the loop knows of it.
     pub(super) wire: Rc<Wire>,
     secure: Option<Box<Secure>>,
+    /// What goes out before everything else, as far as it has not.
+    announcement: Option<Box<[u8]>>,
     outbound: Outbound,
 }
 
@@ -35,7 +37,27 @@ impl Channel {
     ) -> io::Result<Self> {
         let begin = |tls| Secure::begin(tls, alpn, outbound.pool()).map(Box::new);
         let secure = tls.map(begin).transpose()?;
-        Ok(Self { wire: outbound.connect(peer)?, secure, outbound: outbound.clone() })
+        Ok(Self { wire: outbound.connect(peer)?, secure, announcement: None, outbound: outbound.clone() })
+    }
+
+    /// These octets go out before everything else, in clear.
+    pub(super) fn announce(&mut self, octets: &[u8]) {
+        self.announcement = Some(octets.into());
+    }
+
+    #[cold]
+    fn send_announcement(&mut self) -> Poll<io::Result<()>> {
+        while let Some(octets) = self.announcement.take_if(|octets| !octets.is_empty()) {
+            match self.wire.socket.send(&octets, self.secure.is_none()) {
+                Poll::Ready(Ok(sent)) => self.announcement = Some(octets[sent..].into()),
+                other => {
+                    self.announcement = Some(octets);
+                    return other.map_ok(drop);
+                }
+            }
+        }
+        self.announcement = None;
+        Poll::Ready(Ok(()))
     }
 
     /// Ready once octets may be sent. In clear the first [`send`](Self::send) finds out, which saves a system call:
@@ -45,6 +67,9 @@ impl Channel {
     /// The connection cannot be made, or the peer is not to be believed.
     #[inline]
     pub(super) fn poll_connected(&mut self) -> Poll<Result<(), Cause>> {
+        if self.announcement.is_some() {
+            ready!(self.send_announcement()).map_err(Cause::Io)?;
+        }
         match &mut self.secure {
             None => Poll::Ready(Ok(())),
             Some(secure) => secure.poll_connected(&self.wire.socket, self.outbound.pool()),

@@ -174,11 +174,58 @@ impl Engine {
         matches!(self, Self::FastCgi(_))
     }
 
-    /// Whether the rest of a response that [`is_framed`](Self::is_framed) is in the input.
+    /// Whether the rest of a response that is chunked, or [`is_framed`](Self::is_framed), is in the input.
     pub(super) fn is_complete_in(&self, input: &[u8]) -> bool {
         match self {
-            Self::Http1(_) => false,
+            Self::Http1(_) => chunks_end_with(input),
             Self::FastCgi(fastcgi) => fastcgi.is_complete_in(input),
+        }
+    }
+}
+
+/// Whether these are chunks up to the last one, without extensions or trailers (RFC 9112 §7.1). It is only a guess that
+/// saves time: the engine decides what they are.
+fn chunks_end_with(mut input: &[u8]) -> bool {
+    loop {
+        let line = input.iter().take(MOST_DIGITS).position(|octet| *octet == b'\r');
+        let Some(digits) = line.and_then(|end| str::from_utf8(&input[..end]).ok()) else { return false };
+        let Ok(size) = usize::from_str_radix(digits, 16) else { return false };
+        let end = size.saturating_add(digits.len() + 2);
+        match (size, input.get(end..)) {
+            (0, Some(rest)) => return rest == b"\r\n",
+            (_, Some([b'\r', b'\n', rest @ ..])) => input = rest,
+            _ => return false,
+        }
+    }
+}
+
+/// Digits of chunk sizes that fit into an input buffer, and the octet behind them.
+const MOST_DIGITS: usize = 9;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_whole_with_their_last_octet_only() {
+        let whole: [&[u8]; 3] =
+            [b"0\r\n\r\n", b"5\r\nhello\r\n0\r\n\r\n", b"1\r\na\r\n00A\r\n0123456789\r\n0\r\n\r\n"];
+        for input in whole {
+            assert!(chunks_end_with(input), "{}", input.escape_ascii());
+            for end in 0..input.len() {
+                assert!(!chunks_end_with(&input[..end]), "{}", input[..end].escape_ascii());
+            }
+        }
+        let others: [&[u8]; 6] = [
+            b"5\r\nhello\r\n0\r\nx: y\r\n\r\n",
+            b"5;a\r\nhello\r\n0\r\n\r\n",
+            b"5\r\nhello\r\n0\r\n\r\nHTTP/1.1",
+            b"5\r\nhello!\r\n0\r\n\r\n",
+            b"ffffffffffffffff\r\n0\r\n\r\n",
+            b"\r\n0\r\n\r\n",
+        ];
+        for input in others {
+            assert!(!chunks_end_with(input), "{}", input.escape_ascii());
         }
     }
 }

@@ -10,6 +10,7 @@ use hayami_h1::{ClientEvent, ResponseContent};
 use hayami_http::{FieldSection, ResponseHead, Status};
 use std::io;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 /// Octets and lines of most heads.
 const HEAD: usize = 512;
@@ -27,7 +28,13 @@ pub(super) struct Exchange {
     pub(super) heard: bool,
     /// Why the request was not sent to its end.
     broken: Option<Cause>,
+    /// Octets of the response's heads so far.
+    pub(super) head_octets: usize,
 }
+
+/// How long content waits for the upstream's word that it wants it: as long as curl does. Who does not know the word
+/// gets content then (RFC 9110 §10.1.1).
+const CONTINUE: Duration = Duration::from_secs(1);
 
 impl Exchange {
     /// Begins: the request is made ready, and its content is the exchange's from here on.
@@ -40,7 +47,7 @@ impl Exchange {
         let sending = Sending::begin(backend, &mut connection.engine, reused, call);
         let phase = if reused { Phase::Send } else { Phase::Connect };
         let head = ResponseHead::new(Status::OK);
-        Self { connection, sending, phase, head, reused, heard: false, broken: None }
+        Self { connection, sending, phase, head, reused, heard: false, broken: None, head_octets: 0 }
     }
 
     /// Goes on with a connection that is being made, from the request's first octet.
@@ -57,21 +64,61 @@ impl Exchange {
         backend: &Backend,
         interim: &mut Option<InterimSink>,
     ) -> Poll<Result<ResponseContent, Cause>> {
-        if self.connection.channel.wire.is_late() {
+        if self.connection.channel.wire.is_late() && !self.goes_on() {
             return Poll::Ready(Err(Cause::Timeout));
         }
         if matches!(self.phase, Phase::Connect | Phase::Send) {
             self.send(cx, backend)?;
         }
+        let held = self.sending.is_held();
         if self.phase != Phase::Connect
             && let Poll::Ready(result) = self.read_head(backend, interim)
         {
             self.connection.channel.wire.progressed();
+            if self.sending.is_held() {
+                // It has answered without it.
+                self.sending.stop();
+            }
             return Poll::Ready(result.map_err(|cause| self.broken.take().unwrap_or(cause)));
+        }
+        if held {
+            return self.wait_held(cx, backend, interim);
         }
         self.connection.channel.wire.wakes(cx.waker());
         backend.outbound.watch(&self.connection.channel.wire).map_err(Cause::Io)?;
         Poll::Pending
+    }
+
+    /// Waits for the word that content is wanted; if it has come, goes on at once.
+    #[cold]
+    fn wait_held(
+        &mut self,
+        cx: &mut Context<'_>,
+        backend: &Backend,
+        interim: &mut Option<InterimSink>,
+    ) -> Poll<Result<ResponseContent, Cause>> {
+        if !self.sending.is_held() {
+            return self.poll_head(cx, backend, interim);
+        }
+        let wire = &self.connection.channel.wire;
+        if self.phase == Phase::Send && self.sending.is_hungry() {
+            let patience = CONTINUE.min(backend.timeouts.first_byte);
+            wire.set_deadline_once(after(backend.outbound.clock().millis(), patience));
+        }
+        wire.wakes(cx.waker());
+        backend.outbound.watch(wire).map_err(Cause::Io)?;
+        Poll::Pending
+    }
+
+    /// Too much time has passed: whether that only means that content goes without having been asked for.
+    #[cold]
+    fn goes_on(&mut self) -> bool {
+        let held = self.phase == Phase::Send && self.sending.is_held() && self.sending.is_hungry();
+        if held {
+            self.sending.let_go();
+            self.connection.channel.wire.progressed();
+        }
+        held
     }
 
     /// Sends as far as there is something and the socket takes it.
@@ -164,9 +211,13 @@ impl Exchange {
                 let received = engine.receive(&backend.limits, input.unread(), &mut self.head);
                 let received = received?;
                 input.consume(received.consumed);
+                self.head_octets += received.consumed;
                 match received.event {
                     ClientEvent::Response(content) => return Poll::Ready(Ok(content)),
                     ClientEvent::Interim => {
+                        if self.head.status() == Status::CONTINUE && self.sending.is_held() {
+                            self.sending.let_go();
+                        }
                         if let Some(tell) = interim {
                             tell(&self.head);
                         }

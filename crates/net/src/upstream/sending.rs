@@ -30,6 +30,10 @@ pub(super) struct Sending {
     shortened: bool,
     /// The upstream takes no more of it.
     stopped: bool,
+    /// Content waits until the upstream wants it.
+    held: bool,
+    /// Octets of its head.
+    head: usize,
 }
 
 impl Sending {
@@ -37,7 +41,8 @@ impl Sending {
     pub(super) fn begin(backend: &Backend, engine: &mut Engine, reused: bool, call: &mut Call) -> Self {
         let content = call.content.take().filter(|source| source.length() != Some(0));
         let keeps = reused && call.repeatable && content.is_some();
-        let mut sending = Self { content, keeps, ..Self::default() };
+        let held = call.manner.expects_continue && content.is_some();
+        let mut sending = Self { content, keeps, held, ..Self::default() };
         sending.write_head(backend, engine, call);
         sending
     }
@@ -54,6 +59,24 @@ impl Sending {
             None => engine.send_head(backend.closes(), request, content, &mut self.out),
             Some(switch) => engine.send_upgrade_head(request, &switch.protocols, &mut self.out),
         }
+        self.head = self.out.len();
+    }
+
+    /// Octets of the request's head.
+    pub(super) fn head_octets(&self) -> usize {
+        self.head
+    }
+
+    /// Whether content waits until the upstream wants it.
+    #[inline]
+    pub(super) fn is_held(&self) -> bool {
+        self.held
+    }
+
+    /// Content waits no longer.
+    #[cold]
+    pub(super) fn let_go(&mut self) {
+        self.held = false;
     }
 
     /// What has to be sent.
@@ -84,6 +107,9 @@ impl Sending {
         engine: &mut Engine,
     ) -> Result<Poll<()>, Cause> {
         let Some(source) = &mut self.content else { return Ok(Poll::Ready(())) };
+        if self.held {
+            return Ok(Poll::Pending);
+        }
         let kept = self.keeps && self.out.len() < KEPT;
         if self.sent > 0 && self.sent == self.out.len() && !kept {
             self.out.clear();

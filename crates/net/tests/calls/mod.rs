@@ -94,6 +94,7 @@ impl Forward {
             repeatable: request.head.method_name() != b"POST",
             errors: None,
             upgrade: None,
+            manner: Default::default(),
             interim: Some(Box::new(move |head| {
                 told.borrow_mut().push_str(&head.status().code().to_string())
             })),

@@ -38,6 +38,7 @@ pub(crate) fn connection() -> Rc<ConnectionInfo> {
         local: Address::Ip(([198, 51, 100, 1], 80).into()),
         accepted: Instant::now(),
         tls: None,
+        ends: Default::default(),
     })
 }
 
@@ -56,6 +57,7 @@ pub(crate) fn handle(handler: &dyn Handler, head: &RequestHead, below: usize) ->
         content: &mut None,
         upgrade: &mut None,
         interim: None,
+        account: None,
         early: false,
     })
 }

@@ -227,6 +227,7 @@ impl Way {
             content: &mut self.content,
             upgrade: &mut self.upgrade,
             interim: self.interim.as_ref(),
+            account: self.record.as_ref().and_then(|record| record.account()),
             early: self.early,
         })
     }

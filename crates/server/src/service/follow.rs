@@ -116,6 +116,7 @@ impl Way {
             content: &mut None,
             upgrade: &mut None,
             interim: None,
+            account: None,
             early: self.early,
         })
     }

@@ -41,6 +41,7 @@ impl Server {
             local: Address::Ip(([198, 51, 100, 1], 80).into()),
             accepted: now,
             tls: None,
+            ends: Default::default(),
         });
         let mut request = request(&mut head, &connection, now);
         match self.site.respond(&mut request) {

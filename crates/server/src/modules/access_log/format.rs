@@ -97,6 +97,11 @@ impl Format {
         format
     }
 
+    /// Whether a value is one of upstreams.
+    pub(super) fn wants_account(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece.value, Value::Account(_)))
+    }
+
     /// Whether a time finer than a second is asked for, which the worker's clock does not have.
     pub(super) fn wants_microseconds(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(&piece.value, Value::Time(time) if time.is_fine()))

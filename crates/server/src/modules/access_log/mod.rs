@@ -12,6 +12,7 @@
 //!
 //! Not here: the error log (`error_log`, and `observe` for what the server says in it).
 
+mod account;
 mod buffer;
 mod calendar;
 mod command;
@@ -25,6 +26,7 @@ mod timestamp;
 mod value;
 mod writer;
 
+pub use account::{Account, Way};
 pub use buffer::WorkerLogs;
 pub use escape::Escape;
 pub use format::Format;

@@ -1,5 +1,6 @@
 //! What is to be logged of one request, kept until its answer has left.
 
+use super::account::Account;
 use super::buffer::WorkerLogs;
 use super::format::Format;
 use super::logs::Logs;
@@ -19,6 +20,7 @@ pub struct PathLogs {
     /// The host's name as the configuration writes it.
     pub(super) host: String,
     pub(super) wants_microseconds: bool,
+    wants_account: bool,
 }
 
 /// One log of a path.
@@ -37,7 +39,8 @@ impl PathLogs {
         };
         let logs: Vec<_> = settings.logs.iter().filter_map(log).collect();
         let wants_microseconds = logs.iter().any(|log| log.format.wants_microseconds());
-        Self { logs, host: host.to_owned(), wants_microseconds }
+        let wants_account = logs.iter().any(|log| log.format.wants_account());
+        Self { logs, host: host.to_owned(), wants_microseconds, wants_account }
     }
 }
 
@@ -54,6 +57,8 @@ pub struct Record {
     begun: Instant,
     received: Instant,
     error: String,
+    /// Of the upstreams that are asked, if a log wants it.
+    account: Option<Rc<Account>>,
 }
 
 impl Record {
@@ -66,6 +71,7 @@ impl Record {
             begun,
             received: begun,
             error: String::new(),
+            account: None,
         }
     }
 
@@ -76,10 +82,16 @@ impl Record {
         (self.begun, self.received) = (request.begun, request.received);
         self.octets.clear();
         self.error.clear();
+        self.account = logs.wants_account.then(Rc::default);
         self.values.clear();
         self.values.resize(logs.logs.iter().map(|log| log.format.pieces.len()).sum(), None);
         let asked = value::Asked { request, host: &logs.host, at: worker.moment(logs.wants_microseconds) };
         self.fill(Stage::Request, |value, escape, out| asked.push(value, escape, out));
+    }
+
+    /// Where upstreams that are asked are noted, if a log wants it.
+    pub fn account(&self) -> Option<&Rc<Account>> {
+        self.account.as_ref()
     }
 
     /// Notes what was wrong with the request.
@@ -140,7 +152,9 @@ impl Record {
 
 impl Observer for Record {
     fn ended(mut self: Box<Self>, end: &Ended) {
-        let times = value::Times { begun: self.begun, received: self.received, end };
+        let account = self.account.take();
+        let times =
+            value::Times { begun: self.begun, received: self.received, end, account: account.as_deref() };
         self.fill(Stage::End, |value, _, out| times.push(value, out));
         if let Some(worker) = self.worker.take() {
             self.write(&worker);

@@ -1,5 +1,6 @@
 //! What can be logged, and the names under which a format asks for it.
 
+use super::account::{AccountValue, Part};
 use super::timestamp::TimeFormat;
 use hayami_http::Known;
 
@@ -60,6 +61,8 @@ pub(super) enum Value {
     ProcessTime,
     ResponseTime,
     TotalTime,
+    /// What is known of the upstreams that were asked.
+    Account(AccountValue),
     /// What this server never has: `%l`, values of protocols it does not speak.
     Nothing,
 }
@@ -70,7 +73,11 @@ impl Value {
         match self {
             Self::Status(stage) | Self::ResponseField(_, stage) => *stage,
             Self::Error => Stage::Response,
-            Self::ContentOctets | Self::ProcessTime | Self::ResponseTime | Self::TotalTime => Stage::End,
+            Self::ContentOctets
+            | Self::ProcessTime
+            | Self::ResponseTime
+            | Self::TotalTime
+            | Self::Account(_) => Stage::End,
             _ => Stage::Request,
         }
     }
@@ -86,7 +93,7 @@ impl Value {
                 | Self::ProcessTime
                 | Self::ResponseTime
                 | Self::TotalTime
-        )
+        ) || matches!(self, Self::Account(value) if value.is_duration())
     }
 }
 
@@ -177,6 +184,19 @@ fn extended(name: &str) -> Option<Value> {
         "ssl.negotiated-protocol" => Value::TlsAlpn,
         "ssl.client-subject" => Value::TlsClientSubject,
         "ssl.client-fingerprint" => Value::TlsClientFingerprint,
+        "proxy.upstream" => Value::Account(AccountValue::Upstreams),
+        "proxy.idle-time" => Value::Account(AccountValue::IdleTime),
+        "proxy.connect-time" => Value::Account(AccountValue::ConnectTime),
+        "proxy.request-time" => Value::Account(AccountValue::RequestTime),
+        "proxy.process-time" => Value::Account(AccountValue::ProcessTime),
+        "proxy.response-time" => Value::Account(AccountValue::ResponseTime),
+        "proxy.total-time" => Value::Account(AccountValue::TotalTime),
+        "proxy.request-bytes" => Value::Account(AccountValue::RequestOctets(Part::Both)),
+        "proxy.request-bytes-header" => Value::Account(AccountValue::RequestOctets(Part::Head)),
+        "proxy.request-bytes-body" => Value::Account(AccountValue::RequestOctets(Part::Content)),
+        "proxy.response-bytes" => Value::Account(AccountValue::ResponseOctets(Part::Both)),
+        "proxy.response-bytes-header" => Value::Account(AccountValue::ResponseOctets(Part::Head)),
+        "proxy.response-bytes-body" => Value::Account(AccountValue::ResponseOctets(Part::Content)),
         _ if NOT_HERE.contains(&name) => Value::Nothing,
         _ => return None,
     })
@@ -202,18 +222,6 @@ const NOT_HERE: &[&str] = &[
     "ssl.ech.cipher",
     "ssl.ech.cipher-bits",
     "ssl.backend",
-    "proxy.idle-time",
-    "proxy.connect-time",
-    "proxy.request-time",
-    "proxy.process-time",
-    "proxy.response-time",
-    "proxy.total-time",
-    "proxy.request-bytes",
-    "proxy.request-bytes-header",
-    "proxy.request-bytes-body",
-    "proxy.response-bytes",
-    "proxy.response-bytes-header",
-    "proxy.response-bytes-body",
     "proxy.ssl.protocol-version",
     "proxy.ssl.session-reused",
     "proxy.ssl.cipher",

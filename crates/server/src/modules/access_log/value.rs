@@ -1,6 +1,7 @@
 //! How each value of a log line is written. Every function says `false` if there is no such value.
 
 use super::Escape;
+use super::account::Account;
 use super::calendar::Moment;
 use super::specifier::{FieldName, Value};
 use hayami_http::ResponseHead;
@@ -137,6 +138,7 @@ pub(super) struct Times<'a> {
     pub(super) begun: Instant,
     pub(super) received: Instant,
     pub(super) end: &'a Ended,
+    pub(super) account: Option<&'a Account>,
 }
 
 impl Times<'_> {
@@ -147,6 +149,9 @@ impl Times<'_> {
             Value::ProcessTime => duration(end.began.saturating_duration_since(self.received), out),
             Value::ResponseTime => duration(end.ended.saturating_duration_since(end.began), out),
             Value::TotalTime => duration(end.ended.saturating_duration_since(self.begun), out),
+            Value::Account(value) => {
+                self.account.is_some_and(|account| account.push(*value, self.received, out))
+            }
             _ => false,
         }
     }
@@ -188,7 +193,7 @@ fn request_line(request: &Request<'_>, escape: Escape, out: &mut Vec<u8>) -> boo
     verbatim(request.head.version().name(), out)
 }
 
-fn number(number: u64, out: &mut Vec<u8>) -> bool {
+pub(super) fn number(number: u64, out: &mut Vec<u8>) -> bool {
     verbatim(itoa::Buffer::new().format(number), out)
 }
 
@@ -205,7 +210,7 @@ fn port(address: &Address, out: &mut Vec<u8>) -> bool {
 }
 
 /// Seconds, with six decimals unless it is a whole number of them, as in h2o.
-fn duration(duration: Duration, out: &mut Vec<u8>) -> bool {
+pub(super) fn duration(duration: Duration, out: &mut Vec<u8>) -> bool {
     let micros = duration.subsec_micros();
     number(duration.as_secs(), out);
     if micros != 0 {

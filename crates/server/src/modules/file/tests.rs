@@ -54,6 +54,7 @@ impl Site {
             local: Address::Unix,
             accepted: Instant::now(),
             tls: None,
+            ends: Default::default(),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         Self { dir, clock, handler, connection: Rc::new(connection), env: Rc::default(), runtime }
@@ -82,6 +83,7 @@ impl Site {
             content: &mut None,
             upgrade: &mut None,
             interim: None,
+            account: None,
             early: false,
         };
         let _guard = self.runtime.enter();

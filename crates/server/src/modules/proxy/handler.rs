@@ -226,6 +226,7 @@ impl Pool {
             interim: exchange.interim.map(sink),
             errors: None,
             upgrade: None,
+            manner: Default::default(),
         }
     }
 

@@ -56,6 +56,7 @@ impl Remote {
             interim: None,
             errors: None,
             upgrade: None,
+            manner: Default::default(),
         };
         Outcome::Later(Box::pin(async move { asking.run(url, request).await }))
     }
