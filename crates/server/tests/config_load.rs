@@ -20,6 +20,7 @@ fn directories(settings: &Settings) -> Vec<String> {
         HandlerSettings::FileFile(file) => file.path.display().to_string(),
         HandlerSettings::Redirect(redirect) => redirect.url.clone(),
         HandlerSettings::Proxy(proxy) => proxy.upstreams[0].url.to_string(),
+        HandlerSettings::Connect(_) => "CONNECT".to_owned(),
     };
     handlers.map(|(host, path, handler)| format!("{}{} {}", host.name, path.prefix, text(handler))).collect()
 }

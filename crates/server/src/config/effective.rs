@@ -17,12 +17,19 @@ const ADDING: &[&str] = &["access-log", "error-doc", "file.custom-handler", "lis
 const ADDING_FAMILIES: &[&str] = &["header.", "file.mime.", "proxy.header."];
 
 /// Old names, and the names under which they are shown.
-const OLD_NAMES: &[(&str, &str)] = &[("file.send-gzip", "file.send-compressed")];
+const OLD_NAMES: &[(&str, &str)] = &[
+    ("file.send-gzip", "file.send-compressed"),
+    ("proxy.websocket", "proxy.tunnel"),
+    ("proxy.websocket.timeout", "proxy.timeout.tunnel"),
+    ("proxy.connect.proxy-status", "proxy.connect.emit-proxy-status"),
+    ("proxy-status.identity", "proxy.proxy-status.identity"),
+];
 
 /// Groups whose directives are shown only where they are written: unwritten, they say nothing.
 const SILENT: &[&str] = &[
     "HTTP/2 and HTTP/3 without effect",
     "Reverse proxy without effect",
+    "CONNECT without effect",
     "Accepted without effect",
     "Anchors",
 ];

@@ -10,15 +10,8 @@ pub(super) const NOT_YET: &[(&str, &[&str])] = &[
     (
         "this part of the reverse proxy",
         &[
-            "proxy.connect",
             "proxy.connect-udp",
-            "proxy.connect.emit-proxy-status",
-            "proxy.connect.proxy-status",
             "proxy.connect.masque-draft-03",
-            "proxy.proxy-status.identity",
-            "proxy-status.identity",
-            "proxy.happy-eyeballs.name-resolution-delay",
-            "proxy.happy-eyeballs.connection-attempt-delay",
             "proxy.proxy-protocol",
             "proxy.expect",
             "proxy.forward.close-connection",

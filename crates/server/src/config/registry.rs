@@ -2,7 +2,7 @@
 
 use super::directive::Directive;
 use crate::modules::{
-    access_log, early_hints, env, error_doc, error_log, expires, file, headers, hosts, http1, http2,
+    access_log, connect, early_hints, env, error_doc, error_log, expires, file, headers, hosts, http1, http2,
     identity, limits, listen, process, proxy, redirect, reproxy, session_resumption, stash, tolerated,
 };
 
@@ -34,6 +34,7 @@ pub const GROUPS: &[Group] = &[
     group("Reverse proxy over TLS", proxy::TLS_DIRECTIVES),
     group("HTTP/2 to upstreams", proxy::HTTP2),
     group("Tunnels", proxy::TUNNELS),
+    group("CONNECT", connect::DIRECTIVES),
     group("Answers from elsewhere", reproxy::DIRECTIVES),
     group("Response fields", headers::DIRECTIVES),
     group("Expiration", expires::DIRECTIVES),
@@ -45,6 +46,7 @@ pub const GROUPS: &[Group] = &[
     group("Anchors", stash::DIRECTIVES),
     group("HTTP/2 and HTTP/3 without effect", http2::TOLERATED),
     group("Reverse proxy without effect", proxy::TOLERATED),
+    group("CONNECT without effect", connect::TOLERATED),
     group("Accepted without effect", tolerated::DIRECTIVES),
 ];
 

@@ -6,8 +6,8 @@
 use super::error::ConfigError;
 use super::yaml::{Node, Place};
 use crate::modules::{
-    access_log, early_hints, env, error_doc, error_log, expires, file, headers, http1, http2, identity,
-    limits, listen, process, proxy, redirect, reproxy, session_resumption,
+    access_log, connect, early_hints, env, error_doc, error_log, expires, file, headers, http1, http2,
+    identity, limits, listen, process, proxy, redirect, reproxy, session_resumption,
 };
 
 /// A whole configuration.
@@ -40,6 +40,8 @@ pub struct GlobalSettings {
     pub informational: early_hints::Recipients,
     /// `proxy.emit-…`: what upstreams are told.
     pub proxy: proxy::Telling,
+    /// `proxy.proxy-status.identity`
+    pub proxy_status: connect::Identity,
     /// Bounds of the file cache.
     pub file_cache: file::CacheSettings,
     /// The `server` field.
@@ -121,6 +123,8 @@ pub enum HandlerSettings {
     Redirect(redirect::Settings),
     /// `proxy.reverse.url`
     Proxy(proxy::ReverseSettings),
+    /// `proxy.connect`
+    Connect(connect::Rules),
 }
 
 /// Settings that inner levels inherit from outer ones.
@@ -130,6 +134,8 @@ pub struct Inherited {
     pub file: file::Settings,
     /// `proxy.*`
     pub proxy: proxy::Settings,
+    /// `proxy.connect.*`
+    pub connect: connect::Settings,
     /// `reproxy`, `internal`
     pub reproxy: reproxy::Settings,
     /// `header.*`

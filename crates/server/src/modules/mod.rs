@@ -1,6 +1,7 @@
 //! The features: a file or folder each, with its directives, settings, runtime object and tests.
 
 pub mod access_log;
+pub mod connect;
 pub mod early_hints;
 pub mod env;
 pub mod error_doc;

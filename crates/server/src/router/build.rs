@@ -9,7 +9,7 @@ use crate::handler::Handler;
 use crate::modules::access_log::{Logs, PathLogs};
 use crate::modules::env::Environment;
 use crate::modules::identity::SendServerName;
-use crate::modules::{expires, file, headers, listen, proxy, redirect, reproxy};
+use crate::modules::{connect, expires, file, headers, listen, proxy, redirect, reproxy};
 use crate::worker::WorkerContext;
 use std::rc::Rc;
 
@@ -63,6 +63,11 @@ impl Builder<'_> {
     }
 
     fn path(&self, host: &str, path: &PathSettings) -> Result<Rc<Route>, String> {
+        // RFC 9110 §9.3.6: CONNECT names no path.
+        let connects = path.handlers.iter().any(|handler| matches!(handler, HandlerSettings::Connect(_)));
+        if connects && path.prefix != "/" {
+            return Err(format!("{host}, path {}: proxy.connect stands at the path `/` only", path.prefix));
+        }
         let handlers = path.handlers.iter().map(|handler| self.handler(handler, &path.inherited));
         let handlers =
             handlers.collect::<Result<_, _>>().map_err(|e| format!("{host}, path {}: {e}", path.prefix))?;
@@ -76,7 +81,13 @@ impl Builder<'_> {
             HandlerSettings::FileFile(file) => file::build_file(file, inherited, self.worker),
             HandlerSettings::Redirect(settings) => Ok(redirect::build(settings)),
             HandlerSettings::Proxy(reverse) => Ok(self.proxy(reverse, inherited)),
+            HandlerSettings::Connect(rules) => Ok(self.connect(rules, inherited)),
         }
+    }
+
+    fn connect(&self, rules: &connect::Rules, inherited: &Inherited) -> Box<dyn Handler> {
+        let identity = &self.settings.global.proxy_status;
+        connect::build(rules, &inherited.connect, &inherited.proxy, identity, self.worker)
     }
 
     fn proxy(&self, reverse: &proxy::ReverseSettings, inherited: &Inherited) -> Box<dyn Handler> {

@@ -182,7 +182,9 @@ pub fn unreachable(settings: &crate::config::settings::Settings) -> Vec<String> 
         let (directive, directory) = match handler {
             HandlerSettings::FileDir(dir) => ("file.dir", &*dir.path),
             HandlerSettings::FileFile(file) => ("file.file", folder_of(&file.path)),
-            HandlerSettings::Redirect(_) | HandlerSettings::Proxy(_) => return None,
+            HandlerSettings::Redirect(_) | HandlerSettings::Proxy(_) | HandlerSettings::Connect(_) => {
+                return None;
+            }
         };
         let error = Root::open(directory, path.inherited.file.symlinks).err()?;
         Some(format!("{}, path {}: {}", host.name, path.prefix, cannot_serve(directive, directory, error)))

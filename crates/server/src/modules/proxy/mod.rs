@@ -44,10 +44,10 @@ use super::headers::Command;
 use crate::config::settings::{self as config, HandlerSettings};
 use std::time::Duration;
 
-/// Whether requests are passed on anywhere.
+/// Whether requests make connections to other servers anywhere.
 pub fn is_used(settings: &config::Settings) -> bool {
     let mut handlers = settings.hosts.iter().flat_map(|host| &host.paths).flat_map(|path| &path.handlers);
-    handlers.any(|handler| matches!(handler, HandlerSettings::Proxy(_)))
+    handlers.any(|handler| matches!(handler, HandlerSettings::Proxy(_) | HandlerSettings::Connect(_)))
 }
 
 /// Whether other protocols than HTTP pass through to upstreams anywhere.

@@ -1,0 +1,126 @@
+//! The directives of CONNECT.
+
+use super::{Identity, Rules, Settings};
+use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::error::ConfigError;
+use crate::config::settings::HandlerSettings;
+use crate::config::yaml::Node;
+use crate::modules::tolerated::tolerated;
+use std::time::Duration;
+
+/// The directives of this feature.
+pub const DIRECTIVES: &[Directive] = &[
+    Directive {
+        name: "proxy.connect",
+        levels: Levels::PATH,
+        argument: "a rule, or a sequence of rules: `+` or `-`, an address or `*`, `/bits`, `:port`",
+        default: "",
+        help: "Answers CONNECT by connecting the client with the server that it names, if the rules let it. The first rule \
+               that fits an address decides, `+` for yes and `-` for no; what no rule fits is refused. A name is looked \
+               up, and only those of its addresses are tried that the rules allow. At the path `/` only.",
+        set: connect,
+    },
+    Directive {
+        name: "proxy.connect.emit-proxy-status",
+        levels: Levels::GLOBAL_HOST_PATH,
+        argument: "ON | OFF",
+        default: "OFF",
+        help: "Whether answers to CONNECT say in a `proxy-status` field (RFC 9209) which address was taken, or what was \
+               wrong.",
+        set: emit_status,
+    },
+    Directive {
+        name: "proxy.connect.proxy-status",
+        levels: Levels::GLOBAL_HOST_PATH,
+        argument: "ON | OFF",
+        default: "OFF",
+        help: "An old name of `proxy.connect.emit-proxy-status`.",
+        set: emit_status,
+    },
+    Directive {
+        name: "proxy.proxy-status.identity",
+        levels: Levels::GLOBAL,
+        argument: "a name",
+        default: "hayami",
+        help: "The name of this server in `proxy-status`.",
+        set: identity,
+    },
+    Directive {
+        name: "proxy-status.identity",
+        levels: Levels::GLOBAL,
+        argument: "a name",
+        default: "hayami",
+        help: "An old name of `proxy.proxy-status.identity`.",
+        set: identity,
+    },
+    Directive {
+        name: "proxy.happy-eyeballs.connection-attempt-delay",
+        levels: Levels::GLOBAL_HOST_PATH,
+        argument: "milliseconds",
+        default: "250",
+        help: "How long an address of a server that CONNECT names may take before the next one is tried beside it \
+               (RFC 8305).",
+        set: attempt_delay,
+    },
+];
+
+/// Directives of h2o that change nothing here.
+pub const TOLERATED: &[Directive] = &[tolerated!(
+    "proxy.happy-eyeballs.name-resolution-delay",
+    GLOBAL_HOST_PATH,
+    "milliseconds",
+    "50",
+    "How long h2o waits for addresses of IPv6 when those of IPv4 are there. Here both are asked for at once.",
+    "addresses of both families are asked for at once",
+    |node| node.integer(1..=i32::MAX as u64).map(|_| false)
+)];
+
+fn own<'a>(scope: &'a mut Scope<'_>) -> &'a mut Settings {
+    &mut scope.inherited.connect
+}
+
+fn connect(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    let rules = Rules::read(node)?;
+    scope.add_handler(HandlerSettings::Connect(rules));
+    Ok(())
+}
+
+fn emit_status(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    node.on_off().map(|value| own(scope).emit_status = value)
+}
+
+fn attempt_delay(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    // RFC 8305 §5: never below 10 milliseconds.
+    let millis = node.integer(10..=i32::MAX as u64)?;
+    own(scope).attempt_delay = Duration::from_millis(millis);
+    Ok(())
+}
+
+/// It goes into a string of structured fields (RFC 9651 §3.3.3).
+fn identity(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    let text = node.text()?;
+    let fits = |c: char| c.is_ascii_graphic() && c != '"' && c != '\\';
+    if text.is_empty() || !text.chars().all(fits) {
+        return Err(node.expected("a name of visible ASCII without quotes and backslashes"));
+    }
+    scope.global.proxy_status = Identity(text.to_owned());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modules::test_support::{error, set};
+
+    #[test]
+    fn settings_are_read() {
+        let lines =
+            ["proxy.connect.emit-proxy-status: ON", "proxy.happy-eyeballs.connection-attempt-delay: 10"];
+        let connect = set(&lines).inherited.connect;
+        assert_eq!(connect, Settings { attempt_delay: Duration::from_millis(10), emit_status: true });
+        assert_eq!(
+            error("proxy.happy-eyeballs.connection-attempt-delay: 9"),
+            "expected a whole number from 10 to 2147483647, found `9`"
+        );
+    }
+}

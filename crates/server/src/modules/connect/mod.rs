@@ -1,0 +1,47 @@
+//! `proxy.connect`: ways to other servers for clients that ask by CONNECT (RFC 9110 §9.3.6), over HTTP/1.1 and
+//! HTTP/2.
+//!
+//! ```text
+//! handler ─ lookup (off the loop) ─ rules ─ race ─▶ hayami_net::upstream::dial ─ tunnel
+//! ```
+//!
+//! Rules are applied to each address of a name, and what they let through is what is connected to: a name cannot
+//! change in between.
+
+mod directives;
+mod handler;
+mod race;
+mod rules;
+mod status;
+
+pub use directives::{DIRECTIVES, TOLERATED};
+pub use handler::build;
+pub use rules::Rules;
+
+use std::time::Duration;
+
+/// What holds for the CONNECT of a place in the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `proxy.happy-eyeballs.connection-attempt-delay`: how long one address has before the next is tried beside it
+    /// (RFC 8305 §5).
+    pub attempt_delay: Duration,
+    /// `proxy.connect.emit-proxy-status`
+    pub emit_status: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { attempt_delay: Duration::from_millis(250), emit_status: false }
+    }
+}
+
+/// `proxy.proxy-status.identity`: who speaks in a `proxy-status` field (RFC 9209 §2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity(pub String);
+
+impl Default for Identity {
+    fn default() -> Self {
+        Self("hayami".to_owned())
+    }
+}

@@ -1,0 +1,181 @@
+//! Which addresses may be connected to.
+
+use crate::config::error::ConfigError;
+use crate::config::yaml::Node;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// The rules of `proxy.connect`, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules(Vec<Rule>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rule {
+    allows: bool,
+    /// An address, and how many of its leading bits count; `None`: any.
+    network: Option<(IpAddr, u8)>,
+    /// `None`: any.
+    port: Option<u16>,
+}
+
+impl Rules {
+    /// Reads a rule, or a sequence of rules.
+    pub(super) fn read(node: &Node) -> Result<Self, ConfigError> {
+        let wanted = "`+` or `-` and `*` or an address, with `/bits` and `:port` as needed, such as `+*:443` or \
+                      `-10.0.0.0/8`";
+        let rule = |node: &Node| {
+            let text = node.text().map_err(|_| node.expected(wanted))?;
+            parse(text).ok_or_else(|| node.expected(wanted))
+        };
+        node.one_or_many().into_iter().map(rule).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether an address may be connected to: the first rule that fits decides.
+    pub(super) fn allow(&self, address: SocketAddr) -> bool {
+        let ip = meant(address.ip());
+        let fitting = self.0.iter().find(|rule| rule.fits(ip, address.port()));
+        fitting.is_some_and(|rule| rule.allows)
+    }
+}
+
+impl Rule {
+    fn fits(self, ip: IpAddr, port: u16) -> bool {
+        self.port.is_none_or(|own| own == port) && self.network.is_none_or(|network| contains(network, ip))
+    }
+}
+
+/// The address that the kernel connects to: for ::ffff:10.0.0.1 it is 10.0.0.1, and for 0.0.0.0 this machine itself.
+fn meant(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    }
+}
+
+fn contains((network, bits): (IpAddr, u8), ip: IpAddr) -> bool {
+    match (network, ip) {
+        (IpAddr::V4(network), IpAddr::V4(ip)) => {
+            let shift = 32 - u32::from(bits);
+            u32::from(network).checked_shr(shift) == u32::from(ip).checked_shr(shift)
+        }
+        (IpAddr::V6(network), IpAddr::V6(ip)) => {
+            let shift = 128 - u32::from(bits);
+            u128::from(network).checked_shr(shift) == u128::from(ip).checked_shr(shift)
+        }
+        _ => false,
+    }
+}
+
+/// `+*:443`, `-10.0.0.0/8`, `+[2001:db8::]/32:443`; bits and port in either order, as h2o has it. An address of IPv6
+/// without brackets has no port.
+fn parse(text: &str) -> Option<Rule> {
+    let allows = text.starts_with('+');
+    let rest = text.strip_prefix(['+', '-'])?;
+    let (host, more) = match rest.strip_prefix('[') {
+        Some(inner) => inner.split_once(']')?,
+        None if rest.matches(':').count() > 1 => rest.split_at(rest.find('/').unwrap_or(rest.len())),
+        None => rest.split_at(rest.find(['/', ':']).unwrap_or(rest.len())),
+    };
+    let (bits, port) = suffixes(more)?;
+    let network = match (host, bits) {
+        ("*", None) => None,
+        _ => Some(network(host.parse().ok()?, bits)?),
+    };
+    Some(Rule { allows, network, port })
+}
+
+fn network(ip: IpAddr, bits: Option<u8>) -> Option<(IpAddr, u8)> {
+    let most = if ip.is_ipv4() { 32 } else { 128 };
+    let bits = bits.unwrap_or(most);
+    match (ip, ip.to_canonical()) {
+        _ if bits > most => None,
+        (IpAddr::V6(_), canonical @ IpAddr::V4(_)) if bits >= 96 => Some((canonical, bits - 96)),
+        _ => Some((ip, bits)),
+    }
+}
+
+/// What stands behind an address: `/bits` and `:port`, each at most once.
+fn suffixes(mut text: &str) -> Option<(Option<u8>, Option<u16>)> {
+    let (mut bits, mut port) = (None, None);
+    while let Some(sign) = text.chars().next() {
+        let end = text[1..].find(['/', ':']).map_or(text.len(), |at| at + 1);
+        let digits =
+            Some(&text[1..end]).filter(|digits| digits.bytes().all(|octet| octet.is_ascii_digit()))?;
+        match sign {
+            '/' if bits.is_none() => bits = Some(digits.parse().ok()?),
+            ':' if port.is_none() => port = Some(digits.parse().ok()?),
+            _ => return None,
+        }
+        text = &text[end..];
+    }
+    Some((bits, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(lines: &[&str]) -> Rules {
+        Rules(lines.iter().map(|line| parse(line).unwrap_or_else(|| panic!("{line}"))).collect())
+    }
+
+    #[test]
+    fn the_first_rule_that_fits_decides_and_none_is_no() {
+        let cases: &[(&[&str], &str, bool)] = &[
+            (&[], "192.0.2.1:443", false),
+            (&["+*"], "192.0.2.1:1", true),
+            (&["+*"], "[2001:db8::1]:1", true),
+            (&["+*:443"], "192.0.2.1:443", true),
+            (&["+*:443"], "192.0.2.1:80", false),
+            (&["-10.0.0.0/8", "+*"], "10.255.0.1:443", false),
+            (&["-10.0.0.0/8", "+*"], "11.0.0.1:443", true),
+            (&["+10.1.2.3", "-10.0.0.0/8", "+*:443"], "10.1.2.3:25", true),
+            (&["+10.1.2.3", "-10.0.0.0/8", "+*:443"], "10.1.2.4:443", false),
+            (&["-0.0.0.0/0", "+*"], "192.0.2.1:443", false),
+            (&["-0.0.0.0/0", "+*"], "[2001:db8::1]:443", true),
+            (&["-::/0", "+*"], "[2001:db8::1]:443", false),
+            (&["+192.0.2.128/25:443"], "192.0.2.200:443", true),
+            (&["+192.0.2.128/25:443"], "192.0.2.100:443", false),
+            (&["+192.0.2.128:443/25"], "192.0.2.200:443", true),
+            (&["+[2001:db8::]/32:443"], "[2001:db8:9::1]:443", true),
+            (&["+[2001:db8::]/32:443"], "[2001:db9::1]:443", false),
+            (&["+2001:db8::/32"], "[2001:db8::9]:7", true),
+            // An address of IPv4 in the clothes of IPv6 is one of IPv4.
+            (&["-127.0.0.0/8", "+*"], "[::ffff:127.0.0.1]:443", false),
+            (&["-[::ffff:127.0.0.0]/104", "+*"], "127.9.9.9:443", false),
+            // Nobody's address is this machine's.
+            (&["-127.0.0.0/8", "+*"], "0.0.0.0:443", false),
+            (&["-[::1]", "+*"], "[::]:443", false),
+        ];
+        for (lines, address, want) in cases {
+            let address = address.parse().expect("an address");
+            assert_eq!(rules(lines).allow(address), *want, "{lines:?} {address}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_rule_is_refused() {
+        for line in [
+            "",
+            "+",
+            "*",
+            "10.0.0.1",
+            "+10.0.0.0/33",
+            "+::/129",
+            "+*/8",
+            "+a.example",
+            "+10.0.0.1:",
+            "+10.0.0.1:65536",
+            "+10.0.0.1/8/8",
+            "+10.0.0.1:1:2",
+            "+[::1",
+            "+[::1]x",
+            "+10.0.0.1/ 8",
+            "+10.0.0.1/-8",
+            "++*",
+            "+*:443x",
+        ] {
+            assert_eq!(parse(line), None, "{line:?}");
+        }
+    }
+}
