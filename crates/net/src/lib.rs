@@ -24,6 +24,7 @@ mod http2;
 mod incoming;
 mod link;
 pub mod listen;
+pub mod names;
 pub mod output;
 mod protocol;
 pub mod proxy_protocol;
