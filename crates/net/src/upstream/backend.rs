@@ -93,6 +93,8 @@ pub struct Backend {
     tls: Option<Tls>,
     pub(super) http2: Sessions,
     peers: RefCell<Rc<[Peer]>>,
+    /// Which of them is tried first.
+    first: Cell<usize>,
     /// How many lists of addresses there have been.
     lists: Cell<u32>,
     /// Connections that wait for a request, the one that was used last at the end: the others may become
@@ -115,6 +117,7 @@ impl Backend {
             tls: origin.tls,
             http2: Sessions::new(http2::config(origin.streams, &origin.limits)),
             peers: RefCell::new(origin.peers.into()),
+            first: Cell::new(0),
             lists: Cell::new(0),
             idle: RefCell::default(),
             most_idle: origin.idle,
@@ -145,6 +148,7 @@ impl Backend {
             return;
         }
         *self.peers.borrow_mut() = peers.into();
+        self.first.set(0);
         self.lists.set(self.lists.get().wrapping_add(1));
         let idle = self.idle.take();
         drop(idle);
@@ -202,14 +206,14 @@ impl Backend {
     /// Begins a connection to the address at `at`; `None` if there are no more.
     pub(super) fn open(&self, at: usize) -> Option<io::Result<Box<Connection>>> {
         let peers = Rc::clone(&self.peers.borrow());
-        let connection = self.channel(peers.get(at)?, false);
+        let connection = self.channel(self.nth(&peers, at)?, false);
         Some(connection.map(|channel| Connection::new(channel, Engine::new(self.protocol), self.lists.get())))
     }
 
     /// Begins a connection for many calls to the address at `at`; `None` if there are no more.
     pub(super) fn open_shared(&self, at: usize) -> Option<io::Result<Channel>> {
         let peers = Rc::clone(&self.peers.borrow());
-        peers.get(at).map(|peer| self.channel(peer, true))
+        self.nth(&peers, at).map(|peer| self.channel(peer, true))
     }
 
     /// A connection on which HTTP/2 was offered, and not taken: the next call has it.
@@ -220,6 +224,25 @@ impl Backend {
     /// The scheme of requests (RFC 9110 §4.2).
     pub(super) fn scheme(&self) -> &'static [u8] {
         if self.tls.is_some() { b"https" } else { b"http" }
+    }
+
+    /// The address at `at`, in the order in which they are tried.
+    fn nth<'a>(&self, peers: &'a [Peer], at: usize) -> Option<&'a Peer> {
+        (at < peers.len()).then(|| &peers[(self.first.get() + at) % peers.len()])
+    }
+
+    /// Whether there is an address at `at`.
+    #[inline]
+    pub(super) fn has(&self, at: usize) -> bool {
+        at < self.peers.borrow().len()
+    }
+
+    /// The address at `at` was faster than those before it: it is the first from now on (RFC 8305 §5 lets earlier
+    /// connections tell).
+    pub(super) fn prefer(&self, at: usize) {
+        if at > 0 {
+            self.first.set((self.first.get() + at) % self.peers.borrow().len().max(1));
+        }
     }
 
     /// Begins a connection to an address. `shared`: for calls over HTTP/2.

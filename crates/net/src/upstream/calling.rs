@@ -5,6 +5,7 @@ use super::body::{Announced, Body, Broken};
 use super::call::{Call, Cause, Failure, Phase, Reply, Timing};
 use super::connection::Connection;
 use super::exchange::Exchange;
+use super::eyeballs::Race;
 use super::http2::{Asking, Failed};
 use crate::clock::Instant;
 use hayami_h1::{ClientEvent, Fault, ResponseContent};
@@ -57,6 +58,8 @@ enum Search {
     Pool,
     /// The address of that index; and why the connection before failed.
     Address(usize, Option<Cause>),
+    /// Several addresses, of which the first that takes a connection is used.
+    Race(Box<Race>),
     /// It is found: the address of that index, if it is a new one.
     Found(usize),
 }
@@ -105,7 +108,7 @@ impl State {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Answered, (Phase, Cause)>> {
         loop {
-            if let Err(cause) = self.find_connection() {
+            if let Err(cause) = ready!(self.find_connection(cx)) {
                 return Poll::Ready(Err((Phase::Connect, cause)));
             }
             let Some(exchange) = &mut self.exchange else { continue };
@@ -148,19 +151,36 @@ impl State {
     }
 
     /// Has the exchange on a connection.
-    fn find_connection(&mut self) -> Result<(), Cause> {
+    fn find_connection(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Cause>> {
         loop {
             match std::mem::replace(&mut self.search, Search::Found(0)) {
                 Search::Found(at) => {
                     self.search = Search::Found(at);
-                    return Ok(());
+                    return Poll::Ready(Ok(()));
                 }
                 Search::Pool => match self.pooled() {
                     Some(connection) => self.put_on(connection, true),
                     None => self.search = Search::Address(0, None),
                 },
+                Search::Address(at, before) if self.backend.has(at + 1) => {
+                    self.search = Search::Race(Box::new(Race::new(at, before)));
+                }
+                Search::Race(mut race) => match race.poll(cx, &self.backend) {
+                    Poll::Pending => {
+                        self.search = Search::Race(race);
+                        return Poll::Pending;
+                    }
+                    Poll::Ready(made) => {
+                        let (mut connection, at) = made?;
+                        if let Some(octets) = &self.call.manner.announcement {
+                            connection.channel.announce(octets);
+                        }
+                        self.put_on(connection, false);
+                        self.search = Search::Found(at);
+                    }
+                },
                 Search::Address(at, before) => match self.backend.open(at) {
-                    None => return Err(before.unwrap_or(Cause::NoPeers)),
+                    None => return Poll::Ready(Err(before.unwrap_or(Cause::NoPeers))),
                     Some(Ok(mut connection)) => {
                         if let Some(octets) = &self.call.manner.announcement {
                             connection.channel.announce(octets);

@@ -1,0 +1,166 @@
+//! Happy eyeballs (RFC 8305): of a name's addresses the first that takes a connection is used, and one that is
+//! silent costs a quarter of a second, not the whole wait.
+
+use super::backend::Backend;
+use super::call::{Cause, Failure, Phase};
+use super::connection::Connection;
+use crate::timer::after;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// How long an address may be silent before the next one is tried beside it (RFC 8305 §5).
+const DELAY: Duration = Duration::from_millis(250);
+
+/// Connections to some addresses of one name, of which one will be used.
+pub(super) struct Race {
+    runners: Vec<Runner>,
+    /// The address that is tried next.
+    next: usize,
+    /// Why the last one that has failed did.
+    failure: Option<Cause>,
+}
+
+struct Runner {
+    /// Its address.
+    at: usize,
+    connection: Box<Connection>,
+    /// When it has taken too long, in milliseconds of the clock.
+    until: u32,
+}
+
+impl Race {
+    /// Among the addresses from that index on.
+    pub(super) fn new(from: usize, failure: Option<Cause>) -> Self {
+        Self { runners: Vec::new(), next: from, failure }
+    }
+
+    /// The first connection that is made, and its address. The others are closed then.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        backend: &Backend,
+    ) -> Poll<Result<(Box<Connection>, usize), Cause>> {
+        if self.runners.is_empty() {
+            self.start(backend);
+        }
+        let mut at = 0;
+        while let Some(runner) = self.runners.get_mut(at) {
+            match runner.poll(cx, backend) {
+                Poll::Pending => at += 1,
+                Poll::Ready(Ok(Step::Made)) => {
+                    let Runner { at, connection, .. } = self.runners.swap_remove(at);
+                    self.runners.clear();
+                    backend.prefer(at);
+                    return Poll::Ready(Ok((connection, at)));
+                }
+                Poll::Ready(Ok(Step::Silent)) => {
+                    self.start(backend);
+                    at += 1;
+                }
+                Poll::Ready(Err(cause)) => {
+                    backend.count(|counters| counters.failed += 1);
+                    self.failure = Some(cause);
+                    self.runners.remove(at);
+                    self.start(backend);
+                }
+            }
+        }
+        match self.runners.is_empty() {
+            true => Poll::Ready(Err(self.failure.take().unwrap_or(Cause::NoPeers))),
+            false => Poll::Pending,
+        }
+    }
+
+    /// Begins with the next address that does not fail at once.
+    fn start(&mut self, backend: &Backend) {
+        while let Some(begun) = backend.open(self.next) {
+            let at = self.next;
+            self.next += 1;
+            match begun {
+                Ok(connection) => {
+                    let until = after(backend.outbound.clock().millis(), backend.timeouts.connect);
+                    let runner = Runner { at, connection, until };
+                    if backend.has(self.next) {
+                        runner.wakes_after(backend, DELAY.min(backend.timeouts.connect));
+                    }
+                    return self.runners.push(runner);
+                }
+                Err(error) => {
+                    backend.count(|counters| counters.failed += 1);
+                    self.failure = Some(Cause::Io(error));
+                }
+            }
+        }
+    }
+}
+
+/// What became of a connection.
+enum Step {
+    Made,
+    /// Nothing yet: the next address may be tried.
+    Silent,
+}
+
+impl Runner {
+    fn poll(&mut self, cx: &mut Context<'_>, backend: &Backend) -> Poll<Result<Step, Cause>> {
+        let wire = &self.connection.channel.wire;
+        let late = wire.is_late();
+        if late && backend.outbound.clock().millis() >= self.until {
+            return Poll::Ready(Err(Cause::Timeout));
+        }
+        // Nothing is sent: the kernel says whether it could be.
+        match wire.socket.send(&[], false) {
+            Poll::Ready(Ok(_)) => {
+                wire.progressed();
+                // What follows, maybe a handshake, has the rest of the time.
+                wire.set_deadline(self.until);
+                return Poll::Ready(Ok(Step::Made));
+            }
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(Cause::Io(error))),
+            Poll::Pending => {}
+        }
+        wire.wakes(cx.waker());
+        backend.outbound.watch(wire).map_err(Cause::Io)?;
+        if late {
+            wire.progressed();
+            wire.set_deadline(self.until);
+            return Poll::Ready(Ok(Step::Silent));
+        }
+        Poll::Pending
+    }
+
+    fn wakes_after(&self, backend: &Backend, delay: Duration) {
+        self.connection.channel.wire.set_deadline(after(backend.outbound.clock().millis(), delay));
+    }
+}
+
+/// Finds out whether connections to an origin can be made, TLS included, and closes the one that it has made.
+///
+/// # Errors
+/// Why not.
+pub async fn reach(backend: &Rc<Backend>) -> Result<(), Failure> {
+    let began = backend.outbound.clock().now();
+    let mut race = Race::new(0, None);
+    let mut made: Option<Box<Connection>> = None;
+    let reached: Result<(), Cause> = poll_fn(|cx| {
+        if made.is_none() {
+            made = Some(ready!(race.poll(cx, backend))?.0);
+        }
+        let Some(connection) = &mut made else { return Poll::Pending };
+        let channel = &mut connection.channel;
+        if channel.wire.is_late() {
+            return Poll::Ready(Err(Cause::Timeout));
+        }
+        if let Poll::Ready(connected) = channel.poll_connected() {
+            return Poll::Ready(connected);
+        }
+        channel.wire.wakes(cx.waker());
+        backend.outbound.watch(&channel.wire).map_err(Cause::Io)?;
+        Poll::Pending
+    })
+    .await;
+    let elapsed = || backend.outbound.clock().now().saturating_duration_since(began);
+    reached.map_err(|cause| Failure { phase: Phase::Connect, cause, elapsed: elapsed(), call: None })
+}
