@@ -13,6 +13,7 @@ use crate::{descriptors, error_log, site, sockets, user};
 use hayami_net::{Phase, Quota};
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::listen::Acceptors;
+use hayami_server::modules::upstreams::Shared;
 use hayami_server::modules::{access_log, proxy};
 use std::io;
 use std::sync::Arc;
@@ -61,7 +62,9 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     let socket_files = sockets::files(&bound);
     let (shares, _udp) = sockets::share_out(bound, cpus.len(), &acceptors);
     let quota = Arc::new(Quota::new(connections, soft_limit(&settings)));
-    let plan = Arc::new(Plan { settings: Arc::clone(&settings), logs: Arc::new(logs), quota, cpus });
+    let upstreams = Arc::new(Shared::new(&settings.global.upstreams));
+    let plan =
+        Arc::new(Plan { settings: Arc::clone(&settings), logs: Arc::new(logs), upstreams, quota, cpus });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::System(format!("cannot make the main loop: {error}")))?;
     runtime.block_on(run(&plan, shares, (acceptors, reload), &ready))?;

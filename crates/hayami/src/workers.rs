@@ -10,6 +10,7 @@ use hayami_server::modules::file::{self, FileCache};
 use hayami_server::modules::listen::{Acceptors, bindings};
 use hayami_server::modules::process::Threads;
 use hayami_server::modules::proxy;
+use hayami_server::modules::upstreams::{Pools, Shared};
 use hayami_server::worker::WorkerContext;
 use hayami_server::{build, observe};
 use hayami_tls::Resumption;
@@ -27,6 +28,8 @@ pub(crate) struct Plan {
     pub settings: Arc<Settings>,
     /// The opened access logs.
     pub logs: Arc<Logs>,
+    /// What workers know together of upstreams.
+    pub upstreams: Arc<Shared>,
     /// The quota of connections.
     pub quota: Arc<Quota>,
     /// The CPU of each worker, or `None` to leave it to the kernel.
@@ -48,7 +51,11 @@ pub(crate) fn cpus(threads: &Threads) -> Vec<Option<usize>> {
 /// # Errors
 /// [`Failure::Config`] with the reason.
 pub(crate) fn rehearse(settings: &Settings) -> Result<(), Failure> {
-    let built = build(settings, &Logs::default(), context(settings, 1, &Rc::new(Clock::default()), None));
+    let built = build(
+        settings,
+        &Logs::default(),
+        context(settings, &Arc::default(), 1, &Rc::new(Clock::default()), None),
+    );
     built.map(drop).map_err(|error| Failure::Config(format!("hayami: {error}")))
 }
 
@@ -127,19 +134,21 @@ fn run(
         }),
     };
     hayami_net::run(config, phase, |clock, outbound| {
-        let context = context(settings, plan.cpus.len(), clock, Some(outbound.clone()));
+        let context = context(settings, &plan.upstreams, plan.cpus.len(), clock, Some(outbound.clone()));
         build(settings, &plan.logs, context).map_err(io::Error::other)
     })
 }
 
 fn context(
     settings: &Settings,
+    upstreams: &Arc<Shared>,
     workers: usize,
     clock: &Rc<Clock>,
     outbound: Option<Outbound>,
 ) -> WorkerContext {
     let files = Rc::new(FileCache::new(&settings.global.file_cache, workers));
-    WorkerContext { clock: Rc::clone(clock), outbound, workers, files }
+    let upstreams = Rc::new(Pools::new(Arc::clone(upstreams)));
+    WorkerContext { clock: Rc::clone(clock), outbound, upstreams, workers, files }
 }
 
 fn limits(settings: &Settings) -> Limits {

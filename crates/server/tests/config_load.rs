@@ -19,7 +19,9 @@ fn directories(settings: &Settings) -> Vec<String> {
         HandlerSettings::FileDir(dir) => dir.path.display().to_string(),
         HandlerSettings::FileFile(file) => file.path.display().to_string(),
         HandlerSettings::Redirect(redirect) => redirect.url.clone(),
-        HandlerSettings::Proxy(proxy) => proxy.upstreams[0].url.to_string(),
+        HandlerSettings::Proxy(proxy) => {
+            settings.global.upstreams.groups[proxy.group].upstreams[0].url.to_string()
+        }
         HandlerSettings::Connect(_) => "CONNECT".to_owned(),
     };
     handlers.map(|(host, path, handler)| format!("{}{} {}", host.name, path.prefix, text(handler))).collect()

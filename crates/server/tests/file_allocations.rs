@@ -29,6 +29,7 @@ impl Asking {
     fn new(root: &Path, path: &str, fields: &[(&str, &str)], inherited: &Inherited) -> Self {
         let worker = WorkerContext {
             outbound: None,
+            upstreams: Rc::default(),
             clock: Rc::new(Clock::default()),
             workers: 1,
             files: Rc::new(FileCache::new(&CacheSettings::default(), 1)),

@@ -71,6 +71,8 @@ pub(super) const OWN: &[&str] = &[
     "proxy.ssl.certificate",
     "proxy.ssl.name",
     "reproxy.sendfile",
+    "resolver",
+    "upstreams",
 ];
 
 /// What else differs: what a configuration of h2o would notice, and why.
@@ -114,12 +116,22 @@ pub(super) const BEHAVIOUR: &[(&str, &str)] = &[
     ),
     (
         "An upstream's name that cannot be resolved is an error of `-t` and of the start; names are looked up again \
-         every 30 seconds.",
+         when their time is over.",
         "A typing error shows at once, and a deployment that moves is found.",
     ),
     (
         "`proxy.reverse.url` with `balancer: two-choices` sends a request to the less busy of two that are drawn.",
         "Workers that do not know of each other do not all run to the same upstream.",
+    ),
+    (
+        "Upstreams may have names (`upstreams`); a group takes `balancer: {hash: …}`, `health-check`, `queue`, \
+         `retry`, `slow-start`, `max-failures` and `fail-timeout`, and its backends `backup`, `down`, \
+         `max-connections` and `srv`.",
+        "What several paths use is written once and shares its connections; a busy or ill upstream costs nobody else.",
+    ),
+    (
+        "Of a name's addresses the next one is tried beside the first after 250 ms (RFC 8305).",
+        "One address that is silent does not cost the whole timeout.",
     ),
     (
         "An upstream that cannot be connected to is left alone for 1 second, then 2, 4, up to 16, while others can.",

@@ -9,6 +9,7 @@ use super::settings::{HandlerSettings, Inherited, Reading, Settings, Written};
 use super::source::Sources;
 use super::yaml::{Node, Place};
 use super::{VERSION, foreign, nearest, not_yet, registry, render, yaml};
+use crate::modules::upstreams;
 use std::path::Path;
 
 /// A configuration that can be used.
@@ -72,6 +73,7 @@ fn load(root: Result<Node, ConfigError>, sources: Sources) -> Result<Loaded, Err
     if !reading.errors.is_empty() {
         return Err(Errors { errors: sorted(reading.errors), sources });
     }
+    reading.warnings.extend(upstreams::warnings(&settings.global.upstreams));
     settings.hosts = reading.hosts.into_iter().map(|(_, host)| host).collect();
     Ok(Loaded { settings, warnings: sorted(reading.warnings), sources, written: reading.written })
 }
@@ -181,7 +183,7 @@ impl Stage {
         let outer = row.levels.contains(Level::Global) || row.levels.contains(Level::Host);
         match row.name {
             "unsetenv" => Self::Unset,
-            "listen" | "file.custom-handler" => Self::Listener,
+            "listen" | "file.custom-handler" | "upstreams" => Self::Listener,
             "hosts" | "paths" => Self::Structure,
             // What stands in paths only is a handler.
             _ if !outer => Self::Handler,

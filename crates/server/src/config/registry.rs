@@ -4,6 +4,7 @@ use super::directive::Directive;
 use crate::modules::{
     access_log, connect, early_hints, env, error_doc, error_log, expires, file, headers, hosts, http1, http2,
     identity, limits, listen, process, proxy, redirect, reproxy, session_resumption, stash, tolerated,
+    upstreams,
 };
 
 /// A part of the manual.
@@ -30,6 +31,7 @@ pub const GROUPS: &[Group] = &[
     group("Early hints", early_hints::DIRECTIVES),
     group("Files", file::DIRECTIVES),
     group("Redirects", redirect::DIRECTIVES),
+    group("Upstreams", upstreams::DIRECTIVES),
     group("Reverse proxy", proxy::DIRECTIVES),
     group("Reverse proxy over TLS", proxy::TLS_DIRECTIVES),
     group("HTTP/2 to upstreams", proxy::HTTP2),

@@ -7,7 +7,7 @@ use super::error::ConfigError;
 use super::yaml::{Node, Place};
 use crate::modules::{
     access_log, connect, early_hints, env, error_doc, error_log, expires, file, headers, http1, http2,
-    identity, limits, listen, process, proxy, redirect, reproxy, session_resumption,
+    identity, limits, listen, process, proxy, redirect, reproxy, session_resumption, upstreams,
 };
 
 /// A whole configuration.
@@ -42,6 +42,8 @@ pub struct GlobalSettings {
     pub proxy: proxy::Telling,
     /// `proxy.proxy-status.identity`
     pub proxy_status: connect::Identity,
+    /// `upstreams`, `resolver`, and the upstreams of single paths.
+    pub upstreams: upstreams::Settings,
     /// Bounds of the file cache.
     pub file_cache: file::CacheSettings,
     /// The `server` field.

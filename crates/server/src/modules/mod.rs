@@ -22,6 +22,7 @@ pub mod reproxy;
 pub mod session_resumption;
 pub mod stash;
 pub mod tolerated;
+pub mod upstreams;
 
 #[cfg(test)]
 pub(crate) mod test_support;

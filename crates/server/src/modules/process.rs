@@ -87,7 +87,7 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a number",
         default: "32",
-        help: "The threads that look up the names of upstream servers. Nothing looks up names yet.",
+        help: "The threads that look up the names of upstream servers. Here they are started as they are needed.",
         set: |scope, node| {
             scope.global.process.name_resolution_threads = node.integer(1..=MOST_THREADS)? as usize;
             Ok(())

@@ -9,6 +9,7 @@ use crate::config::yaml;
 /// The settings that lines have made so far.
 #[derive(Default)]
 pub(crate) struct Setting {
+    pub(crate) global: GlobalSettings,
     pub(crate) inherited: Inherited,
     pub(crate) handlers: Vec<HandlerSettings>,
 }
@@ -23,7 +24,7 @@ impl Setting {
             assert!(directive.levels.contains(level), "{name} stands on {level:?}");
             let mut scope = Scope {
                 level,
-                global: &mut GlobalSettings::default(),
+                global: &mut self.global,
                 host: Some(&mut HostSettings::default()),
                 inherited: &mut self.inherited,
                 handlers: Some(&mut self.handlers),

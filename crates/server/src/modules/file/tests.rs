@@ -45,7 +45,7 @@ impl Site {
         change(&mut inherited.file);
         let clock = Rc::new(Clock::default());
         let files = Rc::new(FileCache::new(&CacheSettings::default(), 1));
-        let worker = WorkerContext { clock: Rc::clone(&clock), workers: 1, files, outbound: None };
+        let worker = WorkerContext { clock: Rc::clone(&clock), workers: 1, files, outbound: None, upstreams: Rc::default() };
         let handler = build(&dir, &inherited, &worker).unwrap();
         let connection = ConnectionInfo {
             id: 1,

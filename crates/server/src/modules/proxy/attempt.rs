@@ -1,25 +1,22 @@
-//! One request's way through the upstreams: asked, and if that fails and may be done, asked again elsewhere.
+//! One request on its way: what is asked of another upstream if one fails, and what the client is answered.
 
 use super::failure;
-use super::handler::{Member, Pool};
-use super::health::Manner;
+use super::handler::Passing;
 use super::response;
 use super::target::Below;
 use super::tunnel::Asked;
 use super::upload::Blame;
 use crate::handler::Outcome;
+use crate::modules::upstreams::{Answered, Asking, Chosen, Failed, Lack, Member, Place};
 use hayami_http::{Content, FieldSection, Response, Source, SourceError, Status};
-use hayami_net::upstream::{Call, Failure, Phase, Reply, call};
+use hayami_net::upstream::{Call, Failure, Reply};
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::Duration;
-
-/// Upstreams that are asked for one request: with many of them down, a client does not wait for all.
-const MOST: usize = 4;
 
 /// A request under way.
 pub(super) struct Attempt {
-    pub(super) pool: Rc<Pool>,
+    pub(super) passing: Rc<Passing>,
+    pub(super) asking: Asking,
     /// For another upstream's target.
     pub(super) below: Below,
     /// Where the client's content says what is wrong with it.
@@ -31,48 +28,21 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// Asks `chosen`, and others if need be.
-    pub(super) async fn run(self, mut chosen: usize, mut request: Call) -> Outcome {
-        let pool = Rc::clone(&self.pool);
-        let (mut tried, mut reasons) = (Vec::new(), Vec::new());
-        loop {
-            let member = &pool.members[chosen];
-            let mut failure = match call(&member.backend, request).await {
-                Ok(reply) => {
-                    pool.note_success(member);
-                    return self.answer(reply, chosen);
-                }
-                Err(failure) => failure,
-            };
-            pool.note_failure(member, &failure);
-            reasons.push(failure::reason(&member.shown, &failure));
-            tried.push(chosen);
-            let again = failure.call.take().filter(|_| failure::is_worth_repeating(&failure));
-            let (Some(again), Some(next)) = (again, self.next(&tried, &failure)) else {
-                return self.failed(&failure, &reasons);
-            };
-            (chosen, request) = (next, self.readdressed(again, next));
+    /// Asks the one that was chosen, and others if need be.
+    pub(super) async fn run(self, chosen: Result<Chosen, Lack>, request: Call) -> Outcome {
+        let readdress = |call, member: &Member| self.readdressed(call, member);
+        match self.asking.run(chosen, request, readdress).await {
+            Ok(answered) => self.answer(answered),
+            Err(Failed::Upstream { failure, reasons }) => self.failed(&failure, &reasons),
+            Err(Failed::Nobody(outcome)) => outcome,
         }
-    }
-
-    /// Whom to ask after a failure. An only upstream that closed a connection is asked once more.
-    fn next(&self, tried: &[usize], failure: &Failure) -> Option<usize> {
-        if tried.len() >= MOST {
-            return None;
-        }
-        let only = self.pool.members.len() == 1;
-        if only && tried.len() == 1 && failure.phase != Phase::Connect {
-            return Some(0);
-        }
-        self.pool.choose(tried).ok()
     }
 
     /// The same request to another upstream.
-    fn readdressed(&self, mut call: Call, to: usize) -> Call {
-        let member = &self.pool.members[to];
-        call.target = member.target(&self.below);
-        if self.replaces_host && self.pool.members.len() > 1 {
-            call.fields = with_host(std::mem::take(&mut call.fields), &member.authority);
+    fn readdressed(&self, mut call: Call, member: &Member) -> Call {
+        call.target = self.passing.target(member, &self.below);
+        if self.replaces_host {
+            call.fields = with_host(std::mem::take(&mut call.fields), member.url().authority.as_bytes());
         }
         call
     }
@@ -83,26 +53,27 @@ impl Attempt {
         Outcome::Failed { response: failure::response(status), reason: reasons.join("; ") }
     }
 
-    fn answer(mut self, mut reply: Reply, chosen: usize) -> Outcome {
-        let Some(asked) = self.asked.take() else { return Outcome::Ready(self.response(reply, chosen)) };
+    fn answer(mut self, mut answered: Answered) -> Outcome {
+        let Some(asked) = self.asked.take() else { return Outcome::Ready(self.response(answered)) };
+        let reply = &mut answered.reply;
         let wrong = match reply.tunnel.take() {
-            None if asked.takes(&reply.head) => return Outcome::Ready(self.response(reply, chosen)),
+            None if asked.takes(&reply.head) => return Outcome::Ready(self.response(answered)),
             None => "it answered with success and did not switch protocols",
-            Some(tunnel) => match asked.granted(reply.head, tunnel, self.pool.keep_server) {
-                Ok(response) => return Outcome::Ready(response),
+            Some(tunnel) => match asked.granted(answered.reply.head, tunnel, self.passing.keep_server) {
+                Ok(response) => return Outcome::Ready(placed(response, answered.place)),
                 Err(wrong) => wrong,
             },
         };
-        let reason = format!("upstream {}: {wrong}", self.pool.members[chosen].shown);
+        let reason = format!("upstream {}: {wrong}", answered.member.shown());
         Outcome::Failed { response: failure::response(Status::BAD_GATEWAY), reason }
     }
 
-    fn response(self, reply: Reply, chosen: usize) -> Response {
-        let Reply { mut head, content, .. } = reply;
-        response::clean(&mut head, self.pool.keep_server);
+    fn response(self, answered: Answered) -> Response {
+        let Answered { reply: Reply { mut head, content, .. }, member, place } = answered;
+        response::clean(&mut head, self.passing.keep_server);
         let content = match content {
-            Content::Stream(source) if self.pool.reports_errors => {
-                Content::Stream(Box::new(Download { source, attempt: self, chosen }))
+            Content::Stream(source) if self.passing.reports_errors || place.is_some() => {
+                Content::Stream(Box::new(Download { source, attempt: self, member, _place: place }))
             }
             content => content,
         };
@@ -110,43 +81,34 @@ impl Attempt {
     }
 }
 
-impl Pool {
-    /// A connection was made, whatever came of it.
-    fn note_success(&self, member: &Member) {
-        let mut health = member.health.get();
-        if health.worked() {
-            self.reporter.line(&format!("upstream {}: takes connections again", member.shown));
+/// A tunnel holds its place at the upstream as long as it stands.
+fn placed(response: Response, place: Option<Place>) -> Response {
+    match (response, place) {
+        (Response { head, content: Content::Stream(source) }, Some(place)) => {
+            Response { head, content: Content::Stream(Box::new(Placed { source, _place: place })) }
         }
-        member.health.set(health);
-    }
-
-    fn note_failure(&self, member: &Member, failure: &Failure) {
-        let Some(manner) = failure::manner(failure) else {
-            if failure.phase != Phase::Connect {
-                self.note_success(member);
-            }
-            return;
-        };
-        let mut health = member.health.get();
-        let news = health.failed(self.now(), manner);
-        member.health.set(health);
-        // An only upstream is asked all the same, if it says no at once.
-        let Some(wait) = news.filter(|_| self.members.len() > 1 || manner == Manner::Silent) else { return };
-        let shown = &member.shown;
-        self.reporter.line(&format!(
-            "upstream {shown}: {}; left alone for {} s",
-            failure.cause,
-            wait.as_secs()
-        ));
+        (response, _) => response,
     }
 }
 
-/// The answer when all upstreams are down for a while.
-pub(super) fn nobody(wait: Duration) -> Outcome {
-    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-    let mut response = crate::service::plain(Status::SERVICE_UNAVAILABLE, "");
-    response.head.append(b"retry-after", seconds.max(1).to_string().as_bytes());
-    Outcome::Failed { response, reason: "no upstream takes connections at the moment".to_owned() }
+struct Placed {
+    source: Box<dyn Source>,
+    _place: Place,
+}
+
+impl Source for Placed {
+    fn fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        room: usize,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<bool, SourceError>> {
+        self.source.fill(cx, room, out)
+    }
+
+    fn length(&self) -> Option<u64> {
+        self.source.length()
+    }
 }
 
 /// The fields with another Host, which stands first; one that a command has set stays.
@@ -162,11 +124,12 @@ fn with_host(fields: FieldSection, host: &[u8]) -> FieldSection {
     changed
 }
 
-/// A response's content on its way from an upstream; what breaks off is reported.
+/// A response's content on its way from an upstream, whose place it holds; what breaks off is reported.
 struct Download {
     source: Box<dyn Source>,
     attempt: Attempt,
-    chosen: usize,
+    member: Rc<Member>,
+    _place: Option<Place>,
 }
 
 impl Source for Download {
@@ -177,12 +140,14 @@ impl Source for Download {
         out: &mut Vec<u8>,
     ) -> Poll<Result<bool, SourceError>> {
         let filled = self.source.fill(cx, room, out);
-        if let Poll::Ready(Err(error)) = &filled {
-            let pool = &self.attempt.pool;
-            let member = &pool.members[self.chosen];
-            let target = String::from_utf8_lossy(&member.target(&self.attempt.below)).into_owned();
-            let shown = &member.shown;
-            pool.reporter.line(&format!(
+        if let Poll::Ready(Err(error)) = &filled
+            && self.attempt.passing.reports_errors
+        {
+            let passing = &self.attempt.passing;
+            let target =
+                String::from_utf8_lossy(&passing.target(&self.member, &self.attempt.below)).into_owned();
+            let shown = self.member.shown();
+            passing.pool.report(format_args!(
                 "upstream {shown}: the content of its response for \"{target}\" broke off: {error}"
             ));
         }
@@ -212,15 +177,6 @@ mod tests {
             }
             let changed = with_host(fields, b"other");
             assert_eq!(changed.iter().map(|(_, value)| value).collect::<Vec<_>>(), want.map(str::as_bytes));
-        }
-    }
-
-    #[test]
-    fn who_finds_nobody_is_told_when_to_come_back() {
-        for (wait, want) in [(Duration::ZERO, "1"), (Duration::from_millis(1001), "2")] {
-            let Outcome::Failed { response, reason } = nobody(wait) else { panic!("no failure") };
-            assert_eq!(response.head.get_named(b"retry-after"), Some(want.as_bytes()));
-            assert_eq!(reason, "no upstream takes connections at the moment");
         }
     }
 }

@@ -30,13 +30,13 @@ pub const DIRECTIVES: &[Directive] = &[
     directive!(
         "proxy.reverse.url",
         PATH,
-        "a URL; a sequence of URLs and {url, weight}; or {backends: …, balancer: round-robin | least-conn | \
-         two-choices}",
+        "a URL; a sequence of URLs and {url, weight, backup, down, max-connections, srv}; or {backends: …, balancer: \
+         round-robin | least-conn | two-choices | hash | {hash: …}, …} with the keys of `upstreams`",
         "",
         reverse::set,
         "Passes requests on to upstream servers and their answers back: `http://host:port/path` or \
          `http://[unix:/run/app.sock]/path`. The path's prefix is replaced by the URL's path. Weights go from 1 to \
-         256."
+         256. `http://NAME/path` goes to the upstreams of that name."
     ),
     directive!(
         "proxy.preserve-host",

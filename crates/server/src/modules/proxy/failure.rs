@@ -1,6 +1,6 @@
 //! What the failure of an upstream means: to the client a status, to the log which upstream, what and when.
 
-use super::health::Manner;
+use crate::modules::upstreams::Manner;
 use hayami_http::{Response, Status};
 use hayami_net::service::Refusal;
 use hayami_net::upstream::{Cause, Failure, Phase};
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use std::io;
 
 /// The status that tells the client; of the reasons it learns nothing (RFC 9110 §15.6).
-pub(super) fn status(failure: &Failure, refusal: Option<&Refusal>) -> Status {
+pub(in crate::modules) fn status(failure: &Failure, refusal: Option<&Refusal>) -> Status {
     match (&failure.cause, refusal) {
         // The client's own fault: its content broke a rule or a limit.
         (_, Some(refusal)) => refusal.status(),
@@ -20,7 +20,7 @@ pub(super) fn status(failure: &Failure, refusal: Option<&Refusal>) -> Status {
 }
 
 /// The answer of that status.
-pub(super) fn response(status: Status) -> Response {
+pub(in crate::modules) fn response(status: Status) -> Response {
     let mut response = crate::service::plain(status, "");
     if status == Status::SERVICE_UNAVAILABLE {
         response.head.append(b"retry-after", b"1");
@@ -29,13 +29,13 @@ pub(super) fn response(status: Status) -> Response {
 }
 
 /// Whether this machine, and not the upstream, lacks something.
-pub(super) fn is_ours(error: &io::Error) -> bool {
+pub(in crate::modules) fn is_ours(error: &io::Error) -> bool {
     let lacking = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL];
     Errno::from_io_error(error).is_some_and(|errno| lacking.contains(&errno))
 }
 
 /// What it says of the upstream's health; `None` if nothing.
-pub(super) fn manner(failure: &Failure) -> Option<Manner> {
+pub(in crate::modules) fn manner(failure: &Failure) -> Option<Manner> {
     match (failure.phase, &failure.cause) {
         (Phase::Connect, Cause::Timeout) => Some(Manner::Silent),
         (Phase::Connect, Cause::Io(error)) if is_ours(error) => None,
@@ -45,7 +45,7 @@ pub(super) fn manner(failure: &Failure) -> Option<Manner> {
 }
 
 /// Whether the same request may fare better elsewhere, or a second time.
-pub(super) fn is_worth_repeating(failure: &Failure) -> bool {
+pub(in crate::modules) fn is_worth_repeating(failure: &Failure) -> bool {
     match (failure.phase, &failure.cause) {
         (_, Cause::Content(_)) => false,
         (_, Cause::Io(error)) if is_ours(error) => false,
@@ -57,13 +57,14 @@ pub(super) fn is_worth_repeating(failure: &Failure) -> bool {
     }
 }
 
-/// The line for the log: `upstream http://127.0.0.1:3000: Connection refused while connecting, after 0.4 ms`.
-pub(super) fn reason(upstream: &str, failure: &Failure) -> String {
+/// The line for the log: `upstream http://127.0.0.1:3000: Connection refused while connecting, after 0.4 ms`. What is
+/// the client's fault names the client.
+pub(in crate::modules) fn reason(upstream: &str, failure: &Failure) -> String {
     let phase = failure.phase;
     let elapsed = failure.elapsed.as_secs_f64() * 1000.0;
     let after = if elapsed < 10.0 { format!("{elapsed:.1}") } else { format!("{elapsed:.0}") };
     match &failure.cause {
-        Cause::Content(error) => format!("upstream {upstream}: {error} while {phase}, after {after} ms"),
+        Cause::Content(error) => format!("client: {error} while {phase}, after {after} ms"),
         cause => format!("upstream {upstream}: {cause} while {phase}, after {after} ms"),
     }
 }
@@ -117,7 +118,8 @@ mod tests {
             assert_eq!(status(&failure, None).code(), code, "{words}");
             assert_eq!(manner(&failure), health, "{words}");
             assert_eq!(is_worth_repeating(&failure), again, "{words}");
-            assert_eq!(reason("http://a", &failure), format!("upstream http://a: {words}, after 12 ms"));
+            let whose = if code == 400 { "client" } else { "upstream http://a" };
+            assert_eq!(reason("http://a", &failure), format!("{whose}: {words}, after 12 ms"));
         }
         let slow = failure(Phase::Send, Cause::Content(SourceError("slow".into())));
         assert_eq!(status(&slow, Some(&Refusal::Timeout)), Status::REQUEST_TIMEOUT);

@@ -1,24 +1,20 @@
 //! `proxy.*`: requests that another server answers (a reverse proxy, RFC 9110 §3.7).
 //!
 //! ```text
-//! handler ─ target, request ─▶ hayami_net::upstream ─▶ response
-//!    │
-//! balance ─ which upstream; health ─ which of them are left alone for a while
+//! handler ─ target, request ─▶ upstreams ─ whom, how often ─▶ hayami_net::upstream ─▶ attempt, response
 //! ```
 //!
-//! Here is what is said to upstreams and what their failures mean to a client. Connections, pools and
-//! deadlines are `hayami_net`'s affair.
+//! Here is what is said to upstreams and what their failures mean to a client. Who they are and which of them is
+//! asked is the affair of `upstreams`; connections, pools and deadlines are `hayami_net`'s.
 
 mod attempt;
-mod balance;
 mod directives;
-mod failure;
+pub(in crate::modules) mod failure;
 mod forwarded;
 mod handler;
-mod health;
 mod hop;
 mod http2;
-mod names;
+mod origin;
 mod remote;
 mod request;
 mod response;
@@ -30,12 +26,12 @@ mod upload;
 mod url;
 mod websocket;
 
-pub use balance::Policy;
 pub use directives::{DIRECTIVES, TOLERATED};
 pub use handler::{Everywhere, build};
 pub use http2::{DIRECTIVES as HTTP2, Http2};
+pub(in crate::modules) use origin::origin;
 pub use remote::Remote;
-pub use reverse::{ReverseSettings, Upstream};
+pub use reverse::ReverseSettings;
 pub use tls::{DIRECTIVES as TLS_DIRECTIVES, Tls};
 pub use tunnel::{DIRECTIVES as TUNNELS, Tunnels};
 pub use url::{Place, Url};
@@ -60,7 +56,7 @@ pub fn has_tunnels(settings: &config::Settings) -> bool {
 }
 
 /// What holds for the proxied paths of a place in the configuration.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     /// `proxy.preserve-host`
     pub preserve_host: bool,

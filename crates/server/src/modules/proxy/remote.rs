@@ -2,9 +2,10 @@
 //! which is closed behind the answer.
 
 use super::request::Rewriting;
-use super::{Everywhere, Settings, Url, failure, names, response};
+use super::{Everywhere, Settings, Url, failure, response};
 use crate::config::yaml::Node;
 use crate::handler::Outcome;
+use crate::modules::upstreams;
 use crate::worker::WorkerContext;
 use hayami_http::{RequestHead, Response};
 use hayami_net::service::ConnectionInfo;
@@ -65,16 +66,15 @@ impl Remote {
 impl Asking {
     async fn run(&self, url: Url, request: Call) -> Outcome {
         let place = url.place.clone();
-        let peers = match tokio::task::spawn_blocking(move || names::resolve(&place)).await {
+        let peers = match tokio::task::spawn_blocking(move || upstreams::addresses(&place, &[])).await {
             Ok(Ok(peers)) => peers,
             Ok(Err(error)) => return failed(format!("upstream {url}: its name has no addresses: {error}")),
             Err(error) => return failed(format!("upstream {url}: {error}")),
         };
-        let tls = match self.settings.tls.origin(&url) {
-            Ok(tls) => tls,
+        let origin = match super::origin(&url, peers, &self.settings) {
+            Ok(origin) => Origin { idle: 0, ..origin },
             Err(error) => return failed(format!("upstream {url}: {error}")),
         };
-        let origin = Origin { peers, tls, idle: 0, ..super::handler::origin(&self.settings) };
         match call(&Backend::new(&self.outbound, origin), request).await {
             Ok(Reply { mut head, content, .. }) => {
                 response::clean(&mut head, self.keep_server);

@@ -1,92 +1,65 @@
-//! `proxy.reverse.url`: the upstreams of a path, and how requests are shared out among them.
+//! `proxy.reverse.url`: the upstreams of a path, its own or those of a name.
 
-use super::{Policy, Url, names};
+use super::Url;
 use crate::config::directive::Scope;
 use crate::config::error::ConfigError;
 use crate::config::settings::HandlerSettings;
-use crate::config::yaml::{Node, Value};
-use hayami_net::dial::Peer;
+use crate::config::yaml::Node;
+use crate::modules::upstreams;
 
 /// The upstreams of a path.
 #[derive(Clone, Debug)]
 pub struct ReverseSettings {
-    /// How requests are shared out.
-    pub policy: Policy,
-    /// At least one.
-    pub upstreams: Vec<Upstream>,
-}
-
-/// One of them.
-#[derive(Clone, Debug)]
-pub struct Upstream {
-    /// Its URL.
-    pub url: Url,
-    /// From 1 to 256: its share, compared with that of the others.
-    pub weight: u32,
-    /// Its addresses when the configuration was read.
-    pub peers: Vec<Peer>,
+    /// The index of their group.
+    pub group: usize,
+    /// The path of the URL, if that names a group; otherwise each upstream has its own.
+    pub path: Option<String>,
 }
 
 pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
-    let settings = read(node)?;
-    if settings.upstreams.iter().any(|upstream| upstream.url.tls) {
+    let settings = match named(scope, node)? {
+        Some(settings) => settings,
+        None => {
+            let group = upstreams::group(node, &scope.global.upstreams.resolver)?;
+            ReverseSettings { group: scope.global.upstreams.add(group), path: None }
+        }
+    };
+    let upstreams = &scope.global.upstreams.groups[settings.group].upstreams;
+    if upstreams.iter().any(|upstream| upstream.url.tls) {
         scope.inherited.proxy.tls.check(node)?;
     }
     scope.add_handler(HandlerSettings::Proxy(settings));
     Ok(())
 }
 
-fn read(node: &Node) -> Result<ReverseSettings, ConfigError> {
-    let is_group = matches!(&node.value, Value::Mapping(_)) && node.get("url").is_none();
-    if !is_group {
-        return Ok(ReverseSettings { policy: Policy::default(), upstreams: upstreams(node)? });
-    }
-    for (key, _) in node.mapping()? {
-        key.one_of(&["backends", "balancer"])?;
-    }
-    let backends = node.get("backends").ok_or_else(|| node.error("`backends` is missing"))?;
-    let policy = node.get("balancer").map_or(Ok(Policy::default()), Policy::read)?;
-    Ok(ReverseSettings { policy, upstreams: upstreams(backends)? })
-}
-
-fn upstreams(node: &Node) -> Result<Vec<Upstream>, ConfigError> {
-    let nodes = node.one_or_many();
-    if nodes.is_empty() {
-        return Err(node.error("at least one URL of an upstream is needed"));
-    }
-    nodes.into_iter().map(upstream).collect()
-}
-
-fn upstream(node: &Node) -> Result<Upstream, ConfigError> {
-    let Value::Mapping(pairs) = &node.value else { return resolved(node, 1) };
-    for (key, _) in pairs {
-        key.one_of(&["url", "weight"])?;
-    }
-    let url = node.get("url").ok_or_else(|| node.error("`url` is missing"))?;
-    let weight = node.get("weight").map_or(Ok(1), |weight| weight.integer(1..=256))?;
-    resolved(url, weight as u32)
-}
-
-/// Names are looked up here, so that a wrong one shows with its place, before anything is served.
-fn resolved(node: &Node, weight: u32) -> Result<Upstream, ConfigError> {
+/// A URL whose host is the name of a group.
+fn named(scope: &mut Scope<'_>, node: &Node) -> Result<Option<ReverseSettings>, ConfigError> {
+    let Some(text) = node.text().ok().filter(|_| scope.global.upstreams.has_names()) else { return Ok(None) };
+    let authority = text.split_once("://").and_then(|(_, rest)| rest.split('/').next());
+    let Some(group) = authority.and_then(|name| scope.global.upstreams.find(name)) else { return Ok(None) };
     let url = Url::read(node)?;
-    match names::resolve(&url.place) {
-        Ok(peers) => Ok(Upstream { url, weight, peers }),
-        Err(error) => {
-            let error = node.error(format!("the name of `{url}` cannot be resolved: {error}"));
-            Err(error.help("correct it, add it to /etc/hosts, or write its address"))
-        }
+    if !text.starts_with("http://") {
+        let error = node.error(format!("`{}` is the name of upstreams", url.authority));
+        let help = format!(
+            "write `http://{}{}`: what is spoken to them, their own URLs say",
+            url.authority, url.path
+        );
+        return Err(error.help(help));
     }
+    scope.global.upstreams.groups[group].used = true;
+    Ok(Some(ReverseSettings { group, path: Some(url.path) }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::modules::test_support::{error, set};
+    use crate::modules::upstreams::{Group, Policy};
 
-    fn settings(line: &str) -> ReverseSettings {
-        match &set(&[line]).handlers[..] {
-            [HandlerSettings::Proxy(settings)] => settings.clone(),
+    fn settings(line: &str) -> Group {
+        let setting = set(&[line]);
+        match &setting.handlers[..] {
+            [HandlerSettings::Proxy(settings)] => setting.global.upstreams.groups[settings.group].clone(),
             other => panic!("{other:?}"),
         }
     }
@@ -162,14 +135,17 @@ mod tests {
             ("{balancer: round-robin}", "`backends` is missing".into()),
             (
                 "{backends: http://127.0.0.1/, balancer: random}",
-                "expected one of round-robin, least-conn, two-choices, found `random`".into(),
+                "expected one of round-robin, least-conn, two-choices, hash, found `random`".into(),
             ),
             ("[{weight: 1}]", "`url` is missing".into()),
             (
                 "[{url: http://127.0.0.1/, weight: 0}]",
                 "expected a whole number from 1 to 256, found `0`".into(),
             ),
-            ("[{url: http://127.0.0.1/, wait: 0}]", "expected one of url, weight, found `wait`".into()),
+            (
+                "[{url: http://127.0.0.1/, wait: 0}]",
+                "expected one of url, weight, backup, down, max-connections, srv, found `wait`".into(),
+            ),
         ];
         for (argument, want) in cases {
             assert_eq!(error(&format!("proxy.reverse.url: {argument}")), want, "{argument}");

@@ -72,6 +72,13 @@ impl Url {
     }
 }
 
+impl Url {
+    /// Whether it says at which port.
+    pub(in crate::modules) fn has_port(&self) -> bool {
+        matches!(split_authority(self.authority.as_bytes()), Some((_, Some(_))))
+    }
+}
+
 /// Authority and path. A unix socket's slashes stand within brackets.
 fn split(rest: &str) -> Option<(&str, &str)> {
     let from = if rest.starts_with("[unix:") { rest.find(']')? } else { 0 };

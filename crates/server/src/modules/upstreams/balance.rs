@@ -1,7 +1,6 @@
 //! Which upstream gets a request: the balancers, without clocks and connections.
 
-use crate::config::error::ConfigError;
-use crate::config::yaml::Node;
+use super::hash;
 use std::hash::{BuildHasher, RandomState};
 
 /// How requests are shared out.
@@ -15,20 +14,17 @@ pub enum Policy {
     /// To the less busy of two that are drawn by their weights: workers that do not know of each other
     /// do not all run to the same one.
     TwoChoices,
-}
-
-impl Policy {
-    pub(super) fn read(node: &Node) -> Result<Self, ConfigError> {
-        let names = ["round-robin", "least-conn", "two-choices"];
-        Ok([Self::RoundRobin, Self::LeastConn, Self::TwoChoices][node.one_of(&names)?])
-    }
+    /// The same key to the same one.
+    Hash,
 }
 
 /// An upstream as a balancer sees it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
-    /// From 1 to 256.
+    /// Its share, compared with that of the others; not zero.
     pub(super) weight: u32,
+    /// What its name is hashed to.
+    pub(super) number: u64,
     /// Requests under way.
     pub(super) in_flight: usize,
     /// It may be chosen.
@@ -61,17 +57,35 @@ impl Balancer {
         Self { policy, owed: vec![0; upstreams], turn: 0, random }
     }
 
-    /// The index of the upstream for the next request; `None` if none is fit. `candidate` tells of each.
-    pub(super) fn choose(&mut self, candidate: impl Fn(usize) -> Candidate) -> Option<usize> {
-        let count = self.owed.len();
-        if count == 1 {
+    /// From now on there are so many.
+    pub(super) fn renew(&mut self, upstreams: usize) {
+        self.owed.clear();
+        self.owed.resize(upstreams, 0);
+    }
+
+    /// The index of the upstream for the next request, whose number is `key` if it has one; `None` if none is fit.
+    /// `candidate` tells of each.
+    pub(super) fn choose(
+        &mut self,
+        key: Option<u64>,
+        candidate: impl Fn(usize) -> Candidate,
+    ) -> Option<usize> {
+        if self.owed.len() == 1 {
             return candidate(0).fit.then_some(0);
         }
-        match self.policy {
-            Policy::RoundRobin => self.in_turn(candidate),
-            Policy::LeastConn => self.least(candidate),
-            Policy::TwoChoices => self.better_of_two(candidate),
+        match (self.policy, key) {
+            (Policy::LeastConn, _) => self.least(candidate),
+            (Policy::TwoChoices, _) => self.better_of_two(candidate),
+            (Policy::Hash, Some(key)) => self.drawn_by(key, candidate),
+            (Policy::RoundRobin | Policy::Hash, _) => self.in_turn(candidate),
         }
+    }
+
+    /// The one that draws the highest number for the key.
+    fn drawn_by(&self, key: u64, candidate: impl Fn(usize) -> Candidate) -> Option<usize> {
+        let fit = (0..self.owed.len()).map(|index| (index, candidate(index))).filter(|(_, own)| own.fit);
+        let draws = fit.map(|(index, own)| (index, hash::draw(key, own.number, own.weight)));
+        draws.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
     }
 
     /// Smooth weighted round robin: everybody is owed his weight, who is owed most is chosen and pays for all.
@@ -127,12 +141,10 @@ impl Balancer {
     }
 }
 
-/// The next number of Steele's splitmix64: random enough to choose by, without a system call.
+/// The next random number: good enough to choose by, without a system call.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    hash::mix(*state)
 }
 
 #[cfg(test)]
@@ -146,9 +158,9 @@ mod tests {
         for _ in 0..requests {
             let candidate = |index: usize| {
                 let (weight, in_flight, fit) = upstreams[index];
-                Candidate { weight, in_flight, fit }
+                Candidate { weight, in_flight, fit, number: 0 }
             };
-            shares[balancer.choose(candidate).expect("one is fit")] += 1;
+            shares[balancer.choose(None, candidate).expect("one is fit")] += 1;
         }
         shares
     }
@@ -176,7 +188,8 @@ mod tests {
         let mut balancer = Balancer::new(Policy::RoundRobin, 3);
         let weights = [5, 1, 1];
         let choose = |_| {
-            balancer.choose(|index| Candidate { weight: weights[index], in_flight: 0, fit: true }).unwrap()
+            let fit = |index: usize| Candidate { weight: weights[index], number: 0, in_flight: 0, fit: true };
+            balancer.choose(None, fit).unwrap()
         };
         assert_eq!((0..7).map(choose).collect::<Vec<_>>(), [0, 0, 1, 0, 2, 0, 0]);
     }
@@ -193,11 +206,33 @@ mod tests {
 
     #[test]
     fn where_nobody_is_fit_nobody_is_chosen() {
-        for policy in [Policy::RoundRobin, Policy::LeastConn, Policy::TwoChoices] {
+        for policy in [Policy::RoundRobin, Policy::LeastConn, Policy::TwoChoices, Policy::Hash] {
             for count in [1, 3] {
-                let unfit = Candidate { weight: 1, in_flight: 0, fit: false };
-                assert_eq!(Balancer::new(policy, count).choose(|_| unfit), None, "{policy:?}");
+                let unfit = Candidate { weight: 1, number: 0, in_flight: 0, fit: false };
+                assert_eq!(Balancer::new(policy, count).choose(Some(7), |_| unfit), None, "{policy:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_key_goes_to_the_same_one_and_without_a_key_all_take_turns() {
+        let mut balancer = Balancer::new(Policy::Hash, 3);
+        let mut choose = |key, out: Option<usize>| {
+            let number = |index: usize| hash::number(&[index as u8]);
+            balancer.choose(key, |index| Candidate {
+                weight: 256,
+                number: number(index),
+                in_flight: 0,
+                fit: out != Some(index),
+            })
+        };
+        let first = choose(Some(5), None);
+        assert!((0..10).all(|_| choose(Some(5), None) == first));
+        let other = choose(Some(5), first);
+        assert!(other.is_some() && other != first);
+        assert_eq!(choose(Some(5), None), first, "it is back");
+        let mut turns: Vec<_> = (0..3).map(|_| choose(None, None)).collect();
+        turns.sort_unstable();
+        assert_eq!(turns, [Some(0), Some(1), Some(2)]);
     }
 }

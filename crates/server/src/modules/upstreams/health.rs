@@ -1,16 +1,15 @@
 //! Passive checks: an upstream that cannot be connected to is left alone for a while.
 
+use super::settings::Patience;
 use hayami_net::Instant;
 use std::time::Duration;
 
 /// How long after the first failure; each further one doubles it.
 const FIRST: Duration = Duration::from_secs(1);
-/// At most so long: whoever is back is found soon.
-const LONGEST: Duration = Duration::from_secs(16);
 
 /// How a connection could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(crate) enum Manner {
     /// Somebody said no at once: to ask again costs next to nothing.
     Refused,
     /// Nobody answered: to ask again costs the whole wait.
@@ -22,6 +21,8 @@ pub(super) enum Manner {
 pub(super) struct Health {
     /// Connections in a row that could not be made.
     failures: u32,
+    /// Times in a row that it was left alone.
+    rests: u32,
     /// When it may be asked again, and how it failed.
     down: Option<(Instant, Manner)>,
 }
@@ -48,21 +49,26 @@ impl Health {
         }
     }
 
-    /// A connection was made. Tells whether that is news.
+    /// A connection was made. Tells whether that is news: it was left alone before.
     pub(super) fn worked(&mut self) -> bool {
-        let news = self.failures > 0;
+        let news = self.rests > 0;
         *self = Self::default();
         news
     }
 
     /// A connection could not be made. For how long it is now left alone, if that is news.
-    pub(super) fn failed(&mut self, now: Instant, manner: Manner) -> Option<Duration> {
+    pub(super) fn failed(&mut self, now: Instant, manner: Manner, patience: Patience) -> Option<Duration> {
         let Standing::Good = self.standing(now) else {
             // One of many that were under way together.
             return None;
         };
-        let wait = FIRST.saturating_mul(1 << self.failures.min(8)).min(LONGEST);
         self.failures = self.failures.saturating_add(1);
+        // Once it was left alone, one more failure says that it is not back.
+        if patience.failures == 0 || (self.failures < patience.failures && self.rests == 0) {
+            return None;
+        }
+        let wait = FIRST.saturating_mul(1 << self.rests.min(16)).min(patience.longest);
+        self.rests = self.rests.saturating_add(1);
         self.down = Some((now + wait, manner));
         Some(wait)
     }
@@ -77,17 +83,33 @@ mod tests {
         let (mut health, mut now) = (Health::default(), Instant::now());
         let mut waits = Vec::new();
         for _ in 0..7 {
-            let wait = health.failed(now, Manner::Silent).expect("news");
+            let wait = health.failed(now, Manner::Silent, Patience::default()).expect("news");
             waits.push(wait.as_secs());
             assert_eq!(health.standing(now), Standing::Down(wait));
-            assert_eq!(health.failed(now, Manner::Silent), None);
+            assert_eq!(health.failed(now, Manner::Silent, Patience::default()), None);
             now = now + wait;
             assert_eq!(health.standing(now), Standing::Good);
         }
         assert_eq!(waits, [1, 2, 4, 8, 16, 16, 16]);
         assert!(health.worked());
         assert!(!health.worked());
-        assert_eq!(health.failed(now, Manner::Refused), Some(FIRST));
+        assert_eq!(health.failed(now, Manner::Refused, Patience::default()), Some(FIRST));
         assert_eq!(health.standing(now), Standing::Doubtful);
+    }
+
+    #[test]
+    fn so_many_failures_in_a_row_are_forgiven_as_was_configured() {
+        let now = Instant::now();
+        let patience = |failures| Patience { failures, longest: Duration::from_millis(1500) };
+        let mut health = Health::default();
+        assert_eq!(health.failed(now, Manner::Refused, patience(3)), None);
+        assert!(!health.worked());
+        for want in [None, None, Some(FIRST)] {
+            assert_eq!(health.failed(now, Manner::Refused, patience(3)), want);
+        }
+        // Still not back.
+        let wait = health.failed(now + FIRST, Manner::Refused, patience(3));
+        assert_eq!(wait, Some(Duration::from_millis(1500)));
+        assert!((0..9).all(|_| Health::default().failed(now, Manner::Silent, patience(0)).is_none()));
     }
 }

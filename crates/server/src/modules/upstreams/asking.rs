@@ -1,0 +1,182 @@
+//! One request's way through the upstreams: it waits for a place if need be, one is asked, and if that fails and
+//! may be done, another one.
+
+use super::member::Member;
+use super::pool::{Chosen, Lack, Pool};
+use super::shared::Permit;
+use crate::handler::Outcome;
+use crate::modules::proxy::failure;
+use hayami_http::Status;
+use hayami_net::upstream::{Call, Failure, Phase, Reply, call};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Duration;
+
+/// How often the first in line looks again whether one that was left alone is asked again: nobody tells it.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Whom a request may go to.
+pub struct Asking {
+    /// The group.
+    pub pool: Rc<Pool>,
+    /// [`Pool::transport`]
+    pub transport: usize,
+    /// [`Pool::key`]
+    pub key: Option<u64>,
+}
+
+/// A response.
+pub struct Answered {
+    /// What was answered.
+    pub reply: Reply,
+    /// By whom.
+    pub member: Rc<Member>,
+    /// To be kept until the response's content has come or is given up.
+    pub place: Option<Place>,
+}
+
+/// A request's place at an upstream that may have so many only. Dropped, it is the next one's.
+pub struct Place(#[expect(dead_code, reason = "its end is what matters")] Permit);
+
+/// No response.
+pub enum Failed {
+    /// The last one that was asked failed.
+    Upstream {
+        /// How.
+        failure: Failure,
+        /// What became of all tries.
+        reasons: Vec<String>,
+    },
+    /// Nobody was asked: the answer, and why.
+    Nobody(Outcome),
+}
+
+impl Asking {
+    /// Asks `first`, and others if need be. `readdress` makes a call that was meant for another upstream one for
+    /// this.
+    ///
+    /// # Errors
+    /// Nobody has answered.
+    pub async fn run(
+        &self,
+        first: Result<Chosen, Lack>,
+        mut request: Call,
+        readdress: impl Fn(Call, &Member) -> Call,
+    ) -> Result<Answered, Failed> {
+        let began = self.pool.now();
+        let mut chosen = match first {
+            Ok(chosen) => chosen,
+            Err(lack) => {
+                let chosen = self.wait(lack).await.map_err(Failed::Nobody)?;
+                request = readdress(request, &chosen.member);
+                chosen
+            }
+        };
+        let (mut tried, mut reasons) = (Vec::new(), Vec::new());
+        loop {
+            let Chosen { member, permit } = chosen;
+            let mut failure = match call(&member.backend(self.transport), request).await {
+                Ok(reply) => {
+                    self.pool.note_success(&member);
+                    return Ok(Answered { reply, member, place: permit.map(Place) });
+                }
+                Err(failure) => failure,
+            };
+            self.note(&member, &failure);
+            reasons.push(failure::reason(member.shown(), &failure));
+            tried.push(Rc::clone(&member));
+            let in_time = self
+                .pool
+                .group
+                .settings
+                .retry
+                .time
+                .is_none_or(|time| self.pool.now().saturating_duration_since(began) < time);
+            let worth = in_time && failure::is_worth_repeating(&failure);
+            let again = failure.call.take().filter(|_| worth);
+            let next = again
+                .and_then(|again| Some((again, self.next(&tried, &failure, Chosen { member, permit })?)));
+            let Some((again, next)) = next else { return Err(Failed::Upstream { failure, reasons }) };
+            request = readdress(again, &next.member);
+            chosen = next;
+        }
+    }
+
+    fn note(&self, member: &Member, failure: &Failure) {
+        match failure::manner(failure) {
+            Some(manner) => self.pool.note_failure(member, manner, &failure.cause),
+            None if failure.phase != Phase::Connect => self.pool.note_success(member),
+            None => {}
+        }
+    }
+
+    /// Whom to ask after a failure. An only upstream that closed a connection is asked once more.
+    fn next(&self, tried: &[Rc<Member>], failure: &Failure, last: Chosen) -> Option<Chosen> {
+        if tried.len() >= self.pool.group.settings.retry.tries {
+            return None;
+        }
+        if self.pool.has_one() && tried.len() == 1 && failure.phase != Phase::Connect {
+            return Some(last);
+        }
+        self.pool.choose_but(tried, self.key).ok()
+    }
+
+    /// Waits in line for an upstream that is less busy.
+    #[cold]
+    async fn wait(&self, lack: Lack) -> Result<Chosen, Outcome> {
+        let group = &self.pool.group;
+        let most = group.settings.queue.timeout;
+        let ticket = match lack {
+            Lack::Down(rest) => return Err(nobody(rest, "no upstream takes connections at the moment")),
+            Lack::Full => group.queue.join(),
+        };
+        let ticket = ticket.ok_or_else(|| nobody(most, "every upstream is busy, and so is the queue"))?;
+        let mut late = pin!(tokio::time::sleep(most));
+        let mut look = pin!(tokio::time::sleep(LOOK));
+        poll_fn(|cx| {
+            // Before looking: a place that becomes free behind our back wakes us.
+            ticket.wakes(cx.waker());
+            if ticket.is_first() {
+                match self.pool.choose_but(&[], self.key) {
+                    Ok(chosen) => return Poll::Ready(Ok(chosen)),
+                    Err(Lack::Down(rest)) => {
+                        return Poll::Ready(Err(nobody(rest, "no upstream takes connections at the moment")));
+                    }
+                    Err(Lack::Full) => {}
+                }
+                while look.as_mut().poll(cx).is_ready() {
+                    look.as_mut().reset(tokio::time::Instant::now() + LOOK);
+                }
+            }
+            if late.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Err(nobody(most, "every upstream was busy for too long")));
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+/// The answer when nobody can be asked for a while.
+fn nobody(wait: Duration, reason: &str) -> Outcome {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    let mut response = crate::service::plain(Status::SERVICE_UNAVAILABLE, "");
+    response.head.append(b"retry-after", seconds.max(1).to_string().as_bytes());
+    Outcome::Failed { response, reason: reason.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_finds_nobody_is_told_when_to_come_back() {
+        for (wait, want) in [(Duration::ZERO, "1"), (Duration::from_millis(1001), "2")] {
+            let Outcome::Failed { response, reason } = nobody(wait, "why") else { panic!("no failure") };
+            assert_eq!(response.head.get_named(b"retry-after"), Some(want.as_bytes()));
+            assert_eq!(reason, "why");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Active checks: an upstream is asked again and again whether it is well, whoever else asks it.
+//!
+//! One worker does it for all. Each check has a connection of its own, spoken to as requests are: so it finds out
+//! whether new connections are taken, and neither uses nor disturbs those of others.
+
+use super::settings::Check;
+use super::shared::{SharedGroup, SharedMember};
+use super::transport::Transport;
+use crate::observe::report;
+use hayami_http::FieldSection;
+use hayami_net::Clock;
+use hayami_net::upstream::{Backend, Call, Origin, Outbound, Timeouts, call, reach};
+use std::rc::Rc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// What checks of a group need.
+pub(super) struct Checker {
+    group: Arc<SharedGroup>,
+    check: Check,
+    outbound: Outbound,
+    clock: Rc<Clock>,
+    transport: Transport,
+}
+
+impl Checker {
+    pub(super) fn new(
+        group: &Arc<SharedGroup>,
+        outbound: &Outbound,
+        clock: &Rc<Clock>,
+        transport: &Transport,
+    ) -> Self {
+        Self {
+            group: Arc::clone(group),
+            check: group.settings.check.clone().unwrap_or_default(),
+            outbound: outbound.clone(),
+            clock: Rc::clone(clock),
+            transport: transport.clone(),
+        }
+    }
+
+    /// One check: why it was a bad one, if it was.
+    async fn once(&self, member: &SharedMember) -> Result<(), String> {
+        match timeout(self.check.timeout, self.ask(member)).await {
+            Ok(result) => result,
+            Err(_) => Err(format!("no answer within {} ms", self.check.timeout.as_millis())),
+        }
+    }
+
+    async fn ask(&self, member: &SharedMember) -> Result<(), String> {
+        let origin = self.transport.origin(&member.url, member.peers().to_vec());
+        let origin = origin.map_err(|error| error.to_string())?;
+        let time = self.check.timeout;
+        let timeouts = Timeouts { connect: time, first_byte: time, io: time, keep_alive: Duration::ZERO };
+        let backend = Backend::new(&self.outbound, Origin { timeouts, idle: 0, ..origin });
+        let Some(path) = &self.check.path else {
+            return reach(&backend).await.map_err(|failure| failure.cause.to_string());
+        };
+        let host = self.check.host.as_ref().unwrap_or(&member.url.authority);
+        let reply = call(&backend, request(path, host)).await;
+        let reply = reply.map_err(|failure| format!("{} while {}", failure.cause, failure.phase))?;
+        let status = reply.head.status();
+        if self.check.is_good(status) { Ok(()) } else { Err(format!("it answers {}", status.code())) }
+    }
+
+    fn conclude(&self, member: &SharedMember, verdict: Verdict, why: &str) {
+        let shown = &member.url.shown;
+        match verdict {
+            Verdict::Same => return,
+            Verdict::Down => {
+                member.set_sick(true);
+                report(&format!("upstream {shown}: is taken out by its health check: {why}"));
+            }
+            Verdict::Up => {
+                self.group.mark_recovered(member, self.clock.refresh());
+                member.set_sick(false);
+                report(&format!("upstream {shown}: is back, by its health check"));
+            }
+        }
+        self.group.queue.wake_first();
+    }
+}
+
+fn request(path: &str, host: &str) -> Call {
+    let mut fields = FieldSection::default();
+    fields.append(b"host", host.as_bytes());
+    fields.append(b"user-agent", b"hayami health check");
+    Call {
+        method: b"GET".to_vec(),
+        target: path.as_bytes().to_vec(),
+        fields,
+        content: None,
+        repeatable: true,
+        interim: None,
+        errors: None,
+        upgrade: None,
+        manner: Default::default(),
+    }
+}
+
+/// Checks an upstream as long as it is there.
+pub(super) async fn run(checker: Rc<Checker>, member: Weak<SharedMember>) {
+    let mut series = Series::default();
+    let mut due = Instant::now();
+    loop {
+        let Some(checked) = member.upgrade() else { return };
+        let result = checker.once(&checked).await;
+        let verdict = series.add(result.is_ok(), checked.is_sick(), &checker.check);
+        checker.conclude(&checked, verdict, &result.err().unwrap_or_default());
+        drop(checked);
+        due = (due + checker.check.interval).max(Instant::now());
+        sleep_until(due).await;
+    }
+}
+
+/// What follows from a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Same,
+    Up,
+    Down,
+}
+
+/// Good checks in a row, or bad ones.
+#[derive(Debug, Default)]
+struct Series {
+    /// None were made so far.
+    has_begun: bool,
+    good: bool,
+    length: u32,
+}
+
+impl Series {
+    /// One more check. The very first one decides alone: nobody waits to see three failures of an upstream that
+    /// was never there.
+    fn add(&mut self, good: bool, sick: bool, check: &Check) -> Verdict {
+        let first = !std::mem::replace(&mut self.has_begun, true);
+        self.length = if self.good == good { self.length.saturating_add(1) } else { 1 };
+        self.good = good;
+        match (good, sick) {
+            (false, false) if first || self.length >= check.falls => Verdict::Down,
+            (true, true) if self.length >= check.rises => Verdict::Up,
+            _ => Verdict::Same,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_in_a_row_change_the_verdict_and_the_first_one_alone() {
+        let check = Check { rises: 2, falls: 3, ..Check::default() };
+        let run = |checks: &str| -> String {
+            let (mut series, mut sick) = (Series::default(), false);
+            let mut shown = |check_is_good: bool| match series.add(check_is_good, sick, &check) {
+                Verdict::Same => '.',
+                Verdict::Up => {
+                    sick = false;
+                    'U'
+                }
+                Verdict::Down => {
+                    sick = true;
+                    'D'
+                }
+            };
+            checks.chars().map(|check| shown(check == '+')).collect()
+        };
+        let cases = [
+            ("+++", "..."),
+            ("-+-++-", "D...U."),
+            ("+--+---", "......D"),
+            ("+------", "...D..."),
+            ("+---++---", "...D.U..D"),
+        ];
+        for (checks, want) in cases {
+            assert_eq!(run(checks), want, "{checks}");
+        }
+    }
+
+    #[test]
+    fn a_check_says_who_asks_and_whom() {
+        let call = request("/health?deep=1", "app.example");
+        assert_eq!((&call.method[..], &call.target[..]), (&b"GET"[..], &b"/health?deep=1"[..]));
+        assert_eq!(call.fields.get_named(b"host"), Some(&b"app.example"[..]));
+    }
+}

@@ -1,0 +1,167 @@
+//! The consistent balancer: the same key goes to the same upstream, whoever else comes or goes.
+//!
+//! Weighted rendezvous hashing: every upstream draws a number for the key, and the highest wins. One that
+//! leaves gives away its own keys and no other's, one that comes takes its share of everybody's; weights are
+//! exact, and there is no ring to be kept or to be rebuilt when a weight or the list changes. It costs one
+//! multiplication chain for each upstream and request, which the tens of a group don't notice; for thousands
+//! a ring would be faster.
+
+use crate::config::error::ConfigError;
+use crate::config::yaml::{Node, Value};
+use hayami_http::RequestHead;
+use hayami_net::service::{Address, ConnectionInfo};
+use std::net::IpAddr;
+
+/// What of a request says where it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HashKey {
+    /// The client's address, without its port.
+    Client,
+    /// The target, as it came.
+    Uri,
+    /// The value of the field of this name, in lower case.
+    Header(Vec<u8>),
+    /// The value of the cookie of this name.
+    Cookie(Vec<u8>),
+}
+
+impl HashKey {
+    pub(super) fn read(node: &Node) -> Result<Self, ConfigError> {
+        if let Value::Mapping(pairs) = &node.value {
+            let [(kind, name)] = &pairs[..] else { return Err(node.expected(WANTED)) };
+            let kind = kind.one_of(&["header", "cookie"])?;
+            let name = name.text()?;
+            let is_token = |octet: u8| octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&octet);
+            if name.is_empty() || !name.bytes().all(is_token) {
+                return Err(node.error(format!("`{name}` is no name of a header or cookie")));
+            }
+            return Ok(match kind {
+                0 => Self::Header(name.to_ascii_lowercase().into_bytes()),
+                _ => Self::Cookie(name.as_bytes().to_vec()),
+            });
+        }
+        match node.text() {
+            Ok("client") => Ok(Self::Client),
+            Ok("uri") => Ok(Self::Uri),
+            _ => Err(node.expected(WANTED)),
+        }
+    }
+
+    /// The number of a request; `None` if it has no such thing: then it goes to anybody in turn.
+    pub(super) fn of(&self, head: &RequestHead, connection: &ConnectionInfo) -> Option<u64> {
+        match self {
+            Self::Client => match &connection.peer {
+                Address::Ip(address) => Some(match address.ip().to_canonical() {
+                    IpAddr::V4(ip) => number(&ip.octets()),
+                    IpAddr::V6(ip) => number(&ip.octets()),
+                }),
+                Address::Unix => None,
+            },
+            Self::Uri => Some(number(head.target())),
+            Self::Header(name) => head.fields().get_named(name).filter(|value| !value.is_empty()).map(number),
+            Self::Cookie(name) => cookie(head, name).filter(|value| !value.is_empty()).map(number),
+        }
+    }
+}
+
+const WANTED: &str = "client, uri, {header: NAME} or {cookie: NAME}";
+
+/// The value of a cookie (RFC 6265 §4.2.1).
+fn cookie<'a>(head: &'a RequestHead, name: &[u8]) -> Option<&'a [u8]> {
+    let lines = head.fields().iter().filter(|(own, _)| *own == b"cookie").map(|(_, value)| value);
+    let mut pairs = lines.flat_map(|line| line.split(|octet| *octet == b';')).map(<[u8]>::trim_ascii);
+    pairs.find_map(|pair| pair.strip_prefix(name)?.strip_prefix(b"="))
+}
+
+/// FNV-1a, mixed: the same number for the same octets on every machine and in every version, so that several
+/// servers in front of the same upstreams agree.
+pub(super) fn number(octets: &[u8]) -> u64 {
+    let fold = |hash: u64, octet: &u8| (hash ^ u64::from(*octet)).wrapping_mul(0x0100_0000_01b3);
+    mix(octets.iter().fold(0xcbf2_9ce4_8422_2325, fold))
+}
+
+/// Steele's splitmix64: every bit of the result depends on every bit.
+pub(super) fn mix(state: u64) -> u64 {
+    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// What an upstream draws for a key: the higher, the likelier it wins. Of two upstreams the one with twice the
+/// weight wins twice as many keys (the exponential distribution's minimum).
+pub(super) fn draw(key: u64, upstream: u64, weight: u32) -> f64 {
+    // 53 bits, as many as the fraction has; never 0.
+    let uniform = ((mix(key ^ upstream.rotate_left(17)) >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+    // The logarithm of what is at most 1 is at most -0, and 1 draws the very best.
+    f64::from(weight) / -uniform.ln().min(-f64::MIN_POSITIVE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handler::testing;
+
+    /// Whom each of many keys goes to.
+    fn winners(upstreams: &[(&str, u32)]) -> Vec<String> {
+        let numbers: Vec<_> =
+            upstreams.iter().map(|(name, weight)| (number(name.as_bytes()), *weight)).collect();
+        let winner = |key: u64| {
+            let draws = numbers.iter().map(|(own, weight)| draw(key, *own, *weight));
+            draws.enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(index, _)| index)
+        };
+        (0..20_000_u32).map(|key| upstreams[winner(number(&key.to_be_bytes()))].0.to_owned()).collect()
+    }
+
+    fn share(winners: &[String], name: &str) -> f64 {
+        winners.iter().filter(|own| *own == name).count() as f64 / winners.len() as f64
+    }
+
+    #[test]
+    fn who_leaves_gives_away_only_its_own_keys_and_who_comes_takes_one_share() {
+        let four = winners(&[("a", 1), ("b", 1), ("c", 1), ("d", 1)]);
+        let three = winners(&[("d", 1), ("a", 1), ("c", 1)]);
+        for name in ["a", "b", "c", "d"] {
+            assert!((share(&four, name) - 0.25).abs() < 0.02, "{name}: {}", share(&four, name));
+        }
+        let moved = four.iter().zip(&three).filter(|(before, after)| before != after).count();
+        let of_the_lost = four.iter().filter(|name| *name == "b").count();
+        assert_eq!(moved, of_the_lost);
+        for name in ["a", "c", "d"] {
+            assert!((share(&three, name) - 1.0 / 3.0).abs() < 0.02, "{name}: {}", share(&three, name));
+        }
+    }
+
+    #[test]
+    fn weights_are_heeded_and_a_change_moves_keys_one_way_only() {
+        let (before, after) = (winners(&[("a", 1), ("b", 1)]), winners(&[("a", 3), ("b", 1)]));
+        assert!((share(&after, "a") - 0.75).abs() < 0.02, "{}", share(&after, "a"));
+        assert!(before.iter().zip(&after).all(|(before, after)| before == after || after == "a"));
+    }
+
+    #[test]
+    fn a_draw_is_a_number_above_zero_whatever_is_drawn() {
+        for key in [0, 1, u64::MAX] {
+            for weight in [1, 65_535 << 8] {
+                let drawn = draw(key, key.rotate_right(17), weight);
+                assert!(drawn > 0.0 && !drawn.is_nan(), "{drawn}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_cookie_is_found_among_others() {
+        let mut head = testing::get("/");
+        let (name, fields) = (b"cookie", head.fields_mut());
+        fields.append(name, b"xa=1; a=22;b=3");
+        fields.append(name, b"c=4");
+        for (name, want) in [("a", Some("22")), ("b", Some("3")), ("c", Some("4")), ("d", None)] {
+            assert_eq!(cookie(&head, name.as_bytes()), want.map(str::as_bytes), "{name}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_the_same_for_ever() {
+        assert_eq!(number(b""), mix(0xcbf2_9ce4_8422_2325));
+        assert_eq!(number(b"10.0.0.1"), number(&"10.0.0.1".bytes().collect::<Vec<_>>()));
+    }
+}

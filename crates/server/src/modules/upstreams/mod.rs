@@ -1,0 +1,54 @@
+//! Groups of upstreams, by name or a path's own: who belongs to them, whom a request goes to, who is well.
+//!
+//! ```text
+//! asking ─ one request: waits in the queue, asks, asks another one
+//!    │
+//!   pool ─ one worker's view: balance and hash choose among its members
+//!    │
+//!  shared ─ the process: names, checks, counts; watch keeps it up to date
+//! ```
+//!
+//! Everything here holds for whatever is spoken to an upstream: `transport` knows what that is. What a request
+//! says, and what a failure means to the client, is the affair of `proxy` and `fastcgi`.
+
+mod asking;
+mod balance;
+mod check;
+mod check_settings;
+mod directives;
+mod hash;
+mod health;
+mod member;
+mod names;
+mod pool;
+mod queue;
+mod read;
+mod settings;
+mod shared;
+mod transport;
+mod watch;
+
+pub use asking::{Answered, Asking, Failed, Place};
+pub use balance::Policy;
+pub use directives::DIRECTIVES;
+pub use hash::HashKey;
+pub(in crate::modules) use health::Manner;
+pub use member::Member;
+pub(in crate::modules) use names::addresses;
+pub use pool::{Chosen, Lack, Pool, Pools};
+pub(in crate::modules) use read::group;
+pub use settings::{Check, Endpoint, Group, Patience, Queueing, Retry, Settings, Upstream};
+pub use shared::Shared;
+pub use transport::Transport;
+
+use crate::config::error::ConfigError;
+
+/// What the user should know: groups that nobody uses.
+pub fn warnings(settings: &Settings) -> impl Iterator<Item = ConfigError> {
+    let unused = settings.groups.iter().filter(|group| !group.used);
+    unused.map(|group| {
+        let name = group.name.as_deref().unwrap_or_default();
+        let warning = ConfigError::new(group.at, format!("nobody uses the upstreams `{name}`"));
+        warning.help(format!("write `proxy.reverse.url: http://{name}/` in a path"))
+    })
+}

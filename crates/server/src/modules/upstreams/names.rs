@@ -1,0 +1,173 @@
+//! From an upstream's place to the servers and addresses that can be connected to.
+
+use super::settings::{Endpoint, Upstream};
+use crate::modules::proxy::{Place, Url};
+use hayami_net::dial::Peer;
+use hayami_net::names::{self, Found, Service};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// How long addresses hold if nobody says it: a deployment that moves is found within half a minute.
+const UNTOLD: Duration = Duration::from_secs(30);
+
+/// No name is asked for more often, and none more seldom.
+const SHORTEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// The servers of an upstream at the moment. A name is asked for, which may take seconds.
+///
+/// # Errors
+/// The name has none, or nobody can tell.
+pub(super) fn resolve(upstream: &Upstream, resolver: &[SocketAddr]) -> io::Result<Vec<Endpoint>> {
+    look_up(upstream, resolver).map(|(endpoints, _)| endpoints)
+}
+
+/// The same, and when to ask again.
+pub(super) fn refreshed(
+    upstream: &Upstream,
+    resolver: &[SocketAddr],
+) -> io::Result<(Vec<Endpoint>, Duration)> {
+    let (endpoints, ttl) = look_up(upstream, resolver)?;
+    let ttl = ttl.or_else(|| match &upstream.url.place {
+        // The system gives addresses, and does not say for how long.
+        Place::Tcp(host, _) if resolver.is_empty() && !upstream.srv => names::time_to_live(host),
+        _ => None,
+    });
+    Ok((endpoints, ttl.unwrap_or(UNTOLD).clamp(SHORTEST, LONGEST)))
+}
+
+/// The addresses of a place that is no group's. As [`resolve`].
+///
+/// # Errors
+/// As of [`resolve`].
+pub(in crate::modules) fn addresses(place: &Place, resolver: &[SocketAddr]) -> io::Result<Vec<Peer>> {
+    match place {
+        Place::Unix(path) => Ok(vec![Peer::Unix(path.clone())]),
+        Place::Tcp(host, port) => {
+            Ok(names::addresses(host, *port, resolver)?.items.into_iter().map(Peer::Tcp).collect())
+        }
+    }
+}
+
+/// Whether what an upstream stands for may change.
+pub(super) fn may_change(upstream: &Upstream) -> bool {
+    upstream.srv || matches!(&upstream.url.place, Place::Tcp(host, _) if host.parse::<IpAddr>().is_err())
+}
+
+type Servers = (Vec<Endpoint>, Option<Duration>);
+
+fn look_up(upstream: &Upstream, resolver: &[SocketAddr]) -> io::Result<Servers> {
+    let peers =
+        |host: &str, port| -> io::Result<Found<SocketAddr>> { names::addresses(host, port, resolver) };
+    let tcp = |found: Vec<SocketAddr>| found.into_iter().map(Peer::Tcp).collect();
+    match &upstream.url.place {
+        Place::Unix(path) => Ok((vec![endpoint(upstream, vec![Peer::Unix(path.clone())])], None)),
+        Place::Tcp(name, _) if upstream.srv => services(upstream, names::services(name, resolver)?, |own| {
+            let found = peers(&own.target, own.port)?;
+            Ok((tcp(found.items), found.ttl))
+        }),
+        Place::Tcp(host, port) => {
+            let found = peers(host, *port)?;
+            Ok((vec![endpoint(upstream, tcp(found.items))], found.ttl))
+        }
+    }
+}
+
+fn endpoint(upstream: &Upstream, peers: Vec<Peer>) -> Endpoint {
+    Endpoint { url: upstream.url.clone(), weight: upstream.weight, backup: upstream.backup, peers }
+}
+
+/// A server for each service: those of the best priority, and the others as backups. One whose own name cannot be
+/// resolved is left out, unless no other is there.
+fn services(
+    upstream: &Upstream,
+    found: Found<Service>,
+    peers: impl Fn(&Service) -> io::Result<(Vec<Peer>, Option<Duration>)>,
+) -> io::Result<Servers> {
+    let best = found.items.iter().map(|own| own.priority).min();
+    let (mut endpoints, mut ttl, mut last) = (Vec::new(), found.ttl, None);
+    for own in &found.items {
+        match peers(own) {
+            Ok((peers, own_ttl)) => {
+                ttl = ttl.into_iter().chain(own_ttl).min();
+                let place = Place::Tcp(own.target.clone(), own.port);
+                let scheme = upstream.url.shown.split("://").next().unwrap_or("http");
+                let shown = format!("{scheme}://{}:{}", own.target, own.port);
+                endpoints.push(Endpoint {
+                    url: Url { place, shown, ..upstream.url.clone() },
+                    // "A very small chance" (RFC 2782): here as much as one part.
+                    weight: u32::from(own.weight).max(1),
+                    backup: upstream.backup || Some(own.priority) != best,
+                    peers,
+                });
+            }
+            Err(error) => last = Some(error),
+        }
+    }
+    match last {
+        Some(error) if endpoints.is_empty() => Err(error),
+        _ => Ok((endpoints, ttl)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::yaml::Node;
+
+    fn upstream(url: &str) -> Upstream {
+        Upstream::new(Url::read(&Node::scalar(url)).expect("a URL"), Vec::new())
+    }
+
+    fn peers(url: &str) -> Vec<Peer> {
+        let found = resolve(&upstream(url), &[]).expect(url);
+        found.into_iter().flat_map(|own| own.peers).collect()
+    }
+
+    #[test]
+    fn addresses_are_themselves_and_names_are_looked_up() {
+        let cases = [("http://127.0.0.1:81", "127.0.0.1:81"), ("http://[::1]:81", "[::1]:81")];
+        for (url, want) in cases {
+            assert_eq!(peers(url), [Peer::Tcp(want.parse().expect("an address"))]);
+            assert!(!may_change(&upstream(url)));
+        }
+        assert!(may_change(&upstream("http://localhost")));
+        assert!(!peers("http://localhost").is_empty());
+        assert_eq!(peers("http://[unix:/run/a]"), [Peer::Unix("/run/a".into())]);
+        assert!(!may_change(&upstream("http://[unix:/run/a]")));
+    }
+
+    #[test]
+    fn services_become_servers_with_their_own_ports_and_weights_and_the_others_are_backups() {
+        let own = upstream("http://_http._tcp.app.test");
+        let service = |priority, weight, port, target: &str| Service {
+            priority,
+            weight,
+            port,
+            target: target.to_owned(),
+        };
+        let items = vec![
+            service(10, 0, 80, "a.test"),
+            service(10, 60, 81, "b.test"),
+            service(10, 60, 81, "gone.test"),
+            service(20, 5, 82, "a.test"),
+        ];
+        let found = Found { items, ttl: Some(Duration::from_secs(60)) };
+        let peers = |own: &Service| match own.target.as_str() {
+            "gone.test" => Err(io::ErrorKind::NotFound.into()),
+            _ => Ok((vec![Peer::Tcp(([10, 0, 0, 1], own.port).into())], Some(Duration::from_secs(20)))),
+        };
+        let (endpoints, ttl) = services(&own, found, peers).expect("found");
+        let told: Vec<_> = endpoints.iter().map(|own| (&own.url.shown[..], own.weight, own.backup)).collect();
+        let want =
+            [("http://a.test:80", 1, false), ("http://b.test:81", 60, false), ("http://a.test:82", 5, true)];
+        assert_eq!(told, want);
+        assert_eq!(ttl, Some(Duration::from_secs(20)));
+        assert_eq!(endpoints[1].peers, [Peer::Tcp(([10, 0, 0, 1], 81).into())]);
+        assert!(endpoints.iter().all(|one| one.url.authority == own.url.authority));
+
+        let lost = Found { items: vec![service(1, 1, 1, "gone.test")], ttl: None };
+        assert!(services(&own, lost, peers).is_err());
+    }
+}

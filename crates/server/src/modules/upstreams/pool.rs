@@ -1,0 +1,253 @@
+//! A group as one worker sees it: whom the next request goes to.
+
+use super::balance::{Balancer, Candidate, Policy};
+use super::health::{Manner, Standing};
+use super::member::Member;
+use super::shared::{Permit, Shared, SharedGroup};
+use super::transport::Transport;
+use super::watch;
+use crate::observe::Reporter;
+use hayami_http::RequestHead;
+use hayami_net::service::ConnectionInfo;
+use hayami_net::upstream::Outbound;
+use hayami_net::{Clock, Instant};
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The groups of one worker, made as they are used: every path that uses a group has the same.
+#[derive(Default)]
+pub struct Pools {
+    shared: Arc<Shared>,
+    pools: RefCell<Vec<(usize, Rc<Pool>)>>,
+}
+
+impl Pools {
+    /// For one worker.
+    pub fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, pools: RefCell::default() }
+    }
+
+    /// The group of that index, as the configuration has numbered it.
+    pub fn get(&self, index: usize, outbound: &Outbound, clock: &Rc<Clock>) -> Rc<Pool> {
+        let mut pools = self.pools.borrow_mut();
+        if let Some((_, pool)) = pools.iter().find(|(own, _)| *own == index) {
+            return Rc::clone(pool);
+        }
+        let pool = Rc::new(Pool::new(Arc::clone(&self.shared.groups[index]), outbound, clock));
+        pools.push((index, Rc::clone(&pool)));
+        pool
+    }
+}
+
+/// A group.
+pub struct Pool {
+    pub(super) group: Arc<SharedGroup>,
+    members: RefCell<Rc<[Rc<Member>]>>,
+    /// What of the group is known here.
+    generation: Cell<u32>,
+    balancer: RefCell<Balancer>,
+    transports: RefCell<Vec<Transport>>,
+    outbound: Outbound,
+    reporter: Reporter,
+    clock: Rc<Clock>,
+}
+
+/// Whom a request goes to.
+pub struct Chosen {
+    pub(super) member: Rc<Member>,
+    pub(super) permit: Option<Permit>,
+}
+
+impl Chosen {
+    /// Whom it goes to.
+    pub fn member(&self) -> &Rc<Member> {
+        &self.member
+    }
+}
+
+/// Why a request goes to nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// All have as many requests as they may have.
+    Full,
+    /// All are left alone, at least for so long.
+    Down(Duration),
+}
+
+/// Who is asked before whom.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Rank {
+    doubtful: bool,
+    backup: bool,
+}
+
+const RANKS: [Rank; 4] = [
+    Rank { doubtful: false, backup: false },
+    Rank { doubtful: false, backup: true },
+    Rank { doubtful: true, backup: false },
+    Rank { doubtful: true, backup: true },
+];
+
+impl Pool {
+    fn new(group: Arc<SharedGroup>, outbound: &Outbound, clock: &Rc<Clock>) -> Self {
+        let pool = Self {
+            members: RefCell::new(Rc::new([])),
+            generation: Cell::new(group.generation()),
+            balancer: RefCell::new(Balancer::new(group.settings.policy, 0)),
+            transports: RefCell::default(),
+            outbound: outbound.clone(),
+            reporter: Reporter::new(Rc::clone(clock)),
+            clock: Rc::clone(clock),
+            group,
+        };
+        pool.renew();
+        pool
+    }
+
+    /// The number of a way to speak to the group. The first one is that of its checks.
+    pub fn transport(&self, transport: Transport) -> usize {
+        let known = self.transports.borrow().iter().position(|own| *own == transport);
+        if let Some(known) = known {
+            return known;
+        }
+        self.transports.borrow_mut().push(transport);
+        self.renew();
+        let number = self.transports.borrow().len() - 1;
+        if number == 0 && tokio::runtime::Handle::try_current().is_ok() && self.group.claim() {
+            watch::start(&self.group, &self.outbound, &self.clock, &self.transports.borrow()[0]);
+        }
+        number
+    }
+
+    /// What the balancer goes by, if that is something of the request.
+    #[inline]
+    pub fn key(&self, head: &RequestHead, connection: &ConnectionInfo) -> Option<u64> {
+        match self.group.settings.policy {
+            Policy::Hash => self.group.settings.key.of(head, connection),
+            _ => None,
+        }
+    }
+
+    /// Some upstream, where one is needed to write a request that waits for its own.
+    pub fn any(&self) -> Option<Rc<Member>> {
+        self.members.borrow().first().map(Rc::clone)
+    }
+
+    /// Whether there is one upstream only.
+    pub(super) fn has_one(&self) -> bool {
+        self.members.borrow().len() == 1
+    }
+
+    /// The upstream for a request with that key. Nobody overtakes those who wait.
+    ///
+    /// # Errors
+    /// There is none at the moment.
+    #[inline]
+    pub fn choose(&self, key: Option<u64>) -> Result<Chosen, Lack> {
+        if self.group.is_bounded && self.group.queue.is_waited_in() {
+            return Err(Lack::Full);
+        }
+        self.choose_but(&[], key)
+    }
+
+    /// The same for the next try, or for the first in line: none of those in `tried`.
+    pub(super) fn choose_but(&self, tried: &[Rc<Member>], key: Option<u64>) -> Result<Chosen, Lack> {
+        if self.generation.get() != self.group.generation() {
+            self.renew();
+        }
+        let members = Rc::clone(&self.members.borrow());
+        let now = self.clock.now();
+        for rank in RANKS {
+            // Once for each that turns out to be full after it was chosen.
+            for _ in 0..members.len() {
+                let candidate = |index: usize| self.candidate(&members[index], rank, tried, now);
+                let chosen = self.balancer.borrow_mut().choose(key, candidate);
+                let Some(member) = chosen.map(|index| &members[index]) else { break };
+                if let Ok(permit) = Permit::new(&self.group, &member.shared) {
+                    return Ok(Chosen { member: Rc::clone(member), permit });
+                }
+            }
+            // Who is busy is waited for, before others are asked who are worse.
+            if members.iter().any(|own| own.shared.is_full() && self.suits(own, rank, tried, now)) {
+                return Err(Lack::Full);
+            }
+        }
+        Err(Lack::Down(self.shortest_rest(&members, now)))
+    }
+
+    fn candidate(&self, member: &Rc<Member>, rank: Rank, tried: &[Rc<Member>], now: Instant) -> Candidate {
+        Candidate {
+            weight: member.weight(&self.group, now),
+            number: member.shared.number,
+            in_flight: member.in_flight(),
+            fit: self.suits(member, rank, tried, now) && !member.shared.is_full(),
+        }
+    }
+
+    #[inline]
+    fn suits(&self, member: &Rc<Member>, rank: Rank, tried: &[Rc<Member>], now: Instant) -> bool {
+        let stands = match member.standing(&self.group, now) {
+            Standing::Good => !rank.doubtful,
+            Standing::Doubtful => rank.doubtful,
+            Standing::Down(_) => false,
+        };
+        stands && member.shared.backup == rank.backup && !tried.iter().any(|own| Rc::ptr_eq(own, member))
+    }
+
+    fn shortest_rest(&self, members: &[Rc<Member>], now: Instant) -> Duration {
+        let rests = members.iter().filter_map(|member| match member.standing(&self.group, now) {
+            Standing::Down(rest) => Some(rest),
+            Standing::Good | Standing::Doubtful => None,
+        });
+        rests.min().unwrap_or_default()
+    }
+
+    /// Takes over what has changed in the group. Who stays keeps its connections.
+    #[cold]
+    fn renew(&self) {
+        self.generation.set(self.group.generation());
+        let known = Rc::clone(&self.members.borrow());
+        let transports = self.transports.borrow();
+        let member = |shared| match known.iter().find(|own| Arc::ptr_eq(&own.shared, &shared)) {
+            Some(own) => Rc::clone(own),
+            None => Rc::new(Member::new(shared)),
+        };
+        let members: Rc<[_]> = self.group.members().into_iter().map(member).collect();
+        members.iter().for_each(|own| own.renew(&self.outbound, &transports));
+        if members.len() != known.len() {
+            self.balancer.borrow_mut().renew(members.len());
+        }
+        *self.members.borrow_mut() = members;
+    }
+
+    /// A connection to one of them was made, whatever came of it.
+    #[inline]
+    pub(super) fn note_success(&self, member: &Member) {
+        if member.worked() {
+            self.group.mark_recovered(&member.shared, self.now());
+            self.report(format_args!("upstream {}: takes connections again", member.shown()));
+        }
+    }
+
+    /// No connection to one of them was made.
+    pub(super) fn note_failure(&self, member: &Member, manner: Manner, cause: &dyn fmt::Display) {
+        let news = member.failed(self.now(), manner, self.group.settings.patience);
+        // An only upstream is asked all the same, if it says no at once.
+        let Some(wait) = news.filter(|_| !self.has_one() || manner == Manner::Silent) else { return };
+        let seconds = wait.as_millis() as f64 / 1000.0;
+        self.report(format_args!("upstream {}: {cause}; left alone for {seconds} s", member.shown()));
+    }
+
+    /// Writes a line to the error log, unless there are too many.
+    #[cold]
+    pub fn report(&self, line: fmt::Arguments<'_>) {
+        self.reporter.line(&line.to_string());
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+}

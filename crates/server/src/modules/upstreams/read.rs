@@ -1,0 +1,202 @@
+//! From nodes to groups: `upstreams`, and the same keys where a path has its upstreams to itself.
+
+use super::check_settings;
+use super::settings::{Group, Patience, Queueing, Retry, Upstream};
+use super::{HashKey, Policy, names};
+use crate::config::directive::Scope;
+use crate::config::error::ConfigError;
+use crate::config::yaml::{Node, Value};
+use crate::modules::proxy::Url;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// Keys of a group.
+const KEYS: &[&str] =
+    &["backends", "balancer", "fail-timeout", "health-check", "max-failures", "queue", "retry", "slow-start"];
+
+/// Keys of an upstream.
+const OF_ONE: &[&str] = &["url", "weight", "backup", "down", "max-connections", "srv"];
+
+/// `upstreams`: a mapping of names.
+pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    for (key, value) in node.mapping()? {
+        let name = name(key)?;
+        if let Some(at) = scope.global.upstreams.find(name) {
+            let error = key.error(format!("the upstreams `{name}` are there twice"));
+            return Err(error.also(scope.global.upstreams.groups[at].at, "here they are already"));
+        }
+        let group = group(value, &scope.global.upstreams.resolver)?;
+        for upstream in &group.upstreams {
+            if !matches!(upstream.url.path.as_str(), "" | "/") {
+                let error = value.error(format!("`{}` may have no path here", upstream.url));
+                let path = &upstream.url.path;
+                return Err(error.help(format!("write it where they are used: `http://{name}{path}`")));
+            }
+        }
+        let name = Some(name.to_owned());
+        scope.global.upstreams.add(Group { name, at: key.at, used: false, ..group });
+    }
+    Ok(())
+}
+
+/// A name must look like a host's without a port, since it stands in its place.
+fn name(key: &Node) -> Result<&str, ConfigError> {
+    let name = key.text()?;
+    let fits = |octet: u8| octet.is_ascii_alphanumeric() || b"-_.".contains(&octet);
+    match !name.is_empty() && name.bytes().all(fits) {
+        true => Ok(name),
+        false => Err(key.expected("a name of letters, digits, `-`, `_` and `.`")),
+    }
+}
+
+/// `resolver`: addresses of name servers.
+pub(super) fn set_resolver(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    let wanted = "the address of a name server, such as `10.0.0.2` or `127.0.0.1:8600`";
+    let server = |node: &Node| {
+        let text = node.text().map_err(|_| node.expected(wanted))?;
+        let with_port = text.parse::<SocketAddr>().ok();
+        let address = with_port.or_else(|| Some(SocketAddr::new(text.parse::<IpAddr>().ok()?, 53)));
+        address.filter(|address| address.port() != 0).ok_or_else(|| node.expected(wanted))
+    };
+    scope.global.upstreams.resolver = node.one_or_many().into_iter().map(server).collect::<Result<_, _>>()?;
+    Ok(())
+}
+
+/// A group: a mapping with `backends`, or a URL, or a sequence of upstreams.
+pub(in crate::modules) fn group(node: &Node, resolver: &[SocketAddr]) -> Result<Group, ConfigError> {
+    let is_whole = matches!(&node.value, Value::Mapping(_)) && node.get("url").is_none();
+    if !is_whole {
+        return Ok(Group::new(node.at, upstreams(node, resolver)?));
+    }
+    for (key, _) in node.mapping()? {
+        key.one_of(KEYS)?;
+    }
+    let backends = node.get("backends").ok_or_else(|| node.error("`backends` is missing"))?;
+    let mut group = Group::new(node.at, upstreams(backends, resolver)?);
+    if let Some(node) = node.get("balancer") {
+        (group.policy, group.key) = policy(node)?;
+    }
+    group.patience = patience(node)?;
+    if let Some(node) = node.get("slow-start") {
+        group.slow_start = milliseconds(node, 0)?;
+    }
+    if let Some(node) = node.get("queue") {
+        group.queue = queue(node)?;
+    }
+    if let Some(node) = node.get("retry") {
+        group.retry = retry(node)?;
+    }
+    group.check = node.get("health-check").map(check_settings::read).transpose()?.flatten();
+    Ok(group)
+}
+
+fn policy(node: &Node) -> Result<(Policy, HashKey), ConfigError> {
+    if let Value::Mapping(pairs) = &node.value {
+        let [(key, value)] = &pairs[..] else { return Err(node.expected("one balancer")) };
+        key.one_of(&["hash"])?;
+        return Ok((Policy::Hash, HashKey::read(value)?));
+    }
+    let policies = [Policy::RoundRobin, Policy::LeastConn, Policy::TwoChoices, Policy::Hash];
+    let at = node.one_of(&["round-robin", "least-conn", "two-choices", "hash"])?;
+    Ok((policies[at], HashKey::Client))
+}
+
+fn patience(node: &Node) -> Result<Patience, ConfigError> {
+    let Patience { mut failures, mut longest } = Patience::default();
+    if let Some(node) = node.get("max-failures") {
+        failures = node.integer(0..=1000)? as u32;
+    }
+    if let Some(node) = node.get("fail-timeout") {
+        longest = milliseconds(node, 1)?;
+    }
+    Ok(Patience { failures, longest })
+}
+
+fn queue(node: &Node) -> Result<Queueing, ConfigError> {
+    if node.is("OFF") {
+        return Ok(Queueing { length: 0, ..Queueing::default() });
+    }
+    let mut queue = Queueing::default();
+    for (key, value) in node.mapping().map_err(|_| node.expected("{length, timeout}, or OFF"))? {
+        match key.one_of(&["length", "timeout"])? {
+            0 => queue.length = value.integer(0..=1_000_000)? as usize,
+            _ => queue.timeout = milliseconds(value, 1)?,
+        }
+    }
+    Ok(queue)
+}
+
+fn retry(node: &Node) -> Result<Retry, ConfigError> {
+    let mut retry = Retry::default();
+    for (key, value) in node.mapping().map_err(|_| node.expected("{tries, time}"))? {
+        match key.one_of(&["tries", "time"])? {
+            0 => retry.tries = value.integer(1..=100)? as usize,
+            _ => retry.time = Some(milliseconds(value, 1)?),
+        }
+    }
+    Ok(retry)
+}
+
+/// As `proxy.timeout.*`.
+pub(super) fn milliseconds(node: &Node, least: u64) -> Result<Duration, ConfigError> {
+    node.integer(least..=i32::MAX as u64).map(Duration::from_millis)
+}
+
+fn upstreams(node: &Node, resolver: &[SocketAddr]) -> Result<Vec<Upstream>, ConfigError> {
+    let nodes = node.one_or_many();
+    if nodes.is_empty() {
+        return Err(node.error("at least one URL of an upstream is needed"));
+    }
+    nodes.into_iter().map(|node| upstream(node, resolver)).collect()
+}
+
+fn upstream(node: &Node, resolver: &[SocketAddr]) -> Result<Upstream, ConfigError> {
+    let Value::Mapping(pairs) = &node.value else {
+        return resolved(node, Upstream::new(Url::read(node)?, Vec::new()), resolver);
+    };
+    for (key, _) in pairs {
+        key.one_of(OF_ONE)?;
+    }
+    let url = node.get("url").ok_or_else(|| node.error("`url` is missing"))?;
+    let mut upstream = Upstream::new(Url::read(url)?, Vec::new());
+    if let Some(node) = node.get("weight") {
+        upstream.weight = node.integer(1..=256)? as u32;
+    }
+    if let Some(node) = node.get("max-connections") {
+        upstream.most = Some(node.integer(1..=1_000_000)? as u32);
+    }
+    upstream.backup = yes(node, "backup")?;
+    upstream.down = yes(node, "down")?;
+    upstream.srv = yes(node, "srv")?;
+    if upstream.srv && upstream.url.has_port() {
+        let error = url.error("with `srv: YES` ports come from DNS");
+        return Err(error.help("write a service's name without a port: `http://_http._tcp.example.org`"));
+    }
+    resolved(url, upstream, resolver)
+}
+
+fn yes(node: &Node, key: &str) -> Result<bool, ConfigError> {
+    // As in `redirect`; ON and OFF stand elsewhere for the same.
+    let read = |node: &Node| node.one_of(&["NO", "YES", "OFF", "ON"]).map(|at| at % 2 == 1);
+    node.get(key).map_or(Ok(false), read)
+}
+
+/// Names are looked up here, so that a wrong one shows with its place, before anything is served.
+fn resolved(node: &Node, mut upstream: Upstream, resolver: &[SocketAddr]) -> Result<Upstream, ConfigError> {
+    if upstream.down {
+        return Ok(upstream);
+    }
+    match names::resolve(&upstream, resolver) {
+        Ok(found) => {
+            upstream.found = found;
+            Ok(upstream)
+        }
+        Err(error) => {
+            let error = node.error(format!("the name of `{}` cannot be resolved: {error}", upstream.url));
+            Err(match resolver.is_empty() && !upstream.srv {
+                true => error.help("correct it, add it to /etc/hosts, or write its address"),
+                false => error.help("correct it, or see whether the name server knows it"),
+            })
+        }
+    }
+}

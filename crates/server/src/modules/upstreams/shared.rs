@@ -1,0 +1,323 @@
+//! What all workers know of a group: who belongs to it, who is ill, who is busy. Made once in a process.
+//!
+//! A worker looks at one number to see whether anything has changed; it locks only then. Counts are atomics, and
+//! are kept only where `max-connections` needs them.
+
+use super::hash;
+use super::queue::Queue;
+use super::settings::{Endpoint, Group, Settings};
+use crate::modules::proxy::Url;
+use hayami_net::Instant;
+use hayami_net::dial::Peer;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The groups of a process.
+#[derive(Default)]
+pub struct Shared {
+    /// By the index that their users have.
+    pub(super) groups: Vec<Arc<SharedGroup>>,
+}
+
+impl Shared {
+    /// As they are configured.
+    pub fn new(settings: &Settings) -> Self {
+        let resolver: Arc<[_]> = settings.resolver.clone().into();
+        let group = |group: &Group| Arc::new(SharedGroup::new(group, Arc::clone(&resolver)));
+        Self { groups: settings.groups.iter().map(group).collect() }
+    }
+}
+
+/// A group.
+pub(super) struct SharedGroup {
+    pub(super) settings: Group,
+    /// Who is asked for names; nobody: the system.
+    pub(super) resolver: Arc<[std::net::SocketAddr]>,
+    /// Some of its upstreams have a bound.
+    pub(super) is_bounded: bool,
+    pub(super) queue: Queue,
+    members: Mutex<Vec<Arc<SharedMember>>>,
+    /// Changes with `members`, and with their addresses.
+    generation: AtomicU32,
+    /// A worker looks after names and health for all.
+    is_watched: AtomicBool,
+    epoch: Instant,
+}
+
+/// An upstream.
+pub(super) struct SharedMember {
+    /// Which one of the configuration it is, or comes from.
+    pub(super) entry: usize,
+    pub(super) url: Url,
+    pub(super) weight: u32,
+    pub(super) backup: bool,
+    /// For the balancer that hashes.
+    pub(super) number: u64,
+    /// Requests that it may have at once.
+    most: Option<u32>,
+    /// Requests that it has, if there is a bound.
+    busy: AtomicU32,
+    /// Checks say that it is not well.
+    is_sick: AtomicBool,
+    /// When it was well again, in milliseconds of the group; 0: it was never ill.
+    recovered: AtomicU32,
+    peers: Mutex<Arc<[Peer]>>,
+}
+
+impl SharedGroup {
+    fn new(settings: &Group, resolver: Arc<[std::net::SocketAddr]>) -> Self {
+        let group = Self {
+            settings: settings.clone(),
+            resolver,
+            is_bounded: settings.upstreams.iter().any(|own| own.most.is_some()),
+            queue: Queue::new(settings.queue.length),
+            members: Mutex::default(),
+            generation: AtomicU32::new(0),
+            is_watched: AtomicBool::new(false),
+            epoch: Instant::now(),
+        };
+        for (entry, own) in settings.upstreams.iter().enumerate() {
+            group.update(entry, own.found.clone());
+        }
+        group
+    }
+
+    /// The upstreams as they are now.
+    pub(super) fn members(&self) -> Vec<Arc<SharedMember>> {
+        self.lock().clone()
+    }
+
+    /// Another number than before if there is something new.
+    #[inline]
+    pub(super) fn generation(&self) -> u32 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// An entry of the configuration stands for these servers now. Whether that is news.
+    pub(super) fn update(&self, entry: usize, endpoints: Vec<Endpoint>) -> bool {
+        let settings = &self.settings.upstreams[entry];
+        if settings.down {
+            return false;
+        }
+        let mut members = self.lock();
+        let mut news = false;
+        let mut kept = Vec::new();
+        for endpoint in endpoints {
+            let same = |own: &&Arc<SharedMember>| own.entry == entry && own.is(&endpoint);
+            match members.iter().find(same) {
+                Some(own) => {
+                    news |= own.set_peers(endpoint.peers);
+                    kept.push(Arc::clone(own));
+                }
+                None => {
+                    news = true;
+                    kept.push(Arc::new(SharedMember::new(entry, settings.most, endpoint)));
+                }
+            }
+        }
+        news |= members.iter().filter(|own| own.entry == entry).count() != kept.len();
+        if news {
+            members.retain(|own| own.entry != entry);
+            members.extend(kept);
+            members.sort_by_key(|own| own.entry);
+            drop(members);
+            self.generation.fetch_add(1, Ordering::Release);
+        }
+        news
+    }
+
+    /// Whether the one who asks shall look after names and health: the first.
+    pub(super) fn claim(&self) -> bool {
+        !self.is_watched.swap(true, Ordering::Relaxed)
+    }
+
+    /// An upstream is well again at `now`.
+    pub(super) fn mark_recovered(&self, member: &SharedMember, now: Instant) {
+        member.recovered.store(self.millis(now).max(1), Ordering::Relaxed);
+    }
+
+    /// For how long an upstream has been well since it was ill, as long as that makes a difference.
+    pub(super) fn is_new_since(&self, member: &SharedMember, now: Instant) -> Option<Duration> {
+        if self.settings.slow_start.is_zero() {
+            return None;
+        }
+        let recovered = member.recovered.load(Ordering::Relaxed);
+        let since = Duration::from_millis(u64::from(self.millis(now).saturating_sub(recovered)));
+        (recovered != 0 && since < self.settings.slow_start).then_some(since)
+    }
+
+    fn millis(&self, now: Instant) -> u32 {
+        now.saturating_duration_since(self.epoch).as_millis() as u32
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<SharedMember>>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SharedMember {
+    fn new(entry: usize, most: Option<u32>, endpoint: Endpoint) -> Self {
+        Self {
+            entry,
+            number: hash::number(endpoint.url.shown.as_bytes()),
+            url: endpoint.url,
+            weight: endpoint.weight,
+            backup: endpoint.backup,
+            most,
+            busy: AtomicU32::new(0),
+            is_sick: AtomicBool::new(false),
+            recovered: AtomicU32::new(0),
+            peers: Mutex::new(endpoint.peers.into()),
+        }
+    }
+
+    fn is(&self, endpoint: &Endpoint) -> bool {
+        self.url == endpoint.url && self.weight == endpoint.weight && self.backup == endpoint.backup
+    }
+
+    /// Its addresses.
+    pub(super) fn peers(&self) -> Arc<[Peer]> {
+        Arc::clone(&self.peers.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn set_peers(&self, peers: Vec<Peer>) -> bool {
+        let mut own = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        let news = own[..] != peers[..];
+        if news {
+            *own = peers.into();
+        }
+        news
+    }
+
+    /// Whether checks say that it is not well.
+    #[inline]
+    pub(super) fn is_sick(&self) -> bool {
+        self.is_sick.load(Ordering::Relaxed)
+    }
+
+    /// What checks say now.
+    pub(super) fn set_sick(&self, sick: bool) {
+        self.is_sick.store(sick, Ordering::Relaxed);
+    }
+
+    /// Whether it has as many requests as it may have.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.most.is_some_and(|most| self.busy.load(Ordering::SeqCst) >= most)
+    }
+
+    /// Counts a request, if there is room for it.
+    fn admit(&self) -> bool {
+        let Some(most) = self.most else { return true };
+        let more = |busy: u32| (busy < most).then_some(busy + 1);
+        self.busy.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).is_ok()
+    }
+}
+
+/// A request's place at an upstream that may have so many only. Dropped, it is the next one's.
+pub(super) struct Permit {
+    group: Arc<SharedGroup>,
+    member: Arc<SharedMember>,
+}
+
+impl Permit {
+    /// A place at `member`: none is needed without a bound.
+    ///
+    /// # Errors
+    /// There is no place.
+    #[inline]
+    pub(super) fn new(group: &Arc<SharedGroup>, member: &Arc<SharedMember>) -> Result<Option<Self>, ()> {
+        if member.most.is_none() {
+            return Ok(None);
+        }
+        let permit = || Self { group: Arc::clone(group), member: Arc::clone(member) };
+        member.admit().then(permit).map(Some).ok_or(())
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.member.busy.fetch_sub(1, Ordering::SeqCst);
+        self.group.queue.wake_first();
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::settings::Upstream;
+    use super::*;
+    use crate::config::yaml::{Node, Place};
+
+    /// An upstream at a port of this machine.
+    pub(in super::super) fn upstream(port: u16) -> Upstream {
+        let url = Url::read(&Node::scalar(&format!("http://127.0.0.1:{port}"))).expect("a URL");
+        Upstream::new(url, vec![Peer::Tcp(([127, 0, 0, 1], port).into())])
+    }
+
+    fn group(upstreams: Vec<Upstream>) -> Arc<SharedGroup> {
+        let mut shared = Shared::new(&Settings {
+            groups: vec![Group::new(Place::default(), upstreams)],
+            ..Settings::default()
+        });
+        shared.groups.remove(0)
+    }
+
+    fn endpoint(port: u16, weight: u32) -> Endpoint {
+        Endpoint { weight, ..upstream(port).found.remove(0) }
+    }
+
+    #[test]
+    fn who_stays_keeps_what_is_known_of_it_and_only_news_are_news() {
+        let group = group(vec![upstream(1), upstream(2)]);
+        let seen = group.generation();
+        let first = Arc::clone(&group.members()[0]);
+        assert!(!group.update(0, vec![endpoint(1, 1)]));
+        assert_eq!(group.generation(), seen);
+        assert!(group.update(0, vec![endpoint(1, 1), endpoint(3, 1)]));
+        assert_ne!(group.generation(), seen);
+        assert!(Arc::ptr_eq(&first, &group.members()[0]));
+        let shown = |group: &SharedGroup| -> Vec<String> {
+            group.members().iter().map(|own| own.url.shown.replace("http://127.0.0.1:", "")).collect()
+        };
+        assert_eq!(shown(&group), ["1", "3", "2"]);
+        assert!(group.update(0, vec![endpoint(3, 1)]));
+        assert!(group.update(0, vec![endpoint(3, 2)]), "another weight");
+        assert_eq!(shown(&group), ["3", "2"]);
+        let moved = Endpoint { peers: vec![Peer::Unix("/a".into())], ..endpoint(3, 2) };
+        assert!(group.update(0, vec![moved.clone()]), "other addresses");
+        assert!(!group.update(0, vec![moved]));
+        assert_eq!(group.members()[0].peers()[..], [Peer::Unix("/a".into())]);
+    }
+
+    #[test]
+    fn no_more_places_are_given_than_there_are_whatever_threads_ask() {
+        let group = group(vec![Upstream { most: Some(3), ..upstream(1) }, upstream(2)]);
+        let members = group.members();
+        assert!(matches!(Permit::new(&group, &members[1]), Ok(None)));
+        let most = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..2000 {
+                        let Ok(permit) = Permit::new(&group, &members[0]) else { continue };
+                        most.fetch_max(members[0].busy.load(Ordering::SeqCst), Ordering::SeqCst);
+                        drop(permit);
+                    }
+                });
+            }
+        });
+        assert!((1..=3).contains(&most.into_inner()));
+        assert_eq!(members[0].busy.load(Ordering::SeqCst), 0);
+        let permits: Vec<_> = (0..3).map(|_| Permit::new(&group, &members[0])).collect();
+        assert!(permits.iter().all(Result::is_ok) && members[0].is_full());
+        assert!(Permit::new(&group, &members[0]).is_err());
+    }
+
+    #[test]
+    fn one_of_all_workers_looks_after_a_group() {
+        let group = group(vec![upstream(1)]);
+        assert!(group.claim());
+        assert!(!group.claim());
+    }
+}

@@ -1,0 +1,26 @@
+//! How upstreams are spoken to: what the paths that use a group say, each for itself.
+
+use crate::modules::proxy::{self, Url};
+use hayami_net::dial::Peer;
+use hayami_net::upstream::Origin;
+use hayami_tls::Error;
+
+/// What is spoken, with the timeouts and whatever else belongs to a connection. Paths that say the same share
+/// connections.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transport {
+    /// HTTP, as `proxy.*` says.
+    Http(Box<proxy::Settings>),
+}
+
+impl Transport {
+    /// An upstream that is spoken to so.
+    ///
+    /// # Errors
+    /// This machine trusts nobody, and TLS is to be spoken.
+    pub(super) fn origin(&self, url: &Url, peers: Vec<Peer>) -> Result<Origin, Error> {
+        match self {
+            Self::Http(settings) => proxy::origin(url, peers, settings),
+        }
+    }
+}

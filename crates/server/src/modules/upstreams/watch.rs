@@ -1,0 +1,81 @@
+//! What one worker does for all of them: it asks for names again when their time is over, and checks health.
+
+use super::check;
+use super::names;
+use super::shared::{SharedGroup, SharedMember};
+use super::transport::Transport;
+use crate::observe::report;
+use hayami_net::Clock;
+use hayami_net::upstream::Outbound;
+use std::rc::Rc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// How soon a name is asked for again that could not be resolved.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// How often it is seen whether there are new upstreams that want to be checked.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Begins. To be called once for each group.
+pub(super) fn start(group: &Arc<SharedGroup>, outbound: &Outbound, clock: &Rc<Clock>, transport: &Transport) {
+    for (entry, upstream) in group.settings.upstreams.iter().enumerate() {
+        if !upstream.down && names::may_change(upstream) {
+            tokio::task::spawn_local(follow(Arc::clone(group), entry));
+        }
+    }
+    if group.settings.check.is_some() {
+        let checker = check::Checker::new(group, outbound, clock, transport);
+        tokio::task::spawn_local(supervise(Arc::clone(group), Rc::new(checker)));
+    }
+}
+
+/// Asks for a name again and again. What cannot be resolved stays as it was.
+async fn follow(group: Arc<SharedGroup>, entry: usize) {
+    let shown = &group.settings.upstreams[entry].url.shown;
+    let mut is_lost = false;
+    loop {
+        let asked = Arc::clone(&group);
+        let found = tokio::task::spawn_blocking(move || {
+            names::refreshed(&asked.settings.upstreams[entry], &asked.resolver)
+        });
+        let again = match found.await {
+            Ok(Ok((endpoints, ttl))) => {
+                if std::mem::take(&mut is_lost) {
+                    report(&format!("upstream {shown}: its name can be resolved again"));
+                }
+                group.update(entry, endpoints);
+                ttl
+            }
+            Ok(Err(error)) => {
+                if !std::mem::replace(&mut is_lost, true) {
+                    report(&format!(
+                        "upstream {shown}: its name cannot be resolved: {error}; its last addresses stay"
+                    ));
+                }
+                AGAIN
+            }
+            // The thread was not started or has been ended: so are we, soon.
+            Err(_) => AGAIN,
+        };
+        tokio::time::sleep(again).await;
+    }
+}
+
+/// Has every upstream checked, and those that come later too.
+async fn supervise(group: Arc<SharedGroup>, checker: Rc<check::Checker>) {
+    let mut known: Vec<Weak<SharedMember>> = Vec::new();
+    loop {
+        known.retain(|own| own.strong_count() > 0);
+        for member in group.members() {
+            if !known.iter().any(|own| own.as_ptr() == Arc::as_ptr(&member)) {
+                known.push(Arc::downgrade(&member));
+                tokio::task::spawn_local(check::run(Rc::clone(&checker), Arc::downgrade(&member)));
+            }
+        }
+        if !group.settings.upstreams.iter().any(|own| own.srv) {
+            return;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
