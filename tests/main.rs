@@ -31,6 +31,7 @@ mod proxy;
 mod proxy_failures;
 mod proxy_peers;
 mod proxy_protocol;
+mod proxy_tls;
 mod ranges;
 mod reproxy;
 mod rest_api;

@@ -34,12 +34,18 @@ impl Peer {
     /// number of the connection.
     #[track_caller]
     pub(crate) fn nginx(dir: &Scratch, lines: &str) -> Self {
+        Self::nginx_speaking(dir, "", lines)
+    }
+
+    /// The same, with that behind the address on which it listens: `ssl`.
+    #[track_caller]
+    pub(crate) fn nginx_speaking(dir: &Scratch, protocol: &str, lines: &str) -> Self {
         let port = free_port();
         let temp = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map(|name| format!("{name}_temp_path DIR/temp;"));
         let text = format!(
             "daemon off; worker_processes 1; pid DIR/nginx.pid; error_log DIR/nginx.err;\nevents {{}}\nhttp {{ {} \
-             access_log off; log_format conn '$connection $request';\nserver {{ listen 127.0.0.1:{port}; {lines} }} }}\n",
+             access_log off; log_format conn '$connection $request';\nserver {{ listen 127.0.0.1:{port} {protocol}; {lines} }} }}\n",
             temp.join(" ")
         );
         dir.write("nginx.conf", text.replace("DIR", &dir.text("")));
