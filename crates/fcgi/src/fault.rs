@@ -77,6 +77,13 @@ faults! {
     ClosedEarly "the application closed the connection before the response was complete",
 }
 
+impl Fault {
+    /// Whether the application is there, and has too much to do.
+    pub fn is_overload(self) -> bool {
+        matches!(self, Self::Overloaded | Self::CannotMultiplex)
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.text())

@@ -1,6 +1,7 @@
 //! The two contracts of this layer: a [`Handler`] answers a request, a [`Filter`] changes a response.
 
 use crate::modules::access_log::Account;
+use crate::modules::fastcgi::Script;
 use hayami_http::{RequestHead, Response};
 use hayami_net::service::{ConnectionInfo, Incoming, Interim, Upgrade};
 use std::future::Future;
@@ -34,6 +35,10 @@ pub struct Exchange<'a> {
     pub account: Option<&'a Rc<Account>>,
     /// It came before the TLS handshake was complete (RFC 8470).
     pub early: bool,
+    /// Path and query that the client asked for, if an internal redirect has changed them.
+    pub asked: Option<&'a [u8]>,
+    /// The file for which the handler stands in (`file.custom-handler`).
+    pub script: Option<&'a Script>,
 }
 
 /// What a handler says to a request.
@@ -56,9 +61,19 @@ pub enum Outcome {
         /// Whether the method stays; if not, all but HEAD become GET.
         keep_method: bool,
     },
+    /// It is for a file that another handler answers for (`file.custom-handler`).
+    Delegated(Box<Delegated>),
     /// Needs I/O; the connection's task polls it. What comes is treated like an answer given at once: a
     /// file that turns out not to exist once the disk has spoken is still declined to the next handler.
     Later(Pin<Box<dyn Future<Output = Outcome>>>),
+}
+
+/// A request for a file that a handler answers for.
+pub struct Delegated {
+    /// Who answers.
+    pub handler: Rc<dyn Handler>,
+    /// The file.
+    pub script: Script,
 }
 
 /// Answers requests of one path. Made once per worker.
@@ -75,6 +90,16 @@ pub trait Handler {
     /// Whether it is asked for ways to other servers: CONNECT, which has no path.
     fn connects(&self) -> bool {
         false
+    }
+}
+
+impl<H: Handler + ?Sized> Handler for Rc<H> {
+    fn handle(&self, exchange: &mut Exchange<'_>) -> Outcome {
+        (**self).handle(exchange)
+    }
+
+    fn costs_others(&self) -> bool {
+        (**self).costs_others()
     }
 }
 

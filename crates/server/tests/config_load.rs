@@ -22,6 +22,8 @@ fn directories(settings: &Settings) -> Vec<String> {
         HandlerSettings::Proxy(proxy) => {
             settings.global.upstreams.groups[proxy.group].upstreams[0].url.to_string()
         }
+        HandlerSettings::TryFiles(settings) => format!("{settings:?}"),
+        HandlerSettings::FastCgi(application) => format!("{application:?}"),
         HandlerSettings::Connect(_) => "CONNECT".to_owned(),
     };
     handlers.map(|(host, path, handler)| format!("{}{} {}", host.name, path.prefix, text(handler))).collect()

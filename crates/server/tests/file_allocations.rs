@@ -68,6 +68,8 @@ impl Asking {
             interim: None,
             account: None,
             early: false,
+            asked: None,
+            script: None,
         })
     }
 

@@ -72,6 +72,7 @@ pub(super) const OWN: &[&str] = &[
     "proxy.ssl.name",
     "reproxy.sendfile",
     "resolver",
+    "try-files",
     "upstreams",
 ];
 
@@ -154,6 +155,27 @@ pub(super) const BEHAVIOUR: &[(&str, &str)] = &[
         "`reproxy: ON` heeds `x-accel-redirect` beside `x-reproxy-url`, keeps HEAD, and answers 502 to what is neither URL \
          nor path.",
         "Applications written for nginx need no change; where a file is need not be shown to clients.",
+    ),
+    (
+        "`fastcgi.connect` takes several places.",
+        "Requests go to each in turn, and to the next if one cannot be connected to.",
+    ),
+    (
+        "`fastcgi.spawn` starts an application again when it ends.",
+        "A crash costs the requests that it was answering, not all that follow.",
+    ),
+    (
+        "`fastcgi.document_root` is where scripts are told to be in `file.custom-handler`, too.",
+        "An application in a container finds them below another directory.",
+    ),
+    (
+        "At a path, `fastcgi.document_root` makes files below it that end in `.php` scripts, with SCRIPT_FILENAME and \
+         PATH_INFO; PATH_TRANSLATED is told of scripts only.",
+        "PHP would run whatever file it is told of, uploads as well.",
+    ),
+    (
+        "Fields with `_`, `.` or other odd characters in their names, and `proxy`, never become `HTTP_` variables.",
+        "Who could send `x_forwarded_for` could pretend to be `x-forwarded-for`.",
     ),
     ("`via` names `hayami`, not the host.", "Hosts have many names; this one says whose word it is."),
     ("A month in `expires` has 30 days; in h2o it has 30 hours.", "It is a slip of h2o's."),

@@ -19,17 +19,6 @@ pub(super) const NOT_YET: &[(&str, &[&str])] = &[
             "proxy.http3.ecn",
         ],
     ),
-    (
-        "FastCGI",
-        &[
-            "fastcgi.connect",
-            "fastcgi.spawn",
-            "fastcgi.document_root",
-            "fastcgi.timeout.io",
-            "fastcgi.timeout.keepalive",
-            "fastcgi.send-delegated-uri",
-        ],
-    ),
     ("the status page", &["status"]),
     ("event tracing", &["h2olog", "self-trace"]),
     ("scripting", &["mruby.handler", "mruby.handler-file", "mruby.handler_path"]),

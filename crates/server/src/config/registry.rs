@@ -2,9 +2,9 @@
 
 use super::directive::Directive;
 use crate::modules::{
-    access_log, connect, early_hints, env, error_doc, error_log, expires, file, headers, hosts, http1, http2,
-    identity, limits, listen, process, proxy, redirect, reproxy, session_resumption, stash, tolerated,
-    upstreams,
+    access_log, connect, early_hints, env, error_doc, error_log, expires, fastcgi, file, headers, hosts,
+    http1, http2, identity, limits, listen, process, proxy, redirect, reproxy, session_resumption, stash,
+    tolerated, try_files, upstreams,
 };
 
 /// A part of the manual.
@@ -30,6 +30,7 @@ pub const GROUPS: &[Group] = &[
     group("HTTP/2", http2::DIRECTIVES),
     group("Early hints", early_hints::DIRECTIVES),
     group("Files", file::DIRECTIVES),
+    group("Front controllers", try_files::DIRECTIVES),
     group("Redirects", redirect::DIRECTIVES),
     group("Upstreams", upstreams::DIRECTIVES),
     group("Reverse proxy", proxy::DIRECTIVES),
@@ -38,6 +39,7 @@ pub const GROUPS: &[Group] = &[
     group("Tunnels", proxy::TUNNELS),
     group("CONNECT", connect::DIRECTIVES),
     group("Answers from elsewhere", reproxy::DIRECTIVES),
+    group("FastCGI", fastcgi::DIRECTIVES),
     group("Response fields", headers::DIRECTIVES),
     group("Expiration", expires::DIRECTIVES),
     group("Error pages", error_doc::DIRECTIVES),

@@ -6,8 +6,9 @@
 use super::error::ConfigError;
 use super::yaml::{Node, Place};
 use crate::modules::{
-    access_log, connect, early_hints, env, error_doc, error_log, expires, file, headers, http1, http2,
-    identity, limits, listen, process, proxy, redirect, reproxy, session_resumption, upstreams,
+    access_log, connect, early_hints, env, error_doc, error_log, expires, fastcgi, file, headers, http1,
+    http2, identity, limits, listen, process, proxy, redirect, reproxy, session_resumption, try_files,
+    upstreams,
 };
 
 /// A whole configuration.
@@ -123,6 +124,10 @@ pub enum HandlerSettings {
     FileFile(file::FileSettings),
     /// `redirect`
     Redirect(redirect::Settings),
+    /// `try-files`
+    TryFiles(try_files::Settings),
+    /// `fastcgi.connect`, `fastcgi.spawn`
+    FastCgi(fastcgi::Application),
     /// `proxy.reverse.url`
     Proxy(proxy::ReverseSettings),
     /// `proxy.connect`
@@ -140,6 +145,8 @@ pub struct Inherited {
     pub connect: connect::Settings,
     /// `reproxy`, `internal`
     pub reproxy: reproxy::Settings,
+    /// `fastcgi.*`
+    pub fastcgi: fastcgi::Settings,
     /// `header.*`
     pub headers: headers::Settings,
     /// `expires`

@@ -59,5 +59,7 @@ pub(crate) fn handle(handler: &dyn Handler, head: &RequestHead, below: usize) ->
         interim: None,
         account: None,
         early: false,
+        asked: None,
+        script: None,
     })
 }

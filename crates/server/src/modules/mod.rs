@@ -7,6 +7,7 @@ pub mod env;
 pub mod error_doc;
 pub mod error_log;
 pub mod expires;
+pub mod fastcgi;
 pub mod file;
 pub mod headers;
 pub mod hosts;
@@ -22,6 +23,7 @@ pub mod reproxy;
 pub mod session_resumption;
 pub mod stash;
 pub mod tolerated;
+pub mod try_files;
 pub mod upstreams;
 
 #[cfg(test)]

@@ -87,6 +87,11 @@ impl Handler for Redirect {
         }
         Outcome::Ready(self.response(&target))
     }
+
+    /// What it leads to inside the server may ask others, and needs the request's content then.
+    fn costs_others(&self) -> bool {
+        self.0.internal
+    }
 }
 
 impl Redirect {

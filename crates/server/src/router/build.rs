@@ -9,7 +9,7 @@ use crate::handler::Handler;
 use crate::modules::access_log::{Logs, PathLogs};
 use crate::modules::env::Environment;
 use crate::modules::identity::SendServerName;
-use crate::modules::{connect, expires, file, headers, listen, proxy, redirect, reproxy};
+use crate::modules::{connect, expires, fastcgi, file, headers, listen, proxy, redirect, reproxy, try_files};
 use crate::worker::WorkerContext;
 use std::rc::Rc;
 
@@ -68,7 +68,12 @@ impl Builder<'_> {
         if connects && path.prefix != "/" {
             return Err(format!("{host}, path {}: proxy.connect stands at the path `/` only", path.prefix));
         }
-        let handlers = path.handlers.iter().map(|handler| self.handler(handler, &path.inherited));
+        let handlers = path.handlers.iter().map(|handler| match handler {
+            HandlerSettings::TryFiles(settings) => {
+                try_files::build(settings, root_of(path), &path.inherited.file.index)
+            }
+            handler => self.handler(handler, &path.inherited),
+        });
         let handlers =
             handlers.collect::<Result<_, _>>().map_err(|e| format!("{host}, path {}: {e}", path.prefix))?;
         let reproxy = reproxy::Rules::build(&path.inherited, self.everywhere(&path.inherited), self.worker)?;
@@ -79,6 +84,9 @@ impl Builder<'_> {
         match handler {
             HandlerSettings::FileDir(dir) => file::build_dir(dir, inherited, self.worker),
             HandlerSettings::FileFile(file) => file::build_file(file, inherited, self.worker),
+            // Made by the path, which has the directory.
+            HandlerSettings::TryFiles(settings) => try_files::build(settings, None, &[]),
+            HandlerSettings::FastCgi(application) => Ok(self.fastcgi(application, inherited)),
             HandlerSettings::Redirect(settings) => Ok(redirect::build(settings)),
             HandlerSettings::Proxy(reverse) => Ok(self.proxy(reverse, inherited)),
             HandlerSettings::Connect(rules) => Ok(self.connect(rules, inherited)),
@@ -100,6 +108,12 @@ impl Builder<'_> {
             keep_server: self.settings.global.identity.send == SendServerName::Preserve,
             reports_errors: inherited.error_log.emit_request_errors,
         }
+    }
+
+    fn fastcgi(&self, application: &fastcgi::Application, inherited: &Inherited) -> Box<dyn Handler> {
+        let reports_errors = inherited.error_log.emit_request_errors;
+        let env = Environment::default();
+        Box::new(fastcgi::build(application, &inherited.fastcgi, env, reports_errors, self.worker))
     }
 
     fn route(
@@ -127,4 +141,12 @@ impl Builder<'_> {
             reports_errors: inherited.error_log.emit_request_errors,
         })
     }
+}
+
+/// The directory of a path's first `file.dir`.
+fn root_of(path: &PathSettings) -> Option<&std::path::Path> {
+    path.handlers.iter().find_map(|handler| match handler {
+        HandlerSettings::FileDir(dir) => Some(&*dir.path),
+        _ => None,
+    })
 }

@@ -1,9 +1,10 @@
 //! From a request to a response: the route, its handlers, internal redirects.
 
 use super::{Core, plain, target};
-use crate::handler::{Exchange, Outcome};
+use crate::handler::{Delegated, Exchange, Handler, Outcome};
 use crate::modules::access_log::Record;
 use crate::modules::early_hints::Recipients;
+use crate::modules::fastcgi::Script;
 use crate::modules::reproxy::Kept;
 use crate::router::{HostIndex, Route};
 use hayami_http::{Method, PathFault, RequestHead, Response, Status, TargetForm, Version, normalize};
@@ -42,6 +43,8 @@ pub(super) struct Way {
     redirects: u32,
     /// What stays of an answer that said where the real one is.
     pub(super) kept: Option<Kept>,
+    /// Path and query that the client asked for, if a redirect has changed them.
+    asked: Option<Vec<u8>>,
     /// Why the target has no route.
     pub(super) fault: Option<PathFault>,
 }
@@ -76,6 +79,7 @@ impl Core {
             next: 0,
             redirects: 0,
             kept: None,
+            asked: None,
             fault: None,
         }
     }
@@ -153,6 +157,7 @@ impl Core {
             outcome = match outcome {
                 Outcome::Declined => way.ask_next(head, &scratch.path),
                 Outcome::Internal { target, keep_method } => {
+                    way.asked.get_or_insert_with(|| target::path_and_query(head));
                     *head = target::redirected(head, &target, keep_method);
                     self.redirect(way, head, scratch)
                 }
@@ -160,6 +165,10 @@ impl Core {
                     Ok(response) => return Step::Ready(response),
                     Err(outcome) => outcome,
                 },
+                Outcome::Delegated(delegated) => {
+                    let Delegated { handler, script } = *delegated;
+                    way.ask(&*handler, head, &scratch.path, Some(&script))
+                }
                 Outcome::Failed { response, reason } => {
                     self.report(way, head, &reason);
                     return Step::Ready(response);
@@ -214,10 +223,22 @@ impl Way {
     /// Asks the next handler.
     #[inline]
     fn ask_next(&mut self, head: &mut RequestHead, path: &[u8]) -> Outcome {
-        let Some(handler) = self.route.handlers.get(self.next) else {
+        let route = Rc::clone(&self.route);
+        let Some(handler) = route.handlers.get(self.next) else {
             return Outcome::Ready(plain(Status::NOT_FOUND, ""));
         };
         self.next += 1;
+        self.ask(&**handler, head, path, None)
+    }
+
+    #[inline]
+    fn ask(
+        &mut self,
+        handler: &dyn Handler,
+        head: &mut RequestHead,
+        path: &[u8],
+        script: Option<&Script>,
+    ) -> Outcome {
         handler.handle(&mut Exchange {
             head,
             path,
@@ -229,6 +250,8 @@ impl Way {
             interim: self.interim.as_ref(),
             account: self.record.as_ref().and_then(|record| record.account()),
             early: self.early,
+            asked: self.asked.as_deref(),
+            script,
         })
     }
 }

@@ -118,6 +118,8 @@ impl Way {
             interim: None,
             account: None,
             early: self.early,
+            asked: None,
+            script: None,
         })
     }
 }

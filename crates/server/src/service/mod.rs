@@ -14,11 +14,13 @@ mod target;
 mod tests;
 
 pub use page::plain;
+pub(crate) use target::path_and_query;
 
 use crate::config::settings::Settings;
 use crate::handler;
 use crate::modules::access_log::{Logs, WorkerLogs};
 use crate::modules::early_hints::{self, Recipients};
+use crate::modules::fastcgi;
 use crate::modules::identity::SendServerName;
 use crate::observe::Reporter;
 use crate::router::{self, Router};
@@ -39,6 +41,7 @@ struct Core {
     logs: Rc<WorkerLogs>,
     reporter: Reporter,
     server_name: Option<Vec<u8>>,
+    wants_local_address: bool,
     max_reprocesses: u32,
     informational: Recipients,
     scratch: RefCell<Scratch>,
@@ -52,9 +55,12 @@ impl Site {
     pub fn new(settings: &Settings, logs: &Logs, worker: WorkerContext) -> Result<Self, String> {
         let identity = &settings.global.identity;
         let named = identity.send == SendServerName::On;
+        let worker_logs = logs.worker(&worker);
         Ok(Self(Rc::new(Core {
             router: router::build(settings, logs, &worker)?,
-            logs: logs.worker(&worker),
+            // Applications are told it.
+            wants_local_address: worker_logs.want_local_address() || fastcgi::is_used(settings),
+            logs: worker_logs,
             reporter: Reporter::new(Rc::clone(&worker.clock)),
             server_name: named.then(|| identity.server_name.clone().into_bytes()),
             max_reprocesses: settings.global.limits.max_reprocesses,
@@ -131,7 +137,7 @@ impl Service for Site {
     }
 
     fn wants_local_address(&self) -> bool {
-        self.0.logs.want_local_address()
+        self.0.wants_local_address
     }
 
     async fn stop(&self) {

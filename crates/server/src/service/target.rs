@@ -19,6 +19,12 @@ pub(super) fn redirected(head: &RequestHead, to: &[u8], keep_method: bool) -> Re
     changed
 }
 
+/// Path and query of a target, as they came.
+pub(crate) fn path_and_query(head: &RequestHead) -> Vec<u8> {
+    let query = head.query().map(|query| [b"?", query].concat());
+    [head.path(), &query.unwrap_or_default()].concat()
+}
+
 /// Whether the target is a URL of `https`.
 pub(super) fn is_https(head: &RequestHead) -> bool {
     head.target().get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"https:"))

@@ -26,7 +26,13 @@ impl Server {
         let settings = load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}")).settings;
         let logs = Logs::open_all(&settings).expect("logs");
         let files = Rc::new(FileCache::new(&settings.global.file_cache, 1));
-        let worker = WorkerContext { clock: Rc::new(Clock::default()), workers: 1, files, outbound: None, upstreams: Rc::default() };
+        let worker = WorkerContext {
+            clock: Rc::new(Clock::default()),
+            workers: 1,
+            files,
+            outbound: None,
+            upstreams: Rc::default(),
+        };
         let site = Site::new(&settings, &logs, worker).expect("a site");
         Self { site, logs }
     }

@@ -7,11 +7,14 @@ use super::mime::{extension, extension_of};
 use crate::config::directive::Scope;
 use crate::config::error::ConfigError;
 use crate::config::load;
-use crate::config::settings::Inherited;
+use crate::config::settings::{HandlerSettings, Inherited};
 use crate::config::yaml::Node;
-use crate::handler::{Filter, RequestInfo};
-use crate::modules::{expires, headers};
+use crate::handler::{Filter, Handler, RequestInfo};
+use crate::modules::env::Environment;
+use crate::modules::{expires, fastcgi, headers};
+use crate::worker::WorkerContext;
 use hayami_http::Response;
+use std::rc::Rc;
 
 /// One `file.custom-handler`.
 #[derive(Clone, Debug)]
@@ -22,6 +25,8 @@ pub(super) struct Rule {
     default: bool,
     /// What the rule's own directives set.
     inherited: Box<Inherited>,
+    /// What answers in place of the file.
+    handler: Option<Box<HandlerSettings>>,
 }
 
 /// The rules in force; later ones go before earlier ones.
@@ -41,15 +46,19 @@ pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError>
             false => extensions.push(extension_of(scope, name)?.to_ascii_lowercase()),
         }
     }
-    let own = own_settings(scope, node);
-    scope.inherited.file.rules.0.push(Rule { extensions, default, inherited: Box::new(own) });
+    let (own, mut handlers) = own_settings(scope, node);
+    if handlers.len() > 1 {
+        return Err(node.error("only one handler can answer for a file"));
+    }
+    let (inherited, handler) = (Box::new(own), handlers.pop().map(Box::new));
+    scope.inherited.file.rules.0.push(Rule { extensions, default, inherited, handler });
     Ok(())
 }
 
-/// What the directives of the rule set, without what outer levels set: that is applied to every answer
-/// of the path anyway.
-fn own_settings(scope: &mut Scope<'_>, node: &Node) -> Inherited {
-    let mut nothing = Inherited::default();
+/// What the directives of the rule set, and its handlers. What outer levels set for responses is left out:
+/// that is applied to every answer of the path anyway.
+fn own_settings(scope: &mut Scope<'_>, node: &Node) -> (Inherited, Vec<HandlerSettings>) {
+    let mut nothing = Inherited { fastcgi: scope.inherited.fastcgi.clone(), ..Inherited::default() };
     let mut bare = Scope {
         level: scope.level,
         global: scope.global,
@@ -57,14 +66,36 @@ fn own_settings(scope: &mut Scope<'_>, node: &Node) -> Inherited {
         inherited: &mut nothing,
         handlers: None,
     };
-    // No handler of this version stands here, so there is none to keep.
-    load::extension(&mut bare, node, &["extension"]).0
+    load::extension(&mut bare, node, &["extension"])
 }
 
 impl Rules {
     /// What decides which rule a file falls under.
     pub(super) fn matcher(&self) -> Matcher {
-        Matcher(self.0.iter().map(|rule| (rule.extensions.clone(), rule.default)).collect())
+        let names = |rule: &Rule| Names {
+            extensions: rule.extensions.clone(),
+            default: rule.default,
+            scripts: rule.handler.is_some(),
+        };
+        Matcher(self.0.iter().map(names).collect())
+    }
+
+    /// The handlers among the rules.
+    pub fn handlers(&self) -> impl Iterator<Item = &HandlerSettings> {
+        self.0.iter().filter_map(|rule| rule.handler.as_deref())
+    }
+
+    /// The handler of every rule that has one.
+    pub(super) fn build(&self, reports_errors: bool, worker: &WorkerContext) -> Vec<Option<Rc<dyn Handler>>> {
+        let build = |rule: &Rule| match rule.handler.as_deref() {
+            Some(HandlerSettings::FastCgi(application)) => {
+                let env = Environment::new(&rule.inherited.env);
+                Some(fastcgi::build(application, &rule.inherited.fastcgi, env, reports_errors, worker))
+            }
+            // No other handler stands here.
+            _ => None,
+        };
+        self.0.iter().map(build).collect()
     }
 
     /// The filters of every rule.
@@ -74,16 +105,33 @@ impl Rules {
 }
 
 /// Finds the rule of a file.
-pub(super) struct Matcher(Vec<(Vec<String>, bool)>);
+pub(super) struct Matcher(Vec<Names>);
+
+/// Which files a rule is for.
+struct Names {
+    extensions: Vec<String>,
+    default: bool,
+    /// They are scripts: a handler answers for them.
+    scripts: bool,
+}
 
 impl Matcher {
     /// The index of the rule for the file of that path.
     pub(super) fn find(&self, path: &[u8]) -> Option<usize> {
         let extension = extension(path);
-        let named = |(extensions, _): &(Vec<String>, bool)| {
-            extensions.iter().any(|own| own.as_bytes().eq_ignore_ascii_case(extension))
-        };
-        self.0.iter().rposition(named).or_else(|| self.0.iter().rposition(|(_, default)| *default))
+        let named =
+            |names: &Names| names.extensions.iter().any(|own| own.as_bytes().eq_ignore_ascii_case(extension));
+        self.0.iter().rposition(named).or_else(|| self.0.iter().rposition(|names| names.default))
+    }
+
+    /// The index of the rule for the file of that path, if it is a script.
+    pub(super) fn script(&self, path: &[u8]) -> Option<usize> {
+        self.find(path).filter(|rule| self.0[*rule].scripts)
+    }
+
+    /// Whether there are scripts.
+    pub(super) fn has_scripts(&self) -> bool {
+        self.0.iter().any(|names| names.scripts)
     }
 }
 
@@ -106,7 +154,11 @@ mod tests {
 
     #[test]
     fn the_last_rule_that_names_the_extension_wins_and_default_is_for_the_rest() {
-        let rule = |names: &[&str], default| (names.iter().map(|n| n.to_string()).collect(), default);
+        let rule = |names: &[&str], default| Names {
+            extensions: names.iter().map(|n| n.to_string()).collect(),
+            default,
+            scripts: false,
+        };
         let matcher = Matcher(vec![rule(&[], true), rule(&["html", "htm"], false), rule(&["htm"], false)]);
         for (path, want) in [("a.html", 1), ("b/a.HTM", 2), ("a.css", 0), ("a", 0)] {
             assert_eq!(matcher.find(path.as_bytes()), Some(want), "{path}");

@@ -21,6 +21,8 @@ pub enum Found {
     File(ServedFile),
     /// A directory asked for without its slash: redirect to the path with this behind it.
     Directory(Box<[u8]>),
+    /// A file that the handler of this rule of `file.custom-handler` answers for; its path below the root.
+    Script(usize, Box<[u8]>),
     /// The listing of a directory.
     Listing(Representation),
     /// Nothing.
@@ -191,7 +193,7 @@ impl Entry {
         match &self.found {
             Found::File(file) => &file.representations,
             Found::Listing(listing) => std::slice::from_ref(listing),
-            Found::Directory(_) | Found::Absent | Found::Forbidden => &[],
+            Found::Script(..) | Found::Directory(_) | Found::Absent | Found::Forbidden => &[],
         }
     }
 }

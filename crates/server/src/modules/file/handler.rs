@@ -11,15 +11,17 @@ use super::entry::{Entry, Found};
 use super::load::{Failure, Wanted, load};
 use super::loading::Loading;
 use super::root::{Patience, Root, Symlinks};
-use super::{Plan, Settings, respond};
-use crate::handler::{Exchange, Handler, Outcome, RequestInfo};
+use super::{Plan, respond};
+use crate::config::settings::Inherited;
+use crate::handler::{Delegated, Exchange, Handler, Outcome, RequestInfo};
+use crate::modules::fastcgi::Script;
 use crate::worker::WorkerContext;
 use hayami_http::RequestHead;
 use hayami_net::Clock;
 use hayami_net::Instant;
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,6 +49,11 @@ struct Server {
     plan: Arc<Plan>,
     /// By index of the rule of `file.custom-handler`.
     rules: Vec<Filters>,
+    /// The same, of those rules that have a handler.
+    handlers: Vec<Option<Rc<dyn Handler>>>,
+    has_scripts: bool,
+    /// The path of the root as others find it.
+    absolute: Rc<Path>,
     interval: Duration,
     files: Rc<FileCache>,
     loading: Loading,
@@ -61,9 +68,11 @@ impl FileHandler {
     pub(super) fn open(
         place: Place,
         path: PathBuf,
-        settings: &Settings,
+        inherited: &Inherited,
         worker: &WorkerContext,
     ) -> Result<Self, Errno> {
+        let settings = &inherited.file;
+        let plan = Plan::new(settings);
         let root = match Root::open(&path, settings.symlinks) {
             Err(Errno::NOSYS) => return Err(Errno::NOSYS),
             root => root.ok().map(Arc::new),
@@ -71,13 +80,16 @@ impl FileHandler {
         worker.files.close_idle_files(&worker.clock);
         Ok(Self(Rc::new(Server {
             place,
+            absolute: std::path::absolute(&path).unwrap_or_else(|_| path.clone()).into(),
             path,
             symlinks: settings.symlinks,
             root_checked: Cell::new(root.as_ref().map(|_| worker.clock.now())),
             root: RefCell::new(root),
             id: Cell::new(worker.files.new_handler()),
-            plan: Arc::new(Plan::new(settings)),
+            has_scripts: plan.rules.has_scripts(),
+            plan: Arc::new(plan),
             rules: settings.rules.filters(),
+            handlers: settings.rules.build(inherited.error_log.emit_request_errors, worker),
             interval: settings.revalidate,
             files: Rc::clone(&worker.files),
             loading: Loading::default(),
@@ -95,13 +107,22 @@ impl Handler for FileHandler {
         {
             return server.without_root(error);
         }
+        if server.has_scripts
+            && let Some(outcome) = self.script_in_front(exchange, now)
+        {
+            return outcome;
+        }
         let key = server.key(exchange.path, exchange.below);
         if let Some(entry) = server.files.get(server.id.get(), key)
             && (entry.is_fresh(now, server.interval) || server.revalidate(&entry, now))
         {
-            return server.answer(&entry, exchange.head, exchange.path);
+            return server.answer(&entry, exchange.head, exchange.path, exchange.below);
         }
         self.load_now(exchange, now)
+    }
+
+    fn costs_others(&self) -> bool {
+        self.0.has_scripts
     }
 }
 
@@ -114,9 +135,32 @@ impl FileHandler {
             Err(failure) => server.failed(failure, exchange.path),
             Ok(entry) => {
                 let entry = server.keep(server.id.get(), exchange.path, exchange.below, entry);
-                server.answer(&entry, exchange.head, exchange.path)
+                server.answer(&entry, exchange.head, exchange.path, exchange.below)
             }
         }
+    }
+
+    /// A script whose path is only the front of the request's: `/index.php` of `/index.php/a`.
+    fn script_in_front(&self, exchange: &Exchange<'_>, now: Instant) -> Option<Outcome> {
+        let (server, path) = (&*self.0, exchange.path);
+        let Place::Below = server.place else { return None };
+        let slashes = (exchange.below + 1..path.len()).filter(|at| path[*at] == b'/');
+        let mut ends = slashes.filter(|at| server.plan.rules.script(&path[exchange.below..*at]).is_some());
+        ends.find_map(|end| {
+            let front = &path[..end];
+            let key = server.key(front, exchange.below);
+            let entry = match server.files.get(server.id.get(), key) {
+                Some(entry) if entry.is_fresh(now, server.interval) || server.revalidate(&entry, now) => {
+                    entry
+                }
+                // Whether it is there can be asked of the disk at once: it is not opened.
+                _ => {
+                    let entry = server.load(front, exchange.below, now).ok()?;
+                    server.keep(server.id.get(), front, exchange.below, entry)
+                }
+            };
+            server.script(&entry, front, &path[end..], exchange.below)
+        })
     }
 
     /// Makes the entry anew in a thread of the blocking pool.
@@ -128,7 +172,7 @@ impl FileHandler {
         let id = server.id.get();
         Outcome::Later(Box::pin(async move {
             match server.load_together(id, &path, below, now).await {
-                Ok(entry) => server.answer(&entry, &head, &path),
+                Ok(entry) => server.answer(&entry, &head, &path, below),
                 Err(failure) => server.failed(failure, &path),
             }
         }))
@@ -252,9 +296,15 @@ impl Server {
     }
 
     #[inline]
-    fn answer(&self, entry: &Entry, head: &RequestHead, path: &[u8]) -> Outcome {
-        if let Found::Absent = entry.found {
-            return Outcome::Declined;
+    fn answer(&self, entry: &Entry, head: &RequestHead, path: &[u8], below: usize) -> Outcome {
+        match entry.found {
+            Found::Absent => return Outcome::Declined,
+            Found::Script(..) => {
+                let info = if let Place::Below = self.place { path.len() } else { below };
+                let script = self.script(entry, path, &path[info..], below);
+                return script.unwrap_or(Outcome::Declined);
+            }
+            _ => {}
         }
         if let Some(response) = respond::other_method(head.method()) {
             return Outcome::Ready(response);
@@ -269,8 +319,17 @@ impl Server {
             }
             Found::Listing(listing) => respond::representation(listing, head, self.clock.unix()),
             Found::Directory(behind) => respond::to_directory(path, behind, head.query()),
-            Found::Forbidden | Found::Absent => respond::forbidden(),
+            Found::Forbidden | Found::Absent | Found::Script(..) => respond::forbidden(),
         })
+    }
+
+    /// What becomes of a request for a script, with `info` behind it.
+    fn script(&self, entry: &Entry, path: &[u8], info: &[u8], below: usize) -> Option<Outcome> {
+        let Found::Script(rule, file) = &entry.found else { return None };
+        let handler = Rc::clone(self.handlers.get(*rule)?.as_ref()?);
+        let prefix = &path[..below.min(path.len())];
+        let script = Script::new(prefix, Rc::clone(&self.absolute), file, info);
+        Some(Outcome::Delegated(Box::new(Delegated { handler, script })))
     }
 
     #[cold]

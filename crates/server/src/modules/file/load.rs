@@ -98,6 +98,9 @@ impl Search<'_> {
 
     /// What is at exactly this path.
     fn candidate(&mut self, path: &[u8]) -> Result<Found, Failure> {
+        if let Some(script) = self.plan.rules.script(path).and_then(|rule| self.script(rule, path)) {
+            return Ok(script);
+        }
         match self.probe(path)? {
             Probe::File(file, state) => self.file(path, file, &state),
             Probe::Directory => Ok(Found::Directory(b"/"[..].into())),
@@ -105,6 +108,16 @@ impl Search<'_> {
             Probe::Absent if self.plan.send_compressed == SendCompressed::Gunzip => self.packed_only(path),
             Probe::Absent => Ok(Found::Absent),
         }
+    }
+
+    /// A script, which is not opened: who runs it may be another user, and nobody else should read it.
+    fn script(&mut self, rule: usize, path: &[u8]) -> Option<Found> {
+        let state = self.root.stat_below(path).ok()?;
+        if state.file_type() != FileType::RegularFile {
+            return None;
+        }
+        self.watched.push(Watched::new(path, Ok(state)));
+        Some(Found::Script(rule, path.into()))
     }
 
     fn file(&mut self, path: &[u8], file: File, state: &Fingerprint) -> Result<Found, Failure> {

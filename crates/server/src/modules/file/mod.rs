@@ -169,7 +169,7 @@ fn build(
     inherited: &Inherited,
     worker: &WorkerContext,
 ) -> Result<Box<dyn Handler>, Errno> {
-    let handler = FileHandler::open(place, root, &inherited.file, worker)?;
+    let handler = FileHandler::open(place, root, inherited, worker)?;
     Ok(Box::new(handler))
 }
 
@@ -182,9 +182,7 @@ pub fn unreachable(settings: &crate::config::settings::Settings) -> Vec<String> 
         let (directive, directory) = match handler {
             HandlerSettings::FileDir(dir) => ("file.dir", &*dir.path),
             HandlerSettings::FileFile(file) => ("file.file", folder_of(&file.path)),
-            HandlerSettings::Redirect(_) | HandlerSettings::Proxy(_) | HandlerSettings::Connect(_) => {
-                return None;
-            }
+            _ => return None,
         };
         let error = Root::open(directory, path.inherited.file.symlinks).err()?;
         Some(format!("{}, path {}: {}", host.name, path.prefix, cannot_serve(directive, directory, error)))

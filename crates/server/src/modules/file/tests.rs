@@ -45,7 +45,13 @@ impl Site {
         change(&mut inherited.file);
         let clock = Rc::new(Clock::default());
         let files = Rc::new(FileCache::new(&CacheSettings::default(), 1));
-        let worker = WorkerContext { clock: Rc::clone(&clock), workers: 1, files, outbound: None, upstreams: Rc::default() };
+        let worker = WorkerContext {
+            clock: Rc::clone(&clock),
+            workers: 1,
+            files,
+            outbound: None,
+            upstreams: Rc::default(),
+        };
         let handler = build(&dir, &inherited, &worker).unwrap();
         let connection = ConnectionInfo {
             id: 1,
@@ -85,6 +91,8 @@ impl Site {
             interim: None,
             account: None,
             early: false,
+            asked: None,
+            script: None,
         };
         let _guard = self.runtime.enter();
         let mut outcome = self.handler.handle(&mut exchange);
@@ -93,7 +101,9 @@ impl Site {
                 Outcome::Declined => return None,
                 Outcome::Ready(response) => return Some(response),
                 Outcome::Later(later) => outcome = self.runtime.block_on(later),
-                Outcome::Internal { .. } | Outcome::Failed { .. } => panic!("files do not redirect or fail"),
+                Outcome::Internal { .. } | Outcome::Failed { .. } | Outcome::Delegated(_) => {
+                    panic!("files do not redirect or fail")
+                }
             }
         }
     }

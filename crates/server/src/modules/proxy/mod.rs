@@ -31,9 +31,11 @@ pub use handler::{Everywhere, build};
 pub use http2::{DIRECTIVES as HTTP2, Http2};
 pub(in crate::modules) use origin::origin;
 pub use remote::Remote;
+pub(in crate::modules) use response::clean;
 pub use reverse::ReverseSettings;
 pub use tls::{DIRECTIVES as TLS_DIRECTIVES, Tls};
 pub use tunnel::{DIRECTIVES as TUNNELS, Tunnels};
+pub(in crate::modules) use upload::{Blame, Upload};
 pub use url::{Place, Url};
 
 use super::headers::Command;
@@ -44,6 +46,7 @@ use std::time::Duration;
 pub fn is_used(settings: &config::Settings) -> bool {
     let mut handlers = settings.hosts.iter().flat_map(|host| &host.paths).flat_map(|path| &path.handlers);
     handlers.any(|handler| matches!(handler, HandlerSettings::Proxy(_) | HandlerSettings::Connect(_)))
+        || super::fastcgi::is_used(settings)
 }
 
 /// Whether other protocols than HTTP pass through to upstreams anywhere.

@@ -4,7 +4,7 @@ use super::hop;
 use hayami_http::{FieldSection, Known, ResponseHead};
 
 /// Removes what was meant for this hop only. Without `keep_server`, the upstream's name goes too.
-pub(super) fn clean(head: &mut ResponseHead, keep_server: bool) {
+pub(in crate::modules) fn clean(head: &mut ResponseHead, keep_server: bool) {
     let fields = head.own_all();
     let mut kept = FieldSection::with_capacity(fields.octets().len(), fields.len());
     hop::pass_on(fields, &mut kept, |name, known| passes(name, known, keep_server));

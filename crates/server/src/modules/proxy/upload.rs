@@ -7,17 +7,17 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 /// Why the content of a request broke off by the client's fault.
-pub(super) type Blame = Rc<RefCell<Option<Refusal>>>;
+pub(in crate::modules) type Blame = Rc<RefCell<Option<Refusal>>>;
 
 /// Content that remembers its refusal for whoever answers.
-pub(super) struct Upload {
+pub(in crate::modules) struct Upload {
     incoming: Incoming,
     blame: Blame,
 }
 
 impl Upload {
     /// The content, and where its refusal will be.
-    pub(super) fn new(incoming: Incoming) -> (Self, Blame) {
+    pub(in crate::modules) fn new(incoming: Incoming) -> (Self, Blame) {
         let blame = Blame::default();
         (Self { incoming, blame: Rc::clone(&blame) }, blame)
     }

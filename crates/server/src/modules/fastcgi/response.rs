@@ -1,0 +1,62 @@
+//! What the head of an application's answer means (RFC 3875 §6.2).
+
+use crate::modules::proxy::clean;
+use hayami_http::{Known, ResponseHead};
+
+/// What is to be done with an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// It is the response.
+    Response,
+    /// The server answers as for a GET of this path and query (RFC 3875 §6.2.2).
+    Elsewhere(Vec<u8>),
+}
+
+/// Removes what was meant for the server, and says what the rest means.
+pub(super) fn read(head: &mut ResponseHead) -> Meaning {
+    let said = head.remove(b"status");
+    clean(head, false);
+    match head.get(Known::Location) {
+        Some(path) if !said && path.starts_with(b"/") && !path.starts_with(b"//") => {
+            Meaning::Elsewhere(path.to_vec())
+        }
+        _ => Meaning::Response,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hayami_http::Status;
+
+    #[test]
+    fn a_location_without_a_status_is_a_redirect_inside_the_server_if_it_is_a_path() {
+        let elsewhere = |path: &str| Meaning::Elsewhere(path.into());
+        let cases: &[(&[(&str, &str)], Meaning, &[&str])] = &[
+            (&[("Location", "/a?b")], elsewhere("/a?b"), &["Location"]),
+            (&[("Location", "/a"), ("Status", "302 Found")], Meaning::Response, &["Location"]),
+            (&[("Location", "//other/a")], Meaning::Response, &["Location"]),
+            (&[("Location", "http://other/")], Meaning::Response, &["Location"]),
+            (
+                &[
+                    ("content-length", "1"),
+                    ("Server", "x"),
+                    ("Connection", "a"),
+                    ("A", "b"),
+                    ("Set-Cookie", "c"),
+                ],
+                Meaning::Response,
+                &["Set-Cookie"],
+            ),
+        ];
+        for (fields, want, left) in cases {
+            let mut head = ResponseHead::new(Status::OK);
+            fields.iter().for_each(|(name, value)| head.append(name.as_bytes(), value.as_bytes()));
+            assert_eq!(read(&mut head), *want, "{fields:?}");
+            assert!(
+                head.iter().map(|(name, _)| name).eq(left.iter().map(|name| name.as_bytes())),
+                "{fields:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! `fastcgi.spawn`: an application that the program starts.
+
+use super::Application;
+use crate::config::error::ConfigError;
+use crate::config::settings::{HandlerSettings, Settings};
+use crate::config::yaml::{Node, Value};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// An application to be started. All workers speak to the one that the program has started before them.
+#[derive(Debug)]
+pub struct Spawn {
+    /// For the shell.
+    pub command: String,
+    /// As whom it runs; `None`: as the server.
+    pub user: Option<String>,
+    socket: OnceLock<PathBuf>,
+}
+
+impl Spawn {
+    pub(super) fn read(node: &Node) -> Result<Self, ConfigError> {
+        let (command, user) = match &node.value {
+            Value::Mapping(pairs) => {
+                for (key, _) in pairs {
+                    key.one_of(&["command", "user"])?;
+                }
+                let command = node.get("command").ok_or_else(|| node.error("`command` is missing"))?;
+                (command, node.get("user"))
+            }
+            _ => (node, None),
+        };
+        let text = |node: &Node| match node.text()? {
+            text if text.trim().is_empty() || text.contains('\0') => Err(node.expected("a shell command")),
+            text => Ok(text.to_owned()),
+        };
+        let user = user.map(|user| user.text().map(str::to_owned)).transpose()?;
+        Ok(Self { command: text(command)?, user, socket: OnceLock::new() })
+    }
+
+    /// Tells where it takes its connections; the first one who says so is believed.
+    pub fn listens_at(&self, socket: PathBuf) {
+        let _ = self.socket.set(socket);
+    }
+
+    /// Where it takes its connections; nowhere, until it was started.
+    pub(super) fn socket(&self) -> &Path {
+        self.socket.get().map_or(Path::new(""), |socket| socket)
+    }
+}
+
+/// All applications, as often as they are mentioned.
+fn applications(settings: &Settings) -> impl Iterator<Item = &Application> {
+    let paths = settings.hosts.iter().flat_map(|host| &host.paths);
+    let handlers = paths.flat_map(|path| path.handlers.iter().chain(path.inherited.file.rules.handlers()));
+    handlers.filter_map(|handler| match handler {
+        HandlerSettings::FastCgi(application) => Some(application),
+        _ => None,
+    })
+}
+
+/// Whether requests go to applications anywhere.
+pub fn is_used(settings: &Settings) -> bool {
+    applications(settings).next().is_some()
+}
+
+/// All applications that are to be started, each once.
+pub fn spawned(settings: &Settings) -> Vec<Arc<Spawn>> {
+    let mut all: Vec<Arc<Spawn>> = Vec::new();
+    for application in applications(settings) {
+        if let Application::Spawn(spawn) = application
+            && !all.iter().any(|own| Arc::ptr_eq(own, spawn))
+        {
+            all.push(Arc::clone(spawn));
+        }
+    }
+    all
+}

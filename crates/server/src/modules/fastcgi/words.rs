@@ -1,0 +1,71 @@
+//! What an application writes to its standard error, on its way to the error log.
+
+use crate::observe::Reporter;
+use hayami_net::upstream::ErrorSink;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// Octets of one request that go to the log: a few traces.
+const MOST: usize = 16 * 1024;
+
+/// Octets of a line.
+const LINE: usize = 2 * 1024;
+
+/// Collects lines.
+struct Words {
+    reporter: Rc<Reporter>,
+    /// Whose words they are.
+    whose: String,
+    line: RefCell<Vec<u8>>,
+    left: Cell<usize>,
+}
+
+/// Where the words of an application go while it answers for `whose`.
+pub(super) fn sink(reporter: &Rc<Reporter>, whose: String) -> ErrorSink {
+    let (line, left) = (RefCell::default(), Cell::new(MOST));
+    let words = Words { reporter: Rc::clone(reporter), whose, line, left };
+    Rc::new(move |octets| words.hear(octets))
+}
+
+impl Words {
+    fn hear(&self, octets: &[u8]) {
+        let heard = octets.len().min(self.left.get());
+        if heard == 0 {
+            return;
+        }
+        self.left.set(self.left.get() - heard);
+        for piece in octets[..heard].split_inclusive(|octet| *octet == b'\n') {
+            let mut line = self.line.borrow_mut();
+            line.extend_from_slice(piece);
+            if line.ends_with(b"\n") || line.len() > LINE {
+                self.say(&line);
+                line.clear();
+            }
+        }
+        if self.left.get() == 0 {
+            self.say(b"and more, which is left out");
+        }
+    }
+
+    #[cold]
+    fn say(&self, line: &[u8]) {
+        let text = String::from_utf8_lossy(line.trim_ascii());
+        if !text.is_empty() {
+            let text: String = text.chars().take(LINE).flat_map(shown).collect();
+            self.reporter.line(&format!("application {}: {text}", self.whose));
+        }
+    }
+}
+
+/// Without control characters, which would make other lines of it, or colour a terminal.
+fn shown(octet: char) -> impl Iterator<Item = char> {
+    let control = octet.is_control();
+    let escaped = control.then(|| octet.escape_default()).into_iter().flatten();
+    escaped.chain((!control).then_some(octet))
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        self.say(&self.line.take());
+    }
+}
