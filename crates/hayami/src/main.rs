@@ -23,6 +23,8 @@ mod serve;
 mod signals;
 mod site;
 mod sockets;
+mod spawner;
+mod supervise;
 mod user;
 mod workers;
 
@@ -33,6 +35,9 @@ fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     if words.get(1).is_some_and(|word| word == "bench") {
         return bench::bench(&words[2..]);
+    }
+    if words.get(1).is_some_and(|word| word == spawner::SUPERVISE) {
+        return supervise::supervise(&words[2..]);
     }
     let command = match args::parse(words) {
         Ok(command) => command,

@@ -9,7 +9,7 @@ use crate::pid_file::PidFile;
 use crate::reload::Reload;
 use crate::signals::{LOOK, Signals, Wish};
 use crate::workers::{self, Plan};
-use crate::{descriptors, error_log, site, sockets, user};
+use crate::{descriptors, error_log, site, sockets, spawner, user};
 use hayami_net::{Phase, Quota};
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::listen::Acceptors;
@@ -45,6 +45,7 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     if let Some(target) = &process.error_log {
         error_log::redirect(target)?;
     }
+    let applications = spawner::start(&settings, become_user.as_ref())?;
     if let Some(user) = &become_user {
         user::become_user(user)?;
     }
@@ -68,6 +69,7 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::System(format!("cannot make the main loop: {error}")))?;
     runtime.block_on(run(&plan, shares, (acceptors, reload), &ready))?;
+    drop(applications);
     plan.logs.close(PATIENCE);
     for file in socket_files {
         // Without the rights of the start it may have to stay; the next start replaces it.
