@@ -36,7 +36,8 @@ impl Config {
             let (mut six, six_ttl) = self.of_family(&name, TYPE::AAAA)?;
             let (mut four, four_ttl) = self.of_family(&name, TYPE::A)?;
             let mut items = Vec::new();
-            (six.reverse(), four.reverse());
+            six.reverse();
+            four.reverse();
             while let Some(ip) = six.pop() {
                 items.push(SocketAddr::new(ip, port));
                 items.extend(four.pop().map(|ip| SocketAddr::new(ip, port)));

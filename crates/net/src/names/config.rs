@@ -39,8 +39,8 @@ impl Config {
                 }
                 Some("search" | "domain") => config.search = words.map(str::to_owned).collect(),
                 Some("options") => {
-                    let dots = words.filter_map(|word| word.strip_prefix("ndots:")?.parse().ok());
-                    config.dots = dots.last().unwrap_or(config.dots);
+                    let mut dots = words.filter_map(|word| word.strip_prefix("ndots:")?.parse().ok());
+                    config.dots = dots.next_back().unwrap_or(config.dots);
                 }
                 _ => {}
             }
