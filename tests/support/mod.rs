@@ -14,6 +14,7 @@ mod wait;
 
 pub(crate) mod bench;
 pub(crate) mod certificates;
+pub(crate) mod dns;
 pub(crate) mod h2;
 pub(crate) mod hpack;
 pub(crate) mod peers;

@@ -40,12 +40,27 @@ impl Peer {
     /// The same, with that behind the address on which it listens: `ssl`.
     #[track_caller]
     pub(crate) fn nginx_speaking(dir: &Scratch, protocol: &str, lines: &str) -> Self {
-        let port = free_port();
+        Self::nginx_by(dir, free_port(), "worker_processes 1", protocol, lines)
+    }
+
+    /// nginx at that port, as one process that ends at once with [`stop`](Self::stop); it writes a line for each
+    /// request to the file `access`.
+    #[track_caller]
+    pub(crate) fn nginx_at(dir: &Scratch, port: u16, lines: &str) -> Self {
+        Self::nginx_by(dir, port, "master_process off", "", &format!("access_log DIR/access conn; {lines}"))
+    }
+
+    #[track_caller]
+    fn nginx_by(dir: &Scratch, port: u16, processes: &str, protocol: &str, lines: &str) -> Self {
         let temp = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map(|name| format!("{name}_temp_path DIR/temp;"));
         let text = format!(
-            "daemon off; worker_processes 1; pid DIR/nginx.pid; error_log DIR/nginx.err;\nevents {{}}\nhttp {{ {} \
-             access_log off; log_format conn '$connection $request';\nserver {{ listen 127.0.0.1:{port} {protocol}; {lines} }} }}\n",
+            "daemon off; {processes}; pid DIR/nginx.pid; error_log DIR/nginx.err;
+events {{}}
+http {{ {} access_log \
+             off; log_format conn '$connection $request';
+server {{ listen 127.0.0.1:{port} {protocol}; {lines} }} }}
+",
             temp.join(" ")
         );
         dir.write("nginx.conf", text.replace("DIR", &dir.text("")));
