@@ -22,7 +22,6 @@ use crate::modules::access_log::{Logs, WorkerLogs};
 use crate::modules::early_hints::{self, Recipients};
 use crate::modules::fastcgi;
 use crate::modules::identity::SendServerName;
-use crate::modules::proxy;
 use crate::observe::Reporter;
 use crate::router::{self, Router};
 use crate::worker::WorkerContext;
@@ -59,10 +58,8 @@ impl Site {
         let worker_logs = logs.worker(&worker);
         Ok(Self(Rc::new(Core {
             router: router::build(settings, logs, &worker)?,
-            // Applications and upstreams are told it.
-            wants_local_address: worker_logs.want_local_address()
-                || fastcgi::is_used(settings)
-                || proxy::announces(settings),
+            // Applications are told it.
+            wants_local_address: worker_logs.want_local_address() || fastcgi::is_used(settings),
             logs: worker_logs,
             reporter: Reporter::new(Rc::clone(&worker.clock)),
             server_name: named.then(|| identity.server_name.clone().into_bytes()),
