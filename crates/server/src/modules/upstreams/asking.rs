@@ -45,7 +45,7 @@ pub enum Failed {
     /// The last one that was asked failed.
     Upstream {
         /// How.
-        failure: Failure,
+        failure: Box<Failure>,
         /// What became of all tries.
         reasons: Vec<String>,
     },
@@ -98,7 +98,7 @@ impl Asking {
             let again = failure.call.take().filter(|_| worth);
             let next = again
                 .and_then(|again| Some((again, self.next(&tried, &failure, Chosen { member, permit })?)));
-            let Some((again, next)) = next else { return Err(Failed::Upstream { failure, reasons }) };
+            let Some((again, next)) = next else { return Err(Failed::Upstream { failure: Box::new(failure), reasons }) };
             request = readdress(again, &next.member);
             chosen = next;
         }
