@@ -483,3 +483,26 @@ fn without_a_pool_every_request_says_that_it_is_the_last() {
     assert_eq!(opened.load(Ordering::SeqCst), 2);
     server.stop();
 }
+
+#[test]
+fn a_connection_that_is_not_made_is_a_timeout_and_the_next_address_is_tried() {
+    // A full backlog: the kernel answers nobody.
+    let full = TcpListener::bind("127.0.0.1:0").expect("bound");
+    rustix::net::listen(&full, 0).expect("listening");
+    let silent = full.local_addr().expect("an address");
+    let patience = Duration::from_millis(100);
+    let connect = || std::net::TcpStream::connect_timeout(&silent, patience).ok();
+    let _queue: Vec<_> = std::iter::from_fn(connect).take(10).collect();
+    let alone = server(impatient(&[silent]));
+    let got = alone.ask("POST", "/length/10");
+    assert!(got.contains("Failure(connecting: timed out") && got.contains("again true"), "{got}");
+    alone.await_counters("opened: 0, reused: 0, failed: 1,");
+    alone.stop();
+
+    let (address, _) = always(OK);
+    let mut both = origin(&[silent, address]);
+    both.timeouts.connect = patience;
+    let with_another = server(both);
+    assert!(with_another.ask("GET", "/a").ends_with("hello"));
+    with_another.stop();
+}
