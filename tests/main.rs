@@ -29,6 +29,7 @@ mod logs;
 mod paths;
 mod proxy;
 mod proxy_failures;
+mod proxy_http2;
 mod proxy_peers;
 mod proxy_protocol;
 mod proxy_tls;

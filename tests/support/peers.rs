@@ -79,6 +79,16 @@ server {{ listen 127.0.0.1:{port} {protocol}; {lines} }} }}
         Self::start(port, "haproxy", &["-db", "-f", &dir.text("haproxy.conf")])
     }
 
+    /// nghttpd, for the files in the folder `site`, on that port: over HTTP/2 and nothing else, in clear or with the
+    /// certificate of the authority in the folder `tls`.
+    #[track_caller]
+    pub(crate) fn nghttpd(dir: &Scratch, port: u16, secure: bool) -> Self {
+        let (number, site) = (port.to_string(), dir.text("site"));
+        let (key, certificate) = (dir.text("tls/leaf.key"), dir.text("tls/leaf.pem"));
+        let last: &[&str] = if secure { &[&number, &key, &certificate] } else { &["--no-tls", &number] };
+        Self::start(port, "nghttpd", &[&["-a", "127.0.0.1", "-d", &site], last].concat())
+    }
+
     /// Python's own server, for the files in that folder.
     #[track_caller]
     pub(crate) fn python(dir: &Scratch, folder: &str) -> Self {

@@ -180,10 +180,13 @@ impl Asking {
         if asked.waits == Waits::Connection && !asked.reused {
             self.timing.connected = Some(self.elapsed());
         }
-        match asked.send(cx, &self.backend, &mut self.upload) {
-            Ok(()) => Poll::Pending,
-            Err(cause) => Poll::Ready(Err(Ending { cause, reach: Reach::Seen })),
+        if let Err(cause) = asked.send(cx, &self.backend, &mut self.upload) {
+            return Poll::Ready(Err(Ending { cause, reach: Reach::Seen }));
         }
+        if self.upload.is_complete() && self.timing.sent.is_zero() {
+            self.timing.sent = self.elapsed();
+        }
+        Poll::Pending
     }
 
     /// Something went wrong: on with another session, if that is allowed.
@@ -225,6 +228,9 @@ impl Asking {
 
     pub(in crate::upstream) fn reply(mut self, answered: Answered) -> Reply {
         self.timing.head = self.elapsed();
+        if self.timing.sent.is_zero() {
+            self.timing.sent = self.timing.head;
+        }
         let Answered { mut asked, head, content } = answered;
         let (timing, whole) = (self.timing, self.upload.is_complete());
         let is_head = self.call.method == b"HEAD" && !head.status().forbids_content();

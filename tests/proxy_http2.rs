@@ -1,0 +1,235 @@
+//! Upstreams that speak HTTP/2: nghttpd, nginx, and gRPC by its own library on both sides.
+
+use crate::support::certificates::Authority;
+use crate::support::peers::{Peer, free_port};
+use crate::support::{Scratch, Server, missing, output, run, tls, until};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+fn curl(args: &[&str]) -> Vec<u8> {
+    let (code, out) = output("curl", ["-sS", "-m", "60"].into_iter().chain(args.iter().copied()));
+    assert_eq!(code, 0, "curl {args:?}");
+    out
+}
+
+/// A server in clear and over TLS, whose upstreams are these, with these lines at the global level.
+fn proxy(dir: &Scratch, upstreams: &str, lines: &str) -> Server {
+    if !dir.path("tls/leaf.pem").exists() {
+        Authority::new(dir).issue_leaf();
+    }
+    let listen = tls::listen("").replace("listen:\n  ", "  - ").replace("\n  ", "\n    ");
+    let text = format!(
+        "num-threads: 1\n{lines}listen:\n  - {{host: 127.0.0.2, port: 0}}\n{listen}\nhosts: {{default: {{paths: \
+         {{/: {{proxy.reverse.url: {upstreams}}}}}}}}}\n"
+    );
+    Server::config(dir, &text)
+}
+
+const CLEAR: &str = "proxy.http2.ratio: 100\nproxy.http2.force-cleartext: ON\n";
+
+#[test]
+fn files_of_nghttpd_come_whole_by_every_protocol() {
+    if missing("nghttpd") || missing("curl") {
+        return;
+    }
+    let dir = Scratch::new();
+    let large: String = (0..1_000_000).map(|number| format!("{number:08}")).collect();
+    dir.write("site/small", "small").write("site/large", &large).write("site/empty", "");
+    Authority::new(&dir).issue_leaf();
+    let verified = format!("proxy.http2.ratio: 100\nproxy.ssl.cafile: {}\n", dir.text("tls/ca.pem"));
+    for (secure, scheme, lines) in [(false, "http", CLEAR), (true, "https", &verified)] {
+        let nghttpd = Peer::nghttpd(&dir, free_port(), secure);
+        let server = proxy(&dir, &format!("{scheme}://localhost:{}", nghttpd.port), lines);
+        let addresses = server.addresses();
+        let ca = dir.text("tls/ca.pem");
+        for (base, protocol) in [
+            (format!("http://{}", addresses[0]), "--http1.1"),
+            (format!("http://{}", addresses[0]), "--http2-prior-knowledge"),
+            (format!("https://{}", addresses[1]), "--http2"),
+        ] {
+            let get = |path: &str| curl(&["--cacert", &ca, protocol, &format!("{base}{path}")]);
+            assert_eq!(get("/small"), b"small");
+            assert_eq!(get("/empty"), b"");
+            assert!(get("/large") == large.as_bytes(), "{base} {protocol}");
+            let head = curl(&["--cacert", &ca, protocol, "-I", &format!("{base}/large")]);
+            let head = String::from_utf8_lossy(&head).to_lowercase();
+            assert!(head.contains("content-length: 8000000"), "{head}");
+        }
+        let many: Vec<String> = (0..100).map(|_| format!("http://{}/small", addresses[0])).collect();
+        let args: Vec<&str> =
+            ["-Z", "--parallel-max", "50"].into_iter().chain(many.iter().map(|url| &url[..])).collect();
+        assert_eq!(curl(&args), "small".repeat(100).as_bytes());
+        assert!(!server.stderr().contains("upstream"), "{}", server.stderr());
+    }
+}
+
+#[test]
+fn an_upstream_that_does_not_take_http_2_gets_http_1_1() {
+    if missing("nginx") || missing("curl") {
+        return;
+    }
+    let dir = Scratch::new();
+    Authority::new(&dir).issue_leaf();
+    for (word, want) in [("", "HTTP/1.1"), ("http2", "HTTP/2.0")] {
+        let port = free_port();
+        let nginx = Peer::nginx(
+            &dir,
+            &format!(
+                "listen 127.0.0.1:{port} ssl {word}; ssl_certificate DIR/tls/leaf.pem; ssl_certificate_key \
+                 DIR/tls/leaf.key; return 200 $server_protocol;"
+            ),
+        );
+        let lines = format!("proxy.http2.ratio: 100\nproxy.ssl.cafile: {}\n", dir.text("tls/ca.pem"));
+        let server = proxy(&dir, &format!("https://localhost:{port}"), &lines);
+        let url = format!("http://{}/", server.addresses()[0]);
+        let args: Vec<&str> = ["-Z"].into_iter().chain(std::iter::repeat_n(&url[..], 20)).collect();
+        assert_eq!(String::from_utf8_lossy(&curl(&args)), want.repeat(20));
+        assert_eq!(String::from_utf8_lossy(&curl(&["-d", "content", &url])), want);
+        drop(nginx);
+    }
+}
+
+#[test]
+fn half_of_the_requests_are_offered_over_http_2_if_that_is_wanted() {
+    if missing("nginx") || missing("curl") {
+        return;
+    }
+    let dir = Scratch::new();
+    Authority::new(&dir).issue_leaf();
+    let port = free_port();
+    let _nginx = Peer::nginx(
+        &dir,
+        &format!(
+            "listen 127.0.0.1:{port} ssl http2; ssl_certificate DIR/tls/leaf.pem; ssl_certificate_key DIR/tls/leaf.key; \
+             return 200 $server_protocol;"
+        ),
+    );
+    let lines = format!("proxy.http2.ratio: 50\nproxy.ssl.cafile: {}\n", dir.text("tls/ca.pem"));
+    let server = proxy(&dir, &format!("https://localhost:{port}"), &lines);
+    let said: String = (0..10).map(|_| server.get("/").text()).collect();
+    assert_eq!((said.matches("HTTP/2.0").count(), said.matches("HTTP/1.1").count()), (5, 5), "{said}");
+}
+
+#[test]
+fn an_upstream_that_is_killed_and_comes_back_loses_no_request_that_may_be_repeated() {
+    if missing("nghttpd") {
+        return;
+    }
+    let dir = Scratch::new();
+    dir.write("site/small", "small");
+    let ports = [free_port(), free_port()];
+    let start = |at: usize| Peer::nghttpd(&dir, ports[at], false);
+    let (steady, mut restless) = (start(0), Some(start(1)));
+    let upstreams = format!("['http://127.0.0.1:{}', 'http://127.0.0.1:{}']", ports[0], ports[1]);
+    let server = proxy(&dir, &upstreams, CLEAR);
+    let (done, count) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let address = &server.addresses()[0];
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..8)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut client = crate::support::Client::connect(address);
+                    while !done.load(Ordering::SeqCst) {
+                        let answer = client.send("GET /small HTTP/1.1\r\nhost: x\r\n\r\n").answer();
+                        assert_eq!((answer.status, answer.text()), (200, "small".to_owned()));
+                        count.fetch_add(1, Ordering::SeqCst);
+                    }
+                })
+            })
+            .collect();
+        let go_on = || {
+            let goal = count.load(Ordering::SeqCst) + 200;
+            until("requests are answered", || {
+                count.load(Ordering::SeqCst) >= goal || clients.iter().any(|client| client.is_finished())
+            });
+        };
+        for _ in 0..3 {
+            go_on();
+            drop(restless.take());
+            go_on();
+            restless = Some(start(1));
+        }
+        done.store(true, Ordering::SeqCst);
+    });
+    drop((steady, restless));
+}
+
+/// The service in Go, and what it said.
+struct Service {
+    child: Child,
+    port: u16,
+    said: Arc<Mutex<String>>,
+}
+
+impl Service {
+    fn start(program: &str, secrets: &[&str]) -> Self {
+        let mut child = Command::new(program)
+            .arg("serve")
+            .args(secrets)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the service starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let first = lines.next().expect("a line").expect("text");
+        let port = first.rsplit_once(' ').and_then(|(_, port)| port.parse().ok()).expect("a port");
+        let said = Arc::new(Mutex::new(String::new()));
+        let shared = Arc::clone(&said);
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                shared.lock().expect("no panic within").push_str(&(line + "\n"));
+            }
+        });
+        Self { child, port, said }
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Builds the service and its client, once, into the target folder.
+fn grpc() -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/grpc");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("grpc");
+    let program = program.to_str().expect("test paths are UTF-8").to_owned();
+    let built = Command::new("go").args(["build", "-o", &program, "."]).current_dir(folder).status();
+    assert!(built.is_ok_and(|status| status.success()), "gRPC in Go is built");
+    program
+}
+
+#[test]
+fn grpc_goes_through_in_clear_and_over_tls_on_both_sides() {
+    if missing("go") {
+        return;
+    }
+    let (dir, program) = (Scratch::new(), grpc());
+    Authority::new(&dir).issue_leaf();
+    let (ca, leaf, key) = (dir.text("tls/ca.pem"), dir.text("tls/leaf.pem"), dir.text("tls/leaf.key"));
+    let verified = format!("proxy.ssl.cafile: {ca}\n");
+    for (secrets, scheme, lines) in
+        [(&[][..], "http", CLEAR), (&[&leaf[..], &key[..]][..], "https", &verified[..])]
+    {
+        let service = Service::start(&program, secrets);
+        // A conversation may pause for longer than an upload.
+        let lines = format!("{lines}http1-request-io-timeout: 1\n");
+        let server = proxy(&dir, &format!("{scheme}://localhost:{}", service.port), &lines);
+        let addresses = server.addresses();
+        let own = format!("localhost:{}", addresses[1].rsplit_once(':').expect("a port").1);
+        for args in [&["ask", &addresses[0]][..], &["ask", &own, &ca]] {
+            assert!(run(&program, args).ends_with("done\n"), "{args:?}");
+        }
+        // The upstream learns of all calls of both clients for which nobody waits any more.
+        let said = || service.said.lock().expect("no panic within").clone();
+        until("the upstream is told", || {
+            let said = said();
+            said.matches("canceled").count() == 4 && said.matches("left").count() == 2
+        });
+    }
+}
