@@ -32,7 +32,7 @@ func main() {
 	database := flag.String("database", "mongodb://127.0.0.1:27017", "where the database is")
 	pool := flag.Uint64("pool", 100, "connections to the database at most; 0: one for each operation")
 	seed := flag.Int("seed", 1000, "products that are made if they are missing")
-	patience := flag.Duration("timeout", 10*time.Second, "how long the database may take for a request")
+	patience := flag.Duration("timeout", 20*time.Second, "how long the database may take for a request")
 	grace := flag.Duration("grace", 10*time.Second, "how long requests may take that are under way at the end")
 	flag.Parse()
 	if err := serve(*listen, *database, *pool, *seed, *patience, *grace); err != nil {
