@@ -13,6 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+/// Connections accepted before those that are there get their turn.
+pub(crate) const BATCH: u32 = 64;
+
 /// How many connections the process may have, and has.
 #[derive(Debug)]
 pub struct Quota {
@@ -47,6 +50,11 @@ impl Quota {
         self.soft.map_or(Duration::ZERO, |(_, min_age)| min_age)
     }
 
+    /// Whether idle connections may have to be closed early.
+    pub(crate) fn is_soft(&self) -> bool {
+        self.soft.is_some()
+    }
+
     /// How many of a worker's `own` connections are above the soft limit: its share of the excess.
     pub(crate) fn excess(&self, own: usize) -> usize {
         let Some((soft, _)) = self.soft else { return 0 };
@@ -74,8 +82,76 @@ pub(crate) struct Acceptor {
     address: Address,
     tls: Option<Arc<TlsAcceptor>>,
     proxy_protocol: bool,
-    /// Connections may wait in the kernel's queue.
-    pub(crate) ready: bool,
+    /// The kernel tells when connections wait.
+    pub(crate) is_watched: bool,
+    /// It has told.
+    told: bool,
+    share: Share,
+}
+
+/// What a batch ended with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Batch {
+    /// As many as it might be: more may be waiting.
+    Full,
+    /// No more are waiting.
+    Emptied { taken: u32 },
+    /// There is no room for those that wait.
+    NoRoom,
+}
+
+/// How many connections are taken when the kernel says that some wait. It does not say how many: to take all
+/// costs a call in vain each time, and to take one costs a round of the loop for each connection of many.
+#[derive(Debug)]
+struct Share {
+    /// Connections that seem to come together.
+    size: u32,
+    /// Connections taken since the queue was last known to be empty, if more than one was asked for.
+    run: u32,
+    /// While they come one by one, two are asked for after so many times.
+    probe_in: u32,
+    /// Doubles each time that this is in vain.
+    pause: u32,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self { size: 1, run: 0, probe_in: 0, pause: 1 }
+    }
+}
+
+impl Share {
+    /// The next one.
+    fn next(&mut self) -> u32 {
+        if self.size > 1 || self.probe_in == 0 {
+            return self.size.max(2);
+        }
+        self.probe_in -= 1;
+        1
+    }
+
+    /// What became of `most`.
+    fn ended(&mut self, most: u32, batch: Batch) {
+        match batch {
+            Batch::Full if most > 1 => {
+                self.run += most;
+                self.size = (2 * most).min(BATCH);
+            }
+            // As many may come together the next time.
+            Batch::Emptied { taken } => {
+                self.size = (self.run + taken).clamp(1, BATCH);
+                self.run = 0;
+                self.pause = if self.size == 1 { (2 * self.pause).min(BATCH) } else { 1 };
+                self.probe_in = self.pause;
+            }
+            Batch::Full | Batch::NoRoom => {}
+        }
+    }
+
+    /// The kernel has not told of any.
+    fn none(&mut self) {
+        self.run = 0;
+    }
 }
 
 /// What asking for a connection led to.
@@ -95,11 +171,32 @@ pub(crate) enum Accepted {
 impl Acceptor {
     pub(crate) fn new(listener: Listener) -> Self {
         let Listener { fd, index, address, tls, proxy_protocol } = listener;
-        Self { fd, index, address, tls, proxy_protocol, ready: true }
+        let share = Share::default();
+        Self { fd, index, address, tls, proxy_protocol, is_watched: true, told: false, share }
+    }
+
+    /// The kernel says that connections wait.
+    pub(crate) fn connections_wait(&mut self) {
+        self.told = true;
+    }
+
+    /// How many connections to accept now. While the kernel does not tell, it is tried whenever there may be
+    /// `room`.
+    pub(crate) fn begin_batch(&mut self, room: bool) -> u32 {
+        if std::mem::take(&mut self.told) || room && !self.is_watched {
+            return self.share.next();
+        }
+        self.share.none();
+        0
+    }
+
+    /// That is what became of it.
+    pub(crate) fn end_batch(&mut self, most: u32, batch: Batch) {
+        self.share.ended(most, batch);
     }
 
     /// Takes one connection.
-    pub(crate) fn accept<S: Service>(&mut self, worker: &Worker<S>) -> Accepted {
+    pub(crate) fn accept<S: Service>(&self, worker: &Worker<S>) -> Accepted {
         let Some(id) = worker.quota.enter() else { return Accepted::NoRoom };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let error = match rustix::net::acceptfrom_with(&self.fd, flags) {
@@ -108,10 +205,7 @@ impl Acceptor {
         };
         worker.quota.leave();
         match error {
-            Errno::AGAIN => {
-                self.ready = false;
-                Accepted::None
-            }
+            Errno::AGAIN => Accepted::None,
             Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => {
                 worker.quota.starved.fetch_add(1, Ordering::Relaxed);
                 Accepted::Starved
@@ -167,6 +261,45 @@ mod tests {
         quota.leave();
         assert!(quota.enter().is_some());
         assert_eq!(quota.live(), 2);
+    }
+
+    /// Has connections come in bunches of these sizes; how often the kernel is asked in vain, and how many rounds
+    /// of the loop are needed.
+    fn vain_and_rounds(bunches: impl IntoIterator<Item = u32>) -> (u32, u32) {
+        let (mut share, mut vain, mut rounds) = (Share::default(), 0, 0);
+        for mut waiting in bunches {
+            while waiting > 0 {
+                rounds += 1;
+                let most = share.next();
+                let taken = most.min(waiting);
+                waiting -= taken;
+                let emptied = taken < most;
+                vain += u32::from(emptied);
+                share.ended(most, if emptied { Batch::Emptied { taken } } else { Batch::Full });
+            }
+            share.none();
+        }
+        (vain, rounds)
+    }
+
+    #[test]
+    fn the_kernel_is_hardly_asked_in_vain_by_connections_that_come_one_by_one() {
+        let (vain, rounds) = vain_and_rounds([1; 6400]);
+        assert!(vain <= 110 && rounds == 6400, "{vain} {rounds}");
+    }
+
+    #[test]
+    fn many_connections_at_once_are_taken_in_few_rounds() {
+        assert_eq!(vain_and_rounds([126]), (0, 6));
+        let (vain, rounds) = vain_and_rounds([50; 10]);
+        assert!(vain <= 10 && rounds <= 20, "{vain} {rounds}");
+    }
+
+    #[test]
+    fn after_many_at_once_it_learns_that_they_come_one_by_one() {
+        let mixed = [60, 60].into_iter().chain([1; 100]);
+        let (vain, rounds) = vain_and_rounds(mixed);
+        assert!(vain <= 12 && rounds <= 110, "{vain} {rounds}");
     }
 
     #[test]

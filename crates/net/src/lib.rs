@@ -30,6 +30,7 @@ mod protocol;
 pub mod proxy_protocol;
 mod reactor;
 mod reports;
+mod runtime;
 pub mod service;
 mod slots;
 pub mod socket;

@@ -1,14 +1,14 @@
-//! The loop of a worker: an epoll of its own, so that a connection is neither a task nor a registration.
+//! The loop of a worker: an epoll, and a table of connections. A connection is neither a task nor a registration.
 //!
-//! The worker's runtime sees one descriptor that is readable when any connection is. Everything else of
-//! the runtime (timers, signals, tasks, other sockets) goes on beside it. Per request this saves the
-//! wakers, locks and queues of a task; per connection, its memory.
+//! The worker's thread waits here and nowhere else, until the kernel has something for a connection or a listener,
+//! somebody is woken, or the next sweep is due. Per request this saves the wakers, locks and queues of a task; per
+//! connection, its memory.
 
-use crate::accept::{Accepted, Acceptor};
+use crate::accept::{Accepted, Acceptor, BATCH, Batch};
 use crate::connection::{Connection, Turn};
 use crate::service::{ConnectionInfo, Service};
 use crate::slots::Slots;
-use crate::timer::{Deadlines, NEVER, SWEEP};
+use crate::timer::{Deadlines, NEVER, SWEEP, after};
 use crate::transport::Transport;
 use crate::upstream::{Outbound, UPSTREAMS};
 use crate::waker::Who;
@@ -20,15 +20,11 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::task::{Context, Poll};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use std::sync::Arc;
+use std::task::Waker;
 
-/// Events taken from the kernel at once; then the other tasks of the worker get their turn.
+/// Events taken from the kernel at once; then those who were woken and the worker's tasks get their turn.
 const EVENTS: usize = 256;
-/// Connections accepted before those that are there get their turn.
-const BATCH: usize = 64;
 /// Idle connections closed at once to make room for new ones.
 const SHED: usize = 64;
 /// Milliseconds for which a connection is left alone that has not asked for anything yet or has just been
@@ -36,11 +32,15 @@ const SHED: usize = 64;
 const GRACE: u32 = 1000;
 /// Event data of listeners start here; below are connections, and above [`UPSTREAMS`] connections to upstreams.
 const LISTENERS: u64 = 1 << 32;
+/// Event data of the bell, which only ends the waiting.
+const BELL: u64 = UPSTREAMS - 1;
 
 pub(crate) struct Reactor<S: Service> {
     worker: Rc<Worker<S>>,
-    epoll: AsyncFd<Rc<OwnedFd>>,
+    epoll: Rc<OwnedFd>,
     outbound: Outbound,
+    /// Wakes the worker's tasks, and so the loop.
+    tasks: Waker,
     events: Vec<Event>,
     connections: Slots<Connection>,
     deadlines: Deadlines,
@@ -49,7 +49,12 @@ pub(crate) struct Reactor<S: Service> {
     again: Vec<Who>,
     /// Connections that the kernel is asked to watch with the next sweep, if they are still there.
     unwatched: Vec<u32>,
-    sweep: Interval,
+    /// When that sweep is due.
+    watch_at: u32,
+    /// When the last one was.
+    swept: u32,
+    /// There may be room for another connection that was not there before.
+    room: bool,
 }
 
 impl<S: Service> Reactor<S> {
@@ -61,14 +66,16 @@ impl<S: Service> Reactor<S> {
         let epoll = outbound.epoll();
         let acceptors: Vec<Acceptor> = listeners.into_iter().map(Acceptor::new).collect();
         for (index, acceptor) in acceptors.iter().enumerate() {
-            let data = EventData::new_u64(LISTENERS + index as u64);
-            epoll::add(&epoll, &acceptor.fd, data, EventFlags::IN | EventFlags::ET)?;
+            // Not edge-triggered: it is told again as long as connections wait, so that nobody has to ask in
+            // vain whether there is another one.
+            epoll::add(&epoll, &acceptor.fd, listener(index), EventFlags::IN)?;
         }
-        let mut sweep = interval(SWEEP);
-        sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let flags = EventFlags::IN | EventFlags::ET;
+        epoll::add(&epoll, worker.woken.bell(), EventData::new_u64(BELL), flags)?;
         Ok(Self {
+            tasks: Waker::from(Arc::clone(&worker.woken)),
             worker,
-            epoll: register(epoll)?,
+            epoll,
             outbound,
             events: Vec::with_capacity(EVENTS),
             connections: Slots::default(),
@@ -76,39 +83,41 @@ impl<S: Service> Reactor<S> {
             acceptors,
             again: Vec::new(),
             unwatched: Vec::new(),
-            sweep,
+            watch_at: NEVER,
+            swept: 0,
+            room: false,
         })
     }
 
-    /// Serves. `Ready` when the worker drains and its last connection has ended.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Waits until there is something to do, and does it.
+    pub(crate) fn round(&mut self) {
+        self.wait();
         self.worker.clock.refresh();
-        self.worker.woken.at_work();
         self.outbound.begin_round();
-        let more = self.take_events(cx);
+        for index in 0..self.events.len() {
+            let Event { data, flags } = self.events[index];
+            self.dispatch(data.u64(), flags);
+        }
         self.take_woken();
-        let waiting = self.accept();
-        while self.sweep.poll_tick(cx).is_ready() {
+        if self.until_sweep() == Some(0) {
             self.sweep();
         }
-        self.outbound.end_round(cx.waker());
-        let woken = self.worker.woken.at_rest(cx.waker());
-        if more || waiting || woken || !self.again.is_empty() {
-            cx.waker().wake_by_ref();
-        }
-        if self.worker.draining.get() && self.connections.len() == 0 {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
+        self.accept();
+        self.outbound.end_round(&self.tasks);
+    }
+
+    /// Whether the worker drains and its last connection has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.worker.draining.get() && self.connections.len() == 0
     }
 
     /// Stops accepting, once the kernel's queue is empty: what is left in it would be reset.
     pub(crate) fn drain(&mut self) {
-        for acceptor in &mut self.acceptors {
-            acceptor.ready = true;
+        for index in 0..self.acceptors.len() {
+            while self.accept_batch(index, BATCH) == Batch::Full {}
+            // Closing is not enough if other workers have the same socket.
+            let _ = epoll::delete(&self.epoll, &self.acceptors[index].fd);
         }
-        while self.accept() {}
         self.acceptors.clear();
         self.worker.draining.set(true);
         // Those that speak HTTP/2 say goodbye first, and tunnels learn how long they have, in a turn of their own.
@@ -117,26 +126,32 @@ impl<S: Service> Reactor<S> {
         self.close_idle(usize::MAX, 0);
     }
 
-    /// Gives every connection that the kernel names its turn. Whether there may be more at once.
-    fn take_events(&mut self, cx: &mut Context<'_>) -> bool {
-        let Poll::Ready(Ok(mut guard)) = self.epoll.poll_read_ready(cx) else { return false };
+    /// Takes events from the kernel: what is there, if somebody has a turn anyway, or else the next.
+    fn wait(&mut self) {
+        let patience = match self.until_sweep() {
+            _ if !self.again.is_empty() || !self.worker.woken.may_rest() => Some(0),
+            patience => patience,
+        };
+        let patience = patience.map(|millis| Timespec {
+            tv_sec: i64::from(millis / 1000),
+            tv_nsec: i64::from(millis % 1000) * 1_000_000,
+        });
         self.events.clear();
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         // It can only be interrupted; then the next call finds the same.
-        let taken =
-            epoll::wait(self.epoll.get_ref(), spare_capacity(&mut self.events), Some(&now)).unwrap_or(EVENTS);
-        if taken < EVENTS {
-            guard.clear_ready();
-            // Registers the task for the next edge; the answer is "not yet" by construction.
-            if self.epoll.poll_read_ready(cx).is_ready() {
-                cx.waker().wake_by_ref();
-            }
-        }
-        for index in 0..self.events.len() {
-            let Event { data, flags } = self.events[index];
-            self.dispatch(data.u64(), flags);
-        }
-        taken == EVENTS
+        let _ = epoll::wait(&self.epoll, spare_capacity(&mut self.events), patience.as_ref());
+        self.worker.woken.at_work();
+    }
+
+    /// Milliseconds until the next sweep; `None`: nobody has a deadline.
+    fn until_sweep(&self) -> Option<u32> {
+        let now = self.worker.clock.millis();
+        let heeds_others = self.worker.quota.is_soft() && self.connections.len() > 0;
+        let due = match heeds_others || self.acceptors.iter().any(|acceptor| !acceptor.is_watched) {
+            true => now,
+            false => self.deadlines.earliest().min(self.outbound.earliest()).min(self.watch_at),
+        };
+        let pause = (SWEEP.as_millis() as u32).saturating_sub(now.wrapping_sub(self.swept));
+        (due != NEVER).then(|| due.saturating_sub(now).max(pause))
     }
 
     fn dispatch(&mut self, data: u64, flags: EventFlags) {
@@ -146,7 +161,7 @@ impl<S: Service> Reactor<S> {
         }
         if data >= LISTENERS {
             if let Some(acceptor) = self.acceptors.get_mut((data - LISTENERS) as usize) {
-                acceptor.ready = true;
+                acceptor.connections_wait();
             }
             return;
         }
@@ -164,10 +179,17 @@ impl<S: Service> Reactor<S> {
     fn take_woken(&mut self) {
         let mut woken = std::mem::take(&mut self.again);
         self.worker.woken.take(&mut woken);
-        for (index, stream) in woken.drain(..) {
-            if let Some(connection) = self.connections.get_mut(index as usize) {
-                connection.woken(stream);
+        // All that a connection waited for is known before its turn: its answers leave together.
+        for (index, stream) in &woken {
+            if let Some(connection) = self.connections.get_mut(*index as usize) {
+                connection.woken(*stream);
             }
+        }
+        if woken.len() > 1 {
+            woken.sort_unstable();
+            woken.dedup_by_key(|(index, _)| *index);
+        }
+        for (index, _) in woken.drain(..) {
             self.turn(index as usize);
         }
         if self.again.is_empty() {
@@ -205,28 +227,44 @@ impl<S: Service> Reactor<S> {
         self.connections.remove(index);
         self.deadlines.set(index, NEVER);
         self.worker.quota.leave();
+        self.room = true;
     }
 
-    /// Accepts a batch from each listener. Whether more may be waiting that there is room for.
-    fn accept(&mut self) -> bool {
-        let mut waiting = false;
+    /// Accepts a batch from each listener in whose queue connections wait.
+    fn accept(&mut self) {
+        let room = std::mem::take(&mut self.room);
         for index in 0..self.acceptors.len() {
-            waiting |= self.acceptors[index].ready && self.accept_batch(index);
+            let most = self.acceptors[index].begin_batch(room);
+            if most > 0 {
+                let batch = self.accept_batch(index, most);
+                self.acceptors[index].end_batch(most, batch);
+                self.watch_listener(index, batch != Batch::NoRoom);
+            }
         }
-        waiting
     }
 
-    fn accept_batch(&mut self, index: usize) -> bool {
-        for _ in 0..BATCH {
+    fn accept_batch(&mut self, index: usize, most: u32) -> Batch {
+        for taken in 0..most {
             match self.acceptors[index].accept(&self.worker) {
                 Accepted::New(transport, info) => self.begin(transport, info),
                 Accepted::Lost => {}
-                Accepted::None => return false,
-                // If nobody is idle, the next turn of the loop finds the listener still ready.
-                Accepted::NoRoom | Accepted::Starved => return self.make_room(),
+                Accepted::None => return Batch::Emptied { taken },
+                Accepted::NoRoom | Accepted::Starved if self.make_room() => return Batch::Full,
+                Accepted::NoRoom | Accepted::Starved => return Batch::NoRoom,
             }
         }
-        true
+        Batch::Full
+    }
+
+    /// While there is no room, the kernel must not tell again and again that connections wait.
+    fn watch_listener(&mut self, index: usize, watch: bool) {
+        let acceptor = &mut self.acceptors[index];
+        if acceptor.is_watched != watch {
+            acceptor.is_watched = watch;
+            let flags = if watch { EventFlags::IN } else { EventFlags::empty() };
+            // Modifying what is there needs no memory.
+            let _ = epoll::modify(&self.epoll, &acceptor.fd, listener(index), flags);
+        }
     }
 
     /// Serves a new connection's first turn; only if it is not over then, the kernel is asked to watch it. If
@@ -247,6 +285,7 @@ impl<S: Service> Reactor<S> {
         self.deadlines.set(index, connection.deadline());
         if !connection.socket().is_watched() {
             self.unwatched.push(index as u32);
+            self.watch_at = self.watch_at.min(after(self.worker.clock.millis(), SWEEP));
         }
         self.connections.insert(connection);
         if turn == Turn::Again {
@@ -256,10 +295,12 @@ impl<S: Service> Reactor<S> {
 
     /// Notices deadlines, and closes idle connections above the soft limit.
     fn sweep(&mut self) {
+        self.swept = self.worker.clock.millis();
+        self.room = true;
         self.outbound.sweep();
         self.watch_late();
         let mut passed = Vec::new();
-        self.deadlines.take_passed(self.worker.clock.millis(), &mut passed);
+        self.deadlines.take_passed(self.swept, &mut passed);
         for index in passed {
             let Some(connection) = self.connections.get_mut(index) else { continue };
             match contained(|| connection.expire(&self.worker)) {
@@ -276,6 +317,7 @@ impl<S: Service> Reactor<S> {
 
     /// Has the kernel watch those that have waited for their answers for a while: their clients may leave.
     fn watch_late(&mut self) {
+        self.watch_at = NEVER;
         for index in std::mem::take(&mut self.unwatched) {
             let Some(connection) = self.connections.get_mut(index as usize) else { continue };
             if !connection.socket().is_watched() && !watch(&self.epoll, connection) {
@@ -329,23 +371,23 @@ fn contained(run: impl FnOnce() -> Turn) -> Turn {
 
 /// Has the kernel tell when there is something to read, and also when it can be written if that is what
 /// the connection waits for. `false`: it has no room (`fs.epoll.max_user_watches`).
-fn watch(epoll: &AsyncFd<Rc<OwnedFd>>, connection: &Connection) -> bool {
+fn watch(epoll: &OwnedFd, connection: &Connection) -> bool {
     let (data, flags) = interest(connection);
     connection.socket().set_watched();
-    epoll::add(epoll.get_ref(), connection.socket().as_fd(), data, flags).is_ok()
+    epoll::add(epoll, connection.socket().as_fd(), data, flags).is_ok()
 }
 
 /// As [`watch`], unless the connection only waits for its answer; what its turn comes to.
-fn watch_unless_answered_soon(epoll: &AsyncFd<Rc<OwnedFd>>, connection: &Connection, turn: Turn) -> Turn {
+fn watch_unless_answered_soon(epoll: &OwnedFd, connection: &Connection, turn: Turn) -> Turn {
     let soon = turn == Turn::Waits && connection.awaits_answer();
     if soon || watch(epoll, connection) { turn } else { Turn::Over }
 }
 
 /// From the first refused write on, the kernel also tells of room to write. Most connections never ask.
-fn watch_writes(epoll: &AsyncFd<Rc<OwnedFd>>, connection: &Connection) {
+fn watch_writes(epoll: &OwnedFd, connection: &Connection) {
     let (data, flags) = interest(connection);
     // Modifying what is there needs no memory.
-    let _ = epoll::modify(epoll.get_ref(), connection.socket().as_fd(), data, flags);
+    let _ = epoll::modify(epoll, connection.socket().as_fd(), data, flags);
 }
 
 fn interest(connection: &Connection) -> (EventData, EventFlags) {
@@ -354,10 +396,6 @@ fn interest(connection: &Connection) -> (EventData, EventFlags) {
     (EventData::new_u64(u64::from(connection.link.index)), flags)
 }
 
-#[allow(unsafe_code)]
-fn register(epoll: Rc<OwnedFd>) -> io::Result<AsyncFd<Rc<OwnedFd>>> {
-    // SAFETY: the AsyncFd holds the descriptor by its Rc, so it is open and the same one until the AsyncFd is
-    // dropped; nothing else closes or replaces it.
-    unsafe { AsyncFd::register_with_interest(epoll, Interest::READABLE) }
-        .map_err(|error| error.into_parts().1)
+fn listener(index: usize) -> EventData {
+    EventData::new_u64(LISTENERS + index as u64)
 }

@@ -1,57 +1,151 @@
-//! Waking one connection among those of a worker, or one stream of it, from whatever thread.
+//! Waking a worker: one connection, one stream of it, or its tasks, from whatever thread.
 
+use rustix::event::{EventfdFlags, eventfd};
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 
 /// A connection by its index, and which of its streams: 0 for the connection itself.
 pub(crate) type Who = (u32, u32);
 
-/// The connections that were woken since the loop last looked.
-#[derive(Debug, Default)]
-pub(crate) struct Woken(Mutex<State>);
+/// Who was woken since the loop last looked.
+///
+/// Nearly everybody is woken by the worker's own thread, at work: a list of that thread takes them, without
+/// a lock. Other threads have another list, and ring if the loop rests.
+#[derive(Debug)]
+pub(crate) struct Woken {
+    elsewhere: Mutex<Vec<Who>>,
+    /// That list is not empty.
+    any: AtomicBool,
+    /// The worker's tasks were woken.
+    tasks: AtomicBool,
+    /// The loop waits for the kernel, or is about to.
+    resting: AtomicBool,
+    /// An eventfd in the loop's epoll, edge-triggered: it is written to, and never read.
+    bell: OwnedFd,
+}
 
-#[derive(Debug, Default)]
-struct State {
-    connections: Vec<Who>,
-    /// The worker's task; none while it is at work, since it looks here before it rests.
-    task: Option<Waker>,
+thread_local! {
+    /// The worker of this thread, and whom the thread woke.
+    static HERE: (Cell<*const Woken>, RefCell<Vec<Who>>) =
+        const { (Cell::new(std::ptr::null()), RefCell::new(Vec::new())) };
 }
 
 impl Woken {
+    /// For the worker of this thread. Its tasks count as woken, since none of them has run yet.
+    ///
+    /// # Errors
+    /// No more descriptors.
+    pub(crate) fn new() -> io::Result<Arc<Self>> {
+        let woken = Arc::new(Self {
+            elsewhere: Mutex::default(),
+            any: AtomicBool::new(false),
+            tasks: AtomicBool::new(true),
+            resting: AtomicBool::new(false),
+            bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+        });
+        HERE.with(|(worker, _)| worker.set(Arc::as_ptr(&woken)));
+        Ok(woken)
+    }
+
+    /// What the loop watches while it rests.
+    pub(crate) fn bell(&self) -> &OwnedFd {
+        &self.bell
+    }
+
     /// A waker for `stream` of connection `index`. A wake that comes after the connection has ended reaches
     /// the one that then has its place, which finds nothing to do.
     pub(crate) fn waker(self: &Arc<Self>, index: usize, stream: u32) -> Waker {
         Arc::new(ConnectionWaker { woken: Arc::clone(self), who: (index as u32, stream) }).into()
     }
 
-    /// The worker's task is at work: to be woken, it need not be woken. Many turns wake somebody, and each
-    /// time the task would make another round through the runtime and the kernel.
-    pub(crate) fn at_work(&self) {
-        self.state().task = None;
-    }
-
     /// Moves those that were woken to `to`.
     pub(crate) fn take(&self, to: &mut Vec<Who>) {
-        to.append(&mut self.state().connections);
-    }
-
-    /// From now on, who is woken wakes `task`. Whether somebody was woken already.
-    pub(crate) fn at_rest(&self, task: &Waker) -> bool {
-        let mut state = self.state();
-        state.task = Some(task.clone());
-        !state.connections.is_empty()
-    }
-
-    fn add(&self, who: Who) {
-        let mut state = self.state();
-        state.connections.push(who);
-        if let Some(task) = &state.task {
-            task.wake_by_ref();
+        self.with_ours(|ours| to.append(ours));
+        if self.any.load(Ordering::Acquire) {
+            let mut elsewhere = self.elsewhere();
+            self.any.store(false, Ordering::Relaxed);
+            to.append(&mut elsewhere);
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether the worker's tasks were woken since this was asked last.
+    pub(crate) fn take_tasks(&self) -> bool {
+        self.tasks.load(Ordering::Relaxed) && self.tasks.swap(false, Ordering::AcqRel)
+    }
+
+    /// From now on, who is woken rings. `false`: somebody was woken already, and the loop must not rest.
+    pub(crate) fn may_rest(&self) -> bool {
+        if self.with_ours(|ours| !ours.is_empty()) == Some(true) {
+            return false;
+        }
+        // In this order, and the other way round in `ring`'s callers: one of both sees the other.
+        self.resting.store(true, Ordering::SeqCst);
+        !self.any.load(Ordering::SeqCst) && !self.tasks.load(Ordering::SeqCst)
+    }
+
+    /// The loop is at work again, and looks here before it rests.
+    pub(crate) fn at_work(&self) {
+        self.resting.store(false, Ordering::Relaxed);
+    }
+
+    fn add(&self, who: Who) {
+        if self.with_ours(|ours| ours.push(who)).is_some() {
+            return;
+        }
+        let mut elsewhere = self.elsewhere();
+        elsewhere.push(who);
+        self.any.store(true, Ordering::SeqCst);
+        drop(elsewhere);
+        self.ring();
+    }
+
+    fn ring(&self) {
+        if self.resting.swap(false, Ordering::SeqCst) {
+            // It could only fail if its number were full: then the loop has been rung already.
+            let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+        }
+    }
+
+    /// The list of the worker's own thread, if this is that thread.
+    #[inline]
+    fn with_ours<T>(&self, with: impl FnOnce(&mut Vec<Who>) -> T) -> Option<T> {
+        let ours = |(worker, ours): &(Cell<*const Self>, RefCell<Vec<Who>>)| {
+            std::ptr::eq(worker.get(), self).then(|| with(&mut ours.borrow_mut()))
+        };
+        // While the thread ends, nobody looks at its list.
+        HERE.try_with(ours).ok().flatten()
+    }
+
+    fn elsewhere(&self) -> MutexGuard<'_, Vec<Who>> {
+        self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Woken {
+    fn drop(&mut self) {
+        // The next one may have the same place in memory, and belong to another thread.
+        let _ = HERE.try_with(|(worker, ours)| {
+            if std::ptr::eq(worker.get(), self) {
+                worker.set(std::ptr::null());
+                ours.borrow_mut().clear();
+            }
+        });
+    }
+}
+
+/// As a waker it wakes the worker's tasks.
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.tasks.store(true, Ordering::SeqCst);
+        self.ring();
     }
 }
 
@@ -73,31 +167,76 @@ impl Wake for ConnectionWaker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
 
-    struct Count(AtomicUsize);
+    fn rings(woken: &Woken) -> u64 {
+        let mut number = [0; 8];
+        let read = rustix::io::read(&woken.bell, &mut number);
+        if read.is_ok() { u64::from_ne_bytes(number) } else { 0 }
+    }
 
-    impl Wake for Count {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
+    fn woken() -> Arc<Woken> {
+        let woken = Woken::new().expect("an eventfd");
+        assert!(woken.take_tasks(), "they run once, to begin");
+        woken
+    }
+
+    fn from_another_thread(wake: impl FnOnce() + Send) {
+        std::thread::scope(|scope| scope.spawn(wake).join()).expect("woken");
     }
 
     #[test]
-    fn the_loop_learns_who_was_woken_and_is_woken_only_while_it_rests() {
-        let woken = Arc::new(Woken::default());
-        let count = Arc::new(Count(AtomicUsize::new(0)));
-        let task = Waker::from(Arc::clone(&count));
+    fn who_is_woken_is_told_once_from_whatever_thread() {
+        let woken = woken();
+        let (ours, theirs) = (woken.waker(7, 0), woken.waker(9, 5));
+        ours.wake_by_ref();
+        from_another_thread(|| theirs.wake());
         let mut who = Vec::new();
-        woken.at_work();
-        woken.waker(7, 0).wake_by_ref();
-        assert!(woken.at_rest(&task), "somebody was woken in the meantime");
-        assert_eq!(count.0.load(Ordering::Relaxed), 0);
-        woken.waker(9, 5).wake();
-        assert_eq!(count.0.load(Ordering::Relaxed), 1);
-        woken.at_work();
         woken.take(&mut who);
         assert_eq!(who, [(7, 0), (9, 5)]);
-        assert!(!woken.at_rest(&task));
+        who.clear();
+        woken.take(&mut who);
+        assert_eq!(who, []);
+    }
+
+    #[test]
+    fn the_bell_rings_once_for_each_rest_and_never_at_work() {
+        let woken = woken();
+        let waker = woken.waker(1, 0);
+        from_another_thread(|| waker.wake_by_ref());
+        assert_eq!(rings(&woken), 0);
+        assert!(!woken.may_rest(), "somebody was woken in the meantime");
+        woken.at_work();
+        woken.take(&mut Vec::new());
+        assert!(woken.may_rest());
+        from_another_thread(|| {
+            waker.wake_by_ref();
+            waker.wake_by_ref();
+        });
+        assert_eq!(rings(&woken), 1);
+    }
+
+    #[test]
+    fn tasks_that_were_woken_keep_the_loop_from_resting() {
+        let woken = woken();
+        let tasks = Waker::from(Arc::clone(&woken));
+        assert!(woken.may_rest());
+        from_another_thread(|| tasks.wake_by_ref());
+        assert_eq!(rings(&woken), 1);
+        assert!(!woken.may_rest());
+        assert!(woken.take_tasks() && !woken.take_tasks());
+        woken.at_work();
+        woken.waker(3, 0).wake();
+        assert!(!woken.may_rest(), "who was woken by the loop itself has a turn first");
+    }
+
+    #[test]
+    fn a_worker_that_has_ended_leaves_nothing_to_the_next_of_its_thread() {
+        let first = woken();
+        let waker = first.waker(4, 0);
+        let second = woken();
+        waker.wake();
+        let mut who = Vec::new();
+        second.take(&mut who);
+        assert_eq!(who, []);
     }
 }

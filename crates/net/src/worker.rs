@@ -5,6 +5,7 @@ use crate::buffer::Pool;
 use crate::clock::Clock;
 use crate::common::Common;
 use crate::reactor::Reactor;
+use crate::runtime;
 use crate::service::{Address, Service};
 use crate::upstream::Outbound;
 use crate::waker::Woken;
@@ -12,13 +13,17 @@ use hayami_h1::Limits;
 use hayami_http::RequestHead;
 use hayami_tls::Acceptor;
 use std::cell::{Cell, RefCell};
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::task::LocalSet;
 
 /// How long a connection may take for what.
 #[derive(Clone, Copy, Debug)]
@@ -123,7 +128,7 @@ pub(crate) struct Worker<S> {
     pub(crate) timeouts: Timeouts,
     pub(crate) quota: Arc<Quota>,
     pub(crate) draining: Cell<bool>,
-    /// Connections whose waker was woken.
+    /// Connections and tasks that were woken.
     pub(crate) woken: Arc<Woken>,
     /// The head of the request at hand; used again and again.
     pub(crate) head: RefCell<RequestHead>,
@@ -132,8 +137,9 @@ pub(crate) struct Worker<S> {
 
 /// Runs a worker on this thread until it is told to drain and its last connection has ended.
 ///
-/// `make` builds the service inside the worker's runtime; it gets the worker's clock, and the way to
-/// connections that the worker opens itself.
+/// `make` builds the service; it gets the worker's clock, and the way to connections that the worker opens itself.
+/// Within it, and wherever the service is asked, `tokio::task::spawn_local` gives a task to the worker; timers
+/// and blocking work are those of a runtime that all workers of the process share.
 ///
 /// # Errors
 /// The loop or a listener could not be set up, or `make` failed.
@@ -142,21 +148,23 @@ pub fn run<S: Service>(
     phase: watch::Receiver<Phase>,
     make: impl FnOnce(&Rc<Clock>, &Outbound) -> io::Result<S>,
 ) -> io::Result<()> {
+    // Before the worker is bound to its CPU: the thread that all workers share is bound to none.
+    let runtime = runtime::shared().map_err(no_loop)?;
     if let Some(cpu) = config.cpu {
         pin_to(cpu)?;
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build_local(tokio::runtime::LocalOptions::default())
-        .map_err(no_loop)?;
-    runtime.block_on(serve(config, phase, make))
+    let _runtime = runtime.enter();
+    serve(config, phase, make, &runtime)
 }
 
-async fn serve<S: Service>(
+fn serve<S: Service>(
     config: Config,
     mut phase: watch::Receiver<Phase>,
     make: impl FnOnce(&Rc<Clock>, &Outbound) -> io::Result<S>,
+    runtime: &Handle,
 ) -> io::Result<()> {
+    let mut tasks = LocalSet::new();
+    let _tasks = tasks.enter();
     let clock = Rc::new(Clock::default());
     let pool = Rc::new(Pool::default());
     let outbound = Outbound::new(&clock, &pool).map_err(no_loop)?;
@@ -169,7 +177,7 @@ async fn serve<S: Service>(
         timeouts: config.timeouts,
         quota: config.quota,
         draining: Cell::new(false),
-        woken: Arc::default(),
+        woken: Woken::new().map_err(no_loop)?,
         head: RefCell::default(),
         common: Common::default(),
     });
@@ -177,14 +185,22 @@ async fn serve<S: Service>(
     (config.ready)();
     // An error means that the program is gone: then the worker drains as well.
     let mut draining = std::pin::pin!(phase.wait_for(|phase| *phase == Phase::Drain));
-    poll_fn(|cx| {
-        if !worker.draining.get() && draining.as_mut().poll(cx).is_ready() {
-            reactor.drain();
+    let waker = Waker::from(Arc::clone(&worker.woken));
+    let mut cx = Context::from_waker(&waker);
+    loop {
+        if worker.woken.take_tasks() {
+            if !worker.draining.get() && draining.as_mut().poll(&mut cx).is_ready() {
+                reactor.drain();
+            }
+            // Those that were woken, several dozen at most; if there are more, it wakes again.
+            let _ = Pin::new(&mut tasks).poll(&mut cx);
         }
-        reactor.poll(cx)
-    })
-    .await;
-    worker.service.stop().await;
+        if reactor.is_over() {
+            break;
+        }
+        reactor.round();
+    }
+    runtime.block_on(tasks.run_until(worker.service.stop()));
     Ok(())
 }
 

@@ -46,10 +46,19 @@ struct Inner {
     task: RefCell<Option<Waker>>,
 }
 
-#[derive(Default)]
+/// No deadline of a connection to an upstream passes before it.
+type Earliest = Rc<Cell<u32>>;
+
 struct Places {
     places: Vec<Place>,
     free: Vec<u32>,
+    earliest: Earliest,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self { places: Vec::new(), free: Vec::new(), earliest: Rc::new(Cell::new(NEVER)) }
+    }
 }
 
 #[derive(Default)]
@@ -70,6 +79,7 @@ pub(super) struct Wire {
     waker: RefCell<Option<Waker>>,
     /// In milliseconds of the worker's clock.
     deadline: Cell<u32>,
+    earliest: Earliest,
     /// A deadline has passed.
     expired: Cell<bool>,
     /// Where it waits for its next request.
@@ -198,14 +208,15 @@ impl Outbound {
         }
     }
 
+    /// No deadline passes before this.
+    pub(crate) fn earliest(&self) -> u32 {
+        self.0.places.borrow().earliest.get()
+    }
+
     /// Tells those whose deadline has passed.
     pub(crate) fn sweep(&self) {
         let now = self.0.clock.millis();
-        let passed: Vec<Rc<Wire>> = {
-            let places = self.0.places.borrow();
-            let wires = places.places.iter().filter_map(|place| place.wire.as_ref());
-            wires.filter(|wire| wire.deadline.get() <= now).map(Rc::clone).collect()
-        };
+        let passed = self.0.places.borrow().passed(now);
         for wire in passed {
             wire.deadline.set(NEVER);
             wire.expired.set(true);
@@ -258,6 +269,7 @@ impl Wire {
     #[inline]
     pub(super) fn set_deadline(&self, millis: u32) {
         self.deadline.set(millis);
+        self.earliest.set(self.earliest.get().min(millis));
     }
 
     /// Something that was waited for is there.
@@ -271,14 +283,14 @@ impl Wire {
     #[inline]
     pub(super) fn set_deadline_once(&self, millis: u32) {
         if self.deadline.get() == NEVER {
-            self.deadline.set(millis);
+            self.set_deadline(millis);
         }
     }
 
     /// Sets a deadline unless an earlier one is set.
     #[inline]
     pub(super) fn set_deadline_before(&self, millis: u32) {
-        self.deadline.set(self.deadline.get().min(millis));
+        self.set_deadline(self.deadline.get().min(millis));
     }
 
     /// Whether a deadline has passed.
@@ -302,6 +314,7 @@ impl Places {
             watched: Cell::new(EventFlags::empty()),
             waker: RefCell::default(),
             deadline: Cell::new(NEVER),
+            earliest: Rc::clone(&self.earliest),
             expired: Cell::new(false),
             idle_at: RefCell::default(),
             session: RefCell::default(),
@@ -314,6 +327,19 @@ impl Places {
     fn get(&self, name: u64) -> Option<Rc<Wire>> {
         let wire = self.places.get(name as u32 as usize)?.wire.as_ref()?;
         (wire.name == name).then(|| Rc::clone(wire))
+    }
+
+    /// Those whose deadline has passed at `now`; of the others the earliest is found anew.
+    fn passed(&self, now: u32) -> Vec<Rc<Wire>> {
+        let (mut passed, mut earliest) = (Vec::new(), NEVER);
+        for wire in self.places.iter().filter_map(|place| place.wire.as_ref()) {
+            match wire.deadline.get() {
+                deadline if deadline <= now => passed.push(Rc::clone(wire)),
+                deadline => earliest = earliest.min(deadline),
+            }
+        }
+        self.earliest.set(earliest);
+        passed
     }
 
     fn remove(&mut self, name: u64) {
