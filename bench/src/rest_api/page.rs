@@ -45,7 +45,8 @@ pub(super) fn section(measured: &Measured) -> String {
     text += &format!(
         "### The four steps: clients 100 ms away, a connection for each request\n\n\
          `hayami bench --rtt 100ms --keepalive off`. So many clients that are *T* away can have at most c / 2*T* answers a \
-         second.\n\n![answers a second over connections](rest-api/distance.svg)\n\n{}\n",
+         second. hayami takes half as many clients as files may be open, since each may need a connection to an upstream; \
+         the others wait in the kernel's queue, and what does not fit there the kernel resets.\n\n![answers a second over connections](rest-api/distance.svg)\n\n{}\n",
         grid(&distance_table(measured))
     );
     text += &format!(
