@@ -1,8 +1,10 @@
 //! Other people's servers, started for one test: memcached, Redis, nginx, HAProxy, openssl's OCSP responder.
 
 use super::{Scratch, until};
+use rustix::process::{Pid, Signal, kill_process};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// A server that ends with its test.
 pub(crate) struct Peer {
@@ -67,6 +69,25 @@ server {{ listen 127.0.0.1:{port} {protocol}; {lines} }} }}
         Self::start(port, "nginx", &["-c", &dir.text("nginx.conf"), "-e", &dir.text("nginx.err")])
     }
 
+    /// PHP-FPM with so many processes, and these lines for its pool. `None`: it is not installed.
+    #[track_caller]
+    pub(crate) fn php_fpm(dir: &Scratch, processes: usize, lines: &str) -> Option<Self> {
+        Self::php_fpm_at(free_port(), dir, processes, lines)
+    }
+
+    /// The same on that port.
+    #[track_caller]
+    pub(crate) fn php_fpm_at(port: u16, dir: &Scratch, processes: usize, lines: &str) -> Option<Self> {
+        let program = super::php_fpm()?;
+        let text = format!(
+            "[global]\ndaemonize = no\nerror_log = {}\n[www]\nlisten = 127.0.0.1:{port}\nuser = nobody\npm = \
+             static\npm.max_children = {processes}\n{lines}\n",
+            dir.text("fpm.log")
+        );
+        dir.write("fpm.conf", text);
+        Some(Self::start(port, &program, &["-F", "-n", "-y", &dir.text("fpm.conf")]))
+    }
+
     /// HAProxy, which passes connections on to that server; `options` are that server's.
     #[track_caller]
     pub(crate) fn haproxy(dir: &Scratch, to: &str, options: &str) -> Self {
@@ -124,6 +145,19 @@ server {{ listen 127.0.0.1:{port} {protocol}; {lines} }} }}
 
     /// Ends it before the test ends.
     pub(crate) fn stop(mut self) {
+        self.end();
+    }
+
+    /// Asks it to end, so that it ends its own children too, and sees to it.
+    fn end(&mut self) {
+        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if let (Some(id), Ok(None)) = (id, self.child.try_wait()) {
+            let _ = kill_process(id, Signal::TERM);
+            let begin = Instant::now();
+            while matches!(self.child.try_wait(), Ok(None)) && begin.elapsed() < Duration::from_secs(3) {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -131,8 +165,7 @@ server {{ listen 127.0.0.1:{port} {protocol}; {lines} }} }}
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.end();
     }
 }
 

@@ -53,3 +53,15 @@ pub(crate) fn run(program: &str, args: &[&str]) -> String {
     assert!(output.status.success(), "{program} {args:?}: {}: {text}", output.status);
     text
 }
+
+/// PHP-FPM, whose name has its version. `None`: it is not installed; says so, as [`missing`] does.
+pub(crate) fn php_fpm() -> Option<String> {
+    let found = ["/usr/sbin", "/usr/local/sbin"].iter().filter_map(|folder| std::fs::read_dir(folder).ok());
+    let names = found.flatten().map_while(Result::ok).map(|entry| entry.path());
+    let found =
+        names.filter_map(|path| path.to_str().map(str::to_owned)).find(|path| path.contains("/php-fpm"));
+    if found.is_none() {
+        assert!(!missing("php-fpm"), "it is somewhere else");
+    }
+    found
+}
