@@ -33,6 +33,7 @@ mod paths;
 mod proxy;
 mod proxy_failures;
 mod proxy_http2;
+mod proxy_manner;
 mod proxy_peers;
 mod proxy_protocol;
 mod proxy_tls;

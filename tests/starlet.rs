@@ -192,6 +192,8 @@ fn a_new_version_is_started_without_losing_a_request() {
     let dir = Scratch::new();
     let starlet = Starlet::by_socket(&dir, APP);
     let server = before(&dir, &starlet);
+    // Server::Starter heeds signals when it has started Starlet, which is a moment after it has bound the socket.
+    assert_eq!(server.get("/").status, 200);
     let url = format!("http://{}/", server.address);
     let load = std::thread::spawn(move || {
         let (code, out) = output("h2load", ["--h1", "-n", "6000", "-c", "8", url.as_str()]);

@@ -171,6 +171,11 @@ impl Conn {
         Some(String::from_utf8_lossy(&head).into_owned())
     }
 
+    /// So many octets, whatever they are.
+    pub(crate) fn octets(&mut self, count: usize) -> Option<Vec<u8>> {
+        self.take(count)
+    }
+
     /// Sends. A peer that is gone is no error here.
     pub(crate) fn send(&mut self, octets: impl AsRef<[u8]>) -> bool {
         let octets = octets.as_ref();

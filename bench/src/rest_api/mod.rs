@@ -70,7 +70,9 @@ pub(crate) fn run(setup: &Setup, options: &Options) -> Result<(), String> {
     setup.load_rest_api(&stack, &Step::WARM_UP, FIRST_WARM_UP.min(setup.time * 5))?;
     measured.versions = stack.versions();
     for round in 1..=rounds {
-        for pooling in Pooling::ALL {
+        // Each round begins with another one, so that none always runs behind the same neighbour.
+        let turns = Pooling::ALL.into_iter().cycle().skip(round as usize - 1).take(Pooling::ALL.len());
+        for pooling in turns {
             eprintln!("round {round} of {rounds}: {} …", pooling.name());
             stack.start(setup, pooling)?;
             setup.measure_rest_api(&stack, pooling, &mut measured)?;

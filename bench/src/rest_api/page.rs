@@ -88,7 +88,7 @@ fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
 
 fn pooling_table(measured: &Measured) -> Vec<Vec<String>> {
     let mut rows = vec![row([
-        "connections are kept",
+        "connections",
         "hayami",
         "API",
         "database",
@@ -131,7 +131,7 @@ fn far() -> impl Iterator<Item = &'static Step> {
 
 fn distance_table(measured: &Measured) -> Vec<Vec<String>> {
     let mut rows = vec![row([
-        "connections are kept",
+        "connections",
         "c",
         "limit",
         "answers/s",
@@ -255,17 +255,17 @@ mod tests {
             },
             versions: "go".to_owned(),
             samples,
-            faults: vec!["no pooling, far-100: nothing".to_owned()],
+            faults: vec!["neither is pooled, far-100: nothing".to_owned()],
         }
     }
 
     #[test]
     fn the_section_has_the_middle_of_the_rounds_and_the_errors_of_all() {
         let text = section(&measured());
-        for wanted in ["commit: abc", "### The four steps", "no pooling, far-100: nothing"] {
+        for wanted in ["commit: abc", "### The four steps", "neither is pooled, far-100: nothing"] {
             assert!(text.contains(wanted), "{wanted}: {text}");
         }
-        let shipped = text.lines().find(|line| line.starts_with("| both, as shipped")).unwrap();
+        let shipped = text.lines().find(|line| line.starts_with("| both pooled, as shipped")).unwrap();
         let cells: Vec<_> = shipped.split('|').map(str::trim).collect();
         assert_eq!(cells[2..10], ["10", "20", "30", "60", "800", "1.0", "2.0", "2"]);
     }

@@ -31,10 +31,10 @@ impl Pooling {
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Neither => "no pooling",
-            Self::Database => "API to database only",
-            Self::Api => "hayami to API only",
-            Self::Both => "both, as shipped",
+            Self::Neither => "neither is pooled",
+            Self::Database => "API to database pooled",
+            Self::Api => "hayami to API pooled",
+            Self::Both => "both pooled, as shipped",
         }
     }
 

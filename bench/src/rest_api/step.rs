@@ -82,7 +82,7 @@ impl Step {
         if self.rtt_ms > 0 {
             let warm_up = if self.is_slow() { 4 } else { 1 };
             words.extend(split(&format!(
-                "--rtt {}ms --ramp-up 1s --warm-up {warm_up}s --timeout 20s",
+                "--rtt {}ms --ramp-up 1s --warm-up {warm_up}s --timeout 30s",
                 self.rtt_ms
             )));
         }

@@ -96,7 +96,7 @@ pub struct Budgets {
     pub empty_data: Budget,
     /// SETTINGS frames, acknowledgements too (CVE-2019-9515).
     pub settings: Budget,
-    /// PING frames (CVE-2019-9512).
+    /// PING frames (CVE-2019-9512). A DATA frame earns one, in either direction.
     pub ping: Budget,
     /// PRIORITY and PRIORITY_UPDATE frames (CVE-2019-9513). A new stream earns four.
     pub priority: Budget,

@@ -116,6 +116,33 @@ fn each_attack_meets_its_budget() {
 }
 
 #[test]
+fn streams_that_were_answered_count_only_once_there_are_as_many_again() {
+    let mut served = Served::new(true);
+    let most = served.config.max_concurrent_streams;
+    for number in 0..2 * most {
+        served.feed(&post(id(number))).expect("no fault");
+    }
+    assert_eq!(served.server.abuse().total(Kind::Refused), 0);
+    served.feed(&post(id(2 * most))).expect("no fault");
+    assert_eq!(served.server.abuse().total(Kind::Refused), 1);
+    let mut unanswered = Served::new(false);
+    for number in 0..=most {
+        unanswered.feed(&post(id(number))).expect("no fault");
+    }
+    assert_eq!(unanswered.server.abuse().total(Kind::Refused), 1);
+}
+
+#[test]
+fn pings_are_paid_for_by_content() {
+    let mut served = Served::new(false);
+    served.feed(&post(1)).expect("a request");
+    let with_content = |_| [frame(DATA, 0, 1, b"x"), frame(PING, 0, 0, &[0; 8])].concat();
+    assert_eq!(served.flood(5000, with_content), Ok(5000));
+    let flooded = served.flood(5000, |_| frame(PING, 0, 0, &[0; 8]));
+    assert_eq!(flooded.expect_err("too much").1, Fault::PingFlood);
+}
+
+#[test]
 fn continuation_floods_are_stopped_by_frames_and_by_octets() {
     for (piece, most) in [(0, 33), (5000, 22)] {
         let mut served = Served::new(false);

@@ -75,6 +75,7 @@ impl<T: Default> Core<T> {
             return self.stream_error(config, header.stream, fault, out);
         }
         stream.unconsumed += octets;
+        self.abuse.earn(Kind::Ping, u32::from(octets > 0));
         let key = self.streams.key(slot);
         // Nobody consumes padding, so it's granted again at once.
         let padding = header.len as u32 - octets;

@@ -66,6 +66,8 @@ impl<T: Default> Core<T> {
         let grants = (octets as u32 >> 12) + 1;
         self.abuse.earn(Kind::TinyWindow, grants * 16);
         self.abuse.earn(Kind::Stale, grants * 2);
+        // gRPC measures with PING what the way holds, as often as content comes.
+        self.abuse.earn(Kind::Ping, grants);
         self.send_window.spend(octets);
         let stream = &mut self.streams[slot];
         stream.send_window.spend(octets);

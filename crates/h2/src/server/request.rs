@@ -33,7 +33,7 @@ impl<T: Default> Server<T> {
         let decoded = core.decoder.decode(block.octets.of(input), most, &mut fields);
         let decoded = decoded.map_err(|_| Fault::Compression)?;
         let parsed = fields.finish(decoded.too_large);
-        if core.open_count() >= config.max_concurrent_streams as usize {
+        if core.is_full(config) {
             return core.refuse_one_more(config, &block, out);
         }
         match parsed.and_then(|parsed| check_length(parsed, block.end)) {
@@ -87,6 +87,23 @@ fn check_length(parsed: Parsed, end: bool) -> Result<Parsed, Fault> {
 }
 
 impl<T: Default> Core<T> {
+    /// Whether no stream may be opened. Those that we have answered and that the client has not ended don't count,
+    /// unless they are as many again: gRPC in Go believes that they are closed, and says so a little later only.
+    #[inline]
+    fn is_full(&self, config: &Config) -> bool {
+        let (open, most) = (self.open_count(), config.max_concurrent_streams as usize);
+        open >= most && open >= most + self.answered_count().min(most)
+    }
+
+    #[cold]
+    fn answered_count(&self) -> usize {
+        let answered = |slot: &u32| {
+            let stream = &self.streams[*slot];
+            stream.id != 0 && stream.halves == Halves::HalfClosedLocal
+        };
+        self.streams.slots().filter(answered).count()
+    }
+
     #[inline]
     fn open_request(&mut self, config: &Config, block: &Block, parsed: Parsed) -> Result<Event<T>, Fault> {
         if parsed.refused.is_some() {

@@ -12,9 +12,6 @@ pub(super) const NOT_YET: &[(&str, &[&str])] = &[
         &[
             "proxy.connect-udp",
             "proxy.connect.masque-draft-03",
-            "proxy.proxy-protocol",
-            "proxy.expect",
-            "proxy.forward.close-connection",
             "proxy.http3.ratio",
             "proxy.http3.ecn",
         ],

@@ -22,6 +22,7 @@ use crate::modules::access_log::{Logs, WorkerLogs};
 use crate::modules::early_hints::{self, Recipients};
 use crate::modules::fastcgi;
 use crate::modules::identity::SendServerName;
+use crate::modules::proxy;
 use crate::observe::Reporter;
 use crate::router::{self, Router};
 use crate::worker::WorkerContext;
@@ -58,8 +59,10 @@ impl Site {
         let worker_logs = logs.worker(&worker);
         Ok(Self(Rc::new(Core {
             router: router::build(settings, logs, &worker)?,
-            // Applications are told it.
-            wants_local_address: worker_logs.want_local_address() || fastcgi::is_used(settings),
+            // Applications and upstreams are told it.
+            wants_local_address: worker_logs.want_local_address()
+                || fastcgi::is_used(settings)
+                || proxy::announces(settings),
             logs: worker_logs,
             reporter: Reporter::new(Rc::clone(&worker.clock)),
             server_name: named.then(|| identity.server_name.clone().into_bytes()),

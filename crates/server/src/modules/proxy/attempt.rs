@@ -7,9 +7,12 @@ use super::target::Below;
 use super::tunnel::Asked;
 use super::upload::Blame;
 use crate::handler::Outcome;
+use crate::modules::access_log::{Account, Way};
 use crate::modules::upstreams::{Answered, Asking, Chosen, Failed, Lack, Member, Place};
 use hayami_http::{Content, FieldSection, Response, Source, SourceError, Status};
-use hayami_net::upstream::{Call, Failure, Reply};
+use hayami_net::Clock;
+use hayami_net::service::ConnectionInfo;
+use hayami_net::upstream::{Call, Failure, Reply, Timing};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
@@ -25,6 +28,8 @@ pub(super) struct Attempt {
     pub(super) replaces_host: bool,
     /// The tunnel that is asked for.
     pub(super) asked: Option<Box<Asked>>,
+    /// The client's connection, if it ends with the upstream's.
+    pub(super) ends_with: Option<Rc<ConnectionInfo>>,
 }
 
 impl Attempt {
@@ -69,8 +74,15 @@ impl Attempt {
     }
 
     fn response(self, answered: Answered) -> Response {
-        let Answered { reply: Reply { mut head, content, .. }, member, place } = answered;
+        let Answered { reply: Reply { mut head, content, closes, timing, .. }, member, place } = answered;
         response::clean(&mut head, self.passing.keep_server);
+        if let Some(connection) = self.ends_with.as_ref().filter(|_| closes) {
+            connection.ends.set(true);
+        }
+        let content = match &self.asking.account {
+            Some(account) => accounted(content, account, timing, self.passing.pool.clock()),
+            None => content,
+        };
         let content = match content {
             Content::Stream(source) if self.passing.reports_errors || place.is_some() => {
                 Content::Stream(Box::new(Download { source, attempt: self, member, _place: place }))
@@ -78,6 +90,20 @@ impl Attempt {
             content => content,
         };
         Response { head, content }
+    }
+}
+
+/// Has the log learn of an answer and its content.
+fn accounted(content: Content, account: &Rc<Account>, timing: Timing, clock: &Rc<Clock>) -> Content {
+    match content {
+        Content::Stream(source) => {
+            account.answered(timing, None);
+            Content::Stream(account.counted(source, Way::Down, clock))
+        }
+        content => {
+            account.answered(timing, Some(content.len().unwrap_or_default()));
+            content
+        }
     }
 }
 

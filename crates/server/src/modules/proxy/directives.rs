@@ -1,6 +1,6 @@
 //! The directives of the reverse proxy.
 
-use super::{Settings, Telling, reverse};
+use super::{Expect, Settings, Telling, manner, reverse};
 use crate::config::directive::{Directive, Levels, Scope};
 use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
@@ -75,9 +75,40 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST_PATH,
         "milliseconds",
         "60000",
-        |scope, node| milliseconds(node, 0).map(|value| own(scope).timeouts.keep_alive = value),
+        |scope, node| manner::set_keep_alive(own(scope), node, milliseconds(node, 0)?),
         "How long a connection to an upstream waits for its next request, if the upstream does not close it before; \
          0: every request has a connection of its own."
+    ),
+    directive!(
+        "proxy.proxy-protocol",
+        GLOBAL_HOST_PATH,
+        "ON | OFF | v1 | v2",
+        "OFF",
+        |scope, node| manner::set_announcement(own(scope), node),
+        "Whether connections to upstreams begin with a header of the PROXY protocol that names both ends of the client's \
+         connection, before TLS: a line (`ON`, `v1`) or binary (`v2`). Every request has a connection of its own then."
+    ),
+    directive!(
+        "proxy.expect",
+        GLOBAL_HOST_PATH,
+        "OFF | ON | FORWARD",
+        "OFF",
+        |scope, node| {
+            let choices = [Expect::Off, Expect::On, Expect::Forward];
+            own(scope).particulars.expect = choices[node.one_of(&["OFF", "ON", "FORWARD"])?];
+            Ok(())
+        },
+        "Whether requests with content have `expect: 100-continue`, and wait with the content until the upstream wants \
+         it, for a second at most: all, or those of clients that wait themselves. An upstream that refuses a request by \
+         its head alone gets no content then."
+    ),
+    directive!(
+        "proxy.forward.close-connection",
+        GLOBAL_HOST_PATH,
+        "ON | OFF",
+        "OFF",
+        |scope, node| node.on_off().map(|on| own(scope).particulars.forward_close = on),
+        "Whether an upstream that closes its connection behind an answer closes that of a client of HTTP/1 too."
     ),
     directive!(
         "proxy.emit-x-forwarded-headers",

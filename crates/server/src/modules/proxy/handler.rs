@@ -2,12 +2,14 @@
 
 use super::attempt::Attempt;
 use super::http2;
+use super::manner::Particulars;
 use super::request::Rewriting;
 use super::target::Below;
 use super::tunnel::{Passed, Tunnels};
 use super::upload::Upload;
 use super::{ReverseSettings, Settings, Telling};
 use crate::handler::{Exchange, Handler, Outcome};
+use crate::modules::access_log::Way;
 use crate::modules::upstreams::{Asking, Member, Pool, Transport};
 use crate::worker::WorkerContext;
 use hayami_http::{Method, ResponseHead, Source};
@@ -26,6 +28,7 @@ pub(super) struct Passing {
     path: Option<Vec<u8>>,
     rewriting: Rewriting,
     preserve_host: bool,
+    particulars: Particulars,
     tunnels: Tunnels,
     /// Whether the upstreams' `server` fields stay.
     pub(super) keep_server: bool,
@@ -60,6 +63,7 @@ pub fn build(
         path: reverse.path.clone().map(String::into_bytes),
         rewriting: Rewriting { telling: everywhere.telling, commands: settings.commands.clone() },
         preserve_host: settings.preserve_host,
+        particulars: settings.particulars,
         tunnels: settings.tunnels,
         keep_server: everywhere.keep_server,
         reports_errors: everywhere.reports_errors,
@@ -86,6 +90,7 @@ impl Handler for Proxy {
         let key = passing.pool.key(exchange.head, exchange.connection);
         let chosen = passing.pool.choose(key);
         let below = Below::new(exchange.head, exchange.path, exchange.below);
+        let account = exchange.account.map(Rc::clone);
         let content = exchange.content.take();
         content.iter().filter(|_| http2::is_conversation(exchange.head)).for_each(Incoming::be_patient);
         let content = content.map(Upload::new);
@@ -96,12 +101,13 @@ impl Handler for Proxy {
             asked.prepare(&mut call);
         }
         let attempt = Attempt {
-            asking: Asking { pool: Rc::clone(&passing.pool), transport: passing.transport, key },
+            asking: Asking { pool: Rc::clone(&passing.pool), transport: passing.transport, key, account },
             below,
             blame,
             replaces_host: passing.replaces_host(exchange),
             passing: Rc::clone(passing),
             asked,
+            ends_with: passing.particulars.forward_close.then(|| Rc::clone(exchange.connection)),
         };
         Outcome::Later(Box::pin(attempt.run(chosen, call)))
     }
@@ -131,16 +137,25 @@ impl Passing {
         let host = if replaces { own.as_bytes() } else { head.authority() };
         // RFC 9110 §9.2.2
         let repeatable = head.method().is_safe() || matches!(head.method(), Method::Put | Method::Delete);
+        let mut fields = self.rewriting.fields(head, host, exchange.connection, exchange.early);
+        let manner = self.particulars.manner(exchange, upload.is_some());
+        if manner.expects_continue {
+            fields.append(b"expect", b"100-continue");
+        }
+        let content = upload.map(|upload| Box::new(upload) as Box<dyn Source>);
         Call {
             method: head.method_name().to_vec(),
             target: member.map_or_else(Vec::new, |member| self.target(member, below)),
-            fields: self.rewriting.fields(head, host, exchange.connection, exchange.early),
-            content: upload.map(|upload| Box::new(upload) as Box<dyn Source>),
+            fields,
+            content: content.map(|content| match exchange.account {
+                Some(account) => account.counted(content, Way::Up, self.pool.clock()),
+                None => content,
+            }),
+            manner,
             repeatable,
             interim: exchange.interim.map(sink),
             errors: None,
             upgrade: None,
-            manner: Default::default(),
         }
     }
 

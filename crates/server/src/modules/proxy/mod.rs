@@ -14,6 +14,7 @@ mod forwarded;
 mod handler;
 mod hop;
 mod http2;
+mod manner;
 mod origin;
 mod remote;
 mod request;
@@ -29,6 +30,7 @@ mod websocket;
 pub use directives::{DIRECTIVES, TOLERATED};
 pub use handler::{Everywhere, build};
 pub use http2::{DIRECTIVES as HTTP2, Http2};
+pub use manner::{Expect, Particulars};
 pub(in crate::modules) use origin::origin;
 pub use remote::Remote;
 pub(in crate::modules) use response::clean;
@@ -58,6 +60,12 @@ pub fn has_tunnels(settings: &config::Settings) -> bool {
     })
 }
 
+/// Whether upstreams are told both ends of clients' connections.
+pub fn announces(settings: &config::Settings) -> bool {
+    let paths = settings.hosts.iter().flat_map(|host| &host.paths);
+    paths.into_iter().any(|path| path.inherited.proxy.particulars.announce.is_some())
+}
+
 /// What holds for the proxied paths of a place in the configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
@@ -71,6 +79,8 @@ pub struct Settings {
     pub tunnels: Tunnels,
     /// `proxy.http2.*`
     pub http2: Http2,
+    /// `proxy.proxy-protocol`, `proxy.expect`, `proxy.forward.close-connection`
+    pub particulars: Particulars,
     /// `proxy.header.*`, in the order written, outer levels first.
     commands: Vec<Command>,
 }

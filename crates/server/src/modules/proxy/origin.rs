@@ -24,7 +24,7 @@ pub(in crate::modules) fn origin(url: &Url, peers: Vec<Peer>, settings: &Setting
         limits: Default::default(),
         streams: settings.http2.streams,
         timeouts: Timeouts { connect, first_byte, io, keep_alive },
-        idle: if keep_alive.is_zero() { 0 } else { IDLE },
+        idle: if keep_alive.is_zero() || settings.particulars.announce.is_some() { 0 } else { IDLE },
     };
     // An upstream is trusted with lengths: what it sends is passed on, not kept.
     origin.limits.content = u64::MAX;
@@ -34,6 +34,7 @@ pub(in crate::modules) fn origin(url: &Url, peers: Vec<Peer>, settings: &Setting
 impl Settings {
     /// What makes a difference to connections, and nothing else: paths in which it is the same share them.
     pub(super) fn of_connections(&self) -> Self {
-        Self { preserve_host: false, commands: Vec::new(), ..self.clone() }
+        let particulars = self.particulars.of_connections();
+        Self { preserve_host: false, commands: Vec::new(), particulars, ..self.clone() }
     }
 }

@@ -5,6 +5,7 @@ use super::member::Member;
 use super::pool::{Chosen, Lack, Pool};
 use super::shared::Permit;
 use crate::handler::Outcome;
+use crate::modules::access_log::Account;
 use crate::modules::proxy::failure;
 use hayami_http::Status;
 use hayami_net::upstream::{Call, Failure, Phase, Reply, call};
@@ -25,6 +26,8 @@ pub struct Asking {
     pub transport: usize,
     /// [`Pool::key`]
     pub key: Option<u64>,
+    /// Where the log learns who was asked.
+    pub account: Option<Rc<Account>>,
 }
 
 /// A response.
@@ -77,6 +80,9 @@ impl Asking {
         let (mut tried, mut reasons) = (Vec::new(), Vec::new());
         loop {
             let Chosen { member, permit } = chosen;
+            if let Some(account) = &self.account {
+                account.asks(member.shown(), self.pool.now());
+            }
             let mut failure = match call(&member.backend(self.transport), request).await {
                 Ok(reply) => {
                     self.pool.note_success(&member);

@@ -58,7 +58,9 @@ impl Checker {
             return reach(&backend).await.map_err(|failure| failure.cause.to_string());
         };
         let host = self.check.host.as_ref().unwrap_or(&member.url.authority);
-        let reply = call(&backend, request(path, host)).await;
+        let mut request = request(path, host);
+        request.manner.announcement = self.transport.announcement();
+        let reply = call(&backend, request).await;
         let reply = reply.map_err(|failure| format!("{} while {}", failure.cause, failure.phase))?;
         let status = reply.head.status();
         if self.check.is_good(status) { Ok(()) } else { Err(format!("it answers {}", status.code())) }

@@ -23,4 +23,11 @@ impl Transport {
             Self::Http(settings) => proxy::origin(url, peers, settings),
         }
     }
+
+    /// What connections begin with that are for nobody else.
+    pub(super) fn announcement(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::Http(settings) => settings.particulars.own_announcement(),
+        }
+    }
 }

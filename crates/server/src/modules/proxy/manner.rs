@@ -1,0 +1,146 @@
+//! What is particular about requests to the upstreams of a path: the PROXY protocol in front of them, waiting for 100
+//! before their content, connections that end together.
+
+use super::Settings;
+use crate::config::error::ConfigError;
+use crate::config::yaml::Node;
+use crate::handler::Exchange;
+use hayami_http::{Known, Version as HttpVersion};
+use hayami_net::proxy_protocol::{self, Version};
+use hayami_net::service::Address;
+use hayami_net::upstream::Manner;
+use std::time::Duration;
+
+/// As configured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Particulars {
+    /// `proxy.proxy-protocol`
+    pub announce: Option<Version>,
+    /// `proxy.expect`
+    pub expect: Expect,
+    /// `proxy.forward.close-connection`
+    pub forward_close: bool,
+    /// `proxy.timeout.keepalive` is written, and not 0.
+    keeps_alive: bool,
+}
+
+/// `proxy.expect`: which requests with content wait for the upstream to want it (RFC 9110 §10.1.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expect {
+    /// None.
+    #[default]
+    Off,
+    /// All.
+    On,
+    /// Those of clients that wait themselves.
+    Forward,
+}
+
+impl Particulars {
+    /// What of it belongs to connections.
+    pub(super) fn of_connections(self) -> Self {
+        Self { announce: self.announce, ..Self::default() }
+    }
+
+    /// What connections begin with that are nobody's.
+    pub(in crate::modules) fn own_announcement(self) -> Option<Vec<u8>> {
+        self.announce.map(|version| {
+            let mut header = Vec::new();
+            proxy_protocol::write(version, &Address::Unix, &Address::Unix, &mut header);
+            header
+        })
+    }
+
+    /// Those of one request.
+    pub(super) fn manner(&self, exchange: &Exchange<'_>, has_content: bool) -> Manner {
+        let expects_continue = has_content
+            && match self.expect {
+                Expect::Off => false,
+                Expect::On => true,
+                Expect::Forward => waits(exchange),
+            };
+        let announcement = self.announce.map(|version| {
+            let mut header = Vec::new();
+            let connection = exchange.connection;
+            proxy_protocol::write(version, &connection.peer, &connection.local, &mut header);
+            header
+        });
+        Manner { announcement, expects_continue }
+    }
+}
+
+fn waits(exchange: &Exchange<'_>) -> bool {
+    // RFC 9110 §10.1.1: of HTTP/1.0 the word is ignored.
+    let knows = exchange.head.version() != HttpVersion::Http10;
+    let expect = exchange.head.get(Known::Expect);
+    knows && expect.is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"))
+}
+
+/// Reads `proxy.proxy-protocol`.
+pub(super) fn set_announcement(settings: &mut Settings, node: &Node) -> Result<(), ConfigError> {
+    let versions = [None, Some(Version::V1), Some(Version::V1), Some(Version::V2)];
+    let announce = versions[node.one_of(&["OFF", "ON", "v1", "v2"])?];
+    if announce.is_some() && settings.particulars.keeps_alive {
+        return Err(contradiction(node));
+    }
+    settings.particulars.announce = announce;
+    Ok(())
+}
+
+/// Notes `proxy.timeout.keepalive`.
+pub(super) fn set_keep_alive(
+    settings: &mut Settings,
+    node: &Node,
+    keep_alive: Duration,
+) -> Result<(), ConfigError> {
+    let keeps_alive = !keep_alive.is_zero();
+    if keeps_alive && settings.particulars.announce.is_some() {
+        return Err(contradiction(node));
+    }
+    (settings.particulars.keeps_alive, settings.timeouts.keep_alive) = (keeps_alive, keep_alive);
+    Ok(())
+}
+
+fn contradiction(node: &Node) -> ConfigError {
+    let error =
+        node.error("a connection that `proxy.proxy-protocol` announces as one client's cannot serve others");
+    error.help("write `proxy.timeout.keepalive: 0`, or leave it out")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modules::test_support::{Setting, set};
+
+    #[test]
+    fn settings_are_read() {
+        let read = |line: &str| set(&[line]).inherited.proxy.particulars;
+        let cases = [
+            ("proxy.proxy-protocol: OFF", None),
+            ("proxy.proxy-protocol: ON", Some(Version::V1)),
+            ("proxy.proxy-protocol: v2", Some(Version::V2)),
+        ];
+        for (line, want) in cases {
+            assert_eq!(read(line).announce, want, "{line}");
+        }
+        assert_eq!(read("proxy.expect: ON").expect, Expect::On);
+        assert_eq!(read("proxy.expect: forward").expect, Expect::Forward);
+        assert!(read("proxy.forward.close-connection: ON").forward_close);
+    }
+
+    #[test]
+    fn an_announced_connection_is_not_kept_whichever_is_written_first() {
+        use crate::config::directive::Level;
+        let keep = "proxy.timeout.keepalive: 1000";
+        let announce = "proxy.proxy-protocol: ON";
+        for (first, second) in [(keep, announce), (announce, keep)] {
+            let mut setting = Setting::default();
+            setting.set(Level::Global, first).unwrap();
+            let error = setting.set(Level::Path, second).unwrap_err();
+            assert!(error.starts_with("a connection that `proxy.proxy-protocol` announces"), "{error}");
+        }
+        set(&["proxy.timeout.keepalive: 0", announce]);
+        set(&[announce, "proxy.timeout.keepalive: 0"]);
+        set(&["proxy.proxy-protocol: OFF", keep]);
+    }
+}
