@@ -111,3 +111,88 @@ fn document_root(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> 
         _ => Err(node.expected("the absolute path of a directory")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modules::test_support::{error, set};
+
+    fn places(argument: &str) -> Vec<String> {
+        match &set(&[&format!("fastcgi.connect: {argument}")]).handlers[..] {
+            [HandlerSettings::FastCgi(Application::Connect(places))] => {
+                places.iter().map(ToString::to_string).collect()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_application_is_at_a_port_a_host_or_a_socket() {
+        let cases: [(&str, &[&str]); 6] = [
+            ("9000", &["127.0.0.1:9000"]),
+            ("{port: 9000}", &["127.0.0.1:9000"]),
+            ("{host: 192.0.2.1, port: 9000, type: tcp}", &["192.0.2.1:9000"]),
+            ("{host: '::1', port: 9000}", &["[::1]:9000"]),
+            ("{port: /run/php.sock, type: unix}", &["/run/php.sock"]),
+            ("[9000, {port: /run/php.sock, type: unix}]", &["127.0.0.1:9000", "/run/php.sock"]),
+        ];
+        for (argument, want) in cases {
+            assert_eq!(places(argument), want, "{argument}");
+        }
+    }
+
+    #[test]
+    fn a_command_may_have_a_user() {
+        for (argument, user) in [("php-cgi", None), ("{command: php-cgi, user: www}", Some("www"))] {
+            let handlers = set(&[&format!("fastcgi.spawn: {argument}")]).handlers;
+            let [HandlerSettings::FastCgi(Application::Spawn(spawn))] = &handlers[..] else {
+                panic!("{handlers:?}")
+            };
+            assert_eq!((spawn.command.as_str(), spawn.user.as_deref()), ("php-cgi", user));
+        }
+    }
+
+    #[test]
+    fn settings_are_read() {
+        let lines = [
+            "fastcgi.document_root: /srv",
+            "fastcgi.timeout.io: 5",
+            "fastcgi.timeout.keepalive: 6",
+            "fastcgi.send-delegated-uri: ON",
+        ];
+        let want = Settings {
+            document_root: Some("/srv".into()),
+            io: Duration::from_millis(5),
+            keep_alive: Duration::from_millis(6),
+            send_delegated_uri: true,
+        };
+        assert_eq!(set(&lines).inherited.fastcgi, want);
+    }
+
+    #[test]
+    fn errors_name_what_is_wrong() {
+        let wanted = "a port, {host, port} or {port: /run/app.sock, type: unix}, found";
+        let cases = [
+            ("fastcgi.connect: []", format!("expected {wanted} a sequence")),
+            (
+                "fastcgi.connect: /run/a.sock",
+                format!("expected {wanted} `/run/a.sock`; write `{{port: /run/a.sock, type: unix}}`"),
+            ),
+            ("fastcgi.connect: {host: a}", "`port` is missing".to_owned()),
+            (
+                "fastcgi.connect: {port: a.sock, type: unix}",
+                "`a.sock` is no absolute path of a unix socket".to_owned(),
+            ),
+            ("fastcgi.connect: 0", "expected a whole number from 1 to 65535, found `0`".to_owned()),
+            ("fastcgi.spawn: ''", "expected a shell command, found nothing".to_owned()),
+            ("fastcgi.spawn: {user: www}", "`command` is missing".to_owned()),
+            (
+                "fastcgi.document_root: www",
+                "expected the absolute path of a directory, found `www`".to_owned(),
+            ),
+        ];
+        for (line, want) in cases {
+            assert_eq!(error(line), want, "{line}");
+        }
+    }
+}

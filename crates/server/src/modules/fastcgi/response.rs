@@ -32,7 +32,9 @@ mod tests {
     #[test]
     fn a_location_without_a_status_is_a_redirect_inside_the_server_if_it_is_a_path() {
         let elsewhere = |path: &str| Meaning::Elsewhere(path.into());
-        let cases: &[(&[(&str, &str)], Meaning, &[&str])] = &[
+        /// Fields, what they mean, the names of those that are left.
+        type Case<'a> = (&'a [(&'a str, &'a str)], Meaning, &'a [&'a str]);
+        let cases: &[Case<'_>] = &[
             (&[("Location", "/a?b")], elsewhere("/a?b"), &["Location"]),
             (&[("Location", "/a"), ("Status", "302 Found")], Meaning::Response, &["Location"]),
             (&[("Location", "//other/a")], Meaning::Response, &["Location"]),

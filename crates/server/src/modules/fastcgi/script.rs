@@ -92,7 +92,9 @@ mod tests {
         folder.folder("dir.php");
         folder.write("dir.php/b.php", "");
         let root: Rc<Path> = folder.path("").into();
-        let cases: &[(&str, usize, Option<(&str, &str, &str)>)] = &[
+        /// A path, the length of its prefix, and the script: name, file, info.
+        type Case<'a> = (&'a str, usize, Option<(&'a str, &'a str, &'a str)>);
+        let cases: &[Case<'_>] = &[
             ("/", 1, Some(("/index.php", "index.php", ""))),
             ("/index.php", 1, Some(("/index.php", "index.php", ""))),
             ("/index.php/a/b.php", 1, Some(("/index.php", "index.php", "/a/b.php"))),

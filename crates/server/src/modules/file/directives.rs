@@ -123,7 +123,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "",
         custom::set,
         "Directives for files with certain extensions (`extension: .ext`, a sequence, or `default` for all others): \
-         what they change is changed for these files only, before what the path changes."
+         what they change is changed for these files only, before what the path changes. With `fastcgi.connect` or \
+         `fastcgi.spawn` the files are scripts: they are run, and never sent."
     ),
     directive!(
         "file.symlinks",
