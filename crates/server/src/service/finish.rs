@@ -8,6 +8,10 @@ use hayami_http::{RequestHead, Response, Status};
 use hayami_net::service::{Answer, Observer, Outcome};
 use std::rc::Rc;
 
+/// Requests whose memory is kept, and how large their heads may be: together 256 KB for each worker at most.
+const SPARES: usize = 64;
+const SPARE: usize = 4096;
+
 /// A request that outlives the call that brought it.
 pub(super) struct Journey {
     pub(super) way: Way,
@@ -58,10 +62,22 @@ impl Core {
             let response = journey.response(&core, later).await;
             let Journey { way, mut head, scratch } = journey;
             match core.finish(way, &mut head, &scratch.path, response) {
-                Outcome::Ready(answer) => answer,
+                Outcome::Ready(answer) => {
+                    core.recycle(head, scratch);
+                    answer
+                }
                 Outcome::Later(answer) => answer.await,
             }
         }))
+    }
+
+    /// Keeps a request's memory for another one.
+    fn recycle(&self, mut head: RequestHead, scratch: Scratch) {
+        let mut spare = self.spare.borrow_mut();
+        if spare.len() < SPARES && head.fields().octets().len() <= SPARE {
+            head.reset_to(b"");
+            spare.push((head, scratch));
+        }
     }
 
     /// Finishes a refusal, which cannot wait: an error page that is not at hand is done without.

@@ -28,7 +28,7 @@ use crate::router::{self, Router};
 use crate::worker::WorkerContext;
 use dispatch::{Scratch, Step};
 use finish::Journey;
-use hayami_http::Status;
+use hayami_http::{RequestHead, Status};
 use hayami_net::service::{Answer, ConnectionInfo, Outcome, Refusal, Request, Service};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -46,6 +46,8 @@ struct Core {
     max_reprocesses: u32,
     informational: Recipients,
     scratch: RefCell<Scratch>,
+    /// Memory of requests that took their time.
+    spare: RefCell<Vec<(RequestHead, Scratch)>>,
 }
 
 impl Site {
@@ -69,6 +71,7 @@ impl Site {
             max_reprocesses: settings.global.limits.max_reprocesses,
             informational: settings.global.informational,
             scratch: RefCell::default(),
+            spare: RefCell::default(),
         })))
     }
 }
@@ -115,7 +118,11 @@ impl Service for Site {
                 if let Some(hints) = hints {
                     request.interim.get_or_insert_default().send(early_hints::head(&hints));
                 }
-                core.finish_later(Journey { way, head: std::mem::take(request.head), scratch }, later)
+                // The next request gets memory that another has left.
+                let (head, spare) = core.spare.borrow_mut().pop().unwrap_or_default();
+                core.scratch.replace(spare);
+                let head = std::mem::replace(request.head, head);
+                core.finish_later(Journey { way, head, scratch }, later)
             }
         }
     }

@@ -7,7 +7,13 @@ use super::{Telling, forwarded, hop};
 use crate::modules::headers::Command;
 use hayami_http::{FieldSection, Known, RequestHead, Version};
 use hayami_net::service::{Address, ConnectionInfo};
+use std::cell::RefCell;
 use std::io::Write;
+
+thread_local! {
+    /// Memory for lists; a request needs two of them.
+    static LIST: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// Octets and lines that are mostly added: Host, where the request comes from, whom it has passed.
 const ADDED: usize = 192;
@@ -45,8 +51,9 @@ impl Rewriting {
             self.forwarded(head.fields(), connection, &mut fields);
         }
         if self.telling.forwarded {
-            let told = joined(head.fields(), b"forwarded");
-            fields.append(b"forwarded", &forwarded::value(&told, head.authority(), connection));
+            joined(head.fields(), b"forwarded", |told| {
+                fields.append(b"forwarded", &forwarded::value(told, head.authority(), connection));
+            });
         }
         if self.telling.via {
             via(head, &mut fields);
@@ -67,7 +74,8 @@ impl Rewriting {
         match name.len() {
             3 => !(self.telling.via && is(b"via")),
             // `:protocol` is of HTTP/2's CONNECT (RFC 8441 §4), and no field.
-            9 => !is(b":protocol") && !(self.telling.forwarded && is(b"forwarded")),
+            9 if is(b":protocol") => false,
+            9 => !(self.telling.forwarded && is(b"forwarded")),
             10 => !is(b"early-data"),
             14 => !is(b"http2-settings"),
             15 => !(self.telling.x_forwarded && is(b"x-forwarded-for")),
@@ -79,17 +87,18 @@ impl Rewriting {
 
     /// `x-forwarded-for` and `x-forwarded-proto`.
     fn forwarded(&self, from: &FieldSection, connection: &ConnectionInfo, to: &mut FieldSection) {
-        let mut addresses = joined(from, b"x-forwarded-for");
-        if let Address::Ip(_) = connection.peer {
-            if !addresses.is_empty() {
-                addresses.extend_from_slice(b", ");
+        joined(from, b"x-forwarded-for", |addresses| {
+            if let Address::Ip(_) = connection.peer {
+                if !addresses.is_empty() {
+                    addresses.extend_from_slice(b", ");
+                }
+                // To a vector, writing cannot fail.
+                let _ = write!(addresses, "{}", connection.peer);
             }
-            // To a vector, writing cannot fail.
-            let _ = write!(addresses, "{}", connection.peer);
-        }
-        if !addresses.is_empty() {
-            to.append(b"x-forwarded-for", &addresses);
-        }
+            if !addresses.is_empty() {
+                to.append(b"x-forwarded-for", addresses);
+            }
+        });
         let told = from.get_named(b"x-forwarded-proto").filter(|_| self.telling.preserve_proto);
         let own: &[u8] = if connection.tls.is_some() { b"https" } else { b"http" };
         to.append(b"x-forwarded-proto", told.unwrap_or(own));
@@ -104,25 +113,28 @@ fn via(head: &RequestHead, to: &mut FieldSection) {
         Version::Http2 => b"2 hayami",
         Version::Http3 => b"3 hayami",
     };
-    let mut all = joined(head.fields(), b"via");
-    if !all.is_empty() {
-        all.extend_from_slice(b", ");
-    }
-    all.extend_from_slice(own);
-    to.append(b"via", &all);
+    joined(head.fields(), b"via", |all| {
+        if !all.is_empty() {
+            all.extend_from_slice(b", ");
+        }
+        all.extend_from_slice(own);
+        to.append(b"via", all);
+    });
 }
 
-/// The values of all lines of a name as one list (RFC 9110 §5.3).
-fn joined(fields: &FieldSection, name: &[u8]) -> Vec<u8> {
-    let mut list = Vec::with_capacity(64);
-    let lines = fields.iter().filter(|(own, value)| own.eq_ignore_ascii_case(name) && !value.is_empty());
-    for (_, value) in lines {
-        if !list.is_empty() {
-            list.extend_from_slice(b", ");
+/// The values of all lines of a name as one list (RFC 9110 §5.3), for `then`.
+fn joined(fields: &FieldSection, name: &[u8], then: impl FnOnce(&mut Vec<u8>)) {
+    LIST.with_borrow_mut(|list| {
+        list.clear();
+        let lines = fields.iter().filter(|(own, value)| own.eq_ignore_ascii_case(name) && !value.is_empty());
+        for (_, value) in lines {
+            if !list.is_empty() {
+                list.extend_from_slice(b", ");
+            }
+            list.extend_from_slice(value);
         }
-        list.extend_from_slice(value);
-    }
-    list
+        then(list);
+    });
 }
 
 /// Whether `te` says that trailers are understood, the one word of it that means an upstream as well.

@@ -2,13 +2,21 @@
 
 use super::hop;
 use hayami_http::{FieldSection, Known, ResponseHead};
+use std::cell::RefCell;
+
+thread_local! {
+    /// The memory of the last response's fields, for those of the next one.
+    static SPARE: RefCell<FieldSection> = RefCell::default();
+}
 
 /// Removes what was meant for this hop only. Without `keep_server`, the upstream's name goes too.
 pub(in crate::modules) fn clean(head: &mut ResponseHead, keep_server: bool) {
     let fields = head.own_all();
-    let mut kept = FieldSection::with_capacity(fields.octets().len(), fields.len());
-    hop::pass_on(fields, &mut kept, |name, known| passes(name, known, keep_server));
-    *fields = kept;
+    SPARE.with_borrow_mut(|spare| {
+        spare.clear();
+        hop::pass_on(fields, spare, |name, known| passes(name, known, keep_server));
+        std::mem::swap(fields, spare);
+    });
 }
 
 fn passes(name: &[u8], known: Option<Known>, keep_server: bool) -> bool {

@@ -72,7 +72,8 @@ impl Asking {
         let mut chosen = match first {
             Ok(chosen) => chosen,
             Err(lack) => {
-                let chosen = self.wait(lack).await.map_err(Failed::Nobody)?;
+                // Boxed, since it is rare, and would make the room that every request takes much larger.
+                let chosen = Box::pin(self.wait(lack)).await.map_err(Failed::Nobody)?;
                 request = readdress(request, &chosen.member);
                 chosen
             }

@@ -1,0 +1,137 @@
+//! What a request that an upstream answers costs in allocations, over real sockets: a counting allocator knows.
+
+mod counting;
+
+use hayami_http::{Content, Response, Status};
+use hayami_net::listen::{Endpoint, Options, bind, bound_address};
+use hayami_net::service::{Address, Answer, Outcome, Refusal, Request, Service};
+use hayami_net::{Config, Http2Config, Listener, Phase, Quota, Timeouts, run};
+use hayami_server::build;
+use hayami_server::config::load::load_text;
+use hayami_server::modules::access_log::Logs;
+use hayami_server::modules::file::FileCache;
+use hayami_server::modules::upstreams::{Pools, Shared};
+use hayami_server::worker::WorkerContext;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::sync::watch;
+
+#[global_allocator]
+static ALLOCATOR: counting::Counting = counting::Counting;
+
+/// Requests that are counted.
+const REQUESTS: usize = 500;
+
+/// A site, and at `/allocations` how many its worker has made.
+struct Counted<S>(S);
+
+impl<S: Service> Service for Counted<S> {
+    fn respond(&self, request: &mut Request<'_>) -> Outcome {
+        match request.head.path() {
+            b"/allocations" => {
+                let made = counting::allocations().to_string();
+                Outcome::Ready(Response::text(Status::OK, made).into())
+            }
+            _ => self.0.respond(request),
+        }
+    }
+
+    fn refuse(&self, _: &Refusal, _: &mut Request<'_>) -> Answer {
+        Answer::from(Response { content: Content::Empty, ..Response::empty(Status::BAD_REQUEST) })
+    }
+
+    fn server_name(&self) -> Option<&[u8]> {
+        self.0.server_name()
+    }
+}
+
+/// Answers every request on one connection.
+fn upstream() -> (SocketAddr, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+    let address = listener.local_addr().expect("an address");
+    let thread = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("accepted");
+        let (mut octets, mut read) = ([0; 4096], 1);
+        while read > 0 {
+            read = stream.read(&mut octets).expect("read");
+            if octets[..read].ends_with(b"\r\n\r\n") {
+                let head = "HTTP/1.1 200 OK\r\nServer: u\r\nContent-Type: text/plain\r\nContent-Length: 1024\r\n\r\n";
+                stream.write_all(&[head.as_bytes(), &[b'x'; 1024]].concat()).expect("sent");
+            }
+        }
+    });
+    (address, thread)
+}
+
+/// A worker that passes everything on.
+fn proxy(upstream: SocketAddr) -> (SocketAddr, watch::Sender<Phase>, JoinHandle<()>) {
+    let fd = bind(&Endpoint::Tcp(([127, 0, 0, 1], 0).into()), &Options::default()).expect("bound");
+    let address = bound_address(&fd);
+    let Address::Ip(ip) = address else { panic!("an IP address") };
+    let (phase, phases) = watch::channel(Phase::Run);
+    let thread = std::thread::spawn(move || {
+        let config = Config {
+            cpu: None,
+            listeners: vec![Listener { fd, index: 0, address, tls: None, proxy_protocol: false }],
+            limits: Default::default(),
+            http2: Http2Config::default(),
+            timeouts: Timeouts::default(),
+            quota: Arc::new(Quota::new(100, None)),
+            ready: Box::new(|| ()),
+        };
+        let text = format!(
+            "listen: 80\nhosts: {{a: {{paths: {{/: {{proxy.reverse.url: 'http://{upstream}/'}}}}}}}}"
+        );
+        let settings = load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}")).settings;
+        let logs = Logs::open_all(&settings).expect("logs");
+        let made = run(config, phases, |clock, outbound| {
+            let files = Rc::new(FileCache::new(&settings.global.file_cache, 1));
+            let upstreams = Rc::new(Pools::new(Arc::new(Shared::new(&settings.global.upstreams))));
+            let outbound = Some(outbound.clone());
+            let worker = WorkerContext { clock: Rc::clone(clock), outbound, upstreams, workers: 1, files };
+            Ok(Counted(build(&settings, &logs, worker).map_err(std::io::Error::other)?))
+        });
+        made.expect("ran");
+    });
+    (ip, phase, thread)
+}
+
+/// Asks, and reads an answer with content of known length.
+fn ask(stream: &mut TcpStream, path: &str) -> String {
+    let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\nuser-agent: test\r\naccept: */*\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("sent");
+    let (mut octets, mut got) = ([0; 4096], String::new());
+    loop {
+        let read = stream.read(&mut octets).expect("read");
+        assert!(read > 0, "{got}");
+        got.push_str(str::from_utf8(&octets[..read]).expect("text"));
+        let Some((head, content)) = got.split_once("\r\n\r\n") else { continue };
+        let length = head.split("content-length: ").nth(1).and_then(|rest| rest.lines().next());
+        if content.len() >= length.and_then(|length| length.parse().ok()).expect("a length") {
+            return content.to_owned();
+        }
+    }
+}
+
+#[test]
+fn a_request_that_is_passed_on_costs_few_allocations() {
+    let (upstream, answering) = upstream();
+    let (address, phase, worker) = proxy(upstream);
+    let mut stream = TcpStream::connect(address).expect("connected");
+    let mut made = || {
+        for _ in 0..REQUESTS {
+            assert_eq!(ask(&mut stream, "/").len(), 1024);
+        }
+        ask(&mut stream, "/allocations").parse::<usize>().expect("a number")
+    };
+    let before = made();
+    let each = (made() - before) / REQUESTS;
+    assert!(each <= 11, "{each} allocations for each request");
+    drop(stream);
+    phase.send(Phase::Drain).expect("running");
+    worker.join().expect("ended well");
+    answering.join().expect("ended well");
+}
