@@ -16,6 +16,7 @@ use hayami_http::{Method, RequestHead, Response, Source};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+pub(crate) use tunnel::LEAVE;
 use tunnel::Tunnel;
 
 /// Unread request content that is thrown away to keep a connection; with more to come it is cheaper to

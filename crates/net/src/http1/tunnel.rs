@@ -15,6 +15,11 @@ use crate::worker::{Timeouts, Worker};
 use hayami_h1::Event;
 use hayami_http::{RequestHead, Source};
 use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// How long tunnels may go on while the worker ends, if nothing is said of it: other than answers, they come to no end
+/// by themselves.
+pub(crate) const LEAVE: Duration = Duration::from_secs(30);
 
 /// A tunnel that is open.
 pub(crate) struct Tunnel {
@@ -168,8 +173,8 @@ impl Http1 {
     /// Until when a tunnel may go on while the worker ends, in milliseconds.
     pub(super) fn latest_tunnel(&self, timeouts: &Timeouts) -> u32 {
         match &self.exchange {
-            Exchange::Tunnel(Tunnel { leaves_since: Some(since), .. }) if !timeouts.graceful.is_zero() => {
-                after(*since, timeouts.graceful)
+            Exchange::Tunnel(Tunnel { leaves_since: Some(since), .. }) => {
+                after(*since, if timeouts.graceful.is_zero() { LEAVE } else { timeouts.graceful })
             }
             _ => NEVER,
         }

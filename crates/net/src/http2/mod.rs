@@ -16,6 +16,7 @@ mod stream;
 mod tunnel;
 
 use crate::connection::Wait;
+use crate::http1::LEAVE;
 use crate::link::{Link, Need, Stage};
 use crate::service::{ConnectionInfo, Service};
 use crate::timer::{NEVER, after};
@@ -48,8 +49,8 @@ pub(crate) struct Http2 {
     /// After an upgrade, until the client has said something in HTTP/2: what is sent before has to fit into
     /// the buffers in which clients still look for the end of the 101 (curl's are 32 KiB).
     expects_preface: bool,
-    /// There are tunnels, or were since the connection was last idle.
-    tunnels: bool,
+    /// Streams that are tunnels.
+    tunnels: Vec<Key>,
     /// The most streams that were open at a time since memory was given back.
     busiest: usize,
 }
@@ -108,7 +109,7 @@ impl Http2 {
             leaving: Leaving::No,
             feeds: false,
             expects_preface: false,
-            tunnels: false,
+            tunnels: Vec::new(),
             busiest: 0,
         }
     }
@@ -154,6 +155,7 @@ impl Http2 {
 
     /// When [`expire`](Self::expire) has to be called whatever is waited for, in milliseconds.
     pub(crate) fn latest(&mut self, timeouts: &Timeouts) -> u32 {
+        self.forget_tunnels();
         let goodbye = self.latest_goodbye(timeouts);
         if self.feeds { goodbye.min(self.latest_content(timeouts)) } else { goodbye }
     }
@@ -162,6 +164,7 @@ impl Http2 {
         match self.leaving {
             Leaving::Announced { at } => after(at, GOODBYE),
             Leaving::Final { since } if !timeouts.graceful.is_zero() => after(since, timeouts.graceful),
+            Leaving::Final { since } if !self.tunnels.is_empty() => after(since, LEAVE),
             Leaving::No | Leaving::Final { .. } => NEVER,
         }
     }
@@ -197,7 +200,7 @@ impl Http2 {
     pub(crate) fn wait(&self) -> Wait {
         if self.is_idle() {
             Wait::Stream
-        } else if self.engine.stalled() && !self.tunnels {
+        } else if self.engine.stalled() && self.tunnels.is_empty() {
             Wait::Credit { since: self.progress }
         } else if self.waiting.is_empty() && !self.engine.stalled() {
             Wait::Content
@@ -215,10 +218,13 @@ impl Http2 {
                 self.say_goodbye(link, worker);
             }
             Leaving::Final { .. } if worker.clock.millis() >= self.latest_goodbye(&worker.timeouts) => {
+                if worker.timeouts.graceful.is_zero() {
+                    return self.leave_tunnels(link, worker);
+                }
                 self.give_up(link, worker, ErrorCode::NO_ERROR, "the server ended");
             }
             _ if self.wait() == Wait::Answer => {}
-            _ if self.engine.stalled() && !self.tunnels => {
+            _ if self.engine.stalled() && self.tunnels.is_empty() => {
                 self.give_up(link, worker, ErrorCode::ENHANCE_YOUR_CALM, "the client did not read in time");
             }
             _ => self.give_up(link, worker, ErrorCode::NO_ERROR, "the request did not arrive in time"),

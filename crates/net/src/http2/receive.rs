@@ -45,13 +45,13 @@ impl Http2 {
             Event::Content { key, start, len, end } => {
                 let octets = &link.input.unread()[start..start + len];
                 self.content(&mut link.output, worker, key, octets, end);
-                if end && self.tunnels {
+                if end && !self.tunnels.is_empty() {
                     self.end_tunnel(link, key);
                 }
             }
             Event::End { key, trailers } => {
                 self.content_complete(worker, key, trailers);
-                if self.tunnels {
+                if !self.tunnels.is_empty() {
                     self.end_tunnel(link, key);
                 }
             }

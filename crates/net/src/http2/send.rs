@@ -81,7 +81,9 @@ impl Http2 {
         let stream = self.spare.stream(slot);
         (stream.work, stream.observer, stream.began) = (Work::Body(Body::new(content)), observer, began);
         stream.tunnel &= is_granted;
-        self.tunnels |= stream.tunnel;
+        if stream.tunnel {
+            self.tunnels.push(key);
+        }
         self.busiest = self.busiest.max(self.engine.streams());
         self.engine.set_ready(key, true);
     }

@@ -7,7 +7,7 @@ use super::Http2;
 use super::body::Piece;
 use super::stream::{Stream, Work};
 use crate::incoming::Feed;
-use crate::link::Link;
+use crate::link::{Link, Stage};
 use crate::worker::Worker;
 use hayami_h2::{ErrorCode, Key};
 
@@ -15,6 +15,27 @@ impl Http2 {
     /// Whether a stream is a tunnel, or asks to be one.
     pub(super) fn is_tunnel(&mut self, key: Key) -> bool {
         self.engine.get(key).and_then(|slot| slot.as_deref()).is_some_and(|stream| stream.tunnel)
+    }
+
+    /// Notices which tunnels have ended.
+    #[inline]
+    pub(super) fn forget_tunnels(&mut self) {
+        let engine = &mut self.engine;
+        self.tunnels.retain(|key| engine.get(*key).is_some());
+    }
+
+    /// The worker waits no longer for tunnels; it does for answers, which come to an end by themselves.
+    #[cold]
+    pub(super) fn leave_tunnels<S>(&mut self, link: &mut Link, worker: &Worker<S>) {
+        for key in std::mem::take(&mut self.tunnels) {
+            let engine = &mut self.engine;
+            let stream = link.output.write(&worker.pool, |out| engine.reset(key, ErrorCode::NO_ERROR, out));
+            self.waiting.retain(|waiting| *waiting != key);
+            stream.flatten().into_iter().for_each(|stream| stream.abort(&worker.clock, "the server ended"));
+        }
+        if self.engine.is_over() {
+            link.stage = Stage::Closing { linger: true };
+        }
     }
 
     /// Moves what the client of a tunnel has sent, whatever stops the other direction.
