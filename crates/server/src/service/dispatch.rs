@@ -126,7 +126,7 @@ impl Core {
     #[inline]
     pub(super) fn locate(&self, way: &mut Way, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
         if let Some(response) = without_path(head) {
-            return way.to_connect(head, scratch).unwrap_or(Outcome::Ready(response));
+            return way.lead_connect(head, scratch).unwrap_or(Outcome::Ready(response));
         }
         scratch.path.clear();
         match normalize(head.path(), &mut scratch.decoded) {
@@ -211,7 +211,7 @@ impl Core {
 impl Way {
     /// A CONNECT (RFC 9110 §9.3.6) has no path; it goes to the handler of `/` that is there for it, if there is one.
     #[cold]
-    fn to_connect(&mut self, head: &RequestHead, scratch: &mut Scratch) -> Option<Outcome> {
+    fn lead_connect(&mut self, head: &RequestHead, scratch: &mut Scratch) -> Option<Outcome> {
         let connects = || self.route.handlers.iter().position(|handler| handler.connects());
         self.next = if head.method() == Method::Connect { connects()? } else { return None };
         scratch.path.clear();
