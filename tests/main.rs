@@ -52,6 +52,8 @@ mod tls_ocsp;
 mod tls_reload;
 mod tls_resumption;
 mod tls_scan;
+mod tunnel;
+mod tunnel_peers;
 mod upstreams;
 mod upstreams_health;
 mod websocket_example;
