@@ -105,7 +105,9 @@ impl Asking {
             let again = failure.call.take().filter(|_| worth);
             let next = again
                 .and_then(|again| Some((again, self.next(&tried, &failure, Chosen { member, permit })?)));
-            let Some((again, next)) = next else { return Err(Failed::Upstream { failure: Box::new(failure), reasons }) };
+            let Some((again, next)) = next else {
+                return Err(Failed::Upstream { failure: Box::new(failure), reasons });
+            };
             request = readdress(again, &next.member);
             chosen = next;
         }
