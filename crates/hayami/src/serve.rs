@@ -7,8 +7,8 @@ use crate::banner::{self, Facts};
 use crate::exit::Failure;
 use crate::pid_file::PidFile;
 use crate::reload::Reload;
-use crate::signals::{LOOK, Signals, Wish};
-use crate::workers::{self, Plan};
+use crate::signals::{Signals, Wish};
+use crate::workers::{self, News, Plan};
 use crate::{descriptors, error_log, site, sockets, spawner, user};
 use hayami_net::{Phase, Quota};
 use hayami_server::config::settings::Settings;
@@ -88,17 +88,18 @@ async fn run(
 ) -> Result<(), Failure> {
     let mut signals = Signals::listen()?;
     let (phase, phases) = watch::channel(Phase::Run);
-    let (tell, told) = mpsc::unbounded_channel();
+    let (tell, mut told) = mpsc::unbounded_channel();
     let threads = workers::start(plan, shares, &phases, &tell)?;
     drop(tell);
-    if all_ready(told, threads.len()).await {
+    if all_ready(&mut told, threads.len()).await {
         eprintln!("{ready}");
-    }
-    tokio::select! {
-        signal = serve_until_told(&mut signals, &mut acceptors, &reload) => {
-            eprintln!("hayami: {signal}: accepting no more, finishing what runs");
+        tokio::select! {
+            signal = serve_until_told(&mut signals, &mut acceptors, &reload) => {
+                eprintln!("hayami: {signal}: accepting no more, finishing what runs");
+            }
+            // There is no other news once all are ready.
+            _ = told.recv() => {}
         }
-        () = any_ended(&threads) => {}
     }
     let first = Instant::now();
     // Without receivers all workers have ended already.
@@ -109,7 +110,7 @@ async fn run(
             plan.logs.close(PATIENCE / 5);
             std::process::exit(0);
         }
-        () = all_ended(&threads) => {}
+        () = all_ended(&mut told) => {}
     }
     threads.into_iter().try_for_each(outcome)
 }
@@ -125,25 +126,18 @@ async fn serve_until_told(signals: &mut Signals, acceptors: &mut Acceptors, relo
 }
 
 /// Whether every worker has begun to serve; `false` as soon as one has ended instead.
-async fn all_ready(mut told: UnboundedReceiver<()>, workers: usize) -> bool {
+async fn all_ready(told: &mut UnboundedReceiver<News>, workers: usize) -> bool {
     for _ in 0..workers {
-        if told.recv().await.is_none() {
+        if told.recv().await != Some(News::Ready) {
             return false;
         }
     }
     true
 }
 
-async fn any_ended(threads: &[JoinHandle<io::Result<()>>]) {
-    while !threads.iter().any(JoinHandle::is_finished) {
-        tokio::time::sleep(LOOK * 10).await;
-    }
-}
-
-async fn all_ended(threads: &[JoinHandle<io::Result<()>>]) {
-    while !threads.iter().all(JoinHandle::is_finished) {
-        tokio::time::sleep(LOOK).await;
-    }
+/// All workers have ended, or are about to: nobody is left who could tell anything.
+async fn all_ended(told: &mut UnboundedReceiver<News>) {
+    while told.recv().await.is_some() {}
 }
 
 fn outcome(thread: JoinHandle<io::Result<()>>) -> Result<(), Failure> {

@@ -70,6 +70,3 @@ impl Signals {
 
 /// Within this time a second signal is an echo of the first.
 const TWICE: Duration = Duration::from_millis(500);
-
-/// How often the program looks whether its workers have ended.
-pub(crate) const LOOK: Duration = Duration::from_millis(10);

@@ -91,7 +91,26 @@ pub(crate) fn warn_of_unreachable(settings: &Settings) {
     }
 }
 
-/// Starts every worker; each tells `ready` when it begins to serve.
+/// What a worker tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// It has begun to serve.
+    Ready,
+    /// It has ended, well or not.
+    Ended,
+}
+
+/// Tells of a worker's end, even if that is a panic.
+struct End(UnboundedSender<News>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        // Who is told may have given up in the meantime.
+        let _ = self.0.send(News::Ended);
+    }
+}
+
+/// Starts every worker; each tells `news` when it begins to serve, and at its end.
 ///
 /// # Errors
 /// A thread could not be made.
@@ -99,14 +118,14 @@ pub(crate) fn start(
     plan: &Arc<Plan>,
     shares: Vec<Vec<Listener>>,
     phase: &watch::Receiver<Phase>,
-    ready: &UnboundedSender<()>,
+    news: &UnboundedSender<News>,
 ) -> Result<Vec<JoinHandle<io::Result<()>>>, Failure> {
     let mut threads = Vec::new();
     for (index, listeners) in shares.into_iter().enumerate() {
-        let (plan, phase, ready) = (Arc::clone(plan), phase.clone(), ready.clone());
+        let (plan, phase, end) = (Arc::clone(plan), phase.clone(), End(news.clone()));
         let thread = std::thread::Builder::new()
             .name(format!("worker {index}"))
-            .spawn(move || run(&plan, plan.cpus[index], listeners, phase, ready));
+            .spawn(move || run(&plan, plan.cpus[index], listeners, phase, &end));
         threads
             .push(thread.map_err(|error| Failure::System(format!("cannot start worker {index}: {error}")))?);
     }
@@ -118,8 +137,9 @@ fn run(
     cpu: Option<usize>,
     listeners: Vec<Listener>,
     phase: watch::Receiver<Phase>,
-    ready: UnboundedSender<()>,
+    End(news): &End,
 ) -> io::Result<()> {
+    let ready = news.clone();
     let settings = &*plan.settings;
     let config = Config {
         cpu,
@@ -130,7 +150,7 @@ fn run(
         quota: Arc::clone(&plan.quota),
         // Who is told may have given up in the meantime.
         ready: Box::new(move || {
-            let _ = ready.send(());
+            let _ = ready.send(News::Ready);
         }),
     };
     hayami_net::run(config, phase, |clock, outbound| {
