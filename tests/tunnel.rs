@@ -423,7 +423,7 @@ fn connect_goes_only_where_a_rule_allows_it() {
         client.send(connect(&target));
         assert_eq!(client.answer().status, status, "{rules} {target}");
         assert!(client.is_closed(), "what follows could be meant for the tunnel");
-        server.until_stderr(&reason);
+        server.until_stderr(reason);
     }
 }
 
