@@ -47,7 +47,7 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["only", "group", "crosscheck", "write"])]
     pub(crate) page: bool,
     /// Measure examples/rest-api, with and without pooled connections on each side, and race nothing. Two rounds take some
-    /// six minutes. With --write it goes into docs/rest-api.md.
+    /// seven minutes. With --write it goes into docs/rest-api.md.
     #[arg(long, conflicts_with_all = ["only", "group", "server", "crosscheck", "page", "scale"])]
     pub(crate) rest_api: bool,
     /// Write bench/RESULTS.md too (RESULTS-http2.md, RESULTS-proxy.md, RESULTS-flood.md); of the scenarios and the cross-check
