@@ -37,7 +37,13 @@ fn allocations(configuration: &str, host: &str) -> usize {
     let settings = load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}")).settings;
     let logs = Logs::open_all(&settings).expect("logs");
     let files = Rc::new(FileCache::new(&settings.global.file_cache, 1));
-    let worker = WorkerContext { clock: Rc::new(Clock::default()), workers: 1, files, outbound: None, upstreams: Rc::default() };
+    let worker = WorkerContext {
+        clock: Rc::new(Clock::default()),
+        workers: 1,
+        files,
+        outbound: None,
+        upstreams: Rc::default(),
+    };
     let site = build(&settings, &logs, worker).expect("a service");
     let connection = Rc::new(ConnectionInfo {
         id: 1,

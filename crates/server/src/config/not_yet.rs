@@ -9,12 +9,7 @@ pub(super) const NOT_YET: &[(&str, &[&str])] = &[
     ("the `server-timing` field", &["server-timing"]),
     (
         "this part of the reverse proxy",
-        &[
-            "proxy.connect-udp",
-            "proxy.connect.masque-draft-03",
-            "proxy.http3.ratio",
-            "proxy.http3.ecn",
-        ],
+        &["proxy.connect-udp", "proxy.connect.masque-draft-03", "proxy.http3.ratio", "proxy.http3.ecn"],
     ),
     ("the status page", &["status"]),
     ("event tracing", &["h2olog", "self-trace"]),
