@@ -6,8 +6,9 @@ use hayami_net::upstream::{Origin, Timeouts};
 use hayami_tls::Error;
 
 /// Connections to an upstream that may wait for requests. They were all busy a moment ago, so what bounds
-/// them is the load; this bounds what a burst leaves behind.
-const IDLE: usize = 1024;
+/// them is the load; this bounds what a burst leaves behind. Fewer than there are requests at a time would be worse: each
+/// burst would open what the one before has closed.
+const IDLE: usize = 16 * 1024;
 
 /// An upstream with that URL and these addresses.
 ///
