@@ -91,6 +91,11 @@ impl ResponseHead {
         self.append(name, value);
     }
 
+    /// This response's own fields, whose memory may serve another one.
+    pub fn into_own(self) -> Option<FieldSection> {
+        self.own.map(|own| *own)
+    }
+
     /// All fields as this response's own, the shared ones copied first, to be changed at will.
     pub fn own_all(&mut self) -> &mut FieldSection {
         if let Some(shared) = self.shared.take() {

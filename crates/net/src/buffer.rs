@@ -1,7 +1,8 @@
-//! Input buffers, and the pool that keeps the ones that nobody needs at the moment.
+//! Input buffers, and the pool that keeps the ones that nobody needs at the moment, and memory of fields.
 //!
 //! A connection owns memory only while octets wait in it: an idle one has none.
 
+use hayami_http::FieldSection;
 use std::cell::RefCell;
 
 /// What one read asks for at most. A request head fits many times; a larger one makes the buffer grow.
@@ -11,23 +12,47 @@ const KEPT_SIZE: usize = 128 * 1024;
 /// Free buffers kept by a worker: as many as connections are in the middle of a turn, and a few more.
 const KEPT_COUNT: usize = 64;
 
+/// Octets and lines of most heads.
+const HEAD: usize = 512;
+const LINES: usize = 16;
+/// Memory of heads that grew beyond this goes back to the allocator.
+const LARGE_HEAD: usize = 4 * 1024;
+
 /// A worker's free buffers.
 #[derive(Debug, Default)]
-pub struct Pool(RefCell<Vec<Vec<u8>>>);
+pub struct Pool {
+    buffers: RefCell<Vec<Vec<u8>>>,
+    fields: RefCell<Vec<FieldSection>>,
+}
 
 impl Pool {
     /// An empty buffer, used before if there is one.
     pub fn take(&self) -> Vec<u8> {
-        self.0.borrow_mut().pop().unwrap_or_else(|| Vec::with_capacity(READ_SIZE))
+        self.buffers.borrow_mut().pop().unwrap_or_else(|| Vec::with_capacity(READ_SIZE))
     }
 
     /// Takes a buffer back.
     pub fn give(&self, mut buffer: Vec<u8>) {
-        let mut free = self.0.borrow_mut();
+        let mut free = self.buffers.borrow_mut();
         let useful = (READ_SIZE..=KEPT_SIZE).contains(&buffer.capacity());
         if useful && free.len() < KEPT_COUNT {
             buffer.clear();
             free.push(buffer);
+        }
+    }
+
+    /// Fields, none so far, with memory for most heads.
+    pub fn take_fields(&self) -> FieldSection {
+        self.fields.borrow_mut().pop().unwrap_or_else(|| FieldSection::with_capacity(HEAD, LINES))
+    }
+
+    /// Takes fields back that nobody needs any more.
+    pub fn give_fields(&self, mut fields: FieldSection) {
+        let mut free = self.fields.borrow_mut();
+        let octets = fields.octets().len();
+        if free.len() < KEPT_COUNT && (1..=LARGE_HEAD).contains(&octets) {
+            fields.clear();
+            free.push(fields);
         }
     }
 }

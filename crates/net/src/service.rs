@@ -9,7 +9,8 @@ use hayami_http::{RequestHead, Response, ResponseHead, Status};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::Future;
-use std::net::SocketAddr;
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -32,6 +33,33 @@ impl Address {
             Self::Unix => 0,
         }
     }
+
+    /// Appends what [`Display`](fmt::Display) shows. Of IPv4, every request that is passed on or logged wants it.
+    pub fn push(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Ip(address) => match address.ip().to_canonical() {
+                IpAddr::V4(address) => push_dotted(address.octets(), out),
+                // To a vector, writing cannot fail.
+                IpAddr::V6(address) => _ = write!(out, "{address}"),
+            },
+            Self::Unix => out.extend_from_slice(b"unix:"),
+        }
+    }
+}
+
+fn push_dotted(octets: [u8; 4], out: &mut Vec<u8>) {
+    let (mut text, mut len) = ([b'.'; 16], 0);
+    for octet in octets {
+        for (least, unit) in [(100, 100), (10, 10), (0, 1)] {
+            if octet >= least {
+                text[len] = b'0' + octet / unit % 10;
+                len += 1;
+            }
+        }
+        // The dot stands there.
+        len += 1;
+    }
+    out.extend_from_slice(&text[..len - 1]);
 }
 
 impl fmt::Display for Address {
@@ -248,5 +276,22 @@ pub trait Service: 'static {
     /// The worker's last connection has ended: write out what is buffered.
     fn stop(&self) -> impl Future<Output = ()> {
         std::future::ready(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_written_as_it_is_shown() {
+        let cases =
+            ["0.0.0.0:1", "127.0.0.1:80", "255.100.99.10:1", "10.9.200.0:1", "[::1]:1", "[::ffff:1.2.3.4]:1"];
+        let addresses = cases.map(|text| Address::Ip(text.parse().expect("an address")));
+        for address in addresses.iter().chain([&Address::Unix]) {
+            let mut written = b"x".to_vec();
+            address.push(&mut written);
+            assert_eq!(String::from_utf8_lossy(&written), format!("x{address}"));
+        }
     }
 }

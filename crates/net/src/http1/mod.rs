@@ -235,6 +235,9 @@ impl Http1 {
         let engine = &mut self.engine;
         let framing = link.output.write(&worker.pool, |out| engine.send_head(&head, length, lines, out));
         drop(common);
+        if let Some(fields) = head.into_own() {
+            worker.pool.give_fields(fields);
+        }
         let began = worker.clock.refresh_if_exact();
         let content_from = Extent::From(link.output.position());
         let source = match framing {

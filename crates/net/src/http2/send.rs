@@ -42,6 +42,9 @@ impl Http2 {
             }
         });
         drop(common);
+        if let Some(fields) = head.into_own() {
+            worker.pool.give_fields(fields);
+        }
         match complete {
             Some(octets) => self.complete(link, worker, observer, octets),
             None => self.send_later(worker, key, is_granted, content, observer),

@@ -260,6 +260,7 @@ impl State {
         let head = std::mem::replace(&mut exchange.head, ResponseHead::new(Status::OK));
         let closes = !exchange.connection.engine.persists();
         exchange.connection.heed(&head);
+        self.backend.outbound.pool().give_fields(std::mem::take(&mut self.call.fields));
         if content == ResponseContent::Tunnel {
             let tunnel = self.call.upgrade.map(|switch| exchange.into_tunnel(self.backend, &switch));
             return Reply { head, content: Content::Empty, tunnel, closes, timing };

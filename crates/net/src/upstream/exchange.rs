@@ -7,14 +7,10 @@ use super::sending::Sending;
 use super::tunnel::{Switch, Tunnel};
 use crate::timer::after;
 use hayami_h1::{ClientEvent, ResponseContent};
-use hayami_http::{FieldSection, ResponseHead, Status};
+use hayami_http::{ResponseHead, Status};
 use std::io;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-
-/// Octets and lines of most heads.
-const HEAD: usize = 512;
-const LINES: usize = 16;
 
 /// A request on its way, or a response.
 pub(super) struct Exchange {
@@ -240,7 +236,7 @@ impl Exchange {
                 Ok(_) if self.heard => {}
                 Ok(_) => {
                     self.heard = true;
-                    *self.head.own_all() = FieldSection::with_capacity(HEAD, LINES);
+                    *self.head.own_all() = backend.outbound.pool().take_fields();
                 }
                 Err(error) => return Poll::Ready(Err(Cause::Io(error))),
             }

@@ -8,7 +8,7 @@ use crate::dial::{self, Peer};
 use crate::output::COPY_SIZE;
 use crate::socket::Socket;
 use crate::timer::NEVER;
-use hayami_http::Shared;
+use hayami_http::{FieldSection, Shared};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -103,6 +103,11 @@ impl Outbound {
 
     pub(super) fn clock(&self) -> &Clock {
         &self.0.clock
+    }
+
+    /// Fields for a call, none so far; a call that is answered leaves its memory to another one.
+    pub fn fields(&self) -> FieldSection {
+        self.pool().take_fields()
     }
 
     pub(super) fn pool(&self) -> &Pool {

@@ -198,11 +198,11 @@ pub(super) fn number(number: u64, out: &mut Vec<u8>) -> bool {
 }
 
 fn address(address: &Address, out: &mut Vec<u8>) -> bool {
-    match address {
-        // Writing to a Vec cannot fail.
-        Address::Ip(ip) => write!(out, "{}", ip.ip().to_canonical()).is_ok(),
-        Address::Unix => false,
+    let is_ip = matches!(address, Address::Ip(_));
+    if is_ip {
+        address.push(out);
     }
+    is_ip
 }
 
 fn port(address: &Address, out: &mut Vec<u8>) -> bool {

@@ -137,7 +137,8 @@ impl Passing {
         let host = if replaces { own.as_bytes() } else { head.authority() };
         // RFC 9110 §9.2.2
         let repeatable = head.method().is_safe() || matches!(head.method(), Method::Put | Method::Delete);
-        let mut fields = self.rewriting.fields(head, host, exchange.connection, exchange.early);
+        let mut fields = self.pool.outbound().fields();
+        self.rewriting.write(head, host, exchange.connection, exchange.early, &mut fields);
         let manner = self.particulars.manner(exchange, upload.is_some());
         if manner.expects_continue {
             fields.append(b"expect", b"100-continue");

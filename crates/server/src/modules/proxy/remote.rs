@@ -7,7 +7,7 @@ use crate::config::yaml::Node;
 use crate::handler::Outcome;
 use crate::modules::upstreams;
 use crate::worker::WorkerContext;
-use hayami_http::{RequestHead, Response};
+use hayami_http::{FieldSection, RequestHead, Response};
 use hayami_net::service::ConnectionInfo;
 use hayami_net::upstream::{Backend, Call, Origin, Outbound, Reply, call};
 use std::rc::Rc;
@@ -48,10 +48,12 @@ impl Remote {
             Ok(url) => url,
             Err(error) => return failed(format!("the upstream's x-reproxy-url: {}", error.message)),
         };
+        let mut fields = FieldSection::default();
+        asking.rewriting.write(head, url.authority.as_bytes(), connection, early, &mut fields);
         let request = Call {
             method: head.method_name().to_vec(),
             target,
-            fields: asking.rewriting.fields(head, url.authority.as_bytes(), connection, early),
+            fields,
             content: None,
             repeatable: true,
             interim: None,

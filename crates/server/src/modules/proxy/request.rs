@@ -8,16 +8,11 @@ use crate::modules::headers::Command;
 use hayami_http::{FieldSection, Known, RequestHead, Version};
 use hayami_net::service::{Address, ConnectionInfo};
 use std::cell::RefCell;
-use std::io::Write;
 
 thread_local! {
     /// Memory for lists; a request needs two of them.
     static LIST: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
-
-/// Octets and lines that are mostly added: Host, where the request comes from, whom it has passed.
-const ADDED: usize = 192;
-const ADDED_LINES: usize = 6;
 
 /// What requests are changed by.
 #[derive(Clone, Debug, Default)]
@@ -28,18 +23,17 @@ pub(super) struct Rewriting {
 }
 
 impl Rewriting {
-    /// The fields for a request to `host`. `early`: it came before the TLS handshake was complete.
-    pub(super) fn fields(
+    /// Appends the fields for a request to `host`. `early`: it came before the TLS handshake was complete.
+    pub(super) fn write(
         &self,
         head: &RequestHead,
         host: &[u8],
         connection: &ConnectionInfo,
         early: bool,
-    ) -> FieldSection {
-        let from = head.fields();
-        let mut fields = FieldSection::with_capacity(from.octets().len() + ADDED, from.len() + ADDED_LINES);
+        fields: &mut FieldSection,
+    ) {
         fields.append(b"host", host);
-        hop::pass_on(from, &mut fields, |name, known| self.passes(name, known));
+        hop::pass_on(head.fields(), fields, |name, known| self.passes(name, known));
         if asks_for_trailers(head.fields()) {
             fields.append(b"te", b"trailers");
         }
@@ -48,7 +42,7 @@ impl Rewriting {
             fields.append(b"early-data", b"1");
         }
         if self.telling.x_forwarded {
-            self.forwarded(head.fields(), connection, &mut fields);
+            self.forwarded(head.fields(), connection, fields);
         }
         if self.telling.forwarded {
             joined(head.fields(), b"forwarded", |told| {
@@ -56,12 +50,11 @@ impl Rewriting {
             });
         }
         if self.telling.via {
-            via(head, &mut fields);
+            via(head, fields);
         }
         for command in &self.commands {
-            command.apply(&mut fields);
+            command.apply(fields);
         }
-        fields
     }
 
     /// Whether a field goes on. Those that the server writes anew do not.
@@ -92,8 +85,7 @@ impl Rewriting {
                 if !addresses.is_empty() {
                     addresses.extend_from_slice(b", ");
                 }
-                // To a vector, writing cannot fail.
-                let _ = write!(addresses, "{}", connection.peer);
+                connection.peer.push(addresses);
             }
             if !addresses.is_empty() {
                 to.append(b"x-forwarded-for", addresses);
@@ -156,7 +148,8 @@ mod tests {
             let (name, value) = field.split_once(": ").expect("a field");
             head.fields_mut().append(name.as_bytes(), value.as_bytes());
         }
-        let fields = rewriting.fields(&head, b"app", &testing::connection(), false);
+        let mut fields = FieldSection::default();
+        rewriting.write(&head, b"app", &testing::connection(), false, &mut fields);
         let text = |octets| String::from_utf8_lossy(octets).into_owned();
         fields.iter().map(|(name, value)| format!("{}: {}", text(name), text(value))).collect()
     }

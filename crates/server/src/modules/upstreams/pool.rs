@@ -247,6 +247,10 @@ impl Pool {
         self.reporter.line(&line.to_string());
     }
 
+    pub(in crate::modules) fn outbound(&self) -> &Outbound {
+        &self.outbound
+    }
+
     pub(in crate::modules) fn clock(&self) -> &Rc<Clock> {
         &self.clock
     }
