@@ -83,6 +83,10 @@ impl Session {
     #[cold]
     pub(super) fn fail(&self, state: &mut State, cause: &Cause) {
         let connecting = state.stage == Stage::Connecting;
+        // Who has said why it goes may close, or reset what we still send.
+        let lost = matches!(cause, Cause::Closed | Cause::Io(_));
+        let goodbye = state.goodbye.take().filter(|_| lost).map(Cause::GoneAway);
+        let cause = goodbye.as_ref().unwrap_or(cause);
         let left = state.gone + state.sent as u64;
         // Whatever is said of a fault is said on a best effort.
         if let Cause::Http2(_) = cause {

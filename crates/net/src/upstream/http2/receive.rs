@@ -20,9 +20,7 @@ impl Session {
             };
             match channel.read(&mut state.input) {
                 Poll::Pending => return Ok(()),
-                Poll::Ready(Ok(0)) => {
-                    return Err(state.goodbye.take().map_or(Cause::Closed, Cause::GoneAway));
-                }
+                Poll::Ready(Ok(0)) => return Err(Cause::Closed),
                 Poll::Ready(Err(error)) => return Err(Cause::Io(error)),
                 Poll::Ready(Ok(_)) => {}
             }
