@@ -140,6 +140,74 @@ fn several_places_are_asked_in_turn_and_one_that_is_gone_is_passed_over() {
 }
 
 #[test]
+fn another_place_takes_over_and_the_log_names_both_and_their_times() {
+    let dir = Scratch::new();
+    let there = application([stdout("Content-Length: 5\n\nhello"), end(0)].concat(), true);
+    let gone =
+        TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port();
+    let times = ["idle", "connect", "request", "process", "response", "total"];
+    let times: Vec<String> = times.iter().map(|name| format!("%{{proxy.{name}-time}}x")).collect();
+    let format = format!(
+        "%{{proxy.upstream}}x|%s %{{proxy.request-bytes-body}}x %{{proxy.response-bytes-body}}x|{}",
+        times.join(" ")
+    );
+    let text = format!(
+        "num-threads: 1\naccess-log: {{path: DIR/log, format: '{format}'}}\nhosts: {{default: {{paths: {{/: \
+         {{fastcgi.connect: [{gone}, {there}]}}}}}}}}\n"
+    );
+    let server = Server::config(&dir, &text);
+    for _ in 0..2 {
+        let mut client = server.connect();
+        client.send("PUT / HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\nabc");
+        assert_eq!(client.answer().text(), "hello");
+    }
+    server.until_stderr(&format!(
+        "upstream 127.0.0.1:{gone}: Connection refused (os error 111); left alone for 1 s"
+    ));
+    until("two lines are on disk", || dir.path("log").exists() && dir.read("log").lines().count() == 2);
+    let log = dir.read("log");
+    let lines: Vec<Vec<&str>> = log.lines().map(|line| line.split('|').collect()).collect();
+    assert_eq!(lines[0][0], format!("127.0.0.1:{gone}, 127.0.0.1:{there}"), "{log}");
+    assert_eq!(lines[1][0], format!("127.0.0.1:{there}"), "{log}");
+    for line in lines {
+        assert_eq!(line[1], "200 3 5", "{log}");
+        let seconds: Vec<f64> = line[2].split(' ').map(|word| word.parse().expect("seconds")).collect();
+        let [_, _, request, process, response, total] = seconds[..] else { panic!("{log}") };
+        assert!((request + process + response - total).abs() < 0.000_01, "{log}");
+    }
+}
+
+#[test]
+fn requests_wait_for_their_turn_at_an_application_that_is_as_busy_as_it_may_be() {
+    let dir = Scratch::new();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let text = format!(
+        "num-threads: 1\nupstreams: {{php: {{backends: {{url: 'http://{}', max-connections: 1}}}}}}\nhosts: {{default: \
+         {{paths: {{/: {{fastcgi.connect: {{upstream: php}}}}}}}}}}\n",
+        listener.local_addr().expect("bound")
+    );
+    let server = Server::config(&dir, &text);
+    let mut clients = [server.connect(), server.connect()];
+    for client in &mut clients {
+        client.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+    }
+    let (first, _) = listener.accept().expect("a request");
+    listener.set_nonblocking(true).expect("a socket");
+    // Both are there, and were looked at in this order.
+    let mut third = server.connect();
+    third.send("OPTIONS * HTTP/1.1\r\nhost: a\r\n\r\n").answer();
+    assert!(listener.accept().is_err(), "one connection is all");
+    listener.set_nonblocking(false).expect("a socket");
+    let octets = [stdout("Content-Length: 5\n\nhello"), end(0)].concat();
+    answer(first, &octets, true);
+    let (second, _) = listener.accept().expect("another request");
+    answer(second, &octets, true);
+    for client in &mut clients {
+        assert_eq!(client.answer().text(), "hello");
+    }
+}
+
+#[test]
 fn who_gives_up_ends_the_work_of_the_application() {
     let dir = Scratch::new();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -37,17 +37,17 @@ pub(crate) struct Applications {
 /// There is no such user, or the system does not let us.
 pub(crate) fn start(settings: &Settings, server: Option<&User>) -> Result<Applications, Failure> {
     let mut all = Applications::default();
-    for (number, spawn) in fastcgi::spawned(settings).into_iter().enumerate() {
+    for (number, spawn) in fastcgi::spawned(settings).enumerate() {
         let cannot = |what: &str, error: io::Error| {
             Failure::System(format!("fastcgi.spawn: `{}`: {what}: {error}", spawn.command))
         };
-        let name = whose(&spawn, server)?;
+        let name = whose(spawn, server)?;
         if all.folder.is_none() {
             all.folder = Some(folder(server).map_err(|error| cannot("no folder for its socket", error))?);
         }
         let socket = all.folder.as_deref().unwrap_or(Path::new("")).join(number.to_string());
         let listener = listen(&socket, server).map_err(|error| cannot("no socket for it", error))?;
-        all.running.push(run(&spawn, name, listener).map_err(|error| cannot("cannot be started", error))?);
+        all.running.push(run(spawn, name, listener).map_err(|error| cannot("cannot be started", error))?);
         spawn.listens_at(socket);
     }
     Ok(all)

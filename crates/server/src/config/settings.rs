@@ -126,8 +126,8 @@ pub enum HandlerSettings {
     Redirect(redirect::Settings),
     /// `try-files`
     TryFiles(try_files::Settings),
-    /// `fastcgi.connect`, `fastcgi.spawn`
-    FastCgi(fastcgi::Application),
+    /// `fastcgi.connect`, `fastcgi.spawn`: the index of the application's group.
+    FastCgi(usize),
     /// `proxy.reverse.url`
     Proxy(proxy::ReverseSettings),
     /// `proxy.connect`

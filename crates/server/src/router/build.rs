@@ -86,7 +86,7 @@ impl Builder<'_> {
             HandlerSettings::FileFile(file) => file::build_file(file, inherited, self.worker),
             // Made by the path, which has the directory.
             HandlerSettings::TryFiles(settings) => try_files::build(settings, None, &[]),
-            HandlerSettings::FastCgi(application) => Ok(self.fastcgi(application, inherited)),
+            HandlerSettings::FastCgi(group) => Ok(self.fastcgi(*group, inherited)),
             HandlerSettings::Redirect(settings) => Ok(redirect::build(settings)),
             HandlerSettings::Proxy(reverse) => Ok(self.proxy(reverse, inherited)),
             HandlerSettings::Connect(rules) => Ok(self.connect(rules, inherited)),
@@ -110,10 +110,10 @@ impl Builder<'_> {
         }
     }
 
-    fn fastcgi(&self, application: &fastcgi::Application, inherited: &Inherited) -> Box<dyn Handler> {
+    fn fastcgi(&self, group: usize, inherited: &Inherited) -> Box<dyn Handler> {
         let reports_errors = inherited.error_log.emit_request_errors;
         let env = Environment::default();
-        Box::new(fastcgi::build(application, &inherited.fastcgi, env, reports_errors, self.worker))
+        Box::new(fastcgi::build(group, &inherited.fastcgi, env, reports_errors, self.worker))
     }
 
     fn route(

@@ -1,12 +1,11 @@
 //! The directives of FastCGI.
 
-use super::{Application, Settings, Spawn, place};
+use super::{Settings, place};
 use crate::config::directive::{Directive, Levels, Scope};
 use crate::config::error::ConfigError;
 use crate::config::settings::HandlerSettings;
 use crate::config::yaml::Node;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 macro_rules! directive {
@@ -27,12 +26,12 @@ pub const DIRECTIVES: &[Directive] = &[
     directive!(
         "fastcgi.connect",
         PATH_EXTENSION,
-        "a port; {host, port, type: tcp | unix}; or a sequence of such",
+        "a port; {host, port, type: tcp | unix}; a sequence of such; or {upstream: NAME}",
         "",
         connect,
         "Passes requests on to a FastCGI application, such as PHP-FPM: to a port of 127.0.0.1, of `host`, or to the \
-         unix socket that `port` names with `type: unix`. With several places requests go to each in turn. In \
-         `file.custom-handler` it answers for the files with these extensions."
+         unix socket that `port` names with `type: unix`. With several places requests go to each in turn, and \
+         past one that takes no connections; `upstream` names a group of `upstreams`. In `file.custom-handler` it answers for the files with these extensions."
     ),
     directive!(
         "fastcgi.spawn",
@@ -91,14 +90,14 @@ fn milliseconds(node: &Node, least: u64) -> Result<Duration, ConfigError> {
 }
 
 fn connect(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
-    let places = place::read(node)?;
-    scope.add_handler(HandlerSettings::FastCgi(Application::Connect(places)));
+    let group = place::connect(scope, node)?;
+    scope.add_handler(HandlerSettings::FastCgi(group));
     Ok(())
 }
 
 fn spawn(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
-    let spawn = Arc::new(Spawn::read(node)?);
-    scope.add_handler(HandlerSettings::FastCgi(Application::Spawn(spawn)));
+    let group = place::spawn(scope, node)?;
+    scope.add_handler(HandlerSettings::FastCgi(group));
     Ok(())
 }
 
@@ -115,13 +114,14 @@ fn document_root(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::load_text;
     use crate::modules::test_support::{error, set};
+    use crate::modules::upstreams::Upstream;
 
-    fn places(argument: &str) -> Vec<String> {
-        match &set(&[&format!("fastcgi.connect: {argument}")]).handlers[..] {
-            [HandlerSettings::FastCgi(Application::Connect(places))] => {
-                places.iter().map(ToString::to_string).collect()
-            }
+    fn upstreams(line: &str) -> Vec<Upstream> {
+        let setting = set(&[line]);
+        match &setting.handlers[..] {
+            [HandlerSettings::FastCgi(group)] => setting.global.upstreams.groups[*group].upstreams.clone(),
             other => panic!("{other:?}"),
         }
     }
@@ -137,18 +137,46 @@ mod tests {
             ("[9000, {port: /run/php.sock, type: unix}]", &["127.0.0.1:9000", "/run/php.sock"]),
         ];
         for (argument, want) in cases {
-            assert_eq!(places(argument), want, "{argument}");
+            let upstreams = upstreams(&format!("fastcgi.connect: {argument}"));
+            let shown: Vec<_> = upstreams.iter().map(|own| &own.url.shown[..]).collect();
+            assert_eq!(shown, want, "{argument}");
         }
     }
 
     #[test]
     fn a_command_may_have_a_user() {
         for (argument, user) in [("php-cgi", None), ("{command: php-cgi, user: www}", Some("www"))] {
-            let handlers = set(&[&format!("fastcgi.spawn: {argument}")]).handlers;
-            let [HandlerSettings::FastCgi(Application::Spawn(spawn))] = &handlers[..] else {
-                panic!("{handlers:?}")
-            };
+            let upstreams = upstreams(&format!("fastcgi.spawn: {argument}"));
+            let spawn = upstreams[0].spawn.as_ref().expect("an application");
             assert_eq!((spawn.command.as_str(), spawn.user.as_deref()), ("php-cgi", user));
+        }
+    }
+
+    #[test]
+    fn an_application_may_be_a_group_that_has_a_name() {
+        let load = |group: &str, name: &str| {
+            let path = format!("fastcgi.connect: {{upstream: {name}}}");
+            let text = format!(
+                "listen: 80\nupstreams: {{php: {group}}}\nhosts: {{a: {{paths: {{/: {{{path}}}}}}}}}\n"
+            );
+            load_text("test", &text).map_err(|errors| errors.to_string())
+        };
+        let loaded = load("http://127.0.0.1:9000", "php").expect("good");
+        let path = &loaded.settings.hosts[0].paths[0];
+        assert!(matches!(path.handlers[..], [HandlerSettings::FastCgi(0)]), "{:?}", path.handlers);
+        assert!(loaded.warnings.is_empty());
+        let cases = [
+            ("http://127.0.0.1:9000", "other", "there are no upstreams `other`"),
+            ("https://127.0.0.1:9000", "php", "`https://127.0.0.1:9000`: FastCGI is not spoken over TLS"),
+            (
+                "{backends: http://127.0.0.1:9000, health-check: /up}",
+                "php",
+                "the health check of `php` asks for a path over HTTP",
+            ),
+        ];
+        for (group, name, want) in cases {
+            let said = load(group, name).expect_err(group);
+            assert!(said.contains(want), "{said}");
         }
     }
 

@@ -1,14 +1,15 @@
 //! `fastcgi.*`: requests that applications answer over FastCGI, PHP above all.
 //!
 //! ```text
-//! handler ─ script, params ─▶ hayami_net::upstream ─▶ response
+//! handler ─ script, params ─▶ upstreams ─ whom, how often ─▶ hayami_net::upstream ─▶ attempt, response
 //!    │         spool: content whose length is not known yet
 //! words: what applications write to their standard error
 //! ```
 //!
-//! Here is what applications are told of a request, and what their answers mean. Records are
-//! `hayami_net`'s affair; processes of `fastcgi.spawn` are started by the program, see [`Spawn`].
+//! Here is what applications are told of a request, and what their answers mean. Where they are and which of them is
+//! asked is the affair of `upstreams`, records are `hayami_net`'s; processes of `fastcgi.spawn` are started by the program, see [`Spawn`].
 
+mod attempt;
 mod directives;
 mod handler;
 mod params;
@@ -21,12 +22,16 @@ mod words;
 
 pub use directives::DIRECTIVES;
 pub use handler::build;
-pub use place::Application;
 pub use script::Script;
 pub use spawn::{Spawn, is_used, spawned};
 
+use hayami_net::dial::Peer;
+use hayami_net::upstream::{Origin, Protocol, Timeouts};
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Connections that may wait for requests, if they may wait at all.
+const IDLE: usize = 1024;
 
 /// What holds for the applications of a place in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,5 +56,29 @@ impl Default for Settings {
             keep_alive: Duration::ZERO,
             send_delegated_uri: false,
         }
+    }
+}
+
+impl Settings {
+    /// What makes a difference to connections, and nothing else: paths in which it is the same share them.
+    fn of_connections(&self) -> Self {
+        Self { io: self.io, keep_alive: self.keep_alive, ..Self::default() }
+    }
+
+    /// An application at these addresses.
+    pub(super) fn origin(&self, peers: Vec<Peer>) -> Origin {
+        let Self { io, keep_alive, .. } = *self;
+        let mut origin = Origin {
+            peers,
+            protocol: Protocol::FastCgi,
+            tls: None,
+            limits: Default::default(),
+            timeouts: Timeouts { connect: io, first_byte: io, io, keep_alive },
+            streams: 1,
+            idle: if keep_alive.is_zero() { 0 } else { IDLE },
+        };
+        // What it sends is passed on, not kept.
+        origin.limits.content = u64::MAX;
+        origin
     }
 }

@@ -1,56 +1,65 @@
-//! Where an application is.
+//! Where an application is: from nodes to upstreams.
 
 use super::Spawn;
+use crate::config::directive::Scope;
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
-use crate::modules::proxy::Place;
-use hayami_net::dial::Peer;
-use std::fmt;
-use std::io;
-use std::net::ToSocketAddrs;
+use crate::modules::proxy::{Place, Url};
+use crate::modules::upstreams::{self, Group, Upstream};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// An application as configured.
-#[derive(Clone, Debug)]
-pub enum Application {
-    /// `fastcgi.connect`: it is there; at least one place.
-    Connect(Vec<At>),
-    /// `fastcgi.spawn`: the program starts it.
-    Spawn(Arc<Spawn>),
-}
-
-/// One place of `fastcgi.connect`.
-#[derive(Clone, Debug)]
-pub struct At {
-    /// Host and port, or a socket.
-    pub(super) place: Place,
-    /// Its addresses when the configuration was read.
-    pub(super) peers: Vec<Peer>,
-}
-
-impl fmt::Display for At {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Place::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Place::Tcp(host, port) => write!(f, "{host}:{port}"),
-            Place::Unix(path) => write!(f, "{}", path.display()),
-        }
-    }
-}
-
 const WANTED: &str = "a port, {host, port} or {port: /run/app.sock, type: unix}";
 
-/// Reads the argument of `fastcgi.connect`.
-pub(super) fn read(node: &Node) -> Result<Vec<At>, ConfigError> {
+/// The group of `fastcgi.connect`: that of a name, or one of this path's own.
+pub(super) fn connect(scope: &mut Scope<'_>, node: &Node) -> Result<usize, ConfigError> {
+    if let Some(name) = node.get("upstream") {
+        return named(scope, node, name);
+    }
     let nodes = node.one_or_many();
     if nodes.is_empty() {
         return Err(node.expected(WANTED));
     }
-    nodes.into_iter().map(one).collect()
+    let settings = &mut scope.global.upstreams;
+    let upstreams = nodes.into_iter().map(|node| one(node, &settings.resolver)).collect::<Result<_, _>>()?;
+    Ok(settings.add(Group::new(node.at, upstreams)))
 }
 
-fn one(node: &Node) -> Result<At, ConfigError> {
+/// The group of `fastcgi.spawn`.
+pub(super) fn spawn(scope: &mut Scope<'_>, node: &Node) -> Result<usize, ConfigError> {
+    let spawn = Spawn::read(node)?;
+    let place = Place::Unix(PathBuf::new());
+    let upstream = Upstream::new(url(place, format!("`{}`", spawn.command)), Vec::new());
+    let upstream = Upstream { spawn: Some(Arc::new(spawn)), ..upstream };
+    Ok(scope.global.upstreams.add(Group::new(node.at, vec![upstream])))
+}
+
+/// `{upstream: NAME}`: its URLs say where the application is, and nothing else.
+fn named(scope: &mut Scope<'_>, node: &Node, name: &Node) -> Result<usize, ConfigError> {
+    for (key, _) in node.mapping()? {
+        key.one_of(&["upstream"])?;
+    }
+    let text = name.text()?;
+    let settings = &mut scope.global.upstreams;
+    let group = settings.find(text).ok_or_else(|| {
+        let error = name.error(format!("there are no upstreams `{text}`"));
+        error.help("write them into `upstreams`, above")
+    })?;
+    let found = &mut settings.groups[group];
+    if let Some(own) = found.upstreams.iter().find(|own| own.url.tls) {
+        let error = name.error(format!("`{}`: FastCGI is not spoken over TLS", own.url));
+        return Err(error.help("write `http://`"));
+    }
+    if found.check.as_ref().is_some_and(|check| check.path.is_some()) {
+        let error = name.error(format!("the health check of `{text}` asks for a path over HTTP"));
+        return Err(error.help("write `health-check: TCP`"));
+    }
+    found.used = true;
+    Ok(group)
+}
+
+fn one(node: &Node, resolver: &[SocketAddr]) -> Result<Upstream, ConfigError> {
     let place = match &node.value {
         Value::Mapping(pairs) => {
             for (key, _) in pairs {
@@ -69,15 +78,21 @@ fn one(node: &Node) -> Result<At, ConfigError> {
         }
         _ => Place::Tcp("127.0.0.1".to_owned(), number(node)?),
     };
-    let peers = peers(&place).map_err(|error| node.error(format!("the host cannot be resolved: {error}")))?;
-    Ok(At { place, peers })
+    let shown = shown(&place);
+    upstreams::resolved(node, Upstream::new(url(place, shown), Vec::new()), resolver)
 }
 
-/// The addresses of a place, as the system's resolver knows them now.
-fn peers(place: &Place) -> io::Result<Vec<Peer>> {
+/// What stands for a URL where an application has none.
+fn url(place: Place, shown: String) -> Url {
+    Url { place, tls: false, authority: String::new(), path: String::new(), shown }
+}
+
+/// What logs call it.
+fn shown(place: &Place) -> String {
     match place {
-        Place::Unix(path) => Ok(vec![Peer::Unix(path.clone())]),
-        Place::Tcp(host, port) => Ok((host.as_str(), *port).to_socket_addrs()?.map(Peer::Tcp).collect()),
+        Place::Tcp(host, port) if host.contains(':') => format!("[{host}]:{port}"),
+        Place::Tcp(host, port) => format!("{host}:{port}"),
+        Place::Unix(path) => path.display().to_string(),
     }
 }
 

@@ -1,11 +1,10 @@
 //! `fastcgi.spawn`: an application that the program starts.
 
-use super::Application;
 use crate::config::error::ConfigError;
 use crate::config::settings::{HandlerSettings, Settings};
 use crate::config::yaml::{Node, Value};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 /// An application to be started. All workers speak to the one that the program has started before them.
 #[derive(Debug)]
@@ -43,35 +42,21 @@ impl Spawn {
     }
 
     /// Where it takes its connections; nowhere, until it was started.
-    pub(super) fn socket(&self) -> &Path {
+    pub(in crate::modules) fn socket(&self) -> &Path {
         self.socket.get().map_or(Path::new(""), |socket| socket)
     }
 }
 
-/// All applications, as often as they are mentioned.
-fn applications(settings: &Settings) -> impl Iterator<Item = &Application> {
-    let paths = settings.hosts.iter().flat_map(|host| &host.paths);
-    let handlers = paths.flat_map(|path| path.handlers.iter().chain(path.inherited.file.rules.handlers()));
-    handlers.filter_map(|handler| match handler {
-        HandlerSettings::FastCgi(application) => Some(application),
-        _ => None,
-    })
-}
-
 /// Whether requests go to applications anywhere.
 pub fn is_used(settings: &Settings) -> bool {
-    applications(settings).next().is_some()
+    let paths = settings.hosts.iter().flat_map(|host| &host.paths);
+    let mut handlers =
+        paths.flat_map(|path| path.handlers.iter().chain(path.inherited.file.rules.handlers()));
+    handlers.any(|handler| matches!(handler, HandlerSettings::FastCgi(_)))
 }
 
-/// All applications that are to be started, each once.
-pub fn spawned(settings: &Settings) -> Vec<Arc<Spawn>> {
-    let mut all: Vec<Arc<Spawn>> = Vec::new();
-    for application in applications(settings) {
-        if let Application::Spawn(spawn) = application
-            && !all.iter().any(|own| Arc::ptr_eq(own, spawn))
-        {
-            all.push(Arc::clone(spawn));
-        }
-    }
-    all
+/// All applications that are to be started.
+pub fn spawned(settings: &Settings) -> impl Iterator<Item = &Spawn> {
+    let upstreams = settings.global.upstreams.groups.iter().flat_map(|group| &group.upstreams);
+    upstreams.filter_map(|upstream| upstream.spawn.as_deref())
 }

@@ -1,6 +1,6 @@
 //! What an application writes to its standard error, on its way to the error log.
 
-use crate::observe::Reporter;
+use crate::modules::upstreams::Pool;
 use hayami_net::upstream::ErrorSink;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -13,7 +13,7 @@ const LINE: usize = 2 * 1024;
 
 /// Collects lines.
 struct Words {
-    reporter: Rc<Reporter>,
+    pool: Rc<Pool>,
     /// Whose words they are.
     whose: String,
     line: RefCell<Vec<u8>>,
@@ -21,9 +21,9 @@ struct Words {
 }
 
 /// Where the words of an application go while it answers for `whose`.
-pub(super) fn sink(reporter: &Rc<Reporter>, whose: String) -> ErrorSink {
+pub(super) fn sink(pool: &Rc<Pool>, whose: String) -> ErrorSink {
     let (line, left) = (RefCell::default(), Cell::new(MOST));
-    let words = Words { reporter: Rc::clone(reporter), whose, line, left };
+    let words = Words { pool: Rc::clone(pool), whose, line, left };
     Rc::new(move |octets| words.hear(octets))
 }
 
@@ -52,7 +52,7 @@ impl Words {
         let text = String::from_utf8_lossy(line.trim_ascii());
         if !text.is_empty() {
             let text: String = text.chars().take(LINE).flat_map(shown).collect();
-            self.reporter.line(&format!("application {}: {text}", self.whose));
+            self.pool.report(format_args!("application {}: {text}", self.whose));
         }
     }
 }

@@ -88,9 +88,9 @@ impl Rules {
     /// The handler of every rule that has one.
     pub(super) fn build(&self, reports_errors: bool, worker: &WorkerContext) -> Vec<Option<Rc<dyn Handler>>> {
         let build = |rule: &Rule| match rule.handler.as_deref() {
-            Some(HandlerSettings::FastCgi(application)) => {
+            Some(HandlerSettings::FastCgi(group)) => {
                 let env = Environment::new(&rule.inherited.env);
-                Some(fastcgi::build(application, &rule.inherited.fastcgi, env, reports_errors, worker))
+                Some(fastcgi::build(*group, &rule.inherited.fastcgi, env, reports_errors, worker))
             }
             // No other handler stands here.
             _ => None,

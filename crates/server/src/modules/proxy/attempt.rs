@@ -7,14 +7,11 @@ use super::target::Below;
 use super::tunnel::Asked;
 use super::upload::Blame;
 use crate::handler::Outcome;
-use crate::modules::access_log::{Account, Way};
-use crate::modules::upstreams::{Answered, Asking, Chosen, Failed, Lack, Member, Place};
-use hayami_http::{Content, FieldSection, Response, Source, SourceError, Status};
-use hayami_net::Clock;
+use crate::modules::upstreams::{Answered, Asking, Chosen, Failed, Lack, Member, follow};
+use hayami_http::{FieldSection, Response, SourceError, Status};
 use hayami_net::service::ConnectionInfo;
-use hayami_net::upstream::{Call, Failure, Reply, Timing};
+use hayami_net::upstream::{Call, Reply};
 use std::rc::Rc;
-use std::task::{Context, Poll};
 
 /// A request under way.
 pub(super) struct Attempt {
@@ -38,7 +35,9 @@ impl Attempt {
         let readdress = |call, member: &Member| self.readdressed(call, member);
         match self.asking.run(chosen, request, readdress).await {
             Ok(answered) => self.answer(answered),
-            Err(Failed::Upstream { failure, reasons }) => self.failed(&failure, &reasons),
+            Err(Failed::Upstream { failure, reasons }) => {
+                failure::outcome(&failure, &reasons, self.blame.as_ref())
+            }
             Err(Failed::Nobody(outcome)) => outcome,
         }
     }
@@ -52,12 +51,6 @@ impl Attempt {
         call
     }
 
-    fn failed(&self, failure: &Failure, reasons: &[String]) -> Outcome {
-        let refusal = self.blame.as_ref().and_then(|blame| blame.borrow().clone());
-        let status = failure::status(failure, refusal.as_ref());
-        Outcome::Failed { response: failure::response(status), reason: reasons.join("; ") }
-    }
-
     fn answer(mut self, mut answered: Answered) -> Outcome {
         let Some(asked) = self.asked.take() else { return Outcome::Ready(self.response(answered)) };
         let reply = &mut answered.reply;
@@ -65,7 +58,11 @@ impl Attempt {
             None if asked.takes(&reply.head) => return Outcome::Ready(self.response(answered)),
             None => "it answered with success and did not switch protocols",
             Some(tunnel) => match asked.granted(answered.reply.head, tunnel, self.passing.keep_server) {
-                Ok(response) => return Outcome::Ready(placed(response, answered.place)),
+                Ok(Response { head, content }) => {
+                    // A tunnel holds its place at the upstream as long as it stands.
+                    let content = follow(content, answered.place, None::<fn(&SourceError)>);
+                    return Outcome::Ready(Response { head, content });
+                }
                 Err(wrong) => wrong,
             },
         };
@@ -79,61 +76,22 @@ impl Attempt {
         if let Some(connection) = self.ends_with.as_ref().filter(|_| closes) {
             connection.ends.set(true);
         }
-        let content = match &self.asking.account {
-            Some(account) => accounted(content, account, timing, self.passing.pool.clock()),
-            None => content,
-        };
-        let content = match content {
-            Content::Stream(source) if self.passing.reports_errors || place.is_some() => {
-                Content::Stream(Box::new(Download { source, attempt: self, member, _place: place }))
-            }
-            content => content,
-        };
-        Response { head, content }
+        let report = self.passing.reports_errors.then(|| self.passing.report(member, self.below));
+        Response { head, content: self.asking.follow(content, timing, place, report) }
     }
 }
 
-/// Has the log learn of an answer and its content.
-fn accounted(content: Content, account: &Rc<Account>, timing: Timing, clock: &Rc<Clock>) -> Content {
-    match content {
-        Content::Stream(source) => {
-            account.answered(timing, None);
-            Content::Stream(account.counted(source, Way::Down, clock))
+impl Passing {
+    /// Reports that the content of an answer has broken off.
+    fn report(self: &Rc<Self>, member: Rc<Member>, below: Below) -> impl Fn(&SourceError) + use<> {
+        let passing = Rc::clone(self);
+        move |error| {
+            let target = passing.target(&member, &below);
+            let (shown, target) = (member.shown(), String::from_utf8_lossy(&target));
+            passing.pool.report(format_args!(
+                "upstream {shown}: the content of its response for \"{target}\" broke off: {error}"
+            ));
         }
-        content => {
-            account.answered(timing, Some(content.len().unwrap_or_default()));
-            content
-        }
-    }
-}
-
-/// A tunnel holds its place at the upstream as long as it stands.
-fn placed(response: Response, place: Option<Place>) -> Response {
-    match (response, place) {
-        (Response { head, content: Content::Stream(source) }, Some(place)) => {
-            Response { head, content: Content::Stream(Box::new(Placed { source, _place: place })) }
-        }
-        (response, _) => response,
-    }
-}
-
-struct Placed {
-    source: Box<dyn Source>,
-    _place: Place,
-}
-
-impl Source for Placed {
-    fn fill(
-        &mut self,
-        cx: &mut Context<'_>,
-        room: usize,
-        out: &mut Vec<u8>,
-    ) -> Poll<Result<bool, SourceError>> {
-        self.source.fill(cx, room, out)
-    }
-
-    fn length(&self) -> Option<u64> {
-        self.source.length()
     }
 }
 
@@ -148,45 +106,6 @@ fn with_host(fields: FieldSection, host: &[u8]) -> FieldSection {
         changed.append(name, value);
     }
     changed
-}
-
-/// A response's content on its way from an upstream, whose place it holds; what breaks off is reported.
-struct Download {
-    source: Box<dyn Source>,
-    attempt: Attempt,
-    member: Rc<Member>,
-    _place: Option<Place>,
-}
-
-impl Source for Download {
-    fn fill(
-        &mut self,
-        cx: &mut Context<'_>,
-        room: usize,
-        out: &mut Vec<u8>,
-    ) -> Poll<Result<bool, SourceError>> {
-        let filled = self.source.fill(cx, room, out);
-        if let Poll::Ready(Err(error)) = &filled
-            && self.attempt.passing.reports_errors
-        {
-            let passing = &self.attempt.passing;
-            let target =
-                String::from_utf8_lossy(&passing.target(&self.member, &self.attempt.below)).into_owned();
-            let shown = self.member.shown();
-            passing.pool.report(format_args!(
-                "upstream {shown}: the content of its response for \"{target}\" broke off: {error}"
-            ));
-        }
-        filled
-    }
-
-    fn length(&self) -> Option<u64> {
-        self.source.length()
-    }
-
-    fn trailers(&mut self) -> Option<FieldSection> {
-        self.source.trailers()
-    }
 }
 
 #[cfg(test)]

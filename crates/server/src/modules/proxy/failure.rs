@@ -1,5 +1,7 @@
 //! What the failure of an upstream means: to the client a status, to the log which upstream, what and when.
 
+use super::Blame;
+use crate::handler::Outcome;
 use crate::modules::upstreams::Manner;
 use hayami_http::{Response, Status};
 use hayami_net::service::Refusal;
@@ -18,6 +20,12 @@ pub(in crate::modules) fn status(failure: &Failure, refusal: Option<&Refusal>) -
         (Cause::FastCgi(fault), _) if fault.is_overload() => Status::SERVICE_UNAVAILABLE,
         _ => Status::BAD_GATEWAY,
     }
+}
+
+/// What the client is answered when nobody else is asked; `reasons` are those of all tries.
+pub(in crate::modules) fn outcome(failure: &Failure, reasons: &[String], blame: Option<&Blame>) -> Outcome {
+    let refusal = blame.and_then(|blame| blame.borrow().clone());
+    Outcome::Failed { response: response(status(failure, refusal.as_ref())), reason: reasons.join("; ") }
 }
 
 /// The answer of that status.

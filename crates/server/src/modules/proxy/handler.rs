@@ -101,7 +101,13 @@ impl Handler for Proxy {
             asked.prepare(&mut call);
         }
         let attempt = Attempt {
-            asking: Asking { pool: Rc::clone(&passing.pool), transport: passing.transport, key, account },
+            asking: Asking {
+                pool: Rc::clone(&passing.pool),
+                transport: passing.transport,
+                key,
+                account,
+                subject: None,
+            },
             below,
             blame,
             replaces_host: passing.replaces_host(exchange),

@@ -1,14 +1,16 @@
 //! One request's way through the upstreams: it waits for a place if need be, one is asked, and if that fails and
 //! may be done, another one.
 
+use super::download;
 use super::member::Member;
 use super::pool::{Chosen, Lack, Pool};
 use super::shared::Permit;
 use crate::handler::Outcome;
-use crate::modules::access_log::Account;
+use crate::modules::access_log::{Account, Way};
 use crate::modules::proxy::failure;
-use hayami_http::Status;
-use hayami_net::upstream::{Call, Failure, Phase, Reply, call};
+use hayami_http::{Content, SourceError, Status};
+use hayami_net::upstream::{Call, Failure, Phase, Reply, Timing, call};
+use std::borrow::Cow;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
@@ -28,6 +30,8 @@ pub struct Asking {
     pub key: Option<u64>,
     /// Where the log learns who was asked.
     pub account: Option<Rc<Account>>,
+    /// What of theirs it is for, if errors name it: a script.
+    pub subject: Option<Box<str>>,
 }
 
 /// A response.
@@ -92,7 +96,7 @@ impl Asking {
                 Err(failure) => failure,
             };
             self.note(&member, &failure);
-            reasons.push(failure::reason(member.shown(), &failure));
+            reasons.push(failure::reason(&self.whose(&member), &failure));
             tried.push(Rc::clone(&member));
             let in_time = self
                 .pool
@@ -111,6 +115,38 @@ impl Asking {
             request = readdress(again, &next.member);
             chosen = next;
         }
+    }
+
+    /// What errors call an upstream that was asked: `127.0.0.1:9000 for /index.php`.
+    #[cold]
+    pub fn whose<'a>(&self, member: &'a Member) -> Cow<'a, str> {
+        match &self.subject {
+            Some(subject) => Cow::Owned(format!("{} for {subject}", member.shown())),
+            None => Cow::Borrowed(member.shown()),
+        }
+    }
+
+    /// The content of an answer on its way to the client: the log learns of it, it holds its place at the upstream,
+    /// and if it breaks off, `report` is told.
+    pub fn follow(
+        &self,
+        content: Content,
+        timing: Timing,
+        place: Option<Place>,
+        report: Option<impl Fn(&SourceError) + 'static>,
+    ) -> Content {
+        let content = match (content, &self.account) {
+            (Content::Stream(source), Some(account)) => {
+                account.answered(timing, None);
+                Content::Stream(account.counted(source, Way::Down, self.pool.clock()))
+            }
+            (content, Some(account)) => {
+                account.answered(timing, Some(content.len().unwrap_or_default()));
+                content
+            }
+            (content, None) => content,
+        };
+        download::follow(content, place, report)
     }
 
     fn note(&self, member: &Member, failure: &Failure) {

@@ -11,8 +11,8 @@ pub const DIRECTIVES: &[Directive] = &[
         argument: "a mapping of names to {backends, balancer, max-failures, fail-timeout, health-check, queue, \
                    retry, slow-start}",
         default: "",
-        help: "Groups of upstream servers with names, for any number of paths: `proxy.reverse.url: http://NAME/path`. \
-               All of them share connections, health and counts.",
+        help: "Groups of upstream servers with names, for any number of paths: `proxy.reverse.url: http://NAME/path`, \
+               or `fastcgi.connect: {upstream: NAME}`. All of them share connections, health and counts.",
         set: read::set,
     },
     Directive {

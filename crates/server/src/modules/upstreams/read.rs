@@ -182,7 +182,11 @@ fn yes(node: &Node, key: &str) -> Result<bool, ConfigError> {
 }
 
 /// Names are looked up here, so that a wrong one shows with its place, before anything is served.
-fn resolved(node: &Node, mut upstream: Upstream, resolver: &[SocketAddr]) -> Result<Upstream, ConfigError> {
+pub(in crate::modules) fn resolved(
+    node: &Node,
+    mut upstream: Upstream,
+    resolver: &[SocketAddr],
+) -> Result<Upstream, ConfigError> {
     if upstream.down {
         return Ok(upstream);
     }

@@ -2,14 +2,16 @@
 
 use super::{HashKey, Policy};
 use crate::config::yaml::Place as At;
+use crate::modules::fastcgi::Spawn;
 use crate::modules::proxy::Url;
 use hayami_http::Status;
 use hayami_net::dial::Peer;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// `upstreams`, and what `proxy.reverse.url` says where it is used.
+/// `upstreams`, and what `proxy.reverse.url` and `fastcgi.*` say where it is used.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// All groups. Users know theirs by its index.
@@ -99,13 +101,22 @@ pub struct Upstream {
     pub srv: bool,
     /// Where it was when the configuration was read.
     pub found: Vec<Endpoint>,
+    /// It is an application that the program starts (`fastcgi.spawn`).
+    pub spawn: Option<Arc<Spawn>>,
 }
 
 impl Upstream {
     /// With a weight of 1 and nothing else that is special.
     pub fn new(url: Url, peers: Vec<Peer>) -> Self {
         let found = vec![Endpoint { url: url.clone(), weight: 1, backup: false, peers }];
-        Self { url, weight: 1, backup: false, down: false, most: None, srv: false, found }
+        Self { url, weight: 1, backup: false, down: false, most: None, srv: false, found, spawn: None }
+    }
+
+    /// Where it is at first: for an application that was started, where that takes its connections.
+    pub(super) fn endpoints(&self) -> Vec<Endpoint> {
+        let Some(spawn) = &self.spawn else { return self.found.clone() };
+        let peers = vec![Peer::Unix(spawn.socket().to_owned())];
+        vec![Endpoint { url: self.url.clone(), weight: self.weight, backup: self.backup, peers }]
     }
 }
 

@@ -78,7 +78,7 @@ impl SharedGroup {
             epoch: Instant::now(),
         };
         for (entry, own) in settings.upstreams.iter().enumerate() {
-            group.update(entry, own.found.clone());
+            group.update(entry, own.endpoints());
         }
         group
     }

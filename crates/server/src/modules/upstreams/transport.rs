@@ -1,5 +1,6 @@
 //! How upstreams are spoken to: what the paths that use a group say, each for itself.
 
+use crate::modules::fastcgi;
 use crate::modules::proxy::{self, Url};
 use hayami_net::dial::Peer;
 use hayami_net::upstream::Origin;
@@ -11,6 +12,8 @@ use hayami_tls::Error;
 pub enum Transport {
     /// HTTP, as `proxy.*` says.
     Http(Box<proxy::Settings>),
+    /// FastCGI, as `fastcgi.*` says.
+    FastCgi(Box<fastcgi::Settings>),
 }
 
 impl Transport {
@@ -21,6 +24,7 @@ impl Transport {
     pub(super) fn origin(&self, url: &Url, peers: Vec<Peer>) -> Result<Origin, Error> {
         match self {
             Self::Http(settings) => proxy::origin(url, peers, settings),
+            Self::FastCgi(settings) => Ok(settings.origin(peers)),
         }
     }
 
@@ -28,6 +32,7 @@ impl Transport {
     pub(super) fn announcement(&self) -> Option<Vec<u8>> {
         match self {
             Self::Http(settings) => settings.particulars.own_announcement(),
+            Self::FastCgi(_) => None,
         }
     }
 }

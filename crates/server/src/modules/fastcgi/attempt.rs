@@ -1,0 +1,91 @@
+//! One request on its way to an application, and what the client is answered.
+
+use super::response::{Meaning, read};
+use super::spool::Spooled;
+use super::words;
+use crate::handler::Outcome;
+use crate::modules::access_log::Way;
+use crate::modules::proxy::{Blame, Upload, failure};
+use crate::modules::upstreams::{Answered, Asking, Failed, Member};
+use hayami_http::{Response, Source, SourceError, Status};
+use hayami_net::upstream::{Call, Reply};
+use std::rc::Rc;
+
+/// A request under way.
+pub(super) struct Attempt {
+    pub(super) asking: Asking,
+    /// Where the client's content says what is wrong with it.
+    pub(super) blame: Option<Blame>,
+    /// Whether errors of requests go to the error log.
+    pub(super) reports_errors: bool,
+}
+
+impl Attempt {
+    /// Collects the content first, to tell its length.
+    pub(super) async fn collect(self, upload: Upload, mut call: Call) -> Outcome {
+        match Spooled::collect(upload).await {
+            Ok(spooled) => {
+                let length = spooled.length().unwrap_or_default();
+                call.fields.append(b"CONTENT_LENGTH", length.to_string().as_bytes());
+                self.run_with(spooled, call).await
+            }
+            Err(error) => self.broke_off(&error),
+        }
+    }
+
+    fn broke_off(&self, error: &SourceError) -> Outcome {
+        let refusal = self.blame.as_ref().and_then(|blame| blame.borrow().clone());
+        let status = refusal.map_or(Status::INTERNAL_SERVER_ERROR, |refusal| refusal.status());
+        let reason = format!("the request's content: {error}");
+        Outcome::Failed { response: failure::response(status), reason }
+    }
+
+    /// Asks with content.
+    pub(super) async fn run_with(self, content: impl Source + 'static, call: Call) -> Outcome {
+        let content: Box<dyn Source> = Box::new(content);
+        let content = match &self.asking.account {
+            Some(account) => account.counted(content, Way::Up, self.asking.pool.clock()),
+            None => content,
+        };
+        self.run(Call { content: Some(content), ..call }).await
+    }
+
+    /// Asks one place of the application, and others if need be.
+    pub(super) async fn run(self, mut call: Call) -> Outcome {
+        let chosen = self.asking.pool.choose(self.asking.key);
+        if let Ok(chosen) = &chosen {
+            call = self.listening(call, chosen.member());
+        }
+        match self.asking.run(chosen, call, |call, member| self.listening(call, member)).await {
+            Ok(answered) => self.answer(answered),
+            Err(Failed::Upstream { failure, reasons }) => {
+                failure::outcome(&failure, &reasons, self.blame.as_ref())
+            }
+            Err(Failed::Nobody(outcome)) => outcome,
+        }
+    }
+
+    /// The same request; what this member writes to its standard error goes to the log as its own.
+    fn listening(&self, call: Call, member: &Member) -> Call {
+        let whose = self.asking.whose(member).into_owned();
+        Call { errors: Some(words::sink(&self.asking.pool, whose)), ..call }
+    }
+
+    fn answer(self, answered: Answered) -> Outcome {
+        let Answered { reply: Reply { mut head, content, timing, .. }, member, place } = answered;
+        if let Meaning::Elsewhere(target) = read(&mut head) {
+            return Outcome::Internal { target, keep_method: false };
+        }
+        let asking = Rc::new(self.asking);
+        let report = self.reports_errors.then(|| {
+            let asking = Rc::clone(&asking);
+            move |error: &SourceError| {
+                let whose = asking.whose(&member);
+                asking
+                    .pool
+                    .report(format_args!("upstream {whose}: the content of its response broke off: {error}"));
+            }
+        });
+        Outcome::Ready(Response { head, content: asking.follow(content, timing, place, report) })
+    }
+}

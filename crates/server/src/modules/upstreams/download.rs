@@ -1,0 +1,48 @@
+//! The content of an answer on its way from an upstream, whose place it holds.
+
+use super::asking::Place;
+use hayami_http::{Content, FieldSection, Source, SourceError};
+use std::task::{Context, Poll};
+
+struct Download<R> {
+    source: Box<dyn Source>,
+    report: Option<R>,
+    _place: Option<Place>,
+}
+
+/// Content that comes holds `place` until it is there or given up; if it breaks off, `report` is told.
+pub(in crate::modules) fn follow(
+    content: Content,
+    place: Option<Place>,
+    report: Option<impl Fn(&SourceError) + 'static>,
+) -> Content {
+    match content {
+        Content::Stream(source) if report.is_some() || place.is_some() => {
+            Content::Stream(Box::new(Download { source, report, _place: place }))
+        }
+        content => content,
+    }
+}
+
+impl<R: Fn(&SourceError)> Source for Download<R> {
+    fn fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        room: usize,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<bool, SourceError>> {
+        let filled = self.source.fill(cx, room, out);
+        if let (Poll::Ready(Err(error)), Some(report)) = (&filled, &self.report) {
+            report(error);
+        }
+        filled
+    }
+
+    fn length(&self) -> Option<u64> {
+        self.source.length()
+    }
+
+    fn trailers(&mut self) -> Option<FieldSection> {
+        self.source.trailers()
+    }
+}
