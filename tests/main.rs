@@ -35,6 +35,7 @@ mod proxy_failures;
 mod proxy_http2;
 mod proxy_manner;
 mod proxy_peers;
+mod proxy_proof;
 mod proxy_protocol;
 mod proxy_tls;
 mod ranges;

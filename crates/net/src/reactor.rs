@@ -39,8 +39,6 @@ pub(crate) struct Reactor<S: Service> {
     worker: Rc<Worker<S>>,
     epoll: Rc<OwnedFd>,
     outbound: Outbound,
-    /// Wakes the worker's tasks, and so the loop.
-    tasks: Waker,
     events: Vec<Event>,
     connections: Slots<Connection>,
     deadlines: Deadlines,
@@ -72,8 +70,8 @@ impl<S: Service> Reactor<S> {
         }
         let flags = EventFlags::IN | EventFlags::ET;
         epoll::add(&epoll, worker.woken.bell(), EventData::new_u64(BELL), flags)?;
+        outbound.wakes(Waker::from(Arc::clone(&worker.woken)));
         Ok(Self {
-            tasks: Waker::from(Arc::clone(&worker.woken)),
             worker,
             epoll,
             outbound,
@@ -103,7 +101,7 @@ impl<S: Service> Reactor<S> {
             self.sweep();
         }
         self.accept();
-        self.outbound.end_round(&self.tasks);
+        self.outbound.end_round();
     }
 
     /// Whether the worker drains and its last connection has ended.

@@ -181,21 +181,21 @@ impl Outbound {
         wire.tell();
     }
 
+    /// Who writes to a session between rounds, the very first one included, wakes `task`.
+    pub(crate) fn wakes(&self, task: Waker) {
+        *self.0.task.borrow_mut() = Some(task);
+    }
+
     /// A round of the loop begins.
     #[inline]
     pub(crate) fn begin_round(&self) {
         self.0.in_round.set(true);
     }
 
-    /// Calls had their turns: what they have written to sessions leaves. From now on, who writes wakes `task`.
+    /// Calls had their turns: what they have written to sessions leaves.
     #[inline]
-    pub(crate) fn end_round(&self, task: &Waker) {
+    pub(crate) fn end_round(&self) {
         self.0.in_round.set(false);
-        let mut known = self.0.task.borrow_mut();
-        if !known.as_ref().is_some_and(|known| known.will_wake(task)) {
-            *known = Some(task.clone());
-        }
-        drop(known);
         let queue = self.0.queue.take();
         queue.iter().for_each(Session::turn);
     }
