@@ -1,6 +1,7 @@
 //! Field blocks that come: responses and their trailers.
 
 use super::{Client, ClientEvent, ResponseContent, event};
+use crate::abuse::Kind;
 use crate::config::Config;
 use crate::connection::{Block, Core};
 use crate::fault::Fault;
@@ -28,7 +29,8 @@ impl<T: Default> Client<T> {
                 core.decode(config, &block, input, &mut Trailers::default())?;
                 return match action {
                     Action::StreamError(fault) => core.stream_error(config, block.id, fault, out).map(event),
-                    _ => Ok(ClientEvent::Handled),
+                    // The response to a request that was given up, or what comes without end.
+                    _ => core.count(Kind::Stale, config).map(event),
                 };
             }
         };
