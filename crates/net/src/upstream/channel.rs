@@ -5,7 +5,7 @@ use super::call::Cause;
 use super::outbound::{Outbound, Wire};
 use super::secure::{self, Secure};
 use crate::buffer::{Input, Pool};
-use crate::dial::Peer;
+use crate::dial::{self, Peer};
 use hayami_tls::{Alpn, Info};
 use std::io;
 use std::rc::Rc;
@@ -21,7 +21,20 @@ pub(super) struct Channel {
     secure: Option<Box<Secure>>,
     /// What goes out before everything else, as far as it has not.
     announcement: Option<Box<[u8]>>,
+    sends: Sends,
     outbound: Outbound,
+}
+
+/// What is known of when octets leave. Nagle's algorithm holds nothing back before something is sent and not
+/// acknowledged, so a connection for one request need not be told of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sends {
+    /// Nothing was sent yet.
+    First,
+    /// Something was.
+    Later,
+    /// Everything leaves at once.
+    AtOnce,
 }
 
 impl Channel {
@@ -37,11 +50,21 @@ impl Channel {
     ) -> io::Result<Self> {
         let begin = |tls| Secure::begin(tls, alpn, outbound.pool()).map(Box::new);
         let secure = tls.map(begin).transpose()?;
-        Ok(Self { wire: outbound.connect(peer)?, secure, announcement: None, outbound: outbound.clone() })
+        let wire = outbound.connect(peer)?;
+        let sends = match peer {
+            Peer::Tcp(_) if secure.is_none() => Sends::First,
+            Peer::Tcp(_) => {
+                dial::send_at_once(&wire.socket);
+                Sends::AtOnce
+            }
+            Peer::Unix(_) => Sends::AtOnce,
+        };
+        Ok(Self { wire, secure, announcement: None, sends, outbound: outbound.clone() })
     }
 
     /// These octets go out before everything else, in clear.
     pub(super) fn announce(&mut self, octets: &[u8]) {
+        self.sends = self.sends.and_another(&self.wire);
         self.announcement = Some(octets.into());
     }
 
@@ -128,7 +151,10 @@ impl Channel {
     #[inline]
     pub(super) fn send(&mut self, octets: &[u8]) -> Poll<io::Result<usize>> {
         match &mut self.secure {
-            None => self.wire.socket.send(octets, false),
+            None => {
+                self.sends = self.sends.and_another(&self.wire);
+                self.wire.socket.send(octets, false)
+            }
             Some(secure) => secure.send(&self.wire.socket, self.outbound.pool(), octets),
         }
     }
@@ -202,5 +228,20 @@ impl Drop for Channel {
             secure.end(self.outbound.pool());
         }
         self.outbound.forget(&self.wire);
+    }
+}
+
+impl Sends {
+    /// Before something is sent.
+    #[inline]
+    fn and_another(self, wire: &Wire) -> Self {
+        match self {
+            Self::First => Self::Later,
+            Self::Later => {
+                dial::send_at_once(&wire.socket);
+                Self::AtOnce
+            }
+            Self::AtOnce => Self::AtOnce,
+        }
     }
 }

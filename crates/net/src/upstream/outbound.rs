@@ -133,9 +133,6 @@ impl Outbound {
     /// Begins a connection. The kernel watches it once somebody waits for it.
     pub(super) fn connect(&self, peer: &Peer) -> io::Result<Rc<Wire>> {
         let socket = dial::connect(peer, None)?;
-        if matches!(peer, Peer::Tcp(_)) {
-            dial::send_at_once(&socket);
-        }
         socket.must_not_read();
         Ok(self.0.places.borrow_mut().insert(socket))
     }
