@@ -67,8 +67,7 @@ impl Handler for FastCgi {
             transport: passing.transport,
             key: passing.pool.key(exchange.head, exchange.connection),
             account: exchange.account.map(Rc::clone),
-            subject: script
-                .map(|script| String::from_utf8_lossy(&script.name).escape_default().to_string().into()),
+            subject: script.map(|script| shown(&script.name)),
         };
         let attempt = Attempt { asking, blame, reports_errors: passing.reports_errors };
         match (upload, length) {
@@ -81,6 +80,16 @@ impl Handler for FastCgi {
 
     fn costs_others(&self) -> bool {
         true
+    }
+}
+
+/// A script's name for logs. Most have nothing that a log may not have.
+fn shown(name: &[u8]) -> Box<str> {
+    match str::from_utf8(name) {
+        Ok(plain) if plain.bytes().all(|octet| octet.is_ascii_graphic() && !b"\"'\\".contains(&octet)) => {
+            plain.into()
+        }
+        _ => String::from_utf8_lossy(name).escape_default().to_string().into(),
     }
 }
 
@@ -117,5 +126,23 @@ impl Passing {
     fn merged(&self, outer: &Environment) -> Environment {
         let outer = outer.iter().filter(|(name, _)| self.env.get(name).is_none());
         Environment::from_pairs(outer.chain(self.env.iter()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_logs_keep_to_their_line() {
+        let cases: [(&[u8], &str); 4] = [
+            (b"/a/b.php", "/a/b.php"),
+            (b"/a b", "/a b"),
+            (b"/a\n\x1b", "/a\\n\\u{1b}"),
+            (b"/\"\\", "/\\\"\\\\"),
+        ];
+        for (name, want) in cases {
+            assert_eq!(&*shown(name), want);
+        }
     }
 }
