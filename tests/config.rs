@@ -28,6 +28,22 @@ fn the_configuration_of_scenario_0_runs_with_its_folder_and_port_changed_only() 
 }
 
 #[test]
+fn every_example_is_right_as_it_stands() {
+    let examples =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().expect("examples");
+    let found = std::fs::read_dir(&examples).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let files: Vec<PathBuf> =
+        found.filter(|path| path.extension().is_some_and(|end| end == "conf")).collect();
+    assert!(files.len() >= 5, "{files:?}");
+    let dir = Scratch::new();
+    for file in files {
+        let (code, said) = check(&file, &dir.path(""));
+        // Folders of a machine that is not this one are warnings only.
+        assert!(!said.contains("error: "), "{}: {code}: {said}", file.display());
+    }
+}
+
+#[test]
 fn the_configuration_of_scenario_3_is_right_as_it_stands() {
     let dir = Scratch::new();
     dir.write("examples/doc_root/index.html", "Hello, world.");
