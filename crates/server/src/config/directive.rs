@@ -120,3 +120,18 @@ impl Scope<'_> {
         self.global.reading.warnings.push(warning);
     }
 }
+
+/// A row of a table of directives: name, levels, argument, default, setter, help.
+macro_rules! directive {
+    ($name:literal, $levels:ident, $argument:expr, $default:literal, $set:expr, $help:literal) => {
+        $crate::config::directive::Directive {
+            name: $name,
+            levels: $crate::config::directive::Levels::$levels,
+            argument: $argument,
+            default: $default,
+            help: $help,
+            set: $set,
+        }
+    };
+}
+pub(crate) use directive;

@@ -1,25 +1,12 @@
 //! The directives of FastCGI.
 
 use super::{Settings, place};
-use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::directive::{Directive, Scope, directive};
 use crate::config::error::ConfigError;
 use crate::config::settings::HandlerSettings;
 use crate::config::yaml::Node;
 use std::path::PathBuf;
 use std::time::Duration;
-
-macro_rules! directive {
-    ($name:literal, $levels:ident, $argument:expr, $default:literal, $set:expr, $help:literal) => {
-        Directive {
-            name: $name,
-            levels: Levels::$levels,
-            argument: $argument,
-            default: $default,
-            help: $help,
-            set: $set,
-        }
-    };
-}
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[

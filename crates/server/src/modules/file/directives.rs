@@ -1,7 +1,7 @@
 //! The directives of static files.
 
 use super::{CacheSettings, DirSettings, FileSettings, SendCompressed, Settings, Symlinks, custom, mime};
-use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::directive::{Directive, Scope, directive};
 use crate::config::error::ConfigError;
 use crate::config::settings::HandlerSettings;
 use crate::config::yaml::Node;
@@ -10,19 +10,6 @@ use std::path::PathBuf;
 const TYPES: &str =
     "a mapping of media types to extensions: .ext, [.ext, …] or {extensions, is_compressible, priority}";
 const COMPRESSED: &str = "ON | OFF | gunzip";
-
-macro_rules! directive {
-    ($name:literal, $levels:ident, $argument:expr, $default:literal, $set:expr, $help:literal) => {
-        Directive {
-            name: $name,
-            levels: Levels::$levels,
-            argument: $argument,
-            default: $default,
-            help: $help,
-            set: $set,
-        }
-    };
-}
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[

@@ -1,26 +1,13 @@
 //! The directives of the reverse proxy.
 
 use super::{Expect, Settings, Telling, manner, reverse};
-use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::directive::{Directive, Levels, Scope, directive};
 use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
 use crate::modules::headers::Command;
 use crate::modules::headers::field::{self, Line, Ours};
 use crate::modules::tolerated::tolerated;
 use std::time::Duration;
-
-macro_rules! directive {
-    ($name:literal, $levels:ident, $argument:expr, $default:literal, $set:expr, $help:literal) => {
-        Directive {
-            name: $name,
-            levels: Levels::$levels,
-            argument: $argument,
-            default: $default,
-            help: $help,
-            set: $set,
-        }
-    };
-}
 
 const LINES: &str = "`Name: value`, or a sequence of such";
 const NAMES: &str = "a name, or a sequence of names";
