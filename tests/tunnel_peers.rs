@@ -4,7 +4,7 @@
 
 use crate::support::certificates::Authority;
 use crate::support::peers::{Peer, free_port, listens};
-use crate::support::{Scratch, Server, missing, missing_module, output, run, tls, until};
+use crate::support::{Scratch, Server, missing, missing_module, missing_package, output, run, tls, until};
 use std::process::{Child, Command, Stdio};
 
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/tunnel_peers");
@@ -48,28 +48,13 @@ fn before(dir: &Scratch, port: u16) -> (Server, String, String, String) {
     (server, clear, secure, dir.text("tls/ca.pem"))
 }
 
-/// Whether Node or its `ws` is missing. `NODE_PATH` says where it is, as for Node itself.
-fn missing_ws() -> bool {
-    if missing("node") {
-        return true;
-    }
-    let found = Command::new("node").args(["-e", "require('ws')"]).stderr(Stdio::null()).status();
-    let found = found.is_ok_and(|status| status.success());
-    let all = std::env::var_os("HAYAMI_ALL_CLIENTS").is_some_and(|value| value == "1");
-    assert!(found || !all, "node has no `ws`");
-    if !found {
-        println!("skipped: node has no `ws`");
-    }
-    !found
-}
-
 fn script(name: &str) -> String {
     format!("{SCRIPTS}/{name}")
 }
 
 #[test]
 fn websocket_of_node_passes_by_every_protocol() {
-    if missing_ws() {
+    if missing_package("ws") {
         return;
     }
     for scheme in ["ws", "wss", "http", "https"] {

@@ -2,7 +2,7 @@
 //! configuration. What is not installed is skipped, unless HAYAMI_ALL_CLIENTS=1.
 
 use crate::support::peers::{free_port, listens};
-use crate::support::{Launch, Scratch, missing, run, until};
+use crate::support::{Launch, Scratch, missing_package, run, until};
 use std::process::{Child, Command, Stdio};
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/websocket");
@@ -23,21 +23,6 @@ fn echo(port: u16) -> Echo {
     let echo = Echo(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("node"));
     until("the echo listens", || listens(port));
     echo
-}
-
-/// Whether Node or its `ws` is missing. `NODE_PATH` says where it is, as for Node itself.
-fn is_missing() -> bool {
-    if missing("node") {
-        return true;
-    }
-    let found = Command::new("node").args(["-e", "require('ws')"]).stderr(Stdio::null()).status();
-    let found = found.is_ok_and(|status| status.success());
-    let all = std::env::var_os("HAYAMI_ALL_CLIENTS").is_some_and(|value| value == "1");
-    assert!(found || !all, "node has no `ws`");
-    if !found {
-        println!("skipped: node has no `ws`");
-    }
-    !found
 }
 
 /// Asks for each thing in turn, and ends with 1 and its words where the answer is another.
@@ -70,7 +55,7 @@ const heard = async (s) => { const [message, isBinary] = await once(s, "message"
 
 #[test]
 fn the_echo_is_spoken_to_through_hayami_with_the_examples_configuration() {
-    if is_missing() {
+    if missing_package("ws") {
         return;
     }
     let (dir, port) = (Scratch::new(), free_port());

@@ -28,5 +28,5 @@ pub(crate) use h2::Wire;
 pub(crate) use launch::{Finished, Launch, PROGRAM, is_root};
 pub(crate) use scratch::Scratch;
 pub(crate) use server::Server;
-pub(crate) use tools::{missing, missing_module, output, php_fpm, run};
+pub(crate) use tools::{missing, missing_module, missing_package, output, php_fpm, run};
 pub(crate) use wait::{PATIENCE, until, until_some};

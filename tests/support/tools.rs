@@ -30,16 +30,22 @@ pub(crate) fn output<'a>(program: &str, args: impl IntoIterator<Item = &'a str>)
 
 /// Whether Python lacks a module; says so, as [`missing`] does.
 pub(crate) fn missing_module(module: &str) -> bool {
-    if missing("python3") {
-        return true;
-    }
-    let import = format!("import {module}");
-    let found = Command::new("python3").args(["-c", &import]).stderr(Stdio::null()).status();
+    missing("python3") || lacks("python3", &["-c", &format!("import {module}")], module)
+}
+
+/// The same for Node and its packages; `NODE_PATH` says where they are, as for Node itself.
+pub(crate) fn missing_package(package: &str) -> bool {
+    missing("node") || lacks("node", &["-e", &format!("require('{package}')")], package)
+}
+
+/// Whether a program ends badly with what asks for one of its libraries.
+fn lacks(program: &str, args: &[&str], library: &str) -> bool {
+    let found = Command::new(program).args(args).stderr(Stdio::null()).status();
     let found = found.is_ok_and(|status| status.success());
     if !found {
         let all = std::env::var_os("HAYAMI_ALL_CLIENTS").is_some_and(|value| value == "1");
-        assert!(!all, "python3 has no {module}");
-        println!("skipped: python3 has no {module}");
+        assert!(!all, "{program} has no {library}");
+        println!("skipped: {program} has no {library}");
     }
     !found
 }
