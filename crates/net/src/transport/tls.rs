@@ -15,6 +15,9 @@ use tokio::task::JoinHandle;
 const PIECE: usize = 64 * 1024;
 /// Room for one record of the greatest size (RFC 8446 §5.2) beside what is there.
 const RECORD: usize = 16 * 1024 + 256 + 5;
+/// Octets of records that wait for the peer before no more is read from it. Responses stay below two pieces and what
+/// records add to them; the rest is for answers of TLS itself, which are small.
+const MOST_SEALED: usize = 3 * PIECE;
 
 /// A connection's TLS.
 pub(crate) struct Tls {
@@ -58,6 +61,9 @@ impl Tls {
     }
 
     pub(super) fn read(&mut self, socket: &Socket, pool: &Pool, input: &mut Input) -> Poll<io::Result<Read>> {
+        if self.sealed.len() - self.sent > MOST_SEALED {
+            ready!(self.flush(socket))?;
+        }
         loop {
             if self.received.capacity() == 0 {
                 self.received = pool.take();
@@ -206,5 +212,46 @@ impl Tls {
         pool.give(std::mem::take(&mut self.received));
         pool.give(std::mem::take(&mut self.sealed));
         self.sent = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::Input;
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_peer_that_does_not_read_is_not_read_from_without_end() {
+        let (ours, mut theirs) = UnixStream::pair().expect("a pair of sockets");
+        ours.set_nonblocking(true).expect("set");
+        let socket = Socket::new(ours.into());
+        let (pool, mut input) = (Pool::default(), Input::default());
+        let mut tls = Tls::new(&acceptor());
+        // Whatever answers fill it up: the peer reads none.
+        tls.sealed = vec![0; 1 << 20];
+        assert!(tls.flush(&socket).is_pending());
+        assert!(tls.sealed.len() - tls.sent > MOST_SEALED);
+        theirs.write_all(b"\x16\x03\x01\x00\x05").expect("sent");
+        assert!(tls.read(&socket, &pool, &mut input).is_pending());
+        assert_eq!(tls.received.len(), 0, "nothing is read");
+        theirs.set_nonblocking(true).expect("set");
+        while tls.flush(&socket).is_pending() {
+            while theirs.read(&mut [0; 65_536]).is_ok() {}
+            socket.may_write();
+        }
+        assert!(tls.read(&socket, &pool, &mut input).is_pending(), "a record that is there in part");
+        assert_eq!(tls.received.len(), 5, "it is read again");
+    }
+
+    fn acceptor() -> std::sync::Arc<Acceptor> {
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+        let certificate = params.self_signed(&key).expect("a certificate").der().to_vec();
+        let identity =
+            hayami_tls::Identity::from_der(vec![certificate], key.serialize_der(), "test", 1_800_000_000);
+        let settings = hayami_tls::Settings::new(vec![identity.expect("an identity")]);
+        Acceptor::new(vec![(vec![], settings)], &hayami_tls::Resumption::off()).expect("an acceptor")
     }
 }

@@ -16,6 +16,8 @@ const PIECE: usize = 64 * 1024;
 /// What waits to be sent beside the next piece at most. The handshake's end does, so that it leaves with the first
 /// request.
 const WAITING: usize = 16 * 1024;
+/// What may wait to be sent before no more is read: a piece, what waited before it, and answers of TLS itself.
+const MOST_SEALED: usize = 2 * PIECE;
 /// One record of the greatest size (RFC 8446 §5.2).
 const RECORD: usize = 16 * 1024 + 256 + 5;
 /// Two records: with less room than this, half of what is read could be left over.
@@ -111,8 +113,11 @@ impl Secure {
         out.append(&mut self.early);
         while out.len() == before && self.stage == Stage::Open {
             // An answer to a message of TLS itself: nobody but the reader knows of it.
-            if let Poll::Ready(Err(error)) = self.flush(socket) {
-                return Poll::Ready(Err(error));
+            match self.flush(socket) {
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                // Nor is a server that does not read such answers read from without end.
+                Poll::Pending if self.sealed.len() - self.sent > MOST_SEALED => return Poll::Pending,
+                _ => {}
             }
             let room = most.saturating_sub(self.received.len());
             if ready!(self.receive(socket, pool, room))? == 0 {

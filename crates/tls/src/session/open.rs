@@ -11,6 +11,12 @@ use std::ops::Range;
 /// Records that bring nothing (empty ones, key updates, warnings) that a peer may send in a row: each costs
 /// us as much as one with content. The number is BoringSSL's.
 const MOST_IDLE: u8 = 32;
+/// A key that protected fewer records than this was changed in haste: deriving the next one costs as much as opening
+/// some 60 small records.
+const HASTY: u64 = 64;
+/// Keys that a peer may change in haste during a connection. Peers that change keys by the clock, whatever they sent,
+/// take hours to get there.
+const MOST_HASTY: u16 = 1024;
 /// After so many records the keys are changed (RFC 8446 §5.5: 2^24.5 for AES-GCM). TLS 1.2 has no such
 /// message, and RFC 5288 no such limit.
 const RECORDS_A_KEY: u64 = 1 << 24;
@@ -37,6 +43,12 @@ pub(crate) struct Open<S: Side> {
     /// The beginning of a message whose end hasn't come.
     message: Vec<u8>,
     idle_records: u8,
+    hasty_keys: u16,
+    /// The peer asked for a KeyUpdate, which goes before our next application data. However often it asks meanwhile,
+    /// one is enough (RFC 8446 §4.6.3): a peer that asks and does not read costs no memory.
+    owes_key_update: bool,
+    /// The peer was told that we don't renegotiate, and has got no application data since.
+    refused_renegotiation: bool,
     /// What the last `receive` brought may be early data.
     pub(super) is_early: bool,
     pub(super) peer_closed: bool,
@@ -56,6 +68,9 @@ impl<S: Side> Open<S> {
             info,
             message: Vec::new(),
             idle_records: 0,
+            hasty_keys: 0,
+            owes_key_update: false,
+            refused_renegotiation: false,
             is_early: false,
             peer_closed: false,
             closed: false,
@@ -104,7 +119,7 @@ impl<S: Side> Open<S> {
         out: &mut Vec<u8>,
     ) -> Result<(), Fault> {
         let (kind, content) = self.read.open(record)?;
-        if kind == APPLICATION_DATA && !content.is_empty() {
+        if kind == APPLICATION_DATA && !content.is_empty() && self.message.is_empty() {
             self.idle_records = 0;
             plain.extend_from_slice(&record[content]);
             return Ok(());
@@ -125,6 +140,9 @@ impl<S: Side> Open<S> {
             return Err(Fault::TooManyIdleRecords);
         }
         match (kind, &record[content]) {
+            // "If a handshake message is split over two or more records, there MUST NOT be any other records between
+            // them" (RFC 8446 §5.1).
+            (APPLICATION_DATA, _) if !self.message.is_empty() => Err(Fault::Unexpected),
             (APPLICATION_DATA, _) => Ok(()),
             (ALERT, [level, description]) => self.receive_alert(*level, *description),
             (ALERT, _) => Err(Fault::Malformed),
@@ -152,9 +170,8 @@ impl<S: Side> Open<S> {
             // A record for itself: keys change at the end of a record (RFC 8446 §5.1). Nobody cuts five
             // octets in two.
             (Version::Tls13, [KEY_UPDATE, 0, 0, 1, asks @ 0..=1]) => {
-                if *asks == 1 {
-                    self.update_write_key(out)?;
-                }
+                self.owes_key_update |= *asks == 1;
+                self.note_haste()?;
                 let updates = self.updates.as_mut().ok_or(Fault::Unexpected)?;
                 let secrets = updates.update_rx_secret().map_err(|_| Fault::Unexpected)?;
                 self.read = Protection::new(Version::Tls13, secrets)?;
@@ -164,7 +181,9 @@ impl<S: Side> Open<S> {
             (Version::Tls13, _) if S::ROLE == Role::Client => self.receive_tickets(content),
             // A peer that would renegotiate is told that we don't, and may go on without.
             (Version::Tls12, [kind, ..]) if *kind == S::RENEGOTIATION => {
-                self.send_unless_closed(ALERT, &NO_RENEGOTIATION, out);
+                if !std::mem::replace(&mut self.refused_renegotiation, true) {
+                    self.send_unless_closed(ALERT, &NO_RENEGOTIATION, out);
+                }
                 Ok(())
             }
             _ => Err(Fault::Unexpected),
@@ -197,11 +216,9 @@ impl<S: Side> Open<S> {
         if self.closed {
             return;
         }
+        self.refused_renegotiation = false;
         for piece in pieces {
-            if self.write.sequence() >= RECORDS_A_KEY
-                && self.updates.is_some()
-                && self.update_write_key(out).is_err()
-            {
+            if self.is_key_update_due() && self.update_write_key(out).is_err() {
                 return;
             }
             self.write.seal(APPLICATION_DATA, piece, out);
@@ -213,11 +230,19 @@ impl<S: Side> Open<S> {
         self.closed = true;
     }
 
+    fn is_key_update_due(&self) -> bool {
+        self.owes_key_update || self.write.sequence() >= RECORDS_A_KEY && self.updates.is_some()
+    }
+
+    /// Counts a key of the peer that is about to be changed, if it protected next to nothing.
+    fn note_haste(&mut self) -> Result<(), Fault> {
+        self.hasty_keys += u16::from(self.read.sequence() < HASTY);
+        if self.hasty_keys > MOST_HASTY { Err(Fault::TooManyIdleRecords) } else { Ok(()) }
+    }
+
     /// Tells the peer with the old key, and goes on with the next.
     fn update_write_key(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
-        if self.closed {
-            return Ok(()); // nothing follows close_notify (RFC 8446 §6.1)
-        }
+        self.owes_key_update = false;
         let updates = self.updates.as_mut().ok_or(Fault::Unexpected)?;
         self.write.seal(HANDSHAKE, &OUR_KEY_UPDATE, out);
         let secrets = updates.update_tx_secret().map_err(|_| Fault::Unexpected)?;
@@ -248,6 +273,11 @@ impl<S: Side> Open<S> {
     /// Sends a message as it is, in a record of its own.
     pub(crate) fn say_in_handshake(&mut self, message: &[u8], out: &mut Vec<u8>) {
         self.write.seal(HANDSHAKE, message, out);
+    }
+
+    /// Receives a handshake message.
+    pub(crate) fn receive_in_handshake(&mut self, message: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+        self.receive_handshake(message, out)
     }
 
     /// Changes our key, and asks the peer to do likewise.

@@ -14,6 +14,36 @@ fn keys_change_whoever_asks() {
 }
 
 #[test]
+fn one_answer_is_enough_for_many_requests_for_new_keys() {
+    let authority = Authority::new();
+    let mut pair = Pair::joined(&authority.acceptor(), &connector(&authority, "client-many-keys"));
+    pair.carry(b"tickets have arrived");
+    for _ in 0..20 {
+        pair.server.0.open().ask_for_new_keys(&mut pair.at_server.out);
+    }
+    let requests = std::mem::take(&mut pair.at_server.out);
+    pair.tell_client(&requests);
+    assert_eq!(pair.at_client.out.len(), 0, "a server that does not read costs no memory");
+    pair.client.seal(b"next", &mut pair.at_client.out);
+    assert_eq!(pair.at_client.out.len(), (5 + 22) + (5 + 4 + 1 + 16), "one KeyUpdate, then the content");
+    pair.run();
+    assert_eq!(pair.at_server.plain, b"tickets have arrivednext");
+    pair.carry(b"both go on");
+}
+
+#[test]
+fn content_in_the_middle_of_a_ticket_ends_the_session() {
+    let authority = Authority::new();
+    let mut pair = Pair::joined(&authority.acceptor(), &connector(&authority, "client-cut-ticket"));
+    pair.carry(b"tickets have arrived");
+    pair.server.0.open().say_in_handshake(&[4, 0, 0, 30, 0, 0], &mut pair.at_server.out);
+    pair.server.seal(b"content", &mut pair.at_server.out);
+    let sent = std::mem::take(&mut pair.at_server.out);
+    pair.tell_client(&sent);
+    assert_eq!(pair.at_client.fault, Some(Fault::Unexpected));
+}
+
+#[test]
 fn goodbyes_are_said_and_heard() {
     let authority = Authority::new();
     for max_version in [Version::Tls12, Version::Tls13] {

@@ -89,6 +89,32 @@ fn a_peer_that_only_changes_keys_is_cut_off() {
     assert_eq!(fault, Some(Fault::TooManyIdleRecords));
 }
 
+#[test]
+fn a_peer_that_changes_keys_all_the_time_is_cut_off() {
+    let authority = Authority::new();
+    let mut pair = Pair::joined(&authority.acceptor(), authority.client());
+    let fault = (0..5_000).find_map(|turn| {
+        pair.client.refresh_traffic_keys().unwrap();
+        pair.client.writer().write_all(b"x").unwrap();
+        pair.run().err().map(|fault| (turn, fault))
+    });
+    assert_eq!(fault, Some((1024, Fault::TooManyIdleRecords)));
+}
+
+#[test]
+fn a_peer_that_changes_keys_as_often_as_they_are_used_is_not_cut_off() {
+    let authority = Authority::new();
+    let mut pair = Pair::joined(&authority.acceptor(), authority.client());
+    for _ in 0..1_100 {
+        for _ in 0..64 {
+            pair.client.writer().write_all(b"x").unwrap();
+        }
+        pair.client.refresh_traffic_keys().unwrap();
+        pair.run().unwrap();
+    }
+    assert_eq!(pair.plain.len(), 1_100 * 64);
+}
+
 proptest! {
     #[test]
     fn garbage_ends_or_waits(mut octets in prop::collection::vec(any::<u8>(), 0..300), first in 20u8..25) {

@@ -46,6 +46,46 @@ fn keys_change_whoever_asks() {
 }
 
 #[test]
+fn one_answer_is_enough_for_many_requests_for_new_keys() {
+    let authority = Authority::new();
+    let mut pair = Pair::joined(&authority.acceptor(), authority.client());
+    for _ in 0..10 {
+        for _ in 0..20 {
+            pair.client.refresh_traffic_keys().unwrap();
+            pair.say(b"");
+        }
+        pair.say(b"x");
+        assert_eq!(pair.out.len(), 0, "a peer that does not read costs no memory");
+    }
+    pair.session.seal(b"answer", &mut pair.out);
+    assert_eq!(lengths(&pair.out), [22, 23], "one KeyUpdate (RFC 8446 §4.6.3), then the answer");
+    pair.run().unwrap();
+    assert_eq!(pair.heard(), b"answer");
+    pair.session.seal(b"more", &mut pair.out);
+    assert_eq!(lengths(&pair.out), [21]);
+}
+
+#[test]
+fn many_attempts_to_renegotiate_get_one_answer() {
+    let authority = Authority::new();
+    let client = authority.client_with(aws_lc_rs::default_provider(), &[&rustls::version::TLS12]);
+    let mut pair = Pair::joined(&authority.acceptor(), client);
+    let mut hello = Vec::new();
+    let client = Arc::new(authority.client());
+    let name = "localhost".to_owned().try_into().unwrap();
+    ClientConnection::new(client, name).unwrap().write_tls(&mut hello).unwrap();
+    let attempt = |pair: &mut Pair| pair.session.0.open().receive_in_handshake(&hello[5..], &mut pair.out);
+    for _ in 0..10 {
+        attempt(&mut pair).unwrap();
+    }
+    let warning = 8 + 2 + 16;
+    assert_eq!(lengths(&pair.out), [warning]);
+    pair.session.seal(b"answer", &mut pair.out);
+    attempt(&mut pair).unwrap();
+    assert_eq!(lengths(&pair.out).len(), 3, "one again, behind what it can only see by reading");
+}
+
+#[test]
 fn our_key_changes_before_it_has_sealed_too_much() {
     let authority = Authority::new();
     let mut pair = Pair::joined(&authority.acceptor(), authority.client());
