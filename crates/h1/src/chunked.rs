@@ -31,7 +31,7 @@ pub(crate) struct Chunked {
     next: Next,
     /// Octets of data that the chunk sizes have announced.
     total: u64,
-    /// Octets of chunk extensions.
+    /// Bytes that a chunk-size line could do without: extensions, and leading zeros.
     extensions: u32,
     /// Octets of the trailer section.
     trailer_octets: u32,
@@ -90,7 +90,7 @@ impl Chunked {
         };
         let (size, digits) = chunk_size(line)?;
         chunk_extension::check(&line[digits..])?;
-        self.extensions += (line.len() - digits) as u32;
+        self.extensions = self.extensions.saturating_add(superfluous(line, size, digits));
         if self.extensions > limits.chunk_extensions {
             return Err(Fault::ExtensionsTooLong.into());
         }
@@ -189,4 +189,21 @@ fn chunk_size(line: &[u8]) -> Result<(u64, usize), Fault> {
         digits += 1;
     }
     if digits == 0 { Err(Fault::MalformedChunkSize) } else { Ok((size, digits)) }
+}
+
+/// Bytes of a chunk-size line that say nothing: its extensions, and the leading zeros that bring less data than they
+/// are. Programs that write sizes of a fixed width do so for every chunk of a long content.
+fn superfluous(line: &[u8], size: u64, digits: usize) -> u32 {
+    let needed = (u64::BITS - size.leading_zeros()).div_ceil(4).max(1);
+    let zeros = (digits as u32).saturating_sub(needed);
+    let paid = u32::try_from(size).unwrap_or(u32::MAX);
+    (line.len() - digits) as u32 + zeros.saturating_sub(paid)
+}
+
+#[cfg(test)]
+impl Chunked {
+    /// One that has counted so many bytes of extensions.
+    pub(crate) fn having_counted(extensions: u32) -> Self {
+        Self { extensions, ..Self::default() }
+    }
 }

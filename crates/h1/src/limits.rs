@@ -16,8 +16,8 @@ pub struct Limits {
     pub content: u64,
     /// Octets of a chunk-size line with its CRLF: 16 digits and room for an extension nobody reads.
     pub chunk_line: u32,
-    /// Octets of all chunk extensions of one content. Chunks of one octet with long extensions would
-    /// otherwise cost 200 times what they bring.
+    /// Bytes of all chunk extensions of one content, and of leading zeros of its chunk sizes as far as they outnumber
+    /// the data. Chunks of one byte with long extensions would otherwise cost 200 times what they bring.
     pub chunk_extensions: u32,
     /// Octets of a trailer section with its empty line. Trailers are digests and timings: short.
     pub trailer: u32,

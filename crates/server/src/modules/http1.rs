@@ -149,8 +149,9 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "octets",
         default: "16384",
-        help: "The most chunk extensions of one request. Without a limit, chunks of one octet with long \
-               extensions cost 200 times what they bring.",
+        help: "The most chunk extensions of one request, in bytes. Without a limit, chunks of one byte with long \
+               extensions cost 200 times what they bring. Leading zeros of a chunk size count as well, where they \
+               outnumber the chunk's data.",
         set: |scope, node| {
             scope.global.http1.chunk_extensions = node.octets_within(0..=HEAD)? as u32;
             Ok(())

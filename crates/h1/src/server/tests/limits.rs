@@ -75,6 +75,32 @@ fn chunk_lines_extensions_and_trailers_have_limits() {
     check(few, &format!("{chunked}0\r\na:\r\nb:\r\nc:\r\n\r\n"), "PUT / !TooManyFields");
 }
 
+#[test]
+fn leading_zeros_of_chunk_sizes_count_as_extensions() {
+    let limits = Limits { chunk_extensions: 6, ..Limits::default() };
+    let chunked = "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let cases = [
+        ("0000000\r\n\r\n", ". "),
+        ("00000000\r\n\r\n", "!ExtensionsTooLong"),
+        ("0001\r\nx\r\n00001;b\r\ny\r\n0\r\n\r\n", "<x>!ExtensionsTooLong"),
+        ("0001\r\nx\r\n0001;b\r\ny\r\n0\r\n\r\n", "<xy>. "),
+        // Programs that write sizes of a fixed width may do so for ever, since zeros that bring data cost little.
+        (
+            "0000007\r\nabcdefg\r\n0000007\r\nabcdefg\r\n0000007\r\nabcdefg\r\n0000000\r\n\r\n",
+            "<abcdefgabcdefgabcdefg>. ",
+        ),
+    ];
+    for (rest, want) in cases {
+        check(limits, &format!("{chunked}{rest}"), &format!("PUT / {want}"));
+    }
+}
+
+#[test]
+fn extensions_are_counted_up_to_the_greatest_limit() {
+    let mut chunked = crate::chunked::Chunked::having_counted(u32::MAX - 1);
+    assert!(chunked.receive(&NONE, b"1;a\r\nx\r\n").is_ok(), "the count stays at its end");
+}
+
 /// No limits but the greatest that can be written.
 const NONE: Limits = Limits {
     request_line: u32::MAX,
