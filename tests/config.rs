@@ -1,6 +1,6 @@
 //! Configurations: those that must run, and what is said of those that cannot.
 
-use crate::support::{Launch, Scratch, Server};
+use crate::support::{Launch, Scratch, Server, is_root};
 use std::path::{Path, PathBuf};
 
 fn fixtures() -> PathBuf {
@@ -50,7 +50,7 @@ fn the_configuration_of_scenario_3_is_right_as_it_stands() {
     let file = fixtures().join("s3.conf").canonicalize().expect("the fixture");
     let (code, said) = check(&file, &dir.path(""));
     // `user: root` is for root.
-    assert!(code == 0 || (code == 77 && !crate::support::is_root()), "{said}");
+    assert_eq!(code, if is_root() { 0 } else { 77 }, "{said}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Which site and which part of it answers: hosts, listeners, paths.
 
-use crate::support::{Client, Launch, Scratch, Server, is_root};
+use crate::support::{Client, Launch, Scratch, Server, needs_root, run};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 
 /// Folders `one`, `two` and so on, each with an index that says its name.
@@ -126,19 +126,14 @@ fn a_port_alone_means_every_address_of_both_families() {
 }
 
 #[test]
-fn a_unix_socket_has_its_permission_and_owner_and_may_be_left_over() {
+fn a_unix_socket_has_its_permission_and_may_be_left_over() {
     let dir = sites();
-    let owner = if is_root() { ", owner: daemon" } else { "" };
-    let text = format!(
-        "listen: {{type: unix, port: DIR/socket, permission: 0640{owner}}}\nhosts:\n{}",
-        host("default", "", "one")
-    );
+    let text = unix("permission: 0640");
     for _ in 0..2 {
         let server = Server::config(&dir, &text);
         let file = std::fs::metadata(dir.path("socket")).expect("a socket");
         assert!(file.file_type().is_socket());
         assert_eq!(file.permissions().mode() & 0o777, 0o640);
-        assert!(!is_root() || file.uid() != 0, "it was given away");
         let mut client = Client::connect_unix(&dir.path("socket"));
         for _ in 0..3 {
             assert_eq!(client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").answer().text(), "one");
@@ -149,6 +144,25 @@ fn a_unix_socket_has_its_permission_and_owner_and_may_be_left_over() {
     let _first = Server::config(&dir, &text);
     let second = Launch::config(&dir, &text).finish();
     assert_eq!(second.code, 69, "a socket in use is not taken away: {}", second.stderr);
+}
+
+#[test]
+fn a_unix_socket_is_given_to_its_owner() {
+    if !needs_root() {
+        return;
+    }
+    let dir = sites();
+    for (owner, id) in [("", "0"), (", owner: daemon", run("id", &["-u", "daemon"]).trim())] {
+        let _server = Server::config(&dir, &unix(&format!("permission: 0660{owner}")));
+        let file = std::fs::metadata(dir.path("socket")).expect("a socket");
+        assert_eq!(file.uid().to_string(), id, "{owner}");
+    }
+}
+
+/// A site behind the unix socket `socket` with these options.
+fn unix(options: &str) -> String {
+    let hosts = host("default", "", "one");
+    format!("listen: {{type: unix, port: DIR/socket, {options}}}\nhosts:\n{hosts}")
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Black-box tests: they start the real program and speak to it over sockets. A file per feature; the names
 //! say what holds.
 //!
-//! Started by root, the program becomes `nobody`, as users will have it; what only root can try says that it
-//! is skipped otherwise.
+//! Started by root, the program becomes `nobody`, as users will have it. What cannot be tried on a machine, since a
+//! program is missing or only root can try it, says so by `skip`; with `HAYAMI_ALL_CLIENTS=1` that is a failure.
 
 mod answers;
 mod bench_command;

@@ -2,7 +2,7 @@
 //! installed is skipped, unless HAYAMI_ALL_CLIENTS=1. The first run fetches what the API and the database are built of.
 
 use crate::support::peers::free_port;
-use crate::support::{Answer, Client, PROGRAM, Scratch, missing, output, until};
+use crate::support::{Answer, Client, PROGRAM, Scratch, is_installed, missing, output, until};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -18,7 +18,7 @@ struct Example {
 impl Example {
     /// Starts it; `None` where something is missing.
     fn start() -> Option<Self> {
-        let database = missing_quietly("mongod") && (missing("java") || missing("mvn"));
+        let database = !is_installed("mongod") && (missing("java") || missing("mvn"));
         if missing("go") || missing("curl") || database {
             return None;
         }
@@ -78,11 +78,6 @@ impl Drop for Example {
 /// Whether a process runs; one that has ended and that nobody has waited for does not.
 fn runs(id: i32) -> bool {
     std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
-}
-
-fn missing_quietly(program: &str) -> bool {
-    let found = Command::new("/bin/sh").args(["-c", "command -v \"$0\" >/dev/null", program]).status();
-    !found.is_ok_and(|status| status.success())
 }
 
 fn ask(client: &mut Client, method: &str, target: &str, lines: &str, content: &str) -> Answer {

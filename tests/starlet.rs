@@ -2,7 +2,7 @@
 //! skipped, unless HAYAMI_ALL_CLIENTS=1.
 
 use crate::support::peers::{free_port, listens};
-use crate::support::{Scratch, Server, missing, output, until};
+use crate::support::{Scratch, Server, missing, missing_perl, output, until};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -58,18 +58,7 @@ impl Drop for Starlet {
 }
 
 fn is_missing() -> bool {
-    let modules = ["-MStarlet", "-MServer::Starter", "-e", "1"];
-    if missing("plackup") || missing("start_server") {
-        return true;
-    }
-    let found = Command::new("perl").args(modules).stderr(Stdio::null()).status();
-    let found = found.is_ok_and(|status| status.success());
-    let all = std::env::var_os("HAYAMI_ALL_CLIENTS").is_some_and(|value| value == "1");
-    assert!(found || !all, "Starlet is not installed");
-    if !found {
-        println!("skipped: Starlet is not installed");
-    }
-    !found
+    missing("plackup") || missing("start_server") || missing_perl("Starlet Server::Starter")
 }
 
 fn before(dir: &Scratch, starlet: &Starlet) -> Server {

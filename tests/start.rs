@@ -1,6 +1,6 @@
 //! From the command line to the banner, and from the signal to the end.
 
-use crate::support::{Launch, Scratch, Server, is_root, until};
+use crate::support::{Launch, Scratch, Server, is_root, needs_root, skip, until};
 use rustix::process::Signal;
 
 fn site() -> Scratch {
@@ -86,7 +86,7 @@ fn a_privileged_port_is_said_in_one_line() {
     let launch = Launch::new(["-l", "127.0.0.1:81", &dir.text("")]);
     let free_ports = std::fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start");
     if free_ports.is_ok_and(|first| first.trim().parse().is_ok_and(|first: u16| first <= 81)) {
-        return println!("skipped: this machine lets everybody have port 81");
+        return skip("net.ipv4.ip_unprivileged_port_start lets every user have port 81");
     }
     let ended = if is_root() { launch.by(65534) } else { launch }.finish();
     assert_eq!(ended.code, 77, "{}", ended.stderr);
@@ -206,8 +206,8 @@ fn status(server: &Server, name: &str) -> String {
 
 #[test]
 fn root_gives_its_rights_up_unless_told_to_keep_them() {
-    if !is_root() {
-        return println!("skipped: only root can become another user");
+    if !needs_root() {
+        return;
     }
     let dir = site();
     let server = Server::config(&dir, HOSTS);

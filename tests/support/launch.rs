@@ -1,6 +1,6 @@
 //! Starting the program: arguments, folder, limits, user.
 
-use super::{PATIENCE, Scratch, Server};
+use super::{PATIENCE, Scratch, Server, skip};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -119,3 +119,14 @@ impl Launch {
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
+
+/// Whether root runs the tests; where it does not, the test is skipped, and says so.
+pub(crate) fn needs_root() -> bool {
+    if !is_root() {
+        skip(ONLY_ROOT);
+    }
+    is_root()
+}
+
+/// `.ci/run` knows these words: a run by an ordinary user may skip for no other reason.
+const ONLY_ROOT: &str = "only root can try this";

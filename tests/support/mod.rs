@@ -9,6 +9,7 @@ mod client;
 mod launch;
 mod scratch;
 mod server;
+mod skip;
 mod tools;
 mod wait;
 
@@ -25,8 +26,11 @@ pub(crate) mod upstream;
 pub(crate) use answer::Answer;
 pub(crate) use client::Client;
 pub(crate) use h2::Wire;
-pub(crate) use launch::{Finished, Launch, PROGRAM, is_root};
+pub(crate) use launch::{Finished, Launch, PROGRAM, is_root, needs_root};
 pub(crate) use scratch::Scratch;
 pub(crate) use server::Server;
-pub(crate) use tools::{missing, missing_module, missing_package, output, php_fpm, run};
+pub(crate) use skip::skip;
+pub(crate) use tools::{
+    is_installed, missing, missing_module, missing_package, missing_perl, output, php_fpm, run,
+};
 pub(crate) use wait::{PATIENCE, until, until_some};

@@ -1,6 +1,7 @@
 //! The report's pages in a real browser, if one is installed: what it makes of them is what was written.
-//!
-//! `HAYAMI_ALL_CLIENTS=1` makes a browser that is missing a failure.
+
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,8 +12,9 @@ fn browser() -> Option<PathBuf> {
     let found = std::env::split_paths(&path)
         .flat_map(|folder| names.map(|name| folder.join(name)))
         .find(|program| program.is_file());
-    let needed = std::env::var_os("HAYAMI_ALL_CLIENTS").is_some_and(|value| value == "1");
-    assert!(found.is_some() || !needed, "no browser is installed");
+    if found.is_none() {
+        skip::skip("no browser is installed");
+    }
     found
 }
 

@@ -32,6 +32,10 @@ pub(crate) fn read_through(slice: &FileSlice) {
 }
 
 #[cfg(test)]
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::fs::File;
@@ -40,7 +44,9 @@ mod tests {
 
     #[test]
     fn what_was_read_through_is_resident() {
-        let path = std::env::temp_dir().join(format!("hayami-cold-{}", std::process::id()));
+        // Beside the tests themselves: folders for temporary files are often in memory.
+        let tests = std::env::current_exe().expect("the tests");
+        let path = tests.with_file_name(format!("hayami-cold-{}", std::process::id()));
         let mut file = File::create_new(&path).expect("made");
         file.write_all(&vec![7; 4 << 20]).and_then(|()| file.sync_all()).expect("written");
         let file = Arc::new(File::open(&path).expect("opened"));
@@ -48,8 +54,7 @@ mod tests {
         rustix::fs::fadvise(&*file, 0, None, rustix::fs::Advice::DontNeed).expect("advised");
         let slice = FileSlice { file, offset: 1 << 20, len: 2 << 20 };
         if is_resident(&slice) {
-            eprintln!("skipped: the temporary folder is in memory, nothing in it is ever cold");
-            return;
+            return super::skip::skip("the folder of the tests is in memory, nothing in it is ever cold");
         }
         read_through(&slice);
         assert!(is_resident(&slice));
