@@ -3,11 +3,12 @@
 use super::PATIENCE;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// A server on a free port of this machine; dropped, it listens no more.
+/// A server on a free port of this machine. Dropped, it listens no more, and panics if one of its scripts did.
 pub(crate) struct Upstream {
     /// `127.0.0.1:40000`
     pub(crate) address: String,
@@ -24,6 +25,8 @@ struct Seen {
     /// Octets that were sent.
     sent: AtomicUsize,
     stop: AtomicBool,
+    /// Scripts that panicked before the end of the test; what they said is in its output.
+    panics: AtomicUsize,
     requests: Mutex<Vec<Asked>>,
 }
 
@@ -79,9 +82,13 @@ impl Upstream {
                 shared.open.fetch_add(1, Ordering::SeqCst);
                 let (seen, script) = (Arc::clone(&shared), Arc::clone(&script));
                 std::thread::spawn(move || {
-                    let mut conn = Conn::new(stream, seen);
-                    script(&mut conn);
-                    conn.seen.open.fetch_sub(1, Ordering::SeqCst);
+                    let mut conn = Conn::new(stream, Arc::clone(&seen));
+                    let ended = catch_unwind(AssertUnwindSafe(|| script(&mut conn)));
+                    if ended.is_err() && !seen.stop.load(Ordering::SeqCst) {
+                        seen.panics.fetch_add(1, Ordering::SeqCst);
+                    }
+                    drop(conn);
+                    seen.open.fetch_sub(1, Ordering::SeqCst);
                 });
             }
         });
@@ -138,11 +145,22 @@ impl Upstream {
 
 impl Drop for Upstream {
     fn drop(&mut self) {
+        let panics = self.seen.panics.load(Ordering::SeqCst);
         self.seen.stop.store(true, Ordering::SeqCst);
         // Wakes the thread that waits for connections.
         let _ = TcpStream::connect(&self.address);
         let _ = self.thread.take().expect("there is one").join();
+        assert!(panics == 0 || std::thread::panicking(), "{panics} scripts of the upstream panicked");
     }
+}
+
+#[test]
+#[should_panic = "1 scripts of the upstream panicked"]
+fn a_script_that_panics_fails_its_test() {
+    let upstream = Upstream::scripted(|_| panic!("what came is not what was wanted"));
+    let mut stream = TcpStream::connect(&upstream.address).expect("connected");
+    assert_eq!(stream.read(&mut [0]).expect("the connection is closed"), 0);
+    super::until("the script is over", || upstream.connections() == 1 && upstream.open() == 0);
 }
 
 impl Conn {
