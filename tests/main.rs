@@ -12,6 +12,7 @@ mod bench_tls;
 mod bench_warnings;
 mod clients;
 mod config;
+mod error_log;
 mod fastcgi;
 mod fastcgi_faults;
 mod fastcgi_spawn;

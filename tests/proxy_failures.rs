@@ -47,7 +47,8 @@ fn broken_answers_become_502_and_the_log_says_why() {
         let server = before(&dir, &upstream, "");
         let answer = server.get("/a");
         assert_eq!((answer.status, answer.text()), (502, "Bad Gateway\n".to_owned()), "{octets:?}");
-        let line = format!("request from 127.0.0.1 for \"/a\": upstream http://{}: ", upstream.address);
+        let line =
+            format!("error request: from 127.0.0.1 for \"/a\": upstream http://{}: ", upstream.address);
         server.until_stderr(&line);
         server.until_stderr(words);
     }

@@ -110,7 +110,7 @@ fn whoever_is_not_to_be_believed_is_502_and_the_log_says_why() {
         let answer = server.get("/tell");
         assert_eq!((answer.status, answer.text()), (502, "Bad Gateway\n".to_owned()), "{certificate}");
         server.until_stderr(&format!(
-            "request from 127.0.0.1 for \"/tell\": upstream https://127.0.0.1:{}: the TLS handshake failed: {words}",
+            "error request: from 127.0.0.1 for \"/tell\": upstream https://127.0.0.1:{}: the TLS handshake failed: {words}",
             upstream.0.port
         ));
         server.until_stderr(" while connecting, after ");

@@ -47,7 +47,7 @@ fn a_check_takes_an_upstream_out_that_answers_500_and_brings_it_back() {
     until("both are asked", || both(&server));
     assert_eq!(doubtful.requests()[0].all("host"), ["own.example"]);
     is_ill.store(true, Ordering::SeqCst);
-    let shown = format!("upstream http://{}: ", doubtful.address);
+    let shown = format!(" upstream: http://{}: ", doubtful.address);
     server.until_stderr(&format!("{shown}is taken out by its health check: it answers 500"));
     for _ in 0..12 {
         assert_eq!(server.get("/").text(), "good", "every worker knows");
@@ -66,7 +66,7 @@ fn checks_are_made_once_for_all_workers_and_need_no_path() {
         "{{backends: ['http://{address}'], health-check: {{tcp: YES, interval: 50, rises: 1, falls: 1}}}}"
     );
     let server = Server::config(&dir, &config(&group, "num-threads: 4"));
-    server.until_stderr(&format!("upstream http://{address}: is taken out by its health check: "));
+    server.until_stderr(&format!("warn upstream: http://{address}: is taken out by its health check: "));
     let answer = server.get("/");
     assert_eq!((answer.status, answer.field("retry-after")), (503, Some("1")));
     let upstream = Upstream::at(&address, |conn| {

@@ -88,11 +88,6 @@ impl Launch {
         Server::start(self.command)
     }
 
-    /// Starts it; its banner does not come to standard error.
-    pub(crate) fn serve_without_banner(self) -> Server {
-        Server::spawn(self.command)
-    }
-
     /// Starts it and waits for its end.
     #[track_caller]
     pub(crate) fn finish(mut self) -> Finished {

@@ -244,7 +244,7 @@ impl Conn {
     }
 
     /// What comes before `end`, which is taken as well.
-    fn until(&mut self, end: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn until(&mut self, end: &[u8]) -> Option<Vec<u8>> {
         loop {
             if let Some(at) = self.buffer.windows(end.len()).position(|window| window == end) {
                 let found = self.take(at)?;

@@ -42,6 +42,18 @@ pub(crate) fn text(facts: &Facts<'_>) -> String {
     lines.join("\n")
 }
 
+/// The same in a line for the error log.
+pub(crate) fn line(facts: &Facts<'_>) -> String {
+    let addresses: Vec<_> = facts.bound.iter().map(ToString::to_string).collect();
+    let (version, process) = (env!("CARGO_PKG_VERSION"), std::process::id());
+    format!(
+        "hayami {version} serves {} at {} with {} workers, process {process}",
+        facts.what,
+        addresses.join(", "),
+        facts.workers
+    )
+}
+
 fn files(files: OpenFiles) -> String {
     match files.before == files.now {
         true => format!("{} (the hard limit)", files.now),

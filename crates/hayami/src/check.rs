@@ -1,6 +1,7 @@
 //! `hayami -t`: is the configuration right, and what does it mean?
 
 use crate::args::Args;
+use crate::error_log::Console;
 use crate::exit::{Failure, print};
 use crate::{site, workers};
 use hayami_server::config::effective;
@@ -15,7 +16,7 @@ pub(crate) fn check(args: &Args) -> Result<(), Failure> {
     crate::user::find(loaded.settings.global.process.user.as_deref())?;
     workers::rehearse(&loaded.settings)?;
     workers::acceptors(&loaded.settings)?;
-    workers::warn_of_unreachable(&loaded.settings);
+    workers::warn_of_unreachable(&loaded.settings, &Console::default());
     if args.verbose {
         print(&effective::text(&loaded))?;
     }

@@ -20,9 +20,16 @@ pub(crate) enum Failure {
     NoPermission(String),
     /// The configuration is wrong: 78. The text is rendered already, several lines.
     Config(String),
+    /// The server has ended with this exit code; the error log has the reason.
+    Logged(u8),
 }
 
 impl Failure {
+    /// The text without the program's name, for the error log.
+    pub(crate) fn reason(&self) -> String {
+        self.to_string().trim_start_matches("hayami: ").to_owned()
+    }
+
     /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
@@ -33,6 +40,7 @@ impl Failure {
             Self::CannotCreate(_) => 73,
             Self::NoPermission(_) => 77,
             Self::Config(_) => 78,
+            Self::Logged(code) => *code,
         }
     }
 }
@@ -40,6 +48,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Logged(_) => Ok(()),
             Self::Config(text) => f.write_str(text.trim_end()),
             Self::Usage(text)
             | Self::NoInput(text)
@@ -55,6 +64,7 @@ impl fmt::Display for Failure {
 pub(crate) fn finish(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Logged(code)) => ExitCode::from(code),
         Err(failure) => {
             eprintln!("{failure}");
             ExitCode::from(failure.code())

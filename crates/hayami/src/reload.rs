@@ -2,6 +2,7 @@
 
 use crate::workers;
 use hayami_server::modules::listen::{Acceptors, Reloaded};
+use hayami_server::observe::{Severity, Subject, report};
 
 /// What reading again takes.
 pub(crate) struct Reload {
@@ -12,39 +13,38 @@ pub(crate) struct Reload {
 }
 
 /// What nobody should wait for.
-const ELSE: &str = "all else in the configuration takes effect at a restart";
+const ELSE: &str = "other changes of the configuration need a restart";
 
 impl Reload {
     /// Reads all files of TLS again, and says what came of it.
     pub(crate) fn certificates(&self, acceptors: &mut Acceptors) {
         if acceptors.is_empty() {
-            return eprintln!("hayami: SIGHUP: there are no certificates to read again; {ELSE}");
+            let text = format_args!("SIGHUP: there are no certificates to reload; {ELSE}");
+            return report(Severity::Warn, Subject::Server, text);
         }
-        eprint!("{}", self.said(&acceptors.reload(self.updaters, &workers::report())));
+        for (severity, line) in self.lines(&acceptors.reload(self.updaters, &workers::report())) {
+            report(severity, Subject::Tls, line);
+        }
     }
 
-    /// A line for everything that stays as it was, and one for what does not.
-    fn said(&self, reloaded: &Reloaded) -> String {
-        let mut lines = String::new();
-        for why in &reloaded.failed {
-            lines
-                .push_str(&format!("hayami: SIGHUP: the old certificate stays: {why}{}\n", self.advice(why)));
-        }
-        let Reloaded { certificates, changed, .. } = reloaded;
+    /// A line for every certificate that stays as it was, and one for the others.
+    fn lines(&self, reloaded: &Reloaded) -> Vec<(Severity, String)> {
+        let Reloaded { certificates, changed, failed } = reloaded;
+        let stays = |why: &String| {
+            (Severity::Error, format!("SIGHUP: the old certificate stays: {why}{}", self.advice(why)))
+        };
+        let mut lines: Vec<_> = failed.iter().map(stays).collect();
         let plural = if *certificates == 1 { "" } else { "s" };
+        let done = format!("SIGHUP: {certificates} certificate{plural} reloaded, {changed} changed; {ELSE}");
+        lines.push((Severity::Notice, done));
         lines
-            + &format!(
-                "hayami: SIGHUP: {certificates} certificate{plural} read again, {changed} of them new; {ELSE}\n"
-            )
     }
 
     /// What root could read at the start may be out of reach now.
     fn advice(&self, why: &str) -> String {
         match &self.user {
             Some(user) if why.contains("ermission denied") => {
-                format!(
-                    " (the server is `{user}` by now: let this user read the file, or restart the server)"
-                )
+                format!(" (the server runs as `{user}`: let this user read the file, or restart the server)")
             }
             _ => String::new(),
         }
@@ -59,14 +59,11 @@ mod tests {
     fn what_could_not_be_read_is_said_before_what_could() {
         let reload = Reload { updaters: 1, user: Some("nobody".to_owned()) };
         let failed = vec!["a.crt: it expired".to_owned(), "b.key: Permission denied".to_owned()];
-        let text = reload.said(&Reloaded { certificates: 1, changed: 0, failed });
-        let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines[0], "hayami: SIGHUP: the old certificate stays: a.crt: it expired");
-        assert!(lines[1].contains("denied (the server is `nobody` by now: let"), "{}", lines[1]);
-        assert!(
-            lines[2].starts_with("hayami: SIGHUP: 1 certificate read again, 0 of them new"),
-            "{}",
-            lines[2]
-        );
+        let lines = reload.lines(&Reloaded { certificates: 1, changed: 0, failed });
+        let (severities, lines): (Vec<_>, Vec<_>) = lines.into_iter().unzip();
+        assert_eq!(severities, [Severity::Error, Severity::Error, Severity::Notice]);
+        assert_eq!(lines[0], "SIGHUP: the old certificate stays: a.crt: it expired");
+        assert!(lines[1].contains("denied (the server runs as `nobody`: let"), "{}", lines[1]);
+        assert!(lines[2].starts_with("SIGHUP: 1 certificate reloaded, 0 changed; "), "{}", lines[2]);
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::args::Args;
 use crate::banner::{self, Facts};
+use crate::error_log::Console;
 use crate::exit::Failure;
 use crate::pid_file::PidFile;
 use crate::reload::Reload;
@@ -15,6 +16,7 @@ use hayami_server::config::settings::Settings;
 use hayami_server::modules::listen::Acceptors;
 use hayami_server::modules::upstreams::Shared;
 use hayami_server::modules::{access_log, proxy};
+use hayami_server::observe::{Severity, Subject, report};
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -28,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Serves until a signal ends it.
 ///
 /// # Errors
-/// What keeps it from starting.
+/// What keeps it from starting, or ended it.
 pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     let site = site::load(args)?;
     let settings = Arc::new(site.loaded.settings);
@@ -42,33 +44,30 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     let bound = sockets::bind_all(&settings, cpus.len())?;
     let logs = access_log::Logs::open_all(&settings).map_err(Failure::CannotCreate)?;
     let pid_file = process.pid_file.as_deref().map(PidFile::write).transpose()?;
-    if let Some(target) = &process.error_log {
-        error_log::redirect(target)?;
-    }
-    let applications = spawner::start(&settings, become_user.as_ref())?;
+    let console = Console::redirect(process.error_log.as_ref())?;
+    error_log::catch_panics();
+    let applications = spawner::start(&settings, become_user.as_ref()).map_err(|why| console.fail(why))?;
     if let Some(user) = &become_user {
-        user::become_user(user)?;
+        user::become_user(user).map_err(|why| console.fail(why))?;
     }
     let reload =
         Reload { updaters: settings.global.ocsp_updaters.0, user: become_user.map(|user| user.name) };
     // Threads that begin earlier would keep their rights.
     acceptors.start(reload.updaters, &workers::report());
     // Only now: what root may read, this user may not.
-    workers::warn_of_unreachable(&settings);
-    let connections = connections(&settings, files);
+    workers::warn_of_unreachable(&settings, &console);
+    let connections = connections(&settings, files, &console);
     let what = args.conf.as_ref().unwrap_or(&args.dir).display().to_string();
     let dev_tls = site.dev_tls.as_ref();
     let facts = Facts { what, bound: &bound, workers: cpus.len(), files, connections, dev_tls };
-    let ready = banner::text(&facts);
+    let ready = Ready { banner: banner::text(&facts), line: banner::line(&facts), console };
     let socket_files = sockets::files(&bound);
     let (shares, _udp) = sockets::share_out(bound, cpus.len(), &acceptors);
     let quota = Arc::new(Quota::new(connections, soft_limit(&settings)));
     let upstreams = Arc::new(Shared::new(&settings.global.upstreams));
     let plan =
         Arc::new(Plan { settings: Arc::clone(&settings), logs: Arc::new(logs), upstreams, quota, cpus });
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::System(format!("cannot make the main loop: {error}")))?;
-    runtime.block_on(run(&plan, shares, (acceptors, reload), &ready))?;
+    let result = serve_by(&plan, shares, (acceptors, reload), ready);
     drop(applications);
     plan.logs.close(PATIENCE);
     for file in socket_files {
@@ -76,7 +75,40 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
         let _ = std::fs::remove_file(file);
     }
     drop(pid_file);
-    Ok(())
+    result
+}
+
+/// What is said when all workers serve.
+struct Ready {
+    /// For the caller.
+    banner: String,
+    /// For the error log, if that is somewhere else.
+    line: String,
+    console: Console,
+}
+
+impl Ready {
+    /// Says it. From now on the error log is all that the server writes.
+    fn say(self) {
+        self.console.say(&self.banner);
+        if self.console.is_apart() {
+            report(Severity::Notice, Subject::Server, self.line);
+        }
+    }
+}
+
+/// Runs the workers until their end.
+fn serve_by(
+    plan: &Arc<Plan>,
+    shares: Vec<Vec<hayami_net::Listener>>,
+    tls: (Acceptors, Reload),
+    ready: Ready,
+) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| {
+        ready.console.fail(Failure::System(format!("cannot start the main loop: {error}")))
+    })?;
+    runtime.block_on(run(plan, shares, tls, ready))
 }
 
 /// Starts the workers, and waits for their end.
@@ -84,35 +116,49 @@ async fn run(
     plan: &Arc<Plan>,
     shares: Vec<Vec<hayami_net::Listener>>,
     (mut acceptors, reload): (Acceptors, Reload),
-    ready: &str,
+    ready: Ready,
 ) -> Result<(), Failure> {
-    let mut signals = Signals::listen()?;
     let (phase, phases) = watch::channel(Phase::Run);
     let (tell, mut told) = mpsc::unbounded_channel();
-    let threads = workers::start(plan, shares, &phases, &tell)?;
+    let started =
+        Signals::listen().and_then(|signals| Ok((signals, workers::start(plan, shares, &phases, &tell)?)));
+    let (mut signals, threads) = started.map_err(|why| ready.console.fail(why))?;
     drop(tell);
-    if all_ready(&mut told, threads.len()).await {
-        eprintln!("{ready}");
-        tokio::select! {
-            signal = serve_until_told(&mut signals, &mut acceptors, &reload) => {
-                eprintln!("hayami: {signal}: accepting no more, finishing what runs");
-            }
-            // There is no other news once all are ready.
-            _ = told.recv() => {}
+    if !all_ready(&mut told, threads.len()).await {
+        // Without receivers all workers have ended already.
+        let _ = phase.send(Phase::Drain);
+        all_ended(&mut told).await;
+        return threads.into_iter().try_for_each(outcome).map_err(|why| ready.console.fail(why));
+    }
+    ready.say();
+    tokio::select! {
+        signal = serve_until_told(&mut signals, &mut acceptors, &reload) => {
+            say(Severity::Notice, format_args!("{signal}: accepting no more, finishing what runs"));
         }
+        // There is no other news once all are ready.
+        _ = told.recv() => {}
     }
     let first = Instant::now();
-    // Without receivers all workers have ended already.
+    // As above.
     let _ = phase.send(Phase::Drain);
     tokio::select! {
         signal = signals.again(first) => {
-            eprintln!("hayami: {signal} again: {} connections are cut off", plan.quota.live());
+            let open = plan.quota.live();
+            let plural = if open == 1 { "" } else { "s" };
+            say(Severity::Warn, format_args!("{signal} again: {open} connection{plural} cut off"));
             plan.logs.close(PATIENCE / 5);
             std::process::exit(0);
         }
         () = all_ended(&mut told) => {}
     }
-    threads.into_iter().try_for_each(outcome)
+    threads.into_iter().try_for_each(outcome).map_err(|failure| {
+        say(Severity::Crit, failure.reason());
+        Failure::Logged(failure.code())
+    })
+}
+
+fn say(severity: Severity, text: impl std::fmt::Display) {
+    report(severity, Subject::Server, text);
 }
 
 /// Does what signals ask for, until one asks for the end; its name.
@@ -143,21 +189,21 @@ async fn all_ended(told: &mut UnboundedReceiver<News>) {
 fn outcome(thread: JoinHandle<io::Result<()>>) -> Result<(), Failure> {
     match thread.join() {
         Ok(result) => result.map_err(|error| Failure::System(error.to_string())),
-        Err(_) => Err(Failure::System("a worker panicked; please report the lines above".into())),
+        Err(_) => Err(Failure::System("a worker panicked; the error log has the reason".into())),
     }
 }
 
 /// `max-connections`, or as many as the open-files limit has room for. A client whose requests are passed on
 /// needs a second connection.
-fn connections(settings: &Settings, files: descriptors::OpenFiles) -> usize {
+fn connections(settings: &Settings, files: descriptors::OpenFiles, console: &Console) -> usize {
     let each = if proxy::is_used(settings) { 2 } else { 1 };
     let room = usize::try_from(files.connections() / each).unwrap_or(usize::MAX);
     match settings.global.limits.max_connections {
         Some(wanted) if wanted > room => {
-            eprintln!(
-                "hayami: max-connections {wanted} is cut to {room}, since {} files may be open",
+            console.say(&format!(
+                "hayami: warning: max-connections {wanted} is cut to {room}, since {} files may be open",
                 files.now
-            );
+            ));
             room
         }
         Some(wanted) => wanted,

@@ -1,6 +1,7 @@
 //! Signals of the process.
 
 use crate::exit::Failure;
+use hayami_server::observe::{Severity, Subject, report};
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -48,8 +49,10 @@ impl Signals {
                 _ = self.interrupt.recv() => return Wish::End("SIGINT"),
                 _ = self.quit.recv() => return Wish::End("SIGQUIT"),
                 _ = self.reload.recv() => return Wish::Reload,
-                _ = self.reopen.recv() => eprintln!(
-                    "hayami: SIGUSR1: reopening logs is not there yet; log to a command such as rotatelogs"
+                _ = self.reopen.recv() => report(
+                    Severity::Warn,
+                    Subject::Server,
+                    "SIGUSR1: reopening log files is not supported yet; log to a command such as rotatelogs",
                 ),
             }
         }

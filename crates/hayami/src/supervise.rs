@@ -6,6 +6,7 @@
 //! server has ended.
 
 use crate::user;
+use hayami_server::observe::{Severity, Subject, report};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
 use std::io::Read;
@@ -39,7 +40,7 @@ pub(crate) fn supervise(words: &[OsString]) -> ExitCode {
     if let Some(user) = user.to_str().filter(|user| !user.is_empty()) {
         let become_it = user::named(user).and_then(|user| user::become_user(&user));
         if let Err(failure) = become_it {
-            eprintln!("hayami: fastcgi.spawn: {failure}");
+            report(Severity::Error, Subject::Spawn, failure.reason());
             return ExitCode::FAILURE;
         }
     }
@@ -79,7 +80,8 @@ fn run(command: &OsString, tell: &Sender<News>, news: &Receiver<News>) {
             wait = FIRST;
         }
         let (shown, seconds) = (command.to_string_lossy(), wait.as_secs_f32());
-        eprintln!("hayami: fastcgi.spawn: `{shown}` {why}; it is started again in {seconds} s");
+        let text = format_args!("`{shown}` {why}; it is started again in {seconds} s");
+        report(Severity::Error, Subject::Spawn, text);
         match news.recv_timeout(wait) {
             Err(RecvTimeoutError::Timeout) => wait = (wait * 2).min(LONGEST),
             _ => return,

@@ -1,9 +1,11 @@
 //! The workers: a thread each, with a service, sockets and a loop of its own.
 
+use crate::error_log::Console;
 use crate::exit::Failure;
 use hayami_h1::Limits;
 use hayami_net::upstream::Outbound;
 use hayami_net::{Clock, Config, Http2Config, Listener, Phase, Quota, Timeouts};
+use hayami_server::build;
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::access_log::Logs;
 use hayami_server::modules::file::{self, FileCache};
@@ -11,8 +13,8 @@ use hayami_server::modules::listen::{Acceptors, bindings};
 use hayami_server::modules::process::Threads;
 use hayami_server::modules::proxy;
 use hayami_server::modules::upstreams::{Pools, Shared};
+use hayami_server::observe::{self, Severity, Subject};
 use hayami_server::worker::WorkerContext;
-use hayami_server::{build, observe};
 use hayami_tls::Resumption;
 use hayami_tls::resumption::Report;
 use std::io;
@@ -80,14 +82,20 @@ fn speaks_tls(settings: &Settings) -> bool {
 
 /// Where threads of TLS say what is wrong.
 pub(crate) fn report() -> Report {
-    Arc::new(|line| observe::report(&format!("hayami: {line}")))
+    Arc::new(|severity, line| {
+        let severity = match severity {
+            hayami_tls::resumption::Severity::Warn => Severity::Warn,
+            hayami_tls::resumption::Severity::Notice => Severity::Notice,
+        };
+        observe::report(severity, Subject::Tls, line);
+    })
 }
 
 /// Warns of folders that this user cannot serve at the moment. A disk may be mounted later, so that is no
 /// error, as for h2o and nginx.
-pub(crate) fn warn_of_unreachable(settings: &Settings) {
+pub(crate) fn warn_of_unreachable(settings: &Settings, console: &Console) {
     for line in file::unreachable(settings) {
-        eprintln!("hayami: warning: {line}");
+        console.say(&format!("hayami: warning: {line}"));
     }
 }
 

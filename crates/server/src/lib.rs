@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod calendar;
 pub mod config;
 pub mod handler;
 pub mod modules;

@@ -36,7 +36,7 @@ fn parties() -> (Arc<Acceptor>, Arc<ClientConfig>) {
     let identity =
         Identity::from_der(vec![made.cert.der().to_vec()], key, "made here", now).expect("it fits");
     let settings = resumption::Settings { tickets: Some(TicketStore::Internal), ..Default::default() };
-    let resumption = Resumption::new(&settings, Arc::new(|line| eprintln!("{line}"))).expect("tickets");
+    let resumption = Resumption::new(&settings, Arc::new(|_, line| eprintln!("{line}"))).expect("tickets");
     let acceptor =
         Acceptor::new(vec![(vec![], Settings::new(vec![identity]))], &resumption).expect("an acceptor");
     let client = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();

@@ -170,7 +170,7 @@ impl Core {
                     way.ask(&*handler, head, &scratch.path, Some(&script))
                 }
                 Outcome::Failed { response, reason } => {
-                    self.report(way, head, &reason);
+                    self.report(way, head, response.head.status(), &reason);
                     return Step::Ready(response);
                 }
                 Outcome::Later(outcome) => return Step::Later(outcome),
@@ -198,12 +198,12 @@ impl Core {
 
     /// Tells log and error log why a request was refused.
     #[cold]
-    pub(super) fn report(&self, way: &mut Way, head: &RequestHead, reason: &str) {
+    pub(super) fn report(&self, way: &mut Way, head: &RequestHead, status: Status, reason: &str) {
         if let Some(record) = &mut way.record {
             record.set_error(reason);
         }
         if way.route.reports_errors {
-            self.reporter.request_error(head, &way.connection, reason);
+            self.reporter.request_error(head, &way.connection, status, reason);
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::modules::early_hints::{self, Recipients};
 use crate::modules::fastcgi;
 use crate::modules::identity::SendServerName;
 use crate::modules::proxy;
-use crate::observe::Reporter;
+use crate::observe::{Reporter, Severity, Subject};
 use crate::router::{self, Router};
 use crate::worker::WorkerContext;
 use dispatch::{Scratch, Step};
@@ -86,10 +86,10 @@ impl Service for Site {
         let located = core.locate(&mut way, request.head, &mut scratch);
         way.record = core.logs.begin(&way.route.logs, request);
         if let Some(fault) = way.fault {
-            core.report(&mut way, request.head, &fault.to_string());
+            core.report(&mut way, request.head, Status::BAD_REQUEST, &fault.to_string());
         }
         if let Some((status, reason)) = core.unfit(&way, request) {
-            core.report(&mut way, request.head, reason);
+            core.report(&mut way, request.head, status, reason);
             let outcome = core.finish(way, request.head, &scratch.path, plain(status, reason));
             core.scratch.replace(scratch);
             return outcome;
@@ -133,13 +133,14 @@ impl Service for Site {
         let mut way = core.enter(host, request.connection);
         way.record = core.logs.begin(&way.route.logs, request);
         let reason = refusal.to_string();
-        core.report(&mut way, request.head, &reason);
+        core.report(&mut way, request.head, refusal.status(), &reason);
         core.finish_now(way, request.head, plain(refusal.status(), &reason))
     }
 
     #[cold]
     fn report(&self, connection: &ConnectionInfo, what: &dyn std::fmt::Display) {
-        self.0.reporter.line(&format!("connection from {}: {what}", connection.peer));
+        let text = format_args!("from {}: {what}", connection.peer);
+        self.0.reporter.line(Severity::Warn, Subject::Connection, text);
     }
 
     fn server_name(&self) -> Option<&[u8]> {

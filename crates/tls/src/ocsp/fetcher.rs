@@ -5,9 +5,9 @@ use super::response::{Checked, check};
 use super::settings::{Settings, Source};
 use super::subject::Subject;
 use super::{Staple, command, http};
-use crate::resumption::Report;
 use crate::resumption::alive::{Alive, Signal};
 use crate::resumption::clock::unix_now;
+use crate::resumption::{Report, Severity};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -149,7 +149,7 @@ impl Task {
             let line = format!("the certificate in {file} is revoked, says its OCSP responder: replace it");
             self.say(line, report);
         } else if self.said.take().is_some() {
-            report(format!("OCSP: there is a response for {file} again"));
+            report(Severity::Notice, format!("OCSP: {file} has a response again"));
         }
     }
 
@@ -162,14 +162,14 @@ impl Task {
         }
         let left = self.job.staple.current().is_some();
         self.due = now + if left { self.next_attempt(now) } else { self.interval().min(SOON) };
-        let state = if left { "the response of before stays" } else { "none is stapled" };
+        let state = if left { "the previous response stays" } else { "none is stapled" };
         let (source, file) = (self.source(), self.job.certificate_file.display());
         self.say(format!("OCSP: no response for {file} from {source}: {why}; {state}"), report);
     }
 
     fn say(&mut self, line: String, report: &Report) {
         if self.said.as_ref() != Some(&line) {
-            report(line.clone());
+            report(Severity::Warn, line.clone());
         }
         self.said = Some(line);
     }

@@ -46,7 +46,16 @@ use std::sync::Arc;
 use tickets::{NoTickets, Ticketer};
 
 /// Where lines for the error log go. It may be called from any thread.
-pub type Report = Arc<dyn Fn(String) + Send + Sync>;
+pub type Report = Arc<dyn Fn(Severity, String) + Send + Sync>;
+
+/// How much a line for the error log matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// Something does not work; the server goes on without it.
+    Warn,
+    /// Something has changed, or works again.
+    Notice,
+}
 
 /// The resumption of a program: one for all its acceptors and workers.
 ///

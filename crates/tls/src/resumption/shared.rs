@@ -19,7 +19,7 @@ use super::outbox::{Change, Outbox};
 use super::remote::Store;
 use super::scope::Scope;
 use super::vault::Vault;
-use super::{RemoteSessions, Report, note_missed, sessions};
+use super::{RemoteSessions, Report, Severity, note_missed, sessions};
 use rustls::server::StoresServerSessions;
 use std::io;
 use std::sync::Arc;
@@ -127,7 +127,10 @@ impl Common {
         let lost = self.outbox.take_lost();
         if lost > 0 {
             let store = self.store.settings();
-            (self.report)(format!("TLS session resumption: {lost} sessions could not be written to {store}"));
+            (self.report)(
+                Severity::Warn,
+                format!("session resumption: {lost} sessions could not be written to {store}"),
+            );
         }
     }
 

@@ -8,7 +8,7 @@ use super::settings::{CacheStore, RemoteStore, Settings, TicketStore};
 use super::shared::{Common, SharedSessions};
 use super::tickets::{LONGEST, RemoteKeys, Ring, Source, Ticketer, keep};
 use super::vault::Vault;
-use super::{Parts, RemoteSessions, Report, Resumption, Sessions};
+use super::{Parts, RemoteSessions, Report, Resumption, Sessions, Severity};
 use crate::Error;
 use arc_swap::ArcSwap;
 use std::sync::mpsc::{Receiver, channel};
@@ -142,10 +142,11 @@ fn warn_of_clear_keys(source: &Source, vault: &Vault, report: &Report) {
         && !vault.has_secret()
     {
         let store = store.settings();
-        report(format!(
+        let text = format!(
             "the session ticket keys are in clear in {store}: whoever reads it can read recorded TLS \
              sessions; set `store-secret-file` to seal them"
-        ));
+        );
+        report(Severity::Warn, text);
     }
 }
 

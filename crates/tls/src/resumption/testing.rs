@@ -16,7 +16,7 @@ pub(crate) struct Said {
 pub(crate) fn said() -> Said {
     let lines = Arc::<Mutex<Vec<String>>>::default();
     let to = lines.clone();
-    Said { report: Arc::new(move |line| to.lock().unwrap().push(line)), lines }
+    Said { report: Arc::new(move |_, line| to.lock().unwrap().push(line)), lines }
 }
 
 /// Waits until `is_so`, ten seconds at most: threads in the background need their time.

@@ -1,8 +1,8 @@
 //! A worker's side of the access log: buffers that fill while requests are served.
 
-use super::calendar::Moment;
 use super::logs::Sink;
 use super::record::{PathLogs, Record};
+use crate::calendar::Moment;
 use hayami_net::Clock;
 use hayami_net::clock::local_offset;
 use hayami_net::service::Request;

@@ -1,6 +1,6 @@
 //! A shell command that reads a log on its standard input.
 
-use crate::observe::report;
+use crate::observe::{Severity, Subject, report};
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Stdio};
@@ -59,7 +59,8 @@ impl Command {
         }
         // It may have closed its input and live on; then another one takes its place.
         let end = self.child.try_wait()?.map_or("closed its input".to_owned(), |s| format!("ended ({s})"));
-        report(&format!("access-log | {}: the command has {end}; starting it again", self.text));
+        let text = format_args!("| {}: the command has {end}; starting it again", self.text);
+        report(Severity::Warn, Subject::AccessLog, text);
         let started = Self::start(&self.text)?;
         *self = Self { pause: (pause * 2).clamp(PAUSES[0], PAUSES[1]), ..started };
         Ok(())
@@ -76,7 +77,8 @@ impl Command {
                 _ => return,
             }
         }
-        report(&format!("access-log | {text}: the command has not ended with its input; left alone"));
+        let text = format_args!("| {text}: the command has not ended with its input; it is left running");
+        report(Severity::Warn, Subject::AccessLog, text);
     }
 }
 

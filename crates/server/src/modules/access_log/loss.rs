@@ -1,6 +1,6 @@
 //! Lines that could not be written: counted, and reported now and then.
 
-use crate::observe::report;
+use crate::observe::{self, Severity, Subject};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -45,7 +45,7 @@ impl Loss {
     /// Counts the lines in `octets` as lost.
     pub(super) fn add(&self, octets: &[u8], why: &str) {
         if let Some(line) = self.count(octets, why, Instant::now()) {
-            report(&line);
+            say(Severity::Error, &line);
         }
     }
 
@@ -63,14 +63,14 @@ impl Loss {
     pub(super) fn abandon(&self) {
         let lost = self.pending.swap(0, Ordering::Relaxed);
         if lost > 0 {
-            report(&format!("access-log {}: {} lost: not taken before the end", self.log, Lines(lost)));
+            say(Severity::Error, &format!("{}: {} dropped at shutdown", self.log, Lines(lost)));
         }
     }
 
     /// Notes that writing works.
     pub(super) fn works(&self) {
         if let Some(line) = self.recovered(Instant::now()) {
-            report(&line);
+            say(Severity::Notice, &line);
         }
     }
 
@@ -78,7 +78,7 @@ impl Loss {
     pub(super) fn close(&self) {
         let lost = std::mem::take(&mut self.state().unreported);
         if lost > 0 {
-            report(&format!("access-log {}: {} more lost", self.log, Lines(lost)));
+            say(Severity::Error, &format!("{}: {} more lost", self.log, Lines(lost)));
         }
     }
 
@@ -93,11 +93,7 @@ impl Loss {
         }
         state.reported = Some(now);
         let lost = std::mem::take(&mut state.unreported);
-        Some(format!(
-            "access-log {}: {} lost: {why}; logging goes on as soon as it can",
-            self.log,
-            Lines(lost)
-        ))
+        Some(format!("{}: {} lost: {why}; logging resumes as soon as it can", self.log, Lines(lost)))
     }
 
     fn recovered(&self, now: Instant) -> Option<String> {
@@ -108,13 +104,17 @@ impl Loss {
         (state.failing, state.reported) = (false, Some(now));
         let lost = std::mem::take(&mut state.unreported);
         let more = if lost > 0 { format!("; {} more lost", Lines(lost)) } else { String::new() };
-        Some(format!("access-log {}: writing works again{more}", self.log))
+        Some(format!("{}: writing works again{more}", self.log))
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         // Nothing in here panics while it holds the lock; if it did, the counts would still be good.
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+}
+
+fn say(severity: Severity, line: &str) {
+    observe::report(severity, Subject::AccessLog, line);
 }
 
 /// `1 line`, `2 lines`
@@ -137,14 +137,14 @@ mod tests {
         let later = |seconds| now + Duration::from_secs(seconds);
         assert_eq!(
             loss.count(b"a\nb\n", "disk full", now).unwrap(),
-            "access-log /log: 2 lines lost: disk full; logging goes on as soon as it can"
+            "/log: 2 lines lost: disk full; logging resumes as soon as it can"
         );
         assert_eq!(loss.count(b"a\n", "disk full", later(1)), None);
         assert_eq!(loss.count(b"torn", "disk full", later(9)), None);
         assert!(loss.count(b"a\n", "disk full", later(10)).unwrap().contains(" 3 lines lost"));
         assert_eq!(loss.count(b"a\n", "disk full", later(11)), None);
         assert_eq!(loss.recovered(later(12)), None, "too soon: it may fail again at once");
-        let works = "access-log /log: writing works again; 1 line more lost";
+        let works = "/log: writing works again; 1 line more lost";
         assert_eq!(loss.recovered(later(20)).unwrap(), works);
         assert_eq!(loss.recovered(later(40)), None);
     }

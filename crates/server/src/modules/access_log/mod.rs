@@ -14,7 +14,6 @@
 
 mod account;
 mod buffer;
-mod calendar;
 mod command;
 mod escape;
 mod format;

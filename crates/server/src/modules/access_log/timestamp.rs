@@ -1,6 +1,6 @@
 //! Times in a log line: `%t`, its fractions, and what `strftime` can do in the C locale.
 
-use super::calendar::{Civil, Moment};
+use crate::calendar::{Civil, Moment};
 use std::io::Write;
 
 /// How a time is written.

@@ -2,8 +2,8 @@
 
 use super::Escape;
 use super::account::Account;
-use super::calendar::Moment;
 use super::specifier::{FieldName, Value};
+use crate::calendar::Moment;
 use hayami_http::ResponseHead;
 use hayami_net::Instant;
 use hayami_net::service::{Address, Ended, Request};

@@ -7,6 +7,7 @@ use crate::handler::Outcome;
 use crate::modules::access_log::Way;
 use crate::modules::proxy::{Blame, Upload, failure};
 use crate::modules::upstreams::{Answered, Asking, Failed, Member};
+use crate::observe::Severity;
 use hayami_http::{Response, Source, SourceError, Status};
 use hayami_net::upstream::{Call, Reply};
 use std::rc::Rc;
@@ -81,9 +82,8 @@ impl Attempt {
             let asking = Rc::clone(&asking);
             move |error: &SourceError| {
                 let whose = asking.whose(&member);
-                asking
-                    .pool
-                    .report(format_args!("upstream {whose}: the content of its response broke off: {error}"));
+                let text = format_args!("{whose}: the content of its response broke off: {error}");
+                asking.pool.report(Severity::Error, text);
             }
         });
         Outcome::Ready(Response { head, content: asking.follow(content, timing, place, report) })

@@ -51,17 +51,10 @@ impl Words {
     fn say(&self, line: &[u8]) {
         let text = String::from_utf8_lossy(line.trim_ascii());
         if !text.is_empty() {
-            let text: String = text.chars().take(LINE).flat_map(shown).collect();
-            self.pool.report(format_args!("application {}: {text}", self.whose));
+            let text: String = text.chars().take(LINE).collect();
+            self.pool.report_application(format_args!("{}: {text}", self.whose));
         }
     }
-}
-
-/// Without control characters, which would make other lines of it, or colour a terminal.
-fn shown(octet: char) -> impl Iterator<Item = char> {
-    let control = octet.is_control();
-    let escaped = control.then(|| octet.escape_default()).into_iter().flatten();
-    escaped.chain((!control).then_some(octet))
 }
 
 impl Drop for Words {

@@ -334,14 +334,14 @@ impl Server {
 
     #[cold]
     fn failed(&self, failure: Failure, path: &[u8]) -> Outcome {
-        Outcome::Ready(match failure {
-            Failure::Exhausted | Failure::WouldBlock => respond::exhausted(),
+        match failure {
+            Failure::Exhausted | Failure::WouldBlock => Outcome::Ready(respond::exhausted()),
             Failure::Io(error) => {
                 let (root, path) = (self.path.display(), String::from_utf8_lossy(path));
-                eprintln!("hayami: cannot read the file for {path:?} below {root}: {error}");
-                respond::broken()
+                let reason = format!("cannot read the file for {path:?} below {root}: {error}");
+                Outcome::Failed { response: respond::broken(), reason }
             }
-        })
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use super::tunnel::Asked;
 use super::upload::Blame;
 use crate::handler::Outcome;
 use crate::modules::upstreams::{Answered, Asking, Chosen, Failed, Lack, Member, follow};
+use crate::observe::Severity;
 use hayami_http::{FieldSection, Response, SourceError, Status};
 use hayami_net::service::ConnectionInfo;
 use hayami_net::upstream::{Call, Reply};
@@ -88,9 +89,9 @@ impl Passing {
         move |error| {
             let target = passing.target(&member, &below);
             let (shown, target) = (member.shown(), String::from_utf8_lossy(&target));
-            passing.pool.report(format_args!(
-                "upstream {shown}: the content of its response for \"{target}\" broke off: {error}"
-            ));
+            let text =
+                format_args!("{shown}: the content of its response for \"{target}\" broke off: {error}");
+            passing.pool.report(Severity::Error, text);
         }
     }
 }

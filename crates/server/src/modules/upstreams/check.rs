@@ -6,7 +6,7 @@
 use super::settings::Check;
 use super::shared::{SharedGroup, SharedMember};
 use super::transport::Transport;
-use crate::observe::report;
+use crate::observe::{Severity, Subject, report};
 use hayami_http::FieldSection;
 use hayami_net::Clock;
 use hayami_net::upstream::{Backend, Call, Origin, Outbound, Timeouts, call, reach};
@@ -72,12 +72,14 @@ impl Checker {
             Verdict::Same => return,
             Verdict::Down => {
                 member.set_sick(true);
-                report(&format!("upstream {shown}: is taken out by its health check: {why}"));
+                let text = format_args!("{shown}: is taken out by its health check: {why}");
+                report(Severity::Warn, Subject::Upstream, text);
             }
             Verdict::Up => {
                 self.group.mark_recovered(member, self.clock.refresh());
                 member.set_sick(false);
-                report(&format!("upstream {shown}: is back, by its health check"));
+                let text = format_args!("{shown}: is back, by its health check");
+                report(Severity::Notice, Subject::Upstream, text);
             }
         }
         self.group.queue.wake_first();

@@ -6,7 +6,7 @@ use super::member::Member;
 use super::shared::{Permit, Shared, SharedGroup};
 use super::transport::Transport;
 use super::watch;
-use crate::observe::Reporter;
+use crate::observe::{Reporter, Severity, Subject};
 use hayami_http::RequestHead;
 use hayami_net::service::ConnectionInfo;
 use hayami_net::upstream::Outbound;
@@ -228,7 +228,7 @@ impl Pool {
     pub(super) fn note_success(&self, member: &Member) {
         if member.worked() {
             self.group.mark_recovered(&member.shared, self.now());
-            self.report(format_args!("upstream {}: takes connections again", member.shown()));
+            self.report(Severity::Notice, format_args!("{}: takes connections again", member.shown()));
         }
     }
 
@@ -238,13 +238,19 @@ impl Pool {
         // An only upstream is asked all the same, if it says no at once.
         let Some(wait) = news.filter(|_| !self.has_one() || manner == Manner::Silent) else { return };
         let seconds = wait.as_millis() as f64 / 1000.0;
-        self.report(format_args!("upstream {}: {cause}; left alone for {seconds} s", member.shown()));
+        self.report(Severity::Warn, format_args!("{}: {cause}; left alone for {seconds} s", member.shown()));
     }
 
-    /// Writes a line to the error log, unless there are too many.
+    /// Writes a line about one of them to the error log, unless there are too many.
     #[cold]
-    pub fn report(&self, line: fmt::Arguments<'_>) {
-        self.reporter.line(&line.to_string());
+    pub fn report(&self, severity: Severity, text: fmt::Arguments<'_>) {
+        self.reporter.line(severity, Subject::Upstream, text);
+    }
+
+    /// Writes a line that an application has written to its standard error, unless there are too many.
+    #[cold]
+    pub fn report_application(&self, text: fmt::Arguments<'_>) {
+        self.reporter.line(Severity::Error, Subject::Application, text);
     }
 
     pub(in crate::modules) fn outbound(&self) -> &Outbound {

@@ -4,7 +4,7 @@ use super::check;
 use super::names;
 use super::shared::{SharedGroup, SharedMember};
 use super::transport::Transport;
-use crate::observe::report;
+use crate::observe::{Severity, Subject, report};
 use hayami_net::Clock;
 use hayami_net::upstream::Outbound;
 use std::rc::Rc;
@@ -42,16 +42,18 @@ async fn follow(group: Arc<SharedGroup>, entry: usize) {
         let again = match found.await {
             Ok(Ok((endpoints, ttl))) => {
                 if std::mem::take(&mut is_lost) {
-                    report(&format!("upstream {shown}: its name can be resolved again"));
+                    let text = format_args!("{shown}: its name can be resolved again");
+                    report(Severity::Notice, Subject::Upstream, text);
                 }
                 group.update(entry, endpoints);
                 ttl
             }
             Ok(Err(error)) => {
                 if !std::mem::replace(&mut is_lost, true) {
-                    report(&format!(
-                        "upstream {shown}: its name cannot be resolved: {error}; its last addresses stay"
-                    ));
+                    let text = format_args!(
+                        "{shown}: its name cannot be resolved: {error}; its last addresses stay"
+                    );
+                    report(Severity::Warn, Subject::Upstream, text);
                 }
                 AGAIN
             }

@@ -4,7 +4,7 @@ use crate::resumption::{Settings as Stored, TicketStore};
 
 fn with_tickets(settings: Settings) -> Arc<Acceptor> {
     let stored = Stored { tickets: Some(TicketStore::Internal), ..Stored::default() };
-    let resumption = Resumption::new(&stored, Arc::new(|line| panic!("{line}"))).unwrap();
+    let resumption = Resumption::new(&stored, Arc::new(|_, line| panic!("{line}"))).unwrap();
     Acceptor::new(vec![(vec![], settings)], &resumption).unwrap()
 }
 

@@ -151,7 +151,7 @@ fn a_file_is_stapled_at_once_and_read_again() {
     task.run(unix_now(), &report);
     assert!(job.staple.current().is_some(), "one failure leaves it");
     let said = lines.lock().unwrap().join("\n").replace(&path.display().to_string(), "FILE");
-    let want = "OCSP: no response for leaf.pem from FILE: what came is no OCSP response; the response of before stays";
+    let want = "OCSP: no response for leaf.pem from FILE: what came is no OCSP response; the previous response stays";
     assert_eq!(said, want);
 }
 
@@ -199,7 +199,7 @@ fn a_staple_is_withdrawn_after_three_failures_or_when_it_is_out_of_date() {
         task.run(now, &report);
         assert!(staple.current().is_some());
         let lines = lines.lock().unwrap();
-        assert_eq!(lines.last().unwrap(), "OCSP: there is a response for leaf.pem again");
+        assert_eq!(lines.last().unwrap(), "OCSP: leaf.pem has a response again");
         assert!(lines.len() <= 3, "the same is said once: {lines:?}");
         drop(responder);
     }

@@ -4,7 +4,7 @@ use super::Client;
 use super::memcached::Memcached;
 use super::redis::Redis;
 use super::wire::Wire;
-use crate::resumption::{RemoteKind, RemoteStore, Report};
+use crate::resumption::{RemoteKind, RemoteStore, Report, Severity};
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -145,12 +145,18 @@ impl Store {
         let until = error.map(|_| Instant::now() + REST);
         let before = std::mem::replace(&mut *lock(&self.outage), until);
         match (before, error) {
-            (None, Some(error)) => (self.report)(format!(
-                "TLS session resumption: {} fails: {error}; going on with what is in memory, and trying again",
-                self.settings
-            )),
+            (None, Some(error)) => (self.report)(
+                Severity::Warn,
+                format!(
+                    "session resumption: {} fails: {error}; sessions in memory are still resumed, and it is tried again",
+                    self.settings
+                ),
+            ),
             (Some(_), None) => {
-                (self.report)(format!("TLS session resumption: {} answers again", self.settings));
+                (self.report)(
+                    Severity::Notice,
+                    format!("session resumption: {} answers again", self.settings),
+                );
             }
             _ => {}
         }

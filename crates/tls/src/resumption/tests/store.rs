@@ -128,6 +128,6 @@ fn a_store_that_answers_again_is_reported() {
     let _server = Server::start_at(RemoteKind::Redis, port);
     assert!(store.get("key", TIME).is_ok());
     let lines = said.lines.lock().unwrap().clone();
-    assert_eq!(lines[1], format!("TLS session resumption: Redis at 127.0.0.1:{port} answers again"));
+    assert_eq!(lines[1], format!("session resumption: Redis at 127.0.0.1:{port} answers again"));
     assert!(!store.is_down());
 }

@@ -3,9 +3,9 @@
 use super::ring::Ring;
 use super::text;
 use crate::Error;
-use crate::resumption::Report;
 use crate::resumption::remote::Store;
 use crate::resumption::vault::Vault;
+use crate::resumption::{Report, Severity};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -89,7 +89,10 @@ impl TicketFile {
         let is_over = next.as_ref().unwrap_or(ring).sealing(now).is_none();
         if is_over && !self.said_over {
             let path = self.path.display();
-            report(format!("no key in {path} may be used now: no session tickets are made until it has one"));
+            report(
+                Severity::Warn,
+                format!("no key in {path} is valid now: no session tickets are issued until it has one"),
+            );
         }
         self.said_over = is_over;
         next
@@ -103,11 +106,12 @@ impl TicketFile {
         self.seen = stamp;
         match read(&self.path) {
             Ok(keys) => {
-                report(format!("the session ticket keys were read anew from {}", self.path.display()));
+                let path = self.path.display();
+                report(Severity::Notice, format!("session ticket keys reloaded from {path}"));
                 Some(keys.after(ring, now))
             }
             Err(line) => {
-                report(format!("{line}; the keys of before stay"));
+                report(Severity::Warn, format!("{line}; the previous keys stay in use"));
                 None
             }
         }
@@ -154,7 +158,7 @@ impl RemoteKeys {
         if let Some(line) = &wrong
             && self.wrong != wrong
         {
-            report(line.clone());
+            report(Severity::Warn, line.clone());
         }
         self.wrong = wrong;
     }
@@ -211,10 +215,10 @@ mod tests {
         let lines = lines.lock().unwrap().join("\n").replace(&path.display().to_string(), "FILE");
         assert_eq!(
             lines,
-            "the session ticket keys were read anew from FILE\n\
-             FILE has no session ticket keys that can be used: it has to be a list of mappings with `name`, `key`, …; the keys of before stay\n\
-             cannot read session ticket keys from FILE: No such file or directory (os error 2); the keys of before stay\n\
-             no key in FILE may be used now: no session tickets are made until it has one"
+            "session ticket keys reloaded from FILE\n\
+             FILE has no session ticket keys that can be used: it has to be a list of mappings with `name`, `key`, …; the previous keys stay in use\n\
+             cannot read session ticket keys from FILE: No such file or directory (os error 2); the previous keys stay in use\n\
+             no key in FILE is valid now: no session tickets are issued until it has one"
         );
     }
 

@@ -8,7 +8,7 @@ fn resumption(cache: bool, tickets: bool) -> Resumption {
         tickets: tickets.then_some(TicketStore::Internal),
         ..Stored::default()
     };
-    Resumption::new(&settings, Arc::new(|line| panic!("{line}"))).unwrap()
+    Resumption::new(&settings, Arc::new(|_, line| panic!("{line}"))).unwrap()
 }
 
 #[test]

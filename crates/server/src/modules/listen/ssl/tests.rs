@@ -139,7 +139,7 @@ fn an_address_speaks_tls_or_does_not() {
 }
 
 fn report() -> Report {
-    Arc::new(|_| {})
+    Arc::new(|_, _| {})
 }
 
 const TWO_HOSTS: &str = "

@@ -2,32 +2,32 @@
 
 /// A point in time and the difference of the local time there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Moment {
+pub(crate) struct Moment {
     /// Seconds since 1970.
-    pub(super) unix: u64,
+    pub(crate) unix: u64,
     /// Millionths of a second.
-    pub(super) micros: u32,
+    pub(crate) micros: u32,
     /// Seconds by which the local time is ahead of UTC.
-    pub(super) offset: i32,
+    pub(crate) offset: i32,
 }
 
 /// A date and time of the Gregorian calendar.
-pub(super) struct Civil {
-    pub(super) year: i64,
+pub(crate) struct Civil {
+    pub(crate) year: i64,
     /// 1 to 12.
-    pub(super) month: i64,
-    pub(super) day: i64,
-    pub(super) hour: i64,
-    pub(super) minute: i64,
-    pub(super) second: i64,
+    pub(crate) month: i64,
+    pub(crate) day: i64,
+    pub(crate) hour: i64,
+    pub(crate) minute: i64,
+    pub(crate) second: i64,
     /// 0 is Sunday.
-    pub(super) weekday: i64,
+    pub(crate) weekday: i64,
     /// 0 is the first of January.
-    pub(super) yearday: i64,
+    pub(crate) yearday: i64,
 }
 
 impl Moment {
-    pub(super) fn local(&self) -> Civil {
+    pub(crate) fn local(&self) -> Civil {
         let seconds = self.unix as i64 + i64::from(self.offset);
         let (days, rest) = (seconds.div_euclid(86400), seconds.rem_euclid(86400));
         let (year, month, day) = date(days);
@@ -46,7 +46,7 @@ impl Moment {
 
 impl Civil {
     /// Year and week of ISO 8601: weeks begin on Monday, the first one has the year's first Thursday.
-    pub(super) fn iso_week(&self) -> (i64, i64) {
+    pub(crate) fn iso_week(&self) -> (i64, i64) {
         let monday_based = (self.weekday + 6) % 7;
         let thursday = days_before(self.year, 1, 1) + self.yearday - monday_based + 3;
         let year = date(thursday).0;

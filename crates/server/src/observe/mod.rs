@@ -1,0 +1,29 @@
+//! The error log: what the server itself says while it runs.
+//!
+//! ```text
+//! 2026-11-22T14:03:05.123+01:00 warn upstream: http://10.0.0.2:8000: connection refused; ejected for 1 s
+//! └ time, RFC 3339             │    │         └ the text: always the rest of one line
+//!                    severity ─┘    └ Subject: a stable first word
+//! ```
+//!
+//! `line` writes the form, `reporter` limits the rate. Where the lines go (standard error, a file, a command) is the
+//! program's affair. Nothing here panics if writing fails: a closed or full standard error loses lines, not requests.
+
+mod line;
+mod reporter;
+mod subject;
+
+pub use reporter::Reporter;
+pub use subject::{Severity, Subject};
+
+use std::fmt;
+use std::io::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Writes one line to the error log.
+pub fn report(severity: Severity, subject: Subject, text: impl fmt::Display) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let line = line::line(now, severity, subject, &text);
+    // In one call, so that lines of several threads do not mix.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}

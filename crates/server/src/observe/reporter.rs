@@ -1,0 +1,71 @@
+//! Lines about single requests: not too many.
+
+use super::{Severity, Subject, report};
+use hayami_http::{RequestHead, Status};
+use hayami_net::Clock;
+use hayami_net::service::ConnectionInfo;
+use std::cell::Cell;
+use std::fmt;
+use std::rc::Rc;
+
+/// Lines about single requests that one worker may write within a second: enough to see what is wrong,
+/// too little for a client to fill a disk with.
+const LINES_PER_SECOND: u32 = 10;
+
+/// Reports errors of requests, not too many.
+#[derive(Debug)]
+pub struct Reporter {
+    clock: Rc<Clock>,
+    second: Cell<u64>,
+    /// Lines in that second.
+    count: Cell<u32>,
+}
+
+impl Reporter {
+    /// A reporter for one worker.
+    pub fn new(clock: Rc<Clock>) -> Self {
+        Self { clock, second: Cell::new(0), count: Cell::new(0) }
+    }
+
+    /// Reports why a request was not answered as it should have been. Up to 499 the client is at fault.
+    #[cold]
+    pub fn request_error(
+        &self,
+        head: &RequestHead,
+        connection: &ConnectionInfo,
+        status: Status,
+        reason: &str,
+    ) {
+        let target = String::from_utf8_lossy(head.target());
+        let shown: String = target.chars().take(200).flat_map(char::escape_default).collect();
+        let severity = if status.code() < 500 { Severity::Info } else { Severity::Error };
+        let peer = &connection.peer;
+        self.line(severity, Subject::Request, format_args!("from {peer} for \"{shown}\": {reason}"));
+    }
+
+    /// Writes a line, unless there were too many in this second.
+    #[cold]
+    pub fn line(&self, severity: Severity, subject: Subject, text: impl fmt::Display) {
+        let omitted = self.next_second();
+        if omitted > 0 {
+            report(
+                Severity::Warn,
+                Subject::Server,
+                format_args!("{omitted} more lines within a second were omitted"),
+            );
+        }
+        self.count.set(self.count.get().saturating_add(1));
+        if self.count.get() <= LINES_PER_SECOND {
+            report(severity, subject, text);
+        }
+    }
+
+    /// Starts a new second if one has begun. Returns how many lines of the one before were omitted.
+    fn next_second(&self) -> u32 {
+        let now = self.clock.unix();
+        if self.second.replace(now) == now {
+            return 0;
+        }
+        self.count.replace(0).saturating_sub(LINES_PER_SECOND)
+    }
+}
