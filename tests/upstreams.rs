@@ -2,7 +2,7 @@
 //! good ones.
 
 use crate::support::upstream::{Conn, Upstream, nobody};
-use crate::support::{Answer, Launch, Scratch, Server, until};
+use crate::support::{Answer, Launch, Scratch, Server, Wire, until};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -87,6 +87,24 @@ fn a_key_stays_with_its_upstream_until_that_is_gone_and_then_only_its_keys_move(
     for (before, after) in first.iter().zip(&second) {
         assert_eq!(after.0, 200, "repeated elsewhere");
         assert!(before.1 == "1" && after.1 != "1" || before == after, "{before:?} {after:?}");
+    }
+}
+
+#[test]
+fn a_cookie_leads_to_the_same_upstream_over_either_protocol_and_in_any_case() {
+    let (dir, upstreams) = (Scratch::new(), numbered(8));
+    let group = format!("{{backends: {}, balancer: {{hash: {{cookie: sid}}}}}}", urls(&upstreams));
+    let server = one_worker(&dir, &group);
+    let mut wire = Wire::open(&server.address);
+    for user in 0..10 {
+        let cookie = format!("a=1; sid=user-{user}");
+        let stream = 2 * user + 1;
+        wire.ask(stream, "GET", "/", &[("cookie", &cookie)], true);
+        let over_http2 = wire.answer(stream).text();
+        for name in ["cookie", "Cookie", "COOKIE"] {
+            let answer = server.get_with("/", &format!("{name}: {cookie}\r\n"));
+            assert_eq!(answer.text(), over_http2, "user {user}, {name}");
+        }
     }
 }
 

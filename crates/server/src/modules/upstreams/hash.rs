@@ -8,7 +8,7 @@
 
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
-use hayami_http::RequestHead;
+use hayami_http::{Known, RequestHead};
 use hayami_net::service::{Address, ConnectionInfo};
 use std::net::IpAddr;
 
@@ -68,7 +68,7 @@ const WANTED: &str = "client, uri, {header: NAME} or {cookie: NAME}";
 
 /// The value of a cookie (RFC 6265 §4.2.1).
 fn cookie<'a>(head: &'a RequestHead, name: &[u8]) -> Option<&'a [u8]> {
-    let lines = head.fields().iter().filter(|(own, _)| *own == b"cookie").map(|(_, value)| value);
+    let lines = head.fields().get_all(Known::Cookie);
     let mut pairs = lines.flat_map(|line| line.split(|octet| *octet == b';')).map(<[u8]>::trim_ascii);
     pairs.find_map(|pair| pair.strip_prefix(name)?.strip_prefix(b"="))
 }
@@ -150,12 +150,14 @@ mod tests {
 
     #[test]
     fn a_cookie_is_found_among_others() {
-        let mut head = testing::get("/");
-        let (name, fields) = (b"cookie", head.fields_mut());
-        fields.append(name, b"xa=1; a=22;b=3");
-        fields.append(name, b"c=4");
-        for (name, want) in [("a", Some("22")), ("b", Some("3")), ("c", Some("4")), ("d", None)] {
-            assert_eq!(cookie(&head, name.as_bytes()), want.map(str::as_bytes), "{name}");
+        for field in ["cookie", "Cookie"] {
+            let mut head = testing::get("/");
+            let fields = head.fields_mut();
+            fields.append(field.as_bytes(), b"xa=1; a=22;b=3");
+            fields.append(field.as_bytes(), b"c=4");
+            for (name, want) in [("a", Some("22")), ("b", Some("3")), ("c", Some("4")), ("d", None)] {
+                assert_eq!(cookie(&head, name.as_bytes()), want.map(str::as_bytes), "{field}: {name}");
+            }
         }
     }
 
