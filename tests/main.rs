@@ -33,6 +33,7 @@ mod logs;
 mod paths;
 mod proxy;
 mod proxy_failures;
+mod proxy_fields;
 mod proxy_http2;
 mod proxy_manner;
 mod proxy_peers;

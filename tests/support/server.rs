@@ -98,6 +98,16 @@ impl Server {
         self.child.id()
     }
 
+    /// Nanoseconds of CPU time that its threads have used so far.
+    pub(crate) fn cpu_nanos(&self) -> u64 {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.id())).expect("it runs").flatten();
+        let nanos = |task: &std::fs::DirEntry| {
+            let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+            text.split(' ').next()?.parse::<u64>().ok()
+        };
+        tasks.filter_map(|task| nanos(&task)).sum()
+    }
+
     /// How many sockets it has open.
     pub(crate) fn sockets(&self) -> usize {
         let links = std::fs::read_dir(format!("/proc/{}/fd", self.id())).expect("it runs").flatten();

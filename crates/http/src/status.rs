@@ -42,6 +42,7 @@ statuses! {
     NOT_FOUND 404 "Not Found",
     METHOD_NOT_ALLOWED 405 "Method Not Allowed",
     NOT_ACCEPTABLE 406 "Not Acceptable",
+    PROXY_AUTHENTICATION_REQUIRED 407 "Proxy Authentication Required",
     REQUEST_TIMEOUT 408 "Request Timeout",
     CONFLICT 409 "Conflict",
     GONE 410 "Gone",
@@ -63,6 +64,7 @@ statuses! {
     SERVICE_UNAVAILABLE 503 "Service Unavailable",
     GATEWAY_TIMEOUT 504 "Gateway Timeout",
     HTTP_VERSION_NOT_SUPPORTED 505 "HTTP Version Not Supported",
+    INSUFFICIENT_STORAGE 507 "Insufficient Storage",
 }
 
 impl Status {

@@ -73,6 +73,7 @@ pub(super) const OWN: &[&str] = &[
     "reproxy.sendfile",
     "resolver",
     "try-files",
+    "underscores-in-headers",
     "upstreams",
 ];
 
@@ -174,8 +175,9 @@ pub(super) const BEHAVIOUR: &[(&str, &str)] = &[
         "PHP would run whatever file it is told of, uploads as well.",
     ),
     (
-        "Fields with `_`, `.` or other odd characters in their names, and `proxy`, never become `HTTP_` variables.",
-        "Who could send `x_forwarded_for` could pretend to be `x-forwarded-for`.",
+        "Request fields with `_` in their names go neither to upstreams nor to FastCGI applications, unless \
+         `underscores-in-headers: ON`; fields with other odd characters, and `proxy`, never become `HTTP_` variables.",
+        "A client could send `x_forwarded_for` in the place of the server's own `x-forwarded-for`.",
     ),
     ("`via` names `hayami`, not the host.", "Hosts have many names; this one says whose word it is."),
     ("A month in `expires` has 30 days; in h2o it has 30 hours.", "It is a slip of h2o's."),

@@ -74,8 +74,10 @@ impl Attempt {
 
     fn answer(self, answered: Answered) -> Outcome {
         let Answered { reply: Reply { mut head, content, timing, .. }, member, place } = answered;
-        if let Meaning::Elsewhere(target) = read(&mut head) {
-            return Outcome::Internal { target, keep_method: false };
+        match read(&mut head) {
+            Ok(Meaning::Response) => {}
+            Ok(Meaning::Elsewhere(target)) => return Outcome::Internal { target, keep_method: false },
+            Err(fault) => return failure::bad_response(&self.asking.whose(&member), &fault),
         }
         let asking = Rc::new(self.asking);
         let report = self.reports_errors.then(|| {

@@ -180,6 +180,7 @@ mod tests {
             io: Duration::from_millis(5),
             keep_alive: Duration::from_millis(6),
             send_delegated_uri: true,
+            ..Settings::default()
         };
         assert_eq!(set(&lines).inherited.fastcgi, want);
     }

@@ -22,6 +22,7 @@ pub(super) struct Passing {
     transport: usize,
     root: Option<Rc<Path>>,
     send_delegated_uri: bool,
+    underscores: bool,
     /// Whether errors of requests go to the error log.
     pub(super) reports_errors: bool,
     /// What `setenv` adds in `file.custom-handler`.
@@ -43,6 +44,7 @@ pub fn build(
             pool,
             root: settings.document_root.as_deref().map(Rc::from),
             send_delegated_uri: settings.send_delegated_uri,
+            underscores: settings.underscores,
             reports_errors,
             env,
         })
@@ -58,7 +60,7 @@ impl Handler for FastCgi {
             (None, Some(root)) => script::find(root, exchange.path, exchange.below),
             (None, None) => None,
         };
-        let content = exchange.content.take().map(Upload::new);
+        let content = exchange.content.take().map(|content| Upload::new(content, passing.underscores));
         let (upload, blame) = content.map_or((None, None), |(upload, blame)| (Some(upload), Some(blame)));
         let length = upload.as_ref().map(Source::length);
         let call = passing.call(exchange, script.as_ref(), length.flatten());
@@ -107,6 +109,7 @@ impl Passing {
             connection: exchange.connection,
             content,
             env: merged.as_ref().unwrap_or(exchange.env),
+            underscores: self.underscores,
         });
         Call {
             method: head.method_name().to_vec(),

@@ -44,6 +44,8 @@ pub struct Settings {
     pub keep_alive: Duration,
     /// `fastcgi.send-delegated-uri`
     pub send_delegated_uri: bool,
+    /// `underscores-in-headers`
+    pub underscores: bool,
 }
 
 impl Default for Settings {
@@ -55,6 +57,7 @@ impl Default for Settings {
             // kept connections as processes, nobody else is served.
             keep_alive: Duration::ZERO,
             send_delegated_uri: false,
+            underscores: false,
         }
     }
 }

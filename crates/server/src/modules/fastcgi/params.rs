@@ -29,6 +29,8 @@ pub(super) struct Facts<'a> {
     /// Octets of content, if there is some.
     pub(super) content: Option<u64>,
     pub(super) env: &'a Environment,
+    /// `underscores-in-headers`
+    pub(super) underscores: bool,
 }
 
 /// Collects variables.
@@ -55,7 +57,7 @@ pub(super) fn params(facts: &Facts<'_>) -> FieldSection {
     script(facts, &mut params);
     request(facts, &mut params);
     ends(facts, &mut params);
-    fields(head, &mut params);
+    fields(facts, &mut params);
     for (name, value) in facts.env.iter() {
         params.to.append(name.as_bytes(), value.as_bytes());
     }
@@ -131,13 +133,14 @@ fn ends(facts: &Facts<'_>, to: &mut Params<'_>) {
     to.push("REDIRECT_STATUS", b"200");
 }
 
-fn fields(head: &RequestHead, to: &mut Params<'_>) {
+fn fields(facts: &Facts<'_>, to: &mut Params<'_>) {
+    let head = facts.head;
     if !head.authority().is_empty() {
         to.push("HTTP_HOST", head.authority());
     }
     let mut done: Vec<&[u8]> = Vec::new();
     for (name, value, known) in head.fields().iter_known() {
-        if !passes(name, known) || done.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+        if !facts.passes(name, known) || done.iter().any(|own| own.eq_ignore_ascii_case(name)) {
             continue;
         }
         let variable = variable(name);
@@ -154,14 +157,40 @@ fn fields(head: &RequestHead, to: &mut Params<'_>) {
     }
 }
 
-/// Whether an application gets a field, and under a name that no other one has.
-fn passes(name: &[u8], known: Option<Known>) -> bool {
-    if let Some(known) = known {
-        let own = matches!(known, Known::Host | Known::ContentLength | Known::ContentType | Known::Expect);
-        return !own && !known.is_of_connection();
+impl Facts<'_> {
+    /// Whether an application gets a field, and under a name that no other one has.
+    fn passes(&self, name: &[u8], known: Option<Known>) -> bool {
+        let plain = || name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
+        is_for_applications(name, known)
+            && (known.is_some() || plain() || self.underscores && self.is_unmistakable(name))
     }
-    let plain = name.iter().all(|octet| octet.is_ascii_alphanumeric() || *octet == b'-');
-    plain && !name.eq_ignore_ascii_case(b"proxy")
+
+    /// Whether a name with underscores is the only one that its variable can be of.
+    #[cold]
+    fn is_unmistakable(&self, name: &[u8]) -> bool {
+        let dashed = dashed(name);
+        let plain = dashed.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
+        let others = self.head.fields().iter().filter(|(other, _)| !other.eq_ignore_ascii_case(name));
+        let is_taken = others.into_iter().any(|(other, _)| self::dashed(other) == dashed);
+        plain && !is_taken && is_for_applications(&dashed, Known::of(&dashed))
+    }
+}
+
+/// Whether a field is neither the server's own affair nor between a client and its proxy (RFC 9110 §11.7); PROXY would
+/// become HTTP_PROXY.
+fn is_for_applications(name: &[u8], known: Option<Known>) -> bool {
+    const OF_PROXIES: [&[u8]; 4] =
+        [b"proxy", b"proxy-authenticate", b"proxy-authentication-info", b"proxy-authorization"];
+    match known {
+        Some(Known::Host | Known::ContentLength | Known::ContentType | Known::Expect) => false,
+        Some(known) => !known.is_of_connection(),
+        None => !OF_PROXIES.iter().any(|own| own.eq_ignore_ascii_case(name)),
+    }
+}
+
+/// The name in lower case with dashes for underscores: names for which that is the same have the same variable.
+fn dashed(name: &[u8]) -> Vec<u8> {
+    name.iter().map(|byte| if *byte == b'_' { b'-' } else { byte.to_ascii_lowercase() }).collect()
 }
 
 /// `accept-language` is HTTP_ACCEPT_LANGUAGE.
@@ -202,6 +231,7 @@ mod tests {
             connection: &connection,
             content: Some(12),
             env: &env,
+            underscores: false,
         };
         let got = told(&facts);
         for (name, want) in [
@@ -237,6 +267,45 @@ mod tests {
         assert_eq!((value(&got, "SCRIPT_FILENAME"), value(&got, "PATH_TRANSLATED")), (None, None));
     }
 
+    /// The variables that fields have become.
+    fn of_fields(told: &[(String, String)]) -> Vec<(&str, &str)> {
+        let fields = told.iter().filter(|(name, _)| name.starts_with("HTTP_"));
+        fields.map(|(name, value)| (&name[..], &value[..])).collect()
+    }
+
+    #[test]
+    fn underscores_pass_if_that_is_wanted_and_nothing_else_has_the_variable() {
+        let (mut head, connection) = (testing::get("/"), testing::connection());
+        let fields = [
+            ("X_A", "1"),
+            ("x_b", "2"),
+            ("X-B", "3"),
+            ("Ho_st", "4"),
+            ("H.x", "5"),
+            ("x_a", "6"),
+            ("content_length", "7"),
+        ];
+        for (name, value) in fields {
+            head.fields_mut().append(name.as_bytes(), value.as_bytes());
+        }
+        let env = Environment::default();
+        let mut facts = Facts {
+            head: &head,
+            path: b"/",
+            asked: None,
+            script: None,
+            root: None,
+            connection: &connection,
+            content: None,
+            env: &env,
+            underscores: false,
+        };
+        assert_eq!(of_fields(&told(&facts)), [("HTTP_X_B", "3")]);
+        facts.underscores = true;
+        let want = [("HTTP_X_A", "1, 6"), ("HTTP_X_B", "3"), ("HTTP_HO_ST", "4")];
+        assert_eq!(of_fields(&told(&facts)), want);
+    }
+
     #[test]
     fn fields_become_variables_that_cannot_be_forged() {
         let (mut head, connection) = (testing::get("/"), testing::connection());
@@ -254,6 +323,7 @@ mod tests {
             ("Transfer-Encoding", "chunked"),
             ("Connection", "close"),
             ("Authorization", "Basic x"),
+            ("Proxy-Authorization", "Basic x"),
         ] {
             head.fields_mut().append(name.as_bytes(), value.as_bytes());
         }
@@ -267,16 +337,16 @@ mod tests {
             connection: &connection,
             content: None,
             env: &env,
+            underscores: false,
         };
         let got = told(&facts);
-        let fields: Vec<_> = got.iter().filter(|(name, _)| name.starts_with("HTTP_")).collect();
         let want = [
             ("HTTP_ACCEPT_LANGUAGE", "de"),
             ("HTTP_X_A", "1, 2"),
             ("HTTP_COOKIE", "a=1; b=2"),
             ("HTTP_AUTHORIZATION", "Basic x"),
         ];
-        assert!(fields.iter().map(|(name, value)| (&name[..], &value[..])).eq(want), "{fields:?}");
+        assert_eq!(of_fields(&got), want);
         assert_eq!(value(&got, "CONTENT_TYPE"), Some("text/plain"));
         assert_eq!(value(&got, "CONTENT_LENGTH"), None);
     }

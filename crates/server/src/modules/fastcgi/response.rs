@@ -1,6 +1,6 @@
 //! What the head of an application's answer means (RFC 3875 §6.2).
 
-use crate::modules::proxy::clean;
+use crate::modules::proxy::{TooManyElements, clean};
 use hayami_http::{Known, ResponseHead};
 
 /// What is to be done with an answer.
@@ -13,15 +13,18 @@ pub(super) enum Meaning {
 }
 
 /// Removes what was meant for the server, and says what the rest means.
-pub(super) fn read(head: &mut ResponseHead) -> Meaning {
+///
+/// # Errors
+/// The application names too many fields of its connection.
+pub(super) fn read(head: &mut ResponseHead) -> Result<Meaning, TooManyElements> {
     let said = head.remove(b"status");
-    clean(head, false);
-    match head.get(Known::Location) {
+    clean(head, false)?;
+    Ok(match head.get(Known::Location) {
         Some(path) if !said && path.starts_with(b"/") && !path.starts_with(b"//") => {
             Meaning::Elsewhere(path.to_vec())
         }
         _ => Meaning::Response,
-    }
+    })
 }
 
 #[cfg(test)]
@@ -54,7 +57,7 @@ mod tests {
         for (fields, want, left) in cases {
             let mut head = ResponseHead::new(Status::OK);
             fields.iter().for_each(|(name, value)| head.append(name.as_bytes(), value.as_bytes()));
-            assert_eq!(read(&mut head), *want, "{fields:?}");
+            assert_eq!(read(&mut head).as_ref(), Ok(want), "{fields:?}");
             assert!(
                 head.iter().map(|(name, _)| name).eq(left.iter().map(|name| name.as_bytes())),
                 "{fields:?}"

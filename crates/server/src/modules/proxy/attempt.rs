@@ -53,11 +53,11 @@ impl Attempt {
     }
 
     fn answer(mut self, mut answered: Answered) -> Outcome {
-        let Some(asked) = self.asked.take() else { return Outcome::Ready(self.response(answered)) };
+        let Some(asked) = self.asked.take() else { return self.response(answered) };
         let reply = &mut answered.reply;
         let wrong = match reply.tunnel.take() {
-            None if asked.takes(&reply.head) => return Outcome::Ready(self.response(answered)),
-            None => "it answered with success and did not switch protocols",
+            None if asked.takes(&reply.head) => return self.response(answered),
+            None => "it answered with success and did not switch protocols".to_owned(),
             Some(tunnel) => match asked.granted(answered.reply.head, tunnel, self.passing.keep_server) {
                 Ok(Response { head, content }) => {
                     // A tunnel holds its place at the upstream as long as it stands.
@@ -71,14 +71,16 @@ impl Attempt {
         Outcome::Failed { response: failure::response(Status::BAD_GATEWAY), reason }
     }
 
-    fn response(self, answered: Answered) -> Response {
+    fn response(self, answered: Answered) -> Outcome {
         let Answered { reply: Reply { mut head, content, closes, timing, .. }, member, place } = answered;
-        response::clean(&mut head, self.passing.keep_server);
+        if let Err(fault) = response::clean(&mut head, self.passing.keep_server) {
+            return failure::bad_response(member.shown(), &fault);
+        }
         if let Some(connection) = self.ends_with.as_ref().filter(|_| closes) {
             connection.ends.set(true);
         }
         let report = self.passing.reports_errors.then(|| self.passing.report(member, self.below));
-        Response { head, content: self.asking.follow(content, timing, place, report) }
+        Outcome::Ready(Response { head, content: self.asking.follow(content, timing, place, report) })
     }
 }
 

@@ -34,6 +34,15 @@ pub const DIRECTIVES: &[Directive] = &[
         "Whether upstreams get the client's `host` field; otherwise they get host and port of their URL."
     ),
     directive!(
+        "underscores-in-headers",
+        ALL,
+        "ON | OFF",
+        "OFF",
+        underscores,
+        "Whether request fields with `_` in their names go to upstreams and FastCGI applications. Applications cannot \
+         tell `x_forwarded_for` from the `x-forwarded-for` that the server writes."
+    ),
+    directive!(
         "proxy.timeout.io",
         GLOBAL_HOST_PATH,
         "milliseconds",
@@ -267,6 +276,13 @@ fn own<'a>(scope: &'a mut Scope<'_>) -> &'a mut Settings {
 
 fn telling<'a>(scope: &'a mut Scope<'_>) -> &'a mut Telling {
     &mut scope.global.proxy
+}
+
+/// Holds for FastCGI as well.
+fn underscores(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    let on = node.on_off()?;
+    (own(scope).underscores, scope.inherited.fastcgi.underscores) = (on, on);
+    Ok(())
 }
 
 /// At most the days that fit a signed number of 32 bits, as timers of others have it.

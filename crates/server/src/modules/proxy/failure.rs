@@ -7,7 +7,7 @@ use hayami_http::{Response, Status};
 use hayami_net::service::Refusal;
 use hayami_net::upstream::{Cause, Failure, Phase};
 use rustix::io::Errno;
-use std::io;
+use std::{fmt, io};
 
 /// The status that tells the client; of the reasons it learns nothing (RFC 9110 §15.6).
 pub(in crate::modules) fn status(failure: &Failure, refusal: Option<&Refusal>) -> Status {
@@ -26,6 +26,19 @@ pub(in crate::modules) fn status(failure: &Failure, refusal: Option<&Refusal>) -
 pub(in crate::modules) fn outcome(failure: &Failure, reasons: &[String], blame: Option<&Blame>) -> Outcome {
     let refusal = blame.and_then(|blame| blame.borrow().clone());
     Outcome::Failed { response: response(status(failure, refusal.as_ref())), reason: reasons.join("; ") }
+}
+
+/// What the client is answered whose request cannot be passed on.
+#[cold]
+pub(in crate::modules) fn bad_request(fault: &dyn fmt::Display) -> Outcome {
+    Outcome::Failed { response: response(Status::BAD_REQUEST), reason: format!("client: {fault}") }
+}
+
+/// What the client is answered for a response that cannot be passed on.
+#[cold]
+pub(in crate::modules) fn bad_response(upstream: &str, fault: &dyn fmt::Display) -> Outcome {
+    let reason = format!("upstream {upstream}: its response cannot be passed on: {fault}");
+    Outcome::Failed { response: response(Status::BAD_GATEWAY), reason }
 }
 
 /// The answer of that status.

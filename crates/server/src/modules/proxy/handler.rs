@@ -1,13 +1,14 @@
 //! From a request to an upstream: which one, and what it is asked.
 
 use super::attempt::Attempt;
-use super::http2;
+use super::hop::TooManyElements;
 use super::manner::Particulars;
 use super::request::Rewriting;
 use super::target::Below;
 use super::tunnel::{Passed, Tunnels};
 use super::upload::Upload;
 use super::{ReverseSettings, Settings, Telling};
+use super::{failure, http2};
 use crate::handler::{Exchange, Handler, Outcome};
 use crate::modules::access_log::Way;
 use crate::modules::upstreams::{Asking, Member, Pool, Transport};
@@ -61,7 +62,7 @@ pub fn build(
         pool,
         transport,
         path: reverse.path.clone().map(String::into_bytes),
-        rewriting: Rewriting { telling: everywhere.telling, commands: settings.commands.clone() },
+        rewriting: settings.rewriting(everywhere.telling),
         preserve_host: settings.preserve_host,
         particulars: settings.particulars,
         tunnels: settings.tunnels,
@@ -93,10 +94,13 @@ impl Handler for Proxy {
         let account = exchange.account.map(Rc::clone);
         let content = exchange.content.take();
         content.iter().filter(|_| http2::is_conversation(exchange.head)).for_each(Incoming::be_patient);
-        let content = content.map(Upload::new);
+        let content = content.map(|content| Upload::new(content, passing.rewriting.underscores));
         let (upload, blame) = content.map_or((None, None), |(upload, blame)| (Some(upload), Some(blame)));
-        let mut call =
-            passing.call(exchange, chosen.as_ref().ok().map(|chosen| &**chosen.member()), &below, upload);
+        let member = chosen.as_ref().ok().map(|chosen| &**chosen.member());
+        let mut call = match passing.call(exchange, member, &below, upload) {
+            Ok(call) => call,
+            Err(fault) => return failure::bad_request(&fault),
+        };
         if let Some(asked) = &asked {
             asked.prepare(&mut call);
         }
@@ -130,13 +134,16 @@ impl Passing {
     }
 
     /// What is asked. Without an upstream so far, target and Host are of none.
+    ///
+    /// # Errors
+    /// The client's fields cannot be passed on.
     fn call(
         &self,
         exchange: &Exchange<'_>,
         member: Option<&Member>,
         below: &Below,
         upload: Option<Upload>,
-    ) -> Call {
+    ) -> Result<Call, TooManyElements> {
         let head = &*exchange.head;
         let replaces = self.replaces_host(exchange);
         let own = member.map_or("", |member| &member.url().authority);
@@ -144,13 +151,13 @@ impl Passing {
         // RFC 9110 §9.2.2
         let repeatable = head.method().is_safe() || matches!(head.method(), Method::Put | Method::Delete);
         let mut fields = self.pool.outbound().fields();
-        self.rewriting.write(head, host, exchange.connection, exchange.early, &mut fields);
+        self.rewriting.write(head, host, exchange.connection, exchange.early, &mut fields)?;
         let manner = self.particulars.manner(exchange, upload.is_some());
         if manner.expects_continue {
             fields.append(b"expect", b"100-continue");
         }
         let content = upload.map(|upload| Box::new(upload) as Box<dyn Source>);
-        Call {
+        Ok(Call {
             method: head.method_name().to_vec(),
             target: member.map_or_else(Vec::new, |member| self.target(member, below)),
             fields,
@@ -163,7 +170,7 @@ impl Passing {
             interim: exchange.interim.map(sink),
             errors: None,
             upgrade: None,
-        }
+        })
     }
 
     /// The target at an upstream.
@@ -177,7 +184,9 @@ fn sink(interim: &Interim) -> Box<dyn FnMut(&ResponseHead)> {
     let interim = interim.clone();
     Box::new(move |head| {
         let mut head = head.clone();
-        super::response::clean(&mut head, false);
-        interim.send(head);
+        // The final response names as many, and is refused for it.
+        if super::response::clean(&mut head, false).is_ok() {
+            interim.send(head);
+        }
     })
 }

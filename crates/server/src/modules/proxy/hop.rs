@@ -1,28 +1,77 @@
 //! Fields that belong to one hop of a message's way (RFC 9110 §7.6.1), and all the others, which go on.
 
 use hayami_http::{FieldSection, Known};
+use std::fmt;
+
+/// Elements of a message's Connection fields, empty ones included. Clients name two or three; every field of the
+/// message is compared with every name, so a list without a bound would cost the square of the message's length.
+const MOST_ELEMENTS: usize = 64;
+
+/// The Connection fields of a message have more elements than are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::modules) struct TooManyElements;
+
+impl fmt::Display for TooManyElements {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the connection field has more than {MOST_ELEMENTS} elements")
+    }
+}
 
 /// Appends the fields of `from` to `to` that `passes` lets through and that no Connection field names.
+///
+/// # Errors
+/// There are too many names to compare with; `to` is as it was.
 pub(super) fn pass_on(
     from: &FieldSection,
     to: &mut FieldSection,
     passes: impl Fn(&[u8], Option<Known>) -> bool,
-) {
-    let named = named_by_connection(from);
+) -> Result<(), TooManyElements> {
+    let named = named_by_connection(from)?;
     for (name, value, known) in from.iter_known() {
         if passes(name, known) && !named.iter().any(|own| own.eq_ignore_ascii_case(name)) {
             to.append(name, value);
         }
     }
+    Ok(())
 }
 
 /// Names of fields that were meant for the next hop only (RFC 9110 §7.6.1), but for those that are left
-/// out in any case.
-fn named_by_connection(fields: &FieldSection) -> Vec<Vec<u8>> {
-    let lists = fields.get_all(Known::Connection).flat_map(|value| value.split(|octet| *octet == b','));
-    let names = lists.map(<[u8]>::trim_ascii).filter(|name| {
+/// out in any case. Mostly there are none, and nothing is allocated.
+fn named_by_connection(fields: &FieldSection) -> Result<Vec<&[u8]>, TooManyElements> {
+    let mut named = Vec::new();
+    let lists = fields.get_all(Known::Connection).flat_map(|value| value.split(|byte| *byte == b','));
+    for (index, element) in lists.enumerate() {
+        if index == MOST_ELEMENTS {
+            return Err(TooManyElements);
+        }
+        let name = element.trim_ascii();
         let usual: [&[u8]; 5] = [b"", b"close", b"keep-alive", b"upgrade", b"te"];
-        !usual.iter().any(|own| own.eq_ignore_ascii_case(name))
-    });
-    names.map(<[u8]>::to_vec).collect()
+        if !usual.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+            named.push(name);
+        }
+    }
+    Ok(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_compared_up_to_its_bound_and_refused_beyond() {
+        let names = |count: usize| (0..count).map(|number| format!("x-{number}")).collect::<Vec<_>>();
+        let passed = |lists: &[String]| {
+            let (mut from, mut to) = (FieldSection::default(), FieldSection::default());
+            lists.iter().for_each(|list| from.append(b"Connection", list.as_bytes()));
+            from.append(b"X-63", b"named last");
+            from.append(b"x-64", b"not named");
+            let result = pass_on(&from, &mut to, |_, known| known.is_none());
+            result.map(|()| to.iter().map(|(name, _)| name.to_vec()).collect::<Vec<_>>())
+        };
+        assert_eq!(passed(&[names(64).join(", ")]), Ok(vec![b"x-64".to_vec()]));
+        assert_eq!(passed(&names(64)), Ok(vec![b"x-64".to_vec()]), "in as many fields");
+        for list in [names(65).join(","), ",".repeat(64), ["close"; 65].join(",")] {
+            assert_eq!(passed(&[list]), Err(TooManyElements));
+        }
+    }
 }

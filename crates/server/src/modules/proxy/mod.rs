@@ -29,6 +29,7 @@ mod websocket;
 
 pub use directives::{DIRECTIVES, TOLERATED};
 pub use handler::{Everywhere, build};
+pub(in crate::modules) use hop::TooManyElements;
 pub use http2::{DIRECTIVES as HTTP2, Http2};
 pub use manner::{Expect, Particulars};
 pub(in crate::modules) use origin::origin;
@@ -40,6 +41,7 @@ pub use tunnel::{DIRECTIVES as TUNNELS, Tunnels};
 pub(in crate::modules) use upload::{Blame, Upload};
 pub use url::{Place, Url};
 
+use self::request::Rewriting;
 use super::headers::Command;
 use crate::config::settings::{self as config, HandlerSettings};
 use std::time::Duration;
@@ -83,6 +85,15 @@ pub struct Settings {
     pub particulars: Particulars,
     /// `proxy.header.*`, in the order written, outer levels first.
     commands: Vec<Command>,
+    /// `underscores-in-headers`
+    underscores: bool,
+}
+
+impl Settings {
+    /// What requests are changed by.
+    fn rewriting(&self, telling: Telling) -> Rewriting {
+        Rewriting { telling, commands: self.commands.clone(), underscores: self.underscores }
+    }
 }
 
 /// How long an upstream may take for what.

@@ -25,7 +25,7 @@ struct Asking {
 impl Remote {
     /// With what holds for the upstreams of a path. Without a loop there is nothing to connect with.
     pub fn new(settings: &Settings, everywhere: Everywhere, worker: &WorkerContext) -> Option<Self> {
-        let rewriting = Rewriting { telling: everywhere.telling, commands: settings.commands.clone() };
+        let rewriting = settings.rewriting(everywhere.telling);
         Some(Self(Rc::new(Asking {
             outbound: worker.outbound.clone()?,
             settings: settings.clone(),
@@ -49,7 +49,10 @@ impl Remote {
             Err(error) => return failed(format!("the upstream's x-reproxy-url: {}", error.message)),
         };
         let mut fields = FieldSection::default();
-        asking.rewriting.write(head, url.authority.as_bytes(), connection, early, &mut fields);
+        let host = url.authority.as_bytes();
+        if let Err(fault) = asking.rewriting.write(head, host, connection, early, &mut fields) {
+            return failure::bad_request(&fault);
+        }
         let request = Call {
             method: head.method_name().to_vec(),
             target,
@@ -78,10 +81,10 @@ impl Asking {
             Err(error) => return failed(format!("upstream {url}: {error}")),
         };
         match call(&Backend::new(&self.outbound, origin), request).await {
-            Ok(Reply { mut head, content, .. }) => {
-                response::clean(&mut head, self.keep_server);
-                Outcome::Ready(Response { head, content })
-            }
+            Ok(Reply { mut head, content, .. }) => match response::clean(&mut head, self.keep_server) {
+                Ok(()) => Outcome::Ready(Response { head, content }),
+                Err(fault) => failure::bad_response(&url.shown, &fault),
+            },
             Err(failure) => {
                 let response = failure::response(failure::status(&failure, None));
                 Outcome::Failed { response, reason: failure::reason(&url.shown, &failure) }

@@ -3,7 +3,8 @@
 //! Nothing of the framing is copied: the engine writes it from what was really parsed, so that client and
 //! upstream cannot be brought to disagree about where a request ends.
 
-use super::{Telling, forwarded, hop};
+use super::hop::{self, TooManyElements};
+use super::{Telling, forwarded};
 use crate::modules::headers::Command;
 use hayami_http::{FieldSection, Known, RequestHead, Version};
 use hayami_net::service::{Address, ConnectionInfo};
@@ -20,10 +21,15 @@ pub(super) struct Rewriting {
     pub(super) telling: Telling,
     /// `proxy.header.*`; they see what the server itself has added.
     pub(super) commands: Vec<Command>,
+    /// `underscores-in-headers`
+    pub(super) underscores: bool,
 }
 
 impl Rewriting {
     /// Appends the fields for a request to `host`. `early`: it came before the TLS handshake was complete.
+    ///
+    /// # Errors
+    /// The client names too many fields of its connection.
     pub(super) fn write(
         &self,
         head: &RequestHead,
@@ -31,9 +37,9 @@ impl Rewriting {
         connection: &ConnectionInfo,
         early: bool,
         fields: &mut FieldSection,
-    ) {
+    ) -> Result<(), TooManyElements> {
         fields.append(b"host", host);
-        hop::pass_on(head.fields(), fields, |name, known| self.passes(name, known));
+        hop::pass_on(head.fields(), fields, |name, known| self.passes(name, known))?;
         if asks_for_trailers(head.fields()) {
             fields.append(b"te", b"trailers");
         }
@@ -55,6 +61,7 @@ impl Rewriting {
         for command in &self.commands {
             command.apply(fields);
         }
+        Ok(())
     }
 
     /// Whether a field goes on. Those that the server writes anew do not.
@@ -62,6 +69,10 @@ impl Rewriting {
         if let Some(known) = known {
             let anew = matches!(known, Known::Host | Known::Te | Known::ContentLength | Known::Expect);
             return !anew && !known.is_of_connection();
+        }
+        // WSGI, Rack and PHP make the same variable of `x_forwarded_for` and of our `x-forwarded-for`.
+        if !self.underscores && name.contains(&b'_') {
+            return false;
         }
         let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
         match name.len() {
@@ -73,7 +84,10 @@ impl Rewriting {
             14 => !is(b"http2-settings"),
             15 => !(self.telling.x_forwarded && is(b"x-forwarded-for")),
             17 => !(self.telling.x_forwarded && is(b"x-forwarded-proto")),
+            // RFC 9110 §11.7: what is between a client and its proxy ends here.
+            18 => !is(b"proxy-authenticate"),
             19 => !is(b"proxy-authorization"),
+            25 => !is(b"proxy-authentication-info"),
             _ => true,
         }
     }
@@ -149,7 +163,7 @@ mod tests {
             head.fields_mut().append(name.as_bytes(), value.as_bytes());
         }
         let mut fields = FieldSection::default();
-        rewriting.write(&head, b"app", &testing::connection(), false, &mut fields);
+        rewriting.write(&head, b"app", &testing::connection(), false, &mut fields).expect("few names");
         let text = |octets| String::from_utf8_lossy(octets).into_owned();
         fields.iter().map(|(name, value)| format!("{}: {}", text(name), text(value))).collect()
     }
@@ -173,7 +187,15 @@ mod tests {
             (&["upgrade: h2c", "http2-settings: AA", "expect: 100-continue"], &["host: app"]),
             (&["te: gzip;q=0.5"], &["host: app"]),
             (&["te: gzip, Trailers", "connection: te"], &["host: app", "te: trailers"]),
-            (&["proxy-authorization: x", "authorization: y"], &["host: app", "authorization: y"]),
+            (
+                &[
+                    "proxy-authorization: x",
+                    "Proxy-Authenticate: x",
+                    "proxy-authentication-info: x",
+                    "authorization: y",
+                ],
+                &["host: app", "authorization: y"],
+            ),
             (&["early-data: 1"], &["host: app"]),
             (&["via: 1.1 a", "x-forwarded-proto: x"], &["host: app", "via: 1.1 a", "x-forwarded-proto: x"]),
         ];
@@ -202,6 +224,15 @@ mod tests {
             let rewriting = Rewriting { telling, ..Rewriting::default() };
             assert_eq!(rewritten(&rewriting, fields)[1..], **want, "{fields:?}");
         }
+    }
+
+    #[test]
+    fn names_with_underscores_pass_only_if_that_is_wanted() {
+        let fields = ["X_Forwarded_For: 10.0.0.1", "a_: 1", "_: 2", "x-a: 3"];
+        assert_eq!(rewritten(&silent(), &fields), ["host: app", "x-a: 3"]);
+        let underscores = set(&["underscores-in-headers: ON"]).inherited.proxy.underscores;
+        let all: Vec<_> = ["host: app"].into_iter().chain(fields).collect();
+        assert_eq!(rewritten(&Rewriting { underscores, ..silent() }, &fields), all);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The fields of a response on their way from an upstream (RFC 9110 §7.6.1).
 
-use super::hop;
-use hayami_http::{FieldSection, Known, ResponseHead};
+use super::hop::{self, TooManyElements};
+use hayami_http::{FieldSection, Known, ResponseHead, Status};
 use std::cell::RefCell;
 
 thread_local! {
@@ -10,27 +10,48 @@ thread_local! {
 }
 
 /// Removes what was meant for this hop only. Without `keep_server`, the upstream's name goes too.
-pub(in crate::modules) fn clean(head: &mut ResponseHead, keep_server: bool) {
+///
+/// # Errors
+/// The upstream names too many fields of its connection.
+pub(in crate::modules) fn clean(head: &mut ResponseHead, keep_server: bool) -> Result<(), TooManyElements> {
+    let challenges = head.status() == Status::PROXY_AUTHENTICATION_REQUIRED;
     let fields = head.own_all();
     SPARE.with_borrow_mut(|spare| {
         spare.clear();
-        hop::pass_on(fields, spare, |name, known| passes(name, known, keep_server));
+        hop::pass_on(fields, spare, |name, known| match known {
+            Some(Known::Server) => keep_server,
+            Some(known) => !matches!(known, Known::ContentLength | Known::Te) && !known.is_of_connection(),
+            None => !is_of_proxies(name, challenges),
+        })?;
         std::mem::swap(fields, spare);
-    });
+        Ok(())
+    })
 }
 
-fn passes(name: &[u8], known: Option<Known>, keep_server: bool) -> bool {
-    match known {
-        Some(Known::Server) => keep_server,
-        Some(known) => !matches!(known, Known::ContentLength | Known::Te) && !known.is_of_connection(),
-        None => !name.eq_ignore_ascii_case(b"proxy-authenticate"),
+/// Whether a field is between a proxy and its client (RFC 9110 §11.7). A 407 means nothing without its challenge
+/// (RFC 9110 §15.5.8), so that goes on.
+fn is_of_proxies(name: &[u8], challenges: bool) -> bool {
+    match name.len() {
+        18 => !challenges && name.eq_ignore_ascii_case(b"proxy-authenticate"),
+        25 => name.eq_ignore_ascii_case(b"proxy-authentication-info"),
+        _ => false,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hayami_http::Status;
+
+    /// The names that are left of these fields.
+    fn cleaned(status: Status, keep_server: bool, fields: &[&str]) -> Vec<String> {
+        let mut head = ResponseHead::new(status);
+        for field in fields {
+            let (name, value) = field.split_once(": ").expect("a field");
+            head.append(name.as_bytes(), value.as_bytes());
+        }
+        clean(&mut head, keep_server).expect("few names");
+        head.iter().map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect()
+    }
 
     #[test]
     fn what_was_for_this_hop_only_stays_here() {
@@ -46,14 +67,27 @@ mod tests {
             (true, &["upgrade: h2c", "proxy-authenticate: x", "www-authenticate: y"], &["www-authenticate"]),
         ];
         for (keep, fields, want) in cases {
-            let mut head = ResponseHead::new(Status::OK);
-            for field in *fields {
-                let (name, value) = field.split_once(": ").expect("a field");
-                head.append(name.as_bytes(), value.as_bytes());
-            }
-            clean(&mut head, *keep);
-            let names: Vec<_> = head.iter().map(|(name, _)| str::from_utf8(name).expect("ASCII")).collect();
-            assert_eq!(names, *want, "{fields:?}");
+            assert_eq!(cleaned(Status::OK, *keep, fields), *want, "{fields:?}");
         }
+    }
+
+    #[test]
+    fn the_challenge_of_a_407_goes_on_and_of_nothing_else() {
+        let fields = ["Proxy-Authenticate: Basic", "Proxy-Authentication-Info: x", "www-authenticate: y"];
+        for (status, want) in [
+            (Status::PROXY_AUTHENTICATION_REQUIRED, &["Proxy-Authenticate", "www-authenticate"][..]),
+            (Status::UNAUTHORIZED, &["www-authenticate"]),
+        ] {
+            assert_eq!(cleaned(status, false, &fields), want, "{status:?}");
+        }
+    }
+
+    #[test]
+    fn a_response_with_too_many_names_stays_as_it_was() {
+        let mut head = ResponseHead::new(Status::OK);
+        head.append(b"connection", "x,".repeat(100).as_bytes());
+        head.append(b"x", b"1");
+        assert_eq!(clean(&mut head, false), Err(TooManyElements));
+        assert_eq!(head.iter().count(), 2);
     }
 }

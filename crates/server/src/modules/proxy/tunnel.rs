@@ -157,14 +157,14 @@ impl Asked {
         mut head: ResponseHead,
         tunnel: Tunnel,
         keep_server: bool,
-    ) -> Result<Response, &'static str> {
+    ) -> Result<Response, String> {
         let protocol = head.get(Known::Upgrade).unwrap_or_default().to_vec();
         let proof = head.get_named(b"sec-websocket-accept").map(<[u8]>::to_vec);
-        response::clean(&mut head, keep_server);
+        response::clean(&mut head, keep_server).map_err(|fault| fault.to_string())?;
         match &self.key {
             None => head.set(b"upgrade", &protocol),
             Some(key) if proof.as_ref() != Some(&key.accept()) => {
-                return Err("its sec-websocket-accept does not belong to the key");
+                return Err("its sec-websocket-accept does not belong to the key".to_owned());
             }
             Some(_) => {
                 head.remove(b"sec-websocket-accept");

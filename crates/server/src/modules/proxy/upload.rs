@@ -13,13 +13,14 @@ pub(in crate::modules) type Blame = Rc<RefCell<Option<Refusal>>>;
 pub(in crate::modules) struct Upload {
     incoming: Incoming,
     blame: Blame,
+    underscores: bool,
 }
 
 impl Upload {
-    /// The content, and where its refusal will be.
-    pub(in crate::modules) fn new(incoming: Incoming) -> (Self, Blame) {
+    /// The content, and where its refusal will be. `underscores`: whether trailers with `_` in their names stay.
+    pub(in crate::modules) fn new(incoming: Incoming, underscores: bool) -> (Self, Blame) {
         let blame = Blame::default();
-        (Self { incoming, blame: Rc::clone(&blame) }, blame)
+        (Self { incoming, blame: Rc::clone(&blame), underscores }, blame)
     }
 }
 
@@ -42,6 +43,10 @@ impl Source for Upload {
     }
 
     fn trailers(&mut self) -> Option<FieldSection> {
-        self.incoming.trailers()
+        let mut trailers = self.incoming.trailers()?;
+        if !self.underscores {
+            trailers.retain(|name, _| !name.contains(&b'_'));
+        }
+        Some(trailers)
     }
 }

@@ -1,0 +1,110 @@
+//! Fields on their way through the reverse proxy: what belongs to one hop only, names that applications confuse, lists
+//! that cost time.
+
+use crate::support::upstream::Upstream;
+use crate::support::{Client, Scratch, Server};
+
+/// The upstream behind `/`, with these lines at the top.
+#[track_caller]
+fn before(dir: &Scratch, upstream: &Upstream, lines: &str) -> Server {
+    let url = format!("http://{}", upstream.address);
+    let hosts = format!("hosts: {{default: {{paths: {{/: {{proxy.reverse.url: '{url}'}}}}}}}}");
+    Server::config(dir, &format!("num-threads: 1\n{lines}\n{hosts}\n"))
+}
+
+fn ok(fields: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: 0\r\n\r\n")
+}
+
+#[test]
+fn names_with_underscores_reach_upstreams_only_if_that_is_wanted() {
+    let (dir, upstream) = (Scratch::new(), Upstream::answering(ok("")));
+    let fields = "X_Forwarded_For: 10.0.0.1\r\nX-Own: 1\r\nx_own: 2\r\n";
+    assert_eq!(before(&dir, &upstream, "").get_with("/", fields).status, 200);
+    let asked = upstream.last();
+    assert_eq!((asked.all("x_forwarded_for"), asked.all("x_own")), (vec![], vec![]));
+    assert_eq!((asked.all("x-forwarded-for"), asked.all("x-own")), (vec!["127.0.0.1"], vec!["1"]));
+
+    let server = before(&dir, &upstream, "underscores-in-headers: ON");
+    assert_eq!(server.get_with("/", fields).status, 200);
+    let asked = upstream.last();
+    assert_eq!((asked.all("x_forwarded_for"), asked.all("x_own")), (vec!["10.0.0.1"], vec!["2"]));
+}
+
+#[test]
+fn trailers_with_underscores_in_their_names_are_treated_like_fields() {
+    let (dir, upstream) = (Scratch::new(), Upstream::echo());
+    let request = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n\
+                   2\r\nhi\r\n0\r\nX_Sum: 1\r\nX-Sum: 2\r\n\r\n";
+    for (lines, want) in [("", "x-sum: 2\n"), ("underscores-in-headers: ON", "x_sum: 1\nx-sum: 2\n")] {
+        let server = before(&dir, &upstream, lines);
+        assert_eq!(server.connect().send(request).answer().text(), "hi");
+        assert_eq!(upstream.last().trailers.to_ascii_lowercase(), want, "{lines}");
+    }
+}
+
+#[test]
+fn what_is_between_a_client_and_its_proxy_does_not_go_on() {
+    let fields = "Proxy-Authenticate: Basic\r\nWWW-Authenticate: Basic\r\n";
+    let (dir, upstream) = (Scratch::new(), Upstream::answering(ok(fields)));
+    let server = before(&dir, &upstream, "");
+    let asked = "Proxy-Authorization: Basic x\r\nProxy-Authenticate: Basic\r\nAuthorization: Basic y\r\n";
+    let answer = server.get_with("/", asked);
+    assert_eq!((answer.field("proxy-authenticate"), answer.field("www-authenticate")), (None, Some("Basic")));
+    let head = upstream.last();
+    assert_eq!((head.all("proxy-authorization"), head.all("proxy-authenticate")), (vec![], vec![]));
+    assert_eq!(head.all("authorization"), ["Basic y"]);
+
+    let refusal = "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n";
+    let upstream = Upstream::answering(refusal);
+    let answer = before(&dir, &upstream, "").get("/");
+    assert_eq!((answer.status, answer.field("proxy-authenticate")), (407, Some("Basic")));
+}
+
+#[test]
+fn a_list_of_names_is_refused_beyond_its_bound_whoever_sends_it() {
+    let list = |count: usize| (0..count).map(|number| format!("x-{number}")).collect::<Vec<_>>().join(",");
+    let (dir, upstream) = (Scratch::new(), Upstream::answering(ok("")));
+    let server = before(&dir, &upstream, "");
+    let mut client = server.connect();
+    let mut ask = |count: usize| {
+        let fields = format!("Connection: {}\r\nX-63: 1\r\nX-64: 2\r\n", list(count));
+        client.send(format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n")).answer().status
+    };
+    assert_eq!(ask(64), 200);
+    let asked = upstream.last();
+    assert_eq!((asked.all("x-63"), asked.all("x-64")), (vec![], vec!["2"]));
+    assert_eq!(ask(65), 400);
+    server.until_stderr("client: the connection field has more than 64 elements");
+    assert_eq!(upstream.requests().len(), 1);
+
+    let upstream = Upstream::answering(ok(&format!("Connection: {}\r\n", list(65))));
+    let server = before(&dir, &upstream, "");
+    assert_eq!(server.get("/").status, 502);
+    server.until_stderr("its response cannot be passed on: the connection field has more than 64 elements");
+}
+
+/// CPU time of the server for each of these requests; the least of some rounds, since others use the machine too.
+fn cost(server: &Server, client: &mut Client, request: &str, status: u16) -> u64 {
+    let round = |client: &mut Client| {
+        let before = server.cpu_nanos();
+        (0..20).for_each(|_| assert_eq!(client.send(request).answer().status, status));
+        (server.cpu_nanos() - before) / 20
+    };
+    (0..5).map(|_| round(client)).min().expect("some rounds")
+}
+
+#[test]
+fn a_long_list_of_names_costs_no_more_than_other_fields() {
+    let (dir, upstream) = (Scratch::new(), Upstream::answering(ok("")));
+    let server = before(&dir, &upstream, "");
+    let mut client = server.connect();
+    // Names that differ only at their ends from those of the fields that follow.
+    let value: String = (0..5900).map(|number| format!("x-a{number:06},")).collect();
+    let others: String = (0..90).map(|number| format!("x-b{number:06}: 1\r\n")).collect();
+    let request = |name: &str| format!("GET / HTTP/1.1\r\nHost: a\r\n{name}: {value}\r\n{others}\r\n");
+    assert!(request("").len() > 60_000 && request("Connection").len() < 65_536);
+    let plain = cost(&server, &mut client, &request("X-List"), 200);
+    let list = cost(&server, &mut client, &request("Connection"), 400);
+    assert!(list < 2 * plain, "{list} ns with the list, {plain} ns without");
+}
