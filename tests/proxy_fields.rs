@@ -2,7 +2,7 @@
 //! that cost time.
 
 use crate::support::upstream::Upstream;
-use crate::support::{Client, Scratch, Server};
+use crate::support::{Client, Scratch, Server, Wire};
 
 /// The upstream behind `/`, with these lines at the top.
 #[track_caller]
@@ -82,6 +82,40 @@ fn a_list_of_names_is_refused_beyond_its_bound_whoever_sends_it() {
     let server = before(&dir, &upstream, "");
     assert_eq!(server.get("/").status, 502);
     server.until_stderr("its response cannot be passed on: the connection field has more than 64 elements");
+}
+
+#[test]
+fn urls_of_the_upstream_become_paths_of_this_server() {
+    let upstream = Upstream::scripted(|conn| {
+        while let Some(asked) = conn.request() {
+            let host = asked.all("host")[0].to_owned();
+            let url = asked.line().split("url=").nth(1).and_then(|rest| rest.split(' ').next());
+            let url = url.expect("a URL").replace("HOST", &host);
+            let fields = format!("Location: {url}\r\nContent-Location: {url}\r\nRefresh: 5; url={url}\r\n");
+            conn.send(format!("HTTP/1.1 302 Found\r\n{fields}Content-Length: 0\r\n\r\n"));
+        }
+    });
+    let dir = Scratch::new();
+    let paths = format!("/api: {{proxy.reverse.url: 'http://{}/v1'}}", upstream.address);
+    let off =
+        format!("/off: {{proxy.rewrite-location: OFF, proxy.reverse.url: 'http://{}'}}", upstream.address);
+    let server = Server::config(&dir, &format!("hosts: {{default: {{paths: {{{paths}, {off}}}}}}}\n"));
+    let upstream_url = format!("http://{}/v1/a", upstream.address);
+    let cases = [
+        ("/api?url=http://HOST/v1/a", "/api/a"),
+        ("/api?url=http://HOST/v1?b", "/api?b"),
+        ("/api?url=http://other.example/v1/a", "http://other.example/v1/a"),
+        ("/api?url=/v1/a", "/v1/a"),
+        ("/off?url=http://HOST/v1/a", &upstream_url),
+    ];
+    let mut wire = Wire::open(&server.address);
+    for (stream, (path, want)) in (1..).step_by(2).zip(cases) {
+        for answer in [server.get(path), wire.ask(stream, "GET", path, &[], true).answer(stream)] {
+            assert_eq!((answer.status, answer.all("location")), (302, vec![want]), "{path}");
+            assert_eq!(answer.all("content-location"), [want], "{path}");
+            assert_eq!(answer.all("refresh"), [format!("5; url={want}")], "{path}");
+        }
+    }
 }
 
 /// CPU time of the server for each of these requests; the least of some rounds, since others use the machine too.

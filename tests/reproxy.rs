@@ -101,6 +101,29 @@ fn another_server_is_asked_when_the_url_names_one() {
 }
 
 #[test]
+fn another_origin_does_not_get_the_clients_credentials() {
+    let (dir, upstream, other) = (Scratch::new(), application(), Upstream::answering(ok("", "other")));
+    let server = site(&dir, &upstream, "reproxy: ON\nproxy.header.add: 'authorization: Basic ours'");
+    let credentials =
+        "Cookie: sid=1\r\nAuthorization: Basic x\r\nProxy-Authorization: Basic y\r\nX-Own: 1\r\n";
+    assert_eq!(
+        server.get_with(&format!("/x-reproxy-url?http://{}/", other.address), credentials).status,
+        200
+    );
+    let asked = other.last();
+    for name in ["cookie", "authorization", "proxy-authorization"] {
+        assert_eq!(asked.all(name), Vec::<&str>::new(), "{name}");
+    }
+    assert_eq!(asked.all("x-own"), ["1"]);
+    let own = format!("/x-reproxy-url?http://{}/plain", upstream.address);
+    assert_eq!(server.get_with(&own, credentials).text(), "plain");
+    let asked = upstream.last();
+    assert_eq!(asked.line(), "GET /plain HTTP/1.1");
+    assert_eq!((asked.all("cookie"), asked.all("proxy-authorization")), (vec!["sid=1"], vec![]));
+    assert_eq!(asked.all("authorization"), ["Basic x", "Basic ours"]);
+}
+
+#[test]
 fn a_head_request_stays_one_and_conditions_hold_for_what_is_named() {
     let (dir, upstream) = (Scratch::new(), application());
     let server = site(&dir, &upstream, "reproxy: ON");

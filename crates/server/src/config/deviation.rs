@@ -68,6 +68,7 @@ pub(super) const OWN: &[&str] = &[
     "limit-request-trailer",
     "proxy.timeout.tunnel",
     "proxy.emit-forwarded-header",
+    "proxy.rewrite-location",
     "proxy.ssl.certificate",
     "proxy.ssl.name",
     "reproxy.sendfile",
@@ -173,6 +174,15 @@ pub(super) const BEHAVIOUR: &[(&str, &str)] = &[
         "At a path, `fastcgi.document_root` makes files below it that end in `.php` scripts, with SCRIPT_FILENAME and \
          PATH_INFO; PATH_TRANSLATED is told of scripts only.",
         "PHP would run whatever file it is told of, uploads as well.",
+    ),
+    (
+        "A URL of the upstream in `location` becomes a path of this server, not a whole URL, over `https` as well; \
+         so do those in `content-location` and `refresh`. `proxy.rewrite-location: OFF` leaves them alone.",
+        "A path stays on the scheme and host that the client came by, whatever stands in front of this server.",
+    ),
+    (
+        "An `x-reproxy-url` of another origin than the path's upstreams gets no `cookie` and no `authorization`.",
+        "The client has sent its credentials to this site, and not to the other one.",
     ),
     (
         "Request fields with `_` in their names go neither to upstreams nor to FastCGI applications, unless \

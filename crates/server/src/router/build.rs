@@ -72,15 +72,17 @@ impl Builder<'_> {
             HandlerSettings::TryFiles(settings) => {
                 try_files::build(settings, root_of(path), &path.inherited.file.index)
             }
-            handler => self.handler(handler, &path.inherited),
+            handler => self.handler(handler, path),
         });
         let handlers =
             handlers.collect::<Result<_, _>>().map_err(|e| format!("{host}, path {}: {e}", path.prefix))?;
-        let reproxy = reproxy::Rules::build(&path.inherited, self.everywhere(&path.inherited), self.worker)?;
+        let (everywhere, upstreams) = (self.everywhere(&path.inherited), self.upstreams(path));
+        let reproxy = reproxy::Rules::build(&path.inherited, upstreams, everywhere, self.worker)?;
         Ok(self.route(host, &path.inherited, handlers, reproxy))
     }
 
-    fn handler(&self, handler: &HandlerSettings, inherited: &Inherited) -> Result<Box<dyn Handler>, String> {
+    fn handler(&self, handler: &HandlerSettings, path: &PathSettings) -> Result<Box<dyn Handler>, String> {
+        let inherited = &path.inherited;
         match handler {
             HandlerSettings::FileDir(dir) => file::build_dir(dir, inherited, self.worker),
             HandlerSettings::FileFile(file) => file::build_file(file, inherited, self.worker),
@@ -88,7 +90,7 @@ impl Builder<'_> {
             HandlerSettings::TryFiles(settings) => try_files::build(settings, None, &[]),
             HandlerSettings::FastCgi(group) => Ok(self.fastcgi(*group, inherited)),
             HandlerSettings::Redirect(settings) => Ok(redirect::build(settings)),
-            HandlerSettings::Proxy(reverse) => Ok(self.proxy(reverse, inherited)),
+            HandlerSettings::Proxy(reverse) => Ok(self.proxy(reverse, path)),
             HandlerSettings::Connect(rules) => Ok(self.connect(rules, inherited)),
         }
     }
@@ -98,8 +100,18 @@ impl Builder<'_> {
         connect::build(rules, &inherited.connect, &inherited.proxy, identity, self.worker)
     }
 
-    fn proxy(&self, reverse: &proxy::ReverseSettings, inherited: &Inherited) -> Box<dyn Handler> {
-        proxy::build(reverse, &inherited.proxy, self.everywhere(inherited), self.worker)
+    fn proxy(&self, reverse: &proxy::ReverseSettings, path: &PathSettings) -> Box<dyn Handler> {
+        let PathSettings { prefix, inherited, .. } = path;
+        proxy::build(reverse, prefix, &inherited.proxy, self.everywhere(inherited), self.worker)
+    }
+
+    /// The URLs of a path's upstreams.
+    fn upstreams<'p>(&'p self, path: &'p PathSettings) -> impl Iterator<Item = proxy::Url> + use<'p> {
+        let groups = path.handlers.iter().filter_map(|handler| match handler {
+            HandlerSettings::Proxy(reverse) => Some(&self.settings.global.upstreams.groups[reverse.group]),
+            _ => None,
+        });
+        groups.flat_map(|group| &group.upstreams).map(|upstream| upstream.url.clone())
     }
 
     fn everywhere(&self, inherited: &Inherited) -> proxy::Everywhere {

@@ -43,6 +43,15 @@ pub const DIRECTIVES: &[Directive] = &[
          tell `x_forwarded_for` from the `x-forwarded-for` that the server writes."
     ),
     directive!(
+        "proxy.rewrite-location",
+        GLOBAL_HOST_PATH,
+        "ON | OFF",
+        "ON",
+        |scope, node| node.on_off().map(|on| own(scope).keeps_location = !on),
+        "Whether URLs of the upstream in `location`, `content-location` and `refresh` of its responses become paths of \
+         this server, where the upstream answers for them."
+    ),
+    directive!(
         "proxy.timeout.io",
         GLOBAL_HOST_PATH,
         "milliseconds",

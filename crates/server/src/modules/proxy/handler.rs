@@ -2,6 +2,7 @@
 
 use super::attempt::Attempt;
 use super::hop::TooManyElements;
+use super::location::Mapping;
 use super::manner::Particulars;
 use super::request::Rewriting;
 use super::target::Below;
@@ -13,7 +14,7 @@ use crate::handler::{Exchange, Handler, Outcome};
 use crate::modules::access_log::Way;
 use crate::modules::upstreams::{Asking, Member, Pool, Transport};
 use crate::worker::WorkerContext;
-use hayami_http::{Method, ResponseHead, Source};
+use hayami_http::{Method, ResponseHead, Source, encode_path};
 use hayami_net::service::{Incoming, Interim};
 use hayami_net::upstream::Call;
 use std::rc::Rc;
@@ -33,6 +34,8 @@ pub(super) struct Passing {
     tunnels: Tunnels,
     /// Whether the upstreams' `server` fields stay.
     pub(super) keep_server: bool,
+    /// The prefix of the path, percent-encoded, if URLs of upstreams are rewritten to it.
+    own: Option<Vec<u8>>,
     /// Whether errors of requests go to the error log.
     pub(super) reports_errors: bool,
 }
@@ -48,9 +51,10 @@ pub struct Everywhere {
     pub reports_errors: bool,
 }
 
-/// The handler of a path. Without a loop there is nothing to connect with: then it is for show.
+/// The handler of the path with that prefix. Without a loop there is nothing to connect with: then it is for show.
 pub fn build(
     reverse: &ReverseSettings,
+    prefix: &str,
     settings: &Settings,
     everywhere: Everywhere,
     worker: &WorkerContext,
@@ -67,8 +71,15 @@ pub fn build(
         particulars: settings.particulars,
         tunnels: settings.tunnels,
         keep_server: everywhere.keep_server,
+        own: (!settings.keeps_location).then(|| encoded(prefix)),
         reports_errors: everywhere.reports_errors,
     })))
+}
+
+fn encoded(prefix: &str) -> Vec<u8> {
+    let mut encoded = Vec::new();
+    encode_path(prefix.as_bytes(), &mut encoded);
+    encoded
 }
 
 /// Stands for a handler where a configuration is only tried.
@@ -175,7 +186,17 @@ impl Passing {
 
     /// The target at an upstream.
     pub(super) fn target(&self, member: &Member, below: &Below) -> Vec<u8> {
-        below.at(self.path.as_deref().unwrap_or(member.url().path.as_bytes()))
+        below.at(self.path_at(member))
+    }
+
+    fn path_at<'a>(&'a self, member: &'a Member) -> &'a [u8] {
+        self.path.as_deref().unwrap_or(member.url().path.as_bytes())
+    }
+
+    /// How URLs of an upstream become paths here, if they do.
+    pub(super) fn mapping<'a>(&'a self, member: &'a Member) -> Option<Mapping<'a>> {
+        let (upstream, path) = (member.url(), self.path_at(member));
+        self.own.as_deref().map(|own| Mapping { own, upstream, path })
     }
 }
 

@@ -14,6 +14,7 @@ mod forwarded;
 mod handler;
 mod hop;
 mod http2;
+mod location;
 mod manner;
 mod origin;
 mod remote;
@@ -87,6 +88,8 @@ pub struct Settings {
     commands: Vec<Command>,
     /// `underscores-in-headers`
     underscores: bool,
+    /// `proxy.rewrite-location: OFF`
+    keeps_location: bool,
 }
 
 impl Settings {

@@ -36,6 +36,13 @@ impl Settings {
     /// What makes a difference to connections, and nothing else: paths in which it is the same share them.
     pub(super) fn of_connections(&self) -> Self {
         let particulars = self.particulars.of_connections();
-        Self { preserve_host: false, commands: Vec::new(), underscores: false, particulars, ..self.clone() }
+        Self {
+            preserve_host: false,
+            commands: Vec::new(),
+            underscores: false,
+            keeps_location: false,
+            particulars,
+            ..self.clone()
+        }
     }
 }

@@ -12,22 +12,33 @@ use hayami_net::service::ConnectionInfo;
 use hayami_net::upstream::{Backend, Call, Origin, Outbound, Reply, call};
 use std::rc::Rc;
 
+/// Fields that say who the client is (RFC 6265 §4.2, RFC 9110 §11.6.2, §11.7.2).
+const CREDENTIALS: [&[u8]; 3] = [b"cookie", b"authorization", b"proxy-authorization"];
+
 /// Asks them.
 pub struct Remote(Rc<Asking>);
 
 struct Asking {
     outbound: Outbound,
+    /// The URLs of the path's own upstreams: they have had the client's credentials.
+    own: Vec<Url>,
     settings: Settings,
     rewriting: Rewriting,
     keep_server: bool,
 }
 
 impl Remote {
-    /// With what holds for the upstreams of a path. Without a loop there is nothing to connect with.
-    pub fn new(settings: &Settings, everywhere: Everywhere, worker: &WorkerContext) -> Option<Self> {
+    /// With what holds for the upstreams of a path, which are `own`. Without a loop there is nothing to connect with.
+    pub fn new(
+        settings: &Settings,
+        own: Vec<Url>,
+        everywhere: Everywhere,
+        worker: &WorkerContext,
+    ) -> Option<Self> {
         let rewriting = settings.rewriting(everywhere.telling);
         Some(Self(Rc::new(Asking {
             outbound: worker.outbound.clone()?,
+            own,
             settings: settings.clone(),
             rewriting,
             keep_server: everywhere.keep_server,
@@ -52,6 +63,11 @@ impl Remote {
         let host = url.authority.as_bytes();
         if let Err(fault) = asking.rewriting.write(head, host, connection, early, &mut fields) {
             return failure::bad_request(&fault);
+        }
+        if !asking.own.iter().any(|own| own.is_of_origin(&url)) {
+            // Another origin is another party: what the client, or the configuration, has given to the path's own
+            // upstreams is not for it.
+            fields.retain(|name, _| !CREDENTIALS.iter().any(|own| own.eq_ignore_ascii_case(name)));
         }
         let request = Call {
             method: head.method_name().to_vec(),

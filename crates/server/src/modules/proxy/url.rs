@@ -73,6 +73,17 @@ impl Url {
 }
 
 impl Url {
+    /// Whether it is of the same origin (RFC 6454 §4): scheme, host and port.
+    pub(super) fn is_of_origin(&self, other: &Self) -> bool {
+        let same = match (&self.place, &other.place) {
+            (Place::Tcp(host, port), Place::Tcp(other, other_port)) => {
+                host.eq_ignore_ascii_case(other) && port == other_port
+            }
+            (place, other) => place == other,
+        };
+        same && self.tls == other.tls
+    }
+
     /// Whether it says at which port.
     pub(in crate::modules) fn has_port(&self) -> bool {
         matches!(split_authority(self.authority.as_bytes()), Some((_, Some(_))))
@@ -144,6 +155,23 @@ mod tests {
             assert_eq!((url.place, &url.authority[..], &url.path[..]), (place, authority, path), "{text}");
             assert_eq!(url.tls, text.to_ascii_lowercase().starts_with("https"), "{text}");
             assert!(url.shown.starts_with(if url.tls { "https://" } else { "http://" }), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_origin_is_scheme_host_and_port() {
+        let url = |text: &str| Url::read(&Node::scalar(text)).expect(text);
+        let cases = [
+            ("http://app/a", "http://APP:80/b", true),
+            ("https://app", "https://app:443/", true),
+            ("http://app:443", "https://app:443", false),
+            ("http://app", "http://app:81", false),
+            ("http://app", "http://app.example", false),
+            ("http://[unix:/a]/x", "http://[unix:/a]/y", true),
+            ("http://[unix:/a]", "http://localhost", false),
+        ];
+        for (one, other, want) in cases {
+            assert_eq!(url(one).is_of_origin(&url(other)), want, "{one} {other}");
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::config::settings::Inherited;
 use crate::config::yaml::Node;
 use crate::handler::Handler;
 use crate::modules::file;
-use crate::modules::proxy::{Everywhere, Remote};
+use crate::modules::proxy::{Everywhere, Remote, Url};
 use crate::worker::WorkerContext;
 use hayami_http::ResponseHead;
 use std::os::unix::ffi::OsStrExt;
@@ -85,12 +85,13 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Those of a path; `None` if nothing is followed there.
+    /// Those of a path with these upstreams; `None` if nothing is followed there.
     ///
     /// # Errors
     /// This system can never serve the directory; a line for the user.
     pub fn build(
         inherited: &Inherited,
+        upstreams: impl Iterator<Item = Url>,
         everywhere: Everywhere,
         worker: &WorkerContext,
     ) -> Result<Option<Self>, String> {
@@ -103,7 +104,8 @@ impl Rules {
             let root = path.as_os_str().as_bytes();
             Ok::<_, String>((root.strip_suffix(b"/").unwrap_or(root).to_vec(), handler))
         });
-        let remote = Remote::new(&inherited.proxy, everywhere, worker).filter(|_| *follow);
+        let remote =
+            follow.then(|| Remote::new(&inherited.proxy, upstreams.collect(), everywhere, worker)).flatten();
         Ok(Some(Self { follow: *follow, files: files.transpose()?, remote }))
     }
 
