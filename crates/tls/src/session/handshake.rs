@@ -9,6 +9,10 @@ use crate::{Fault, Info};
 use rustls::Error;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, EncryptError, WriteTraffic};
 
+/// Bytes of records of which a message is made that is not whole. rustls takes messages of 64 KiB; in records that are
+/// not tiny they are little more.
+const MOST_HELD: usize = 128 * 1024;
+
 pub(crate) struct Handshake<S: Side> {
     connection: S::Connection,
     /// Octets of the peer that aren't whole yet. They stay here, as rustls keeps offsets into them.
@@ -63,15 +67,29 @@ impl<S: Side> Handshake<S> {
         out: &mut Vec<u8>,
     ) -> Result<Step, Fault> {
         self.has_early_data = false;
+        let mut taken = 0;
+        let step = self.take_records(input, &mut taken, plain, out);
+        input.drain(..taken);
+        step
+    }
+
+    fn take_records(
+        &mut self,
+        input: &[u8],
+        taken: &mut usize,
+        plain: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<Step, Fault> {
         let (mut may_answer, mut began) = (false, false);
         loop {
-            let len = match whole(input) {
+            let left = &input[*taken..];
+            let len = match whole(left) {
                 Ok(len) => len.unwrap_or(0),
-                Err(_) => input.len(), // rustls has the alert for it
+                Err(_) => left.len(), // rustls has the alert for it
             };
             let is_alone = self.rest.is_empty();
-            self.rest.extend_from_slice(&input[..len]);
-            input.drain(..len);
+            self.rest.extend_from_slice(&left[..len]);
+            *taken += len;
             match self.advance(plain, out)? {
                 Step::Done { first } => return Ok(Step::Done { first: first || began }),
                 Step::MayAnswer { first } => (may_answer, began) = (true, first || began),
@@ -80,9 +98,10 @@ impl<S: Side> Handshake<S> {
                 Step::Blocked if is_alone && self.rest.len() == len && is_wiped(&self.rest) => {
                     self.rest.clear()
                 }
+                Step::Blocked if self.rest.len() > MOST_HELD => return Err(Fault::TooManyIdleRecords),
                 Step::Blocked => {}
             }
-            if len == 0 || input.is_empty() {
+            if len == 0 || *taken == input.len() {
                 return Ok(if may_answer { Step::MayAnswer { first: began } } else { Step::Blocked });
             }
         }

@@ -13,6 +13,8 @@ pub(crate) enum First {
     Handshake,
     /// A request of HTTP.
     PlainHttp,
+    /// A handshake message in more and smaller records than anyone needs.
+    TooLong,
     /// Neither.
     NotTls,
 }
@@ -24,57 +26,88 @@ const CLIENT_HELLO: u8 = 1;
 /// Longer ones are left to rustls.
 const LONGEST: usize = 16 * 1024;
 
-/// Judges the octets of a connection that sent nothing else.
-pub(crate) fn first(octets: &[u8]) -> First {
-    match octets {
-        [] => First::Incomplete,
-        // Methods are tokens in upper case in practice (RFC 9110 §9.1), also that of HTTP/2's preface.
-        [b'A'..=b'Z', ..] => First::PlainHttp,
-        // Alerts and the like, out of place, get their answer from rustls.
-        [20..=24, ..] => {
-            let mut whole = Fragments(octets);
-            let mut held = Vec::new();
-            loop {
-                match whole.next() {
-                    Fragment::Incomplete => return First::Incomplete,
-                    Fragment::Other => return First::Handshake,
-                    Fragment::Of(part) if held.is_empty() && is_whole(part) => return First::Handshake,
-                    Fragment::Of(part) => held.extend_from_slice(part),
-                }
-                if is_whole(&held) {
-                    return First::Handshake;
-                }
-            }
+/// Bytes of records that are taken for a ClientHello. One of 2 KB may come in records of a single byte, as tools
+/// against censorship send it.
+const MOST: usize = 2 * LONGEST;
+
+/// How far the first message is known: what arrived before is not looked at again, in however many pieces it comes.
+#[derive(Debug, Default)]
+pub(crate) struct Scan {
+    /// Where the first record begins that was not whole.
+    at: usize,
+    /// Bytes of the message in the records before it, and the first four.
+    len: usize,
+    head: [u8; 4],
+}
+
+impl Scan {
+    /// Judges the bytes of a connection that sent nothing else: those of the call before, and more.
+    pub(crate) fn judge(&mut self, octets: &[u8]) -> First {
+        match octets {
+            [] => First::Incomplete,
+            // Methods are tokens in upper case in practice (RFC 9110 §9.1), also that of HTTP/2's preface.
+            [b'A'..=b'Z', ..] => First::PlainHttp,
+            // Alerts and the like, out of place, get their answer from rustls.
+            [20..=24, ..] => self.advance(octets),
+            _ => First::NotTls,
         }
-        _ => First::NotTls,
+    }
+
+    fn advance(&mut self, octets: &[u8]) -> First {
+        let mut rest = Fragments(octets.get(self.at..).unwrap_or_default());
+        while !is_whole(self.head, self.len) {
+            let fragment = if self.at > MOST { Fragment::Incomplete } else { rest.next() };
+            match fragment {
+                Fragment::Incomplete if octets.len() > MOST => return First::TooLong,
+                Fragment::Incomplete => return First::Incomplete,
+                Fragment::Other => return First::Handshake,
+                Fragment::Of(part) => self.take(part),
+            }
+            self.at = octets.len() - rest.0.len();
+        }
+        First::Handshake
+    }
+
+    fn take(&mut self, part: &[u8]) {
+        if let Some(head) = self.head.get_mut(self.len..) {
+            let known = head.len().min(part.len());
+            head[..known].copy_from_slice(&part[..known]);
+        }
+        self.len += part.len();
     }
 }
 
-/// The handshake message at the front of `octets`, which `first` found to be whole.
+/// The handshake message at the front of `octets`, which [`Scan::judge`] found to be whole.
 pub(crate) fn message(octets: &[u8]) -> Option<Cow<'_, [u8]>> {
     let mut fragments = Fragments(octets);
     let mut held = Vec::new();
     loop {
         match fragments.next() {
-            Fragment::Of(part) if held.is_empty() && is_whole(part) => return Some(Cow::Borrowed(part)),
+            Fragment::Of(part) if held.is_empty() && is_whole_message(part) => {
+                return Some(Cow::Borrowed(part));
+            }
             Fragment::Of(part) => held.extend_from_slice(part),
             Fragment::Incomplete | Fragment::Other => return None,
         }
-        if is_whole(&held) {
+        if is_whole_message(&held) {
             return Some(Cow::Owned(held));
         }
     }
 }
 
-/// Whether the message is all there, or too long to wait for.
-fn is_whole(message: &[u8]) -> bool {
-    match message {
-        [_, a, b, c, rest @ ..] => {
-            let len = usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c);
-            rest.len() >= len.min(LONGEST)
-        }
-        _ => false,
-    }
+/// Whether a message that begins with `head`, and of which `len` bytes are there, is all there or too long to wait for.
+fn is_whole(head: [u8; 4], len: usize) -> bool {
+    len >= 4 && len - 4 >= announced(head).min(LONGEST)
+}
+
+/// The length of a message's content.
+fn announced([_, a, b, c]: [u8; 4]) -> usize {
+    usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c)
+}
+
+/// Whether a message is all there, or too long to wait for.
+fn is_whole_message(message: &[u8]) -> bool {
+    message.first_chunk().is_some_and(|head| is_whole(*head, message.len()))
 }
 
 /// The content of handshake records, one after the other.
@@ -210,8 +243,47 @@ mod tests {
             (b"\x80\x2e\x01", First::NotTls),
             (b"get /", First::NotTls),
         ] {
-            assert_eq!(first(octets), what, "{octets:?}");
+            assert_eq!(Scan::default().judge(octets), what, "{octets:?} whole");
+            let mut scan = Scan::default();
+            let judged = (0..=octets.len()).map(|end| scan.judge(&octets[..end]));
+            let end = judged.skip(1).find(|what| *what != First::Incomplete).unwrap_or(First::Incomplete);
+            assert_eq!(end, what, "{octets:?} byte by byte");
         }
+    }
+
+    #[test]
+    fn no_record_is_looked_at_twice() {
+        let records = |len: u32| {
+            (0..len).map(|at| [22, 3, 1, 0, 1, if at < 4 { [1, 0, 0x14, 0][at as usize] } else { 7 }])
+        };
+        let wire = records(4 + 0x1400).flatten().collect::<Vec<_>>();
+        let (mut scan, mut seen) = (Scan::default(), Vec::new());
+        for byte in &wire {
+            assert_eq!(scan.judge(&seen), First::Incomplete);
+            seen.push(*byte);
+            // What was judged may be anything now, but for the first byte of all.
+            let whole = (seen.len() - 1) / 6 * 6;
+            seen[1.min(whole)..whole].fill(0xff);
+        }
+        assert_eq!(
+            [scan.judge(&seen), scan.judge(&seen)],
+            [First::Handshake; 2],
+            "asked again after a lookup"
+        );
+        assert_eq!(scan.at, wire.len());
+    }
+
+    #[test]
+    fn a_hello_in_tiny_records_has_an_end() {
+        let wire: Vec<u8> = [22, 3, 1, 0, 1, 1].repeat(MOST / 6 + 2);
+        let mut scan = Scan::default();
+        let end = (0..wire.len()).find(|end| scan.judge(&wire[..*end]) != First::Incomplete);
+        assert_eq!(end, Some(MOST + 1));
+        assert_eq!(scan.judge(&wire[..MOST + 1]), First::TooLong);
+        // In records of the greatest size, one is never too long: rustls judges it.
+        let large = [&[22, 3, 1, 0x40, 0][..], &[1; 16 * 1024]].concat();
+        assert_eq!(Scan::default().judge(&large), First::Incomplete);
+        assert_eq!(Scan::default().judge(&large.repeat(2)), First::Handshake);
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::resumption::watch_for_missed;
 use crate::{Fault, Info, Lookup};
 pub(crate) use course::{Course, State};
 pub(crate) use handshake::Handshake;
-use hello::{First, Hello};
+use hello::{First, Hello, Scan};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 pub(crate) use side::{Role, Side};
 use std::fmt;
@@ -53,13 +53,14 @@ pub struct Session(pub(crate) Course<ServerConnectionData>);
 /// Before the ClientHello is whole: nothing is allocated.
 pub(crate) struct Greeting {
     table: Arc<Table>,
+    scan: Scan,
     looked_up: bool,
 }
 
 impl Session {
     /// A session that answers with what `acceptor` has now. Allocates nothing.
     pub fn new(acceptor: &Acceptor) -> Self {
-        Self(Course::new(Greeting { table: acceptor.table(), looked_up: false }))
+        Self(Course::new(Greeting { table: acceptor.table(), scan: Scan::default(), looked_up: false }))
     }
 
     /// Reads records from the front of `input` (and removes them), appends plaintext to `plain` and records
@@ -116,15 +117,19 @@ impl Session {
         plain: &mut Vec<u8>,
         out: &mut Vec<u8>,
     ) -> Result<Progress, Fault> {
-        let State::Waiting(Greeting { table, looked_up }) = &mut self.0.state else {
+        let State::Waiting(Greeting { table, scan, looked_up }) = &mut self.0.state else {
             return Err(Fault::Over);
         };
-        match hello::first(input) {
+        match scan.judge(input) {
             First::Incomplete => return Ok(Progress::Handshaking),
             First::PlainHttp => return Err(Fault::PlainHttp),
             First::NotTls => {
                 records::alert_in_clear(&Fault::NotTls, out);
                 return Err(Fault::NotTls);
+            }
+            First::TooLong => {
+                records::alert_in_clear(&Fault::TooManyIdleRecords, out);
+                return Err(Fault::TooManyIdleRecords);
             }
             // What isn't a ClientHello is rustls' to refuse.
             First::Handshake => {}

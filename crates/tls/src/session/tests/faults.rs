@@ -115,6 +115,46 @@ fn a_peer_that_changes_keys_as_often_as_they_are_used_is_not_cut_off() {
     assert_eq!(pair.plain.len(), 1_100 * 64);
 }
 
+/// The records of a handshake message, each with a single byte of it.
+fn in_tiny_records(message: impl IntoIterator<Item = u8>) -> Vec<u8> {
+    message.into_iter().flat_map(|byte| [22, 3, 3, 0, 1, byte]).collect()
+}
+
+#[test]
+fn a_hello_in_records_of_one_byte_is_as_good_as_any() {
+    let authority = Authority::new();
+    for by_octet in [false, true] {
+        let mut pair = Pair::new(&authority.acceptor(), &Arc::new(authority.client()), "localhost");
+        let mut sent = Vec::new();
+        pair.client.write_tls(&mut sent).unwrap();
+        let wire = in_tiny_records(sent[5..].iter().copied());
+        match by_octet {
+            true => wire.iter().for_each(|byte| pair.receive(&[*byte]).unwrap()),
+            false => pair.receive(&wire).unwrap(),
+        }
+        pair.deliver();
+        pair.run().unwrap();
+        assert_eq!(pair.established, 1);
+    }
+}
+
+#[test]
+fn a_message_in_records_of_one_byte_has_an_end() {
+    let authority = Authority::new();
+    let hello = [1, 0, 0x80, 0].into_iter().chain(std::iter::repeat(7));
+    assert_eq!(
+        answer(&in_tiny_records(hello.take(0x8000)), false),
+        (Err(Fault::TooManyIdleRecords), b"\x15\x03\x03\x00\x02\x02\x0a".to_vec())
+    );
+    let client = authority.client_with(aws_lc_rs::default_provider(), &[&rustls::version::TLS12]);
+    let mut pair = Pair::new(&authority.acceptor(), &Arc::new(client), "localhost");
+    let mut sent = Vec::new();
+    pair.client.write_tls(&mut sent).unwrap();
+    pair.receive(&sent).unwrap();
+    let key_exchange = [16, 0, 0xff, 0].into_iter().chain(std::iter::repeat(7));
+    assert_eq!(pair.receive(&in_tiny_records(key_exchange.take(0x8000))), Err(Fault::TooManyIdleRecords));
+}
+
 proptest! {
     #[test]
     fn garbage_ends_or_waits(mut octets in prop::collection::vec(any::<u8>(), 0..300), first in 20u8..25) {
