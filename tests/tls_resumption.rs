@@ -1,7 +1,8 @@
 //! Sessions that are resumed: by tickets, by the cache, and across processes by memcached, Redis or a file.
 
+use crate::support::certificates::Leaf;
 use crate::support::peers::Peer;
-use crate::support::tls::{Said, last, s_client, site as serve};
+use crate::support::tls::{HOSTS, Said, last, s_client, site as serve};
 use crate::support::{Scratch, Server, missing, until};
 
 fn site() -> Scratch {
@@ -14,18 +15,28 @@ fn site() -> Scratch {
 /// A first handshake, whose session is kept in a file.
 #[track_caller]
 fn begin(dir: &Scratch, server: &Server, args: &[&str]) {
+    begin_at(dir, &server.address, args);
+}
+
+#[track_caller]
+fn begin_at(dir: &Scratch, address: &str, args: &[&str]) {
     let kept = dir.text("session");
     let _ = std::fs::remove_file(&kept);
-    let said = s_client(&server.address, &[args, &["-sess_out", &kept]].concat(), &last("/ten"));
+    let said = s_client(address, &[args, &["-sess_out", &kept]].concat(), &last("/ten"));
     assert!(said.has("0123456789") && said.has("New, TLS"), "{args:?}: {said:?}");
 }
 
 /// A second handshake with the session of the first.
 #[track_caller]
 fn again(dir: &Scratch, server: &Server, args: &[&str]) -> Said {
+    again_at(dir, &server.address, args)
+}
+
+#[track_caller]
+fn again_at(dir: &Scratch, address: &str, args: &[&str]) -> Said {
     let kept = dir.text("session");
     assert!(dir.path("session").exists(), "there was a session to keep");
-    let said = s_client(&server.address, &[args, &["-sess_in", &kept]].concat(), &last("/ten"));
+    let said = s_client(address, &[args, &["-sess_in", &kept]].concat(), &last("/ten"));
     assert!(said.has("0123456789"), "resumed or not, it is served: {said:?}");
     said
 }
@@ -79,6 +90,49 @@ fn another_process_does_not_know_sessions_that_are_kept_inside() {
     for args in [TICKETS[0], TICKETS[1], CACHE] {
         begin(&dir, &one, args);
         assert!(again(&dir, &two, args).has("New, TLS"), "{args:?}");
+    }
+}
+
+#[test]
+fn a_session_of_one_listener_opens_no_other_that_presents_or_demands_something_else() {
+    let dir = Scratch::new();
+    dir.write("site/ten", "0123456789");
+    let authority = crate::support::certificates::Authority::new(&dir);
+    authority.issue_leaf().issue(&Leaf {
+        file: "other",
+        names: "DNS:localhost",
+        rsa: false,
+        extensions: &[],
+    });
+    // Port 0 of one address twice would be one listener.
+    let listen = |at: usize, leaf: &str, more: &str| {
+        let files = format!("certificate-file: DIR/tls/{leaf}.pem, key-file: DIR/tls/{leaf}.key");
+        format!("listen: {{host: 127.0.0.{at}, port: 0, ssl: {{{files}{more}}}}}\n")
+    };
+    let suites =
+        ", cipher-suite-tls1.3: [TLS_AES_256_GCM_SHA384], cipher-suite: ECDHE-ECDSA-AES256-GCM-SHA384";
+    let listeners = [
+        listen(1, "leaf", ""),
+        listen(2, "leaf", ""),
+        listen(3, "other", ""),
+        listen(4, "leaf", ", client-ca-file: DIR/tls/ca.pem"),
+        listen(5, "leaf", suites),
+    ];
+    let server = Server::config(&dir, &format!("{}{HOSTS}", listeners.concat()));
+    let addresses = server.addresses();
+    let (key, certificate) = (dir.text("tls/leaf.key"), dir.text("tls/leaf.pem"));
+    for args in [TICKETS[0], TICKETS[1], CACHE] {
+        let args = [args, &["-servername", "localhost", "-key", &key, "-cert", &certificate]].concat();
+        let resumed = |first: &str, second: &str| {
+            begin_at(&dir, first, &args);
+            again_at(&dir, second, &args).has("Reused, TLS")
+        };
+        assert!(resumed(&addresses[0], &addresses[1]), "the same configuration: {args:?}");
+        for other in &addresses[2..] {
+            assert!(resumed(other, other), "{args:?}");
+            assert!(!resumed(&addresses[0], other), "{args:?}");
+            assert!(!resumed(other, &addresses[0]), "{args:?}");
+        }
     }
 }
 
@@ -141,6 +195,15 @@ fn processes_share_sessions_and_tickets_by_redis() {
     resumes(&dir, &one, &two, CACHE);
     let (one, two) = pair(&dir, &format!("  mode: ticket\n  ticket-store: redis\n{at}"));
     share_tickets(&dir, &one, &two);
+    drop((one, two));
+    // A client that offers TLS 1.3 to servers that end at 1.2.
+    let global = format!("ssl-session-resumption:\n  mode: cache\n  cache-store: redis\n{at}");
+    let serve = || serve(&dir, "max-version: TLSv1.2", &global);
+    let (one, two) = (serve(), serve());
+    until("the session is there", || {
+        begin(&dir, &one, &["-no_ticket"]);
+        again(&dir, &two, &["-no_ticket"]).has("Reused, TLSv1.2")
+    });
     drop((one, two));
     // The whole of it, and more than one session at a time.
     let (one, two) = pair(&dir, &format!("  mode: all\n  cache-store: redis\n  ticket-store: redis\n{at}"));

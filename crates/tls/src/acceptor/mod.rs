@@ -1,19 +1,22 @@
 //! What a listener answers handshakes with: configurations and identities by server name.
 //!
 //! A block's names choose it; the first block is for every other name, and for clients that send none.
-//! Blocks that differ in their identities only share a configuration.
+//! Blocks with the same settings and identities share a configuration, and the sessions that it may resume: see
+//! `scope`.
 
 mod config;
 mod names;
 mod resolver;
+mod scope;
 
 use crate::resumption::RemoteSessions;
-use crate::{Error, Resumption, Settings};
+use crate::{Error, Identity, Resumption, Settings};
 use arc_swap::ArcSwap;
+use config::Handshakes;
 use names::Names;
-use resolver::ByName;
 use rustls::ServerConfig;
 use rustls::server::StoresServerSessions;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What a listener answers handshakes with. Shared by the workers; [`Acceptor::replace`] is for a reload.
@@ -64,6 +67,8 @@ pub(crate) struct Table {
 pub(crate) struct Shared {
     pub(crate) config: Arc<ServerConfig>,
     pub(crate) sessions: Arc<dyn StoresServerSessions>,
+    /// A client that offers TLS 1.3 gets it.
+    pub(crate) speaks_tls13: bool,
 }
 
 impl Table {
@@ -71,26 +76,32 @@ impl Table {
         if blocks.is_empty() {
             return Err(Error("TLS without a certificate: name certificate-file and key-file".to_owned()));
         }
-        let mut names = Names::default();
-        let mut groups: Vec<(Settings, ByName)> = Vec::new();
-        for (served, mut settings) in blocks {
+        let (mut configs, mut names) = (Vec::new(), Names::default());
+        let mut handshakes: Vec<(Settings, Handshakes)> = Vec::new();
+        let mut known = HashMap::new();
+        for (served, settings) in blocks {
             if settings.identities.is_empty() {
                 return Err(Error(
                     "TLS without a certificate: name certificate-file and key-file".to_owned(),
                 ));
             }
-            let identities = std::mem::take(&mut settings.identities);
-            let at = groups.iter().position(|(other, _)| other.shakes_hands_as(&settings));
-            let at = at.unwrap_or_else(|| {
-                groups.push((settings, ByName::default()));
-                groups.len() - 1
+            let alike = handshakes.iter().position(|(other, _)| other.shakes_hands_as(&settings));
+            let alike = alike.map_or_else(
+                || {
+                    let built = Handshakes::new(&settings, resumption)?;
+                    handshakes.push((Settings { identities: Vec::new(), ..settings.clone() }, built));
+                    Ok(handshakes.len() - 1)
+                },
+                Ok,
+            )?;
+            let identities = settings.identities.iter().map(Identity::number).collect::<Vec<_>>();
+            let at = *known.entry((alike, identities)).or_insert_with(|| {
+                configs.push(handshakes[alike].1.with(&settings, resumption));
+                configs.len() - 1
             });
             names.insert(&served, at);
-            groups[at].1.insert(&served, &identities);
         }
-        let configs =
-            groups.into_iter().map(|(settings, by_name)| config::build(&settings, by_name, resumption));
-        Ok(Self { configs: configs.collect::<Result<_, _>>()?, names, remote: resumption.remote.clone() })
+        Ok(Self { configs, names, remote: resumption.remote.clone() })
     }
 
     /// The configuration for this name.

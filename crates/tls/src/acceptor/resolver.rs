@@ -1,6 +1,5 @@
-//! The certificate for a handshake: by server name, then by what the client can verify.
+//! The certificate for a handshake: by what the client can verify. The server's name has chosen among blocks before.
 
-use super::names::Names;
 use crate::Identity;
 use arc_swap::ArcSwap;
 use rustls::SignatureAlgorithm;
@@ -8,35 +7,26 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use std::sync::Arc;
 
-/// Identities by server name; the first inserted are for all other names too.
+/// The identities of a block.
 #[derive(Debug, Default)]
-pub(crate) struct ByName {
-    default: Arc<[Certified]>,
-    names: Names<Arc<[Certified]>>,
-}
+pub(crate) struct Certificates(Vec<Certified>);
 
-impl ByName {
-    pub(crate) fn insert(&mut self, names: &[String], identities: &[Identity]) {
+impl Certificates {
+    pub(crate) fn new(identities: &[Identity]) -> Self {
         let mut certified: Vec<_> = identities.iter().map(Certified::new).collect();
         // Where the client can verify several, one that isn't RSA: signing takes a tenth of the time.
         certified.sort_by_key(|certified| certified.is_rsa);
-        let certified: Arc<[Certified]> = certified.into();
-        if self.default.is_empty() {
-            self.default = certified.clone();
-        }
-        self.names.insert(names, certified);
+        Self(certified)
     }
 }
 
-impl ResolvesServerCert for ByName {
+impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let named = hello.server_name().and_then(|name| self.names.get(name));
         let schemes = hello.signature_schemes();
-        let all = named.unwrap_or(&self.default);
-        let fits = all.iter().find(|certified| certified.identity.key.choose_scheme(schemes).is_some());
+        let fits = self.0.iter().find(|certified| certified.identity.key.choose_scheme(schemes).is_some());
         // Where none fits, rustls finds that out again and says handshake_failure (RFC 8446 §4.4.2.2), as of
         // no certificate at all it would not.
-        fits.or(all.first()).map(Certified::current)
+        fits.or(self.0.first()).map(Certified::current)
     }
 }
 

@@ -6,7 +6,7 @@
 //! - `tickets`: sessions that the clients keep, and the keys they are sealed with.
 //! - `remote`: memcached and Redis. `vault`: what they get to see. `missed`: how a handshake learns that a
 //!   session may be there.
-//! - `scope`: which handshakes may take up which sessions. `secret`: keys from keys.
+//! - `scope`: which handshakes may take up which sessions (`acceptor::scope` says why). `secret`: keys from keys.
 //! - `alive`, `clock`: threads that end, and the time of day; OCSP uses them too.
 //!
 //! No worker ever waits for a store: writes go through a queue, reads are [`Lookup`]s on other threads.
@@ -116,8 +116,7 @@ impl Resumption {
         Self::of(Parts::default(), None, Arc::default())
     }
 
-    /// The same keys and stores, but sessions that are resumed only under the same `scope`: what an acceptor
-    /// demands of its clients' certificates. See the module `scope`.
+    /// The same keys and stores, but sessions that are resumed only under the same `scope`: see `acceptor::scope`.
     pub(crate) fn scoped(&self, scope: &[u8]) -> Self {
         let scope = Scope::of(scope);
         let sessions = self.parts.sessions.as_ref().map(|sessions| match sessions {

@@ -1,8 +1,5 @@
-//! Which handshakes may take up which sessions.
-//!
-//! A session remembers who the client was. One that was made where nobody asks for a client's certificate
-//! must not be taken up where one is demanded, so sessions and tickets are good within a scope only: rustls
-//! leaves this to its callers (its documentation of `ServerConfig`, on sharing resumption storage).
+//! Which handshakes may take up which sessions: those of one scope. What that is made of is the acceptor's affair
+//! (`acceptor::scope`).
 
 use super::secret::expand;
 

@@ -141,12 +141,14 @@ impl<'a> Fragments<'a> {
 }
 
 /// What is asked of a ClientHello (RFC 8446 §4.1.2).
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hello<'a> {
     name: Option<&'a [u8]>,
     pub(crate) session_id: &'a [u8],
     /// It offers TLS 1.3.
     pub(crate) is_tls13: bool,
+    /// It brings a ticket of TLS 1.2: its session id is one that it made up (RFC 5077 §3.4).
+    pub(crate) has_ticket: bool,
     /// The identity of the first pre-shared key: a ticket.
     pub(crate) first_identity: Option<&'a [u8]>,
 }
@@ -160,8 +162,7 @@ impl<'a> Hello<'a> {
         }
         let mut fields = Fields(fields.vector(3)?);
         fields.take(2 + 32)?; // legacy_version, random
-        let mut hello =
-            Self { name: None, session_id: fields.vector(1)?, is_tls13: false, first_identity: None };
+        let mut hello = Self { session_id: fields.vector(1)?, ..Self::default() };
         fields.vector(2)?; // cipher_suites
         fields.vector(1)?; // legacy_compression_methods
         if fields.0.is_empty() {
@@ -191,6 +192,8 @@ impl<'a> Hello<'a> {
                     self.name = list.vector(2);
                 }
             }
+            // session_ticket (RFC 5077 §3.2): empty where one is wished for.
+            35 => self.has_ticket = !content.is_empty(),
             // supported_versions (RFC 8446 §4.2.1)
             43 => self.is_tls13 = fields.vector(1).is_some_and(|all| all.chunks(2).any(|one| one == [3, 4])),
             // pre_shared_key (§4.2.11): identities with their ages, then binders.
@@ -300,6 +303,7 @@ mod tests {
         body.extend([0, 2, 0x13, 1, 1, 0]); // suites, compression
         let extensions = [
             &[0, 0, 0, 8, 0, 6, 0, 0, 3, b'a', b'.', b'B'][..],
+            &[0, 35, 0, 1, 0x99],
             &[0, 43, 0, 5, 4, 3, 4, 3, 3],
             &[0, 41, 0, 9, 0, 7, 0, 1, 0x77, 0, 0, 0, 0],
         ]
@@ -309,7 +313,7 @@ mod tests {
         let message = [&[1, 0, 0, body.len() as u8][..], &body].concat();
         let hello = Hello::read(&message).expect("a hello");
         assert_eq!(hello.server_name().as_deref(), Some("a.b"));
-        assert_eq!((hello.session_id, hello.is_tls13), (&[0xaa, 0xbb][..], true));
+        assert_eq!((hello.session_id, hello.is_tls13, hello.has_ticket), (&[0xaa, 0xbb][..], true, true));
         assert_eq!(hello.first_identity, Some(&[0x77][..]));
         for len in 0..message.len() {
             assert_eq!(Hello::read(&message[..len]), None, "{len} octets");

@@ -155,9 +155,10 @@ impl Session {
 
 /// The key of the session that the client would resume, if only the remote store may have it.
 fn missed_session(shared: &Shared, hello: &Hello<'_>) -> Option<Vec<u8>> {
-    let key = match hello.is_tls13 {
+    let key = match hello.is_tls13 && shared.speaks_tls13 {
         true if shared.config.ticketer.enabled() => return None, // tickets bring their sessions with them
         true => hello.first_identity?,
+        false if hello.has_ticket => return None,
         false => hello.session_id,
     };
     if key.is_empty() {

@@ -122,6 +122,7 @@ struct Pair {
     heard: Vec<u8>,
     established: usize,
     peer_closed: bool,
+    lookups: usize,
     by_octet: bool,
 }
 
@@ -136,6 +137,7 @@ impl Pair {
             heard: Vec::new(),
             established: 0,
             peer_closed: false,
+            lookups: 0,
             by_octet: false,
         }
     }
@@ -174,6 +176,7 @@ impl Pair {
             Progress::PeerClosed => self.peer_closed = true,
             Progress::Handshaking | Progress::Open => {}
             Progress::NeedsLookup(lookup) => {
+                self.lookups += 1;
                 lookup.run();
                 return self.receive(&[]);
             }
