@@ -10,6 +10,7 @@ mod bench_json;
 mod bench_peers;
 mod bench_tls;
 mod bench_warnings;
+mod client_certificates;
 mod clients;
 mod config;
 mod error_log;

@@ -109,9 +109,9 @@ pub(super) const BEHAVIOUR: &[(&str, &str)] = &[
         "No connection is lost, and nothing has to be bound anew.",
     ),
     (
-        "A host with `client-ca-file` answers only on connections whose handshake asked for its certificates; \
-         others get 421.",
-        "Else a client without a certificate would ask for another host first.",
+        "A host with `client-ca-file` answers only on connections whose handshake required its certificates; others get \
+         421, and internal redirects from them 403.",
+        "Otherwise a client without a certificate would ask for another host first.",
     ),
     (
         "`link` fields with `rel=preload` make a 103 Early Hints, not a push.",

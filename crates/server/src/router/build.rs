@@ -26,7 +26,7 @@ pub fn build(settings: &Settings, logs: &Logs, worker: &WorkerContext) -> Result
     Ok(Router {
         hosts,
         listeners: listeners.collect::<Result<_, _>>()?,
-        guards: bindings.iter().map(|binding| Guard::new(settings, binding)).collect(),
+        guard: Guard::new(settings, &bindings),
         everywhere: [
             table(settings, false, 0..settings.hosts.len())?,
             table(settings, true, 0..settings.hosts.len())?,

@@ -1,65 +1,92 @@
-//! Which connections may ask which hosts, where some hosts want certificates of their clients and others
-//! on the same address do not.
+//! Which connections may ask which hosts, where some hosts require a client certificate.
 //!
-//! The name in the handshake chose whose certificates were asked for; the request then names a host, maybe
-//! another one. A host that wants certificates answers only if the handshake asked for the same ones.
+//! The server name in the handshake decides which authority's certificate the client had to show; the request, or
+//! an internal redirect behind it, then names a host, maybe another one. A host that requires a certificate answers
+//! only on connections whose handshake required one of the same authority.
 
 use crate::config::settings::Settings;
 use crate::modules::listen::{Binding, server_name};
 use std::collections::HashMap;
+use std::path::Path;
 
-/// Authorities of clients by index; 0 is none.
+/// An authority of client certificates by its index; 0 stands for no certificate at all.
 type Authority = usize;
 
-/// What the hosts of one address want.
+/// What the hosts of a configuration require.
 #[derive(Debug)]
 pub(super) struct Guard {
+    listeners: Vec<Listener>,
+    /// By host: the authorities that it requires on its own listeners. They count where a request reaches the host
+    /// from a listener that is not one of them.
+    required: Vec<Vec<Authority>>,
+}
+
+/// What handshakes on a listener require.
+#[derive(Debug)]
+struct Listener {
     /// By server name; `*.example.org` as it is written.
     names: HashMap<String, Authority>,
     /// For all other names.
     default: Authority,
-    /// By host.
-    wanted: HashMap<usize, Authority>,
+    /// By host: what it requires here; `None` if the listener is not one of its own.
+    hosts: Vec<Option<Authority>>,
 }
 
 impl Guard {
-    /// The guard of an address; `None` if every handshake asks for the same.
-    pub(super) fn new(settings: &Settings, binding: &Binding<'_>) -> Option<Self> {
-        let mut files = vec![None];
-        let mut authority = |file| {
-            files.iter().position(|known| *known == file).unwrap_or_else(|| {
-                files.push(file);
-                files.len() - 1
-            })
+    /// The guard of these bindings; `None` if no client certificate is required anywhere.
+    pub(super) fn new(settings: &Settings, bindings: &[Binding<'_>]) -> Option<Self> {
+        let mut files = Authorities(vec![None]);
+        let listeners: Vec<_> =
+            bindings.iter().map(|binding| Listener::new(settings, binding, &mut files)).collect();
+        let required = |host: usize| {
+            let own = listeners.iter().filter_map(|listener| listener.hosts[host]);
+            own.filter(|authority| *authority > 0).collect()
         };
-        let blocks = binding.blocks.iter();
-        let blocks: Vec<_> = blocks
-            .map(|block| (block, authority(block.ssl.client_ca.as_ref().map(|file| file.path.as_path()))))
-            .collect();
-        let default = blocks.first()?.1;
-        if blocks.iter().all(|(_, authority)| *authority == default) {
-            return None;
-        }
-        let mut names = HashMap::new();
-        for (block, authority) in &blocks {
-            for name in &block.names {
-                names.entry(name.clone()).or_insert(*authority);
-            }
-        }
-        let mut guard = Self { names, default, wanted: HashMap::new() };
-        for host in &binding.hosts {
-            let wanted = guard.of_key(&settings.hosts[*host].name);
-            guard.wanted.insert(*host, wanted);
-        }
-        Some(guard)
+        let required = (0..settings.hosts.len()).map(required).collect();
+        (files.0.len() > 1).then_some(Self { listeners, required })
     }
 
-    /// Whether a connection that asked for `name` in its handshake may ask `host`.
-    pub(super) fn admits(&self, host: usize, name: Option<&str>) -> bool {
-        match self.wanted.get(&host) {
-            None | Some(0) => true,
-            Some(wanted) => name.map_or(self.default, |name| self.of_name(name)) == *wanted,
+    /// Whether a connection to `listener` whose handshake asked for `name` may ask `host`.
+    pub(super) fn admits(&self, host: usize, listener: usize, name: Option<&str>) -> bool {
+        let Some(listener) = self.listeners.get(listener) else { return false };
+        let shown = || name.map_or(listener.default, |name| listener.of_name(name));
+        match listener.hosts[host] {
+            Some(0) => true,
+            Some(authority) => shown() == authority,
+            None => self.required[host].is_empty() || self.required[host].contains(&shown()),
         }
+    }
+}
+
+/// The files of authorities, each once.
+struct Authorities<'a>(Vec<Option<&'a Path>>);
+
+impl<'a> Authorities<'a> {
+    fn index(&mut self, file: Option<&'a Path>) -> Authority {
+        self.0.iter().position(|known| *known == file).unwrap_or_else(|| {
+            self.0.push(file);
+            self.0.len() - 1
+        })
+    }
+}
+
+impl Listener {
+    fn new<'a>(settings: &Settings, binding: &Binding<'a>, files: &mut Authorities<'a>) -> Self {
+        let mut listener =
+            Self { names: HashMap::new(), default: 0, hosts: vec![None; settings.hosts.len()] };
+        for (index, block) in binding.blocks.iter().enumerate() {
+            let authority = files.index(block.ssl.client_ca.as_ref().map(|file| file.path.as_path()));
+            if index == 0 {
+                listener.default = authority;
+            }
+            for name in &block.names {
+                listener.names.entry(name.clone()).or_insert(authority);
+            }
+        }
+        for host in &binding.hosts {
+            listener.hosts[*host] = Some(listener.of_key(&settings.hosts[*host].name));
+        }
+        listener
     }
 
     /// Whose certificates a key of `hosts` means.
@@ -67,7 +94,7 @@ impl Guard {
         server_name(key).map_or(self.default, |name| self.of_name(&name))
     }
 
-    /// Whose certificates a handshake for `name` asks for: the exact name, the longest wildcard, all others.
+    /// Whose certificates a handshake for `name` requires: the exact name, the longest wildcard, all others.
     fn of_name(&self, name: &str) -> Authority {
         let below = |(dot, _): (usize, &str)| self.names.get(&format!("*{}", &name[dot..]));
         let found = self.names.get(name).or_else(|| name.match_indices('.').find_map(below));
@@ -83,32 +110,34 @@ mod tests {
     use crate::modules::listen::testing::listener;
     use crate::modules::listen::{bindings, ssl};
 
-    /// A guard of hosts, each with the authority that it wants.
-    fn guard(hosts: &[(&str, &str)]) -> Option<Guard> {
+    /// A guard of hosts, each with its port and the authority whose certificates it requires; without a port it has
+    /// no listener of its own.
+    fn guard(global: Option<u16>, hosts: &[(&str, u16, &str)]) -> Option<Guard> {
         let mut settings = Settings::default();
-        for (name, authority) in hosts {
-            let mut listener = listener(443, Some(name));
+        settings.global.listen.extend(global.map(|port| listener(port, None)));
+        for (name, port, authority) in hosts {
+            let mut listener = listener(*port, Some(name));
             let file = ssl::FileName { path: authority.into(), at: Place::NOWHERE };
             if let Some(ssl) = &mut listener.ssl {
                 ssl.client_ca = (!authority.is_empty()).then_some(file);
             }
-            let name = (*name).to_owned();
-            settings.hosts.push(HostSettings { name, listen: vec![listener], ..HostSettings::default() });
+            let listen = if *port == 0 { Vec::new() } else { vec![listener] };
+            settings.hosts.push(HostSettings { name: (*name).to_owned(), listen, ..HostSettings::default() });
         }
         let bindings = bindings(&settings);
-        Guard::new(&settings, &bindings[0])
+        Guard::new(&settings, &bindings)
     }
 
     #[test]
-    fn where_all_want_the_same_nobody_is_asked() {
-        assert!(guard(&[("a", ""), ("b", "")]).is_none());
-        assert!(guard(&[("a", "ca"), ("b", "ca")]).is_none());
+    fn where_no_certificate_is_required_there_is_no_guard() {
+        assert!(guard(None, &[("a", 443, ""), ("b", 443, "")]).is_none());
+        assert!(guard(None, &[("a", 443, "ca"), ("b", 443, "ca")]).is_some());
     }
 
     #[test]
-    fn a_host_that_wants_certificates_answers_only_who_was_asked_for_them() {
-        let guard =
-            guard(&[("open", ""), ("closed", "ca"), ("*.closed", "ca"), ("other", "ca2")]).expect("a guard");
+    fn a_host_that_requires_certificates_answers_where_the_handshake_required_them() {
+        let hosts = [("open", 443, ""), ("closed", 443, "ca"), ("*.closed", 443, "ca"), ("other", 443, "ca2")];
+        let guard = guard(None, &hosts).expect("a guard");
         for (host, name, want) in [
             (0, Some("closed"), true),
             (0, None, true),
@@ -124,7 +153,33 @@ mod tests {
             (3, Some("other"), true),
             (3, Some("closed"), false),
         ] {
-            assert_eq!(guard.admits(host, name), want, "{host} {name:?}");
+            assert_eq!(guard.admits(host, 0, name), want, "{host} {name:?}");
+        }
+    }
+
+    #[test]
+    fn from_another_listener_the_requirements_of_the_hosts_own_count() {
+        let hosts = [("open", 443, ""), ("closed", 8443, "ca"), ("same", 9443, "ca"), ("other", 7443, "ca2")];
+        let guard = guard(None, &hosts).expect("a guard");
+        for (host, listener, want) in [
+            (0, 1, true),
+            (1, 0, false),
+            (1, 1, true),
+            // The handshake required a certificate of the same authority.
+            (1, 2, true),
+            (1, 3, false),
+            (3, 2, false),
+        ] {
+            assert_eq!(guard.admits(host, listener, None), want, "{host} {listener}");
+        }
+    }
+
+    #[test]
+    fn a_host_that_answers_in_clear_somewhere_requires_nothing_there() {
+        let guard = guard(Some(80), &[("both", 443, "ca"), ("open", 81, "")]).expect("a guard");
+        // The port in clear, its port with certificates, the other host's port.
+        for (listener, want) in [(0, true), (1, true), (2, false)] {
+            assert_eq!(guard.admits(0, listener, None), want, "{listener}");
         }
     }
 }

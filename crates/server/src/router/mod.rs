@@ -26,8 +26,8 @@ pub struct Router {
     hosts: Vec<Host>,
     /// By listener: the hosts that answer there.
     listeners: Vec<HostTable>,
-    /// By listener: who may ask which host, where that is not always the same.
-    guards: Vec<Option<Guard>>,
+    /// Which connections may ask which hosts, where hosts require client certificates.
+    guard: Option<Guard>,
     /// Every host, for internal redirects to `http` and to `https`.
     everywhere: [HostTable; 2],
     /// What answers when no host does.
@@ -81,9 +81,9 @@ impl Router {
     /// Whether a connection may ask this host: its handshake has shown the certificates that the host wants.
     #[inline]
     pub fn admits(&self, host: HostIndex, connection: &ConnectionInfo) -> bool {
-        let Some(Some(guard)) = self.guards.get(connection.listener) else { return true };
+        let (Some(guard), Some(host)) = (&self.guard, host) else { return true };
         let name = connection.tls.as_ref().and_then(|tls| tls.server_name.as_deref());
-        host.is_none_or(|host| guard.admits(host, name))
+        guard.admits(host, connection.listener, name)
     }
 
     /// The host named `authority` in a URL of `https` or of `http`, on whatever listener.

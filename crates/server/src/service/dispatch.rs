@@ -84,17 +84,12 @@ impl Core {
         }
     }
 
-    /// Why a request cannot be answered on its connection, with the status that says so.
+    /// Why a request cannot be answered before the handshake of its connection is complete.
     #[inline]
-    pub(super) fn unfit(&self, way: &Way, request: &Request<'_>) -> Option<(Status, &'static str)> {
+    pub(super) fn too_early(&self, request: &Request<'_>) -> Option<(Status, &'static str)> {
         // RFC 8470 §5.2: what was sent early may have been replayed by others.
-        if request.early && !request.head.method().is_safe() {
-            return Some((Status::TOO_EARLY, "this request may be sent after the handshake only"));
-        }
-        // RFC 9110 §15.5.20
-        let admitted = self.router.admits(way.host, request.connection);
-        let why = "this host wants a client certificate: open a connection of its own for it";
-        (!admitted).then_some((Status::MISDIRECTED_REQUEST, why))
+        let why = "this request may be sent after the handshake only";
+        (request.early && !request.head.method().is_safe()).then_some((Status::TOO_EARLY, why))
     }
 
     /// Gives handlers that ask others for their answers what they need for it.
@@ -123,8 +118,15 @@ impl Core {
     }
 
     /// Finds the route of a request. `Declined` so far, or answered by the server itself.
+    ///
+    /// Every request passes here, whether a client or this server itself sends it to a host.
     #[inline]
     pub(super) fn locate(&self, way: &mut Way, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
+        if !self.router.admits(way.host, &way.connection) {
+            scratch.path.clear();
+            scratch.path.push(b'/');
+            return not_admitted(way);
+        }
         if let Some(response) = without_path(head) {
             return way.lead_connect(head, scratch).unwrap_or(Outcome::Ready(response));
         }
@@ -254,6 +256,19 @@ impl Way {
             script,
         })
     }
+}
+
+/// The answer to a request for a host whose client certificate the connection has not shown.
+#[cold]
+fn not_admitted(way: &Way) -> Outcome {
+    // RFC 9110 §15.5.20: another connection may be admitted. Behind a redirect inside the server the client
+    // cannot know for which host it would have to open one.
+    let (status, hint) = match way.redirects {
+        0 => (Status::MISDIRECTED_REQUEST, "open a connection of its own for this host"),
+        _ => (Status::FORBIDDEN, ""),
+    };
+    let reason = "the host requires a client certificate, which this connection has not shown".to_owned();
+    Outcome::Failed { response: plain(status, hint), reason }
 }
 
 /// The answer to what has no path to look up, or asks for what this server never does.

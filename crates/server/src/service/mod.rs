@@ -88,7 +88,7 @@ impl Service for Site {
         if let Some(fault) = way.fault {
             core.report(&mut way, request.head, Status::BAD_REQUEST, &fault.to_string());
         }
-        if let Some((status, reason)) = core.unfit(&way, request) {
+        if let Some((status, reason)) = core.too_early(request) {
             core.report(&mut way, request.head, status, reason);
             let outcome = core.finish(way, request.head, &scratch.path, plain(status, reason));
             core.scratch.replace(scratch);
