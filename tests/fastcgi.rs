@@ -100,6 +100,26 @@ fn scripts_get_what_was_sent_and_clients_what_scripts_say() {
     assert_eq!(client.send("GET /get.php?a=b HTTP/1.1\r\nhost: a\r\n\r\n").answer().text(), "b - GET");
 }
 
+#[test]
+fn a_global_custom_handler_changes_the_environment_of_every_path() {
+    let dir = Scratch::new();
+    script(&dir, "env.php", "foreach (['A', 'B', 'C', 'D'] as $n) echo $_SERVER[$n] ?? '-', ' ';");
+    let text = "
+setenv: {D: global}
+file.custom-handler:
+  extension: .php
+  fastcgi.connect: {host: 127.0.0.1, port: PORT}
+  unsetenv: [A, B, D]
+  setenv: {B: handler}
+hosts:
+  default:
+    setenv: {A: host}
+    paths: {/: {file.dir: DIR/site, setenv: {A: path, B: path, C: path}}}
+";
+    let Some((_fpm, server)) = both(&dir, text) else { return };
+    assert_eq!(server.get("/env.php").text(), "- handler path - ");
+}
+
 /// The most memory that a process ever had, in octets.
 fn peak(server: &Server) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).expect("it runs");

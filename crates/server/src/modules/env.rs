@@ -8,6 +8,9 @@ use crate::config::yaml::Node;
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     variables: Vec<Variable>,
+    /// The names that `unsetenv` removes. They count in `file.custom-handler`, whose directives are applied to the
+    /// environment of a path that is known only when a request comes.
+    removed: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -54,7 +57,9 @@ fn set_variables(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> 
 fn unset_variables(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     for name in node.one_or_many() {
         let name = name_of(name)?;
-        scope.inherited.env.variables.retain(|old| old.name != name || old.level == scope.level);
+        let env = &mut scope.inherited.env;
+        env.variables.retain(|old| old.name != name || old.level == scope.level);
+        env.removed.push(name);
     }
     Ok(())
 }
@@ -98,6 +103,30 @@ impl Environment {
     }
 }
 
+/// What `setenv` and `unsetenv` in `file.custom-handler` change in the environment of a path.
+#[derive(Debug, Default)]
+pub struct Changes {
+    removed: Vec<String>,
+    set: Environment,
+}
+
+impl Changes {
+    /// The changes these settings ask for.
+    pub fn new(settings: &Settings) -> Self {
+        Self { removed: settings.removed.clone(), set: Environment::new(settings) }
+    }
+
+    /// `outer` with the changes; `None` if there are none.
+    pub fn apply(&self, outer: &Environment) -> Option<Environment> {
+        if self.removed.is_empty() && self.set.variables.is_empty() {
+            return None;
+        }
+        let stays = |name: &str| self.set.get(name).is_none() && !self.removed.iter().any(|own| own == name);
+        let kept = outer.iter().filter(|(name, _)| stays(name));
+        Some(Environment::from_pairs(kept.chain(self.set.iter())))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +150,27 @@ mod tests {
             }
             let env = Environment::new(&setting.inherited.env);
             assert_eq!(env.iter().collect::<Vec<_>>(), want, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn changes_of_a_custom_handler_apply_to_the_environment_of_the_path() {
+        let path = Environment::from_pairs([("A", "path"), ("B", "path")]);
+        type Case<'a> = (&'a [&'a str], Option<&'a [(&'a str, &'a str)]>);
+        let cases: [Case<'_>; 4] = [
+            (&[], None),
+            (&["unsetenv: A"], Some(&[("B", "path")])),
+            (&["setenv: {A: own}"], Some(&[("B", "path"), ("A", "own")])),
+            (&["unsetenv: [A, B, C]", "setenv: {B: own}"], Some(&[("B", "own")])),
+        ];
+        for (lines, want) in cases {
+            let mut setting = Setting::default();
+            for line in lines {
+                setting.set(Level::Extension, line).unwrap();
+            }
+            let changed = Changes::new(&setting.inherited.env).apply(&path);
+            let shown = changed.as_ref().map(|env| env.iter().collect::<Vec<_>>());
+            assert_eq!(shown.as_deref(), want, "{lines:?}");
         }
     }
 

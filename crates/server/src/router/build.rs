@@ -7,7 +7,7 @@ use super::{Host, Name, Route, Router};
 use crate::config::settings::{HandlerSettings, HostSettings, Inherited, PathSettings, Settings};
 use crate::handler::Handler;
 use crate::modules::access_log::{Logs, PathLogs};
-use crate::modules::env::Environment;
+use crate::modules::env::{self, Environment};
 use crate::modules::identity::SendServerName;
 use crate::modules::{connect, expires, fastcgi, file, headers, listen, proxy, redirect, reproxy, try_files};
 use crate::worker::WorkerContext;
@@ -124,7 +124,7 @@ impl Builder<'_> {
 
     fn fastcgi(&self, group: usize, inherited: &Inherited) -> Box<dyn Handler> {
         let reports_errors = inherited.error_log.emit_request_errors;
-        let env = Environment::default();
+        let env = env::Changes::default();
         Box::new(fastcgi::build(group, &inherited.fastcgi, env, reports_errors, self.worker))
     }
 

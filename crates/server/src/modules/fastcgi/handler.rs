@@ -4,7 +4,7 @@ use super::attempt::Attempt;
 use super::params::{Facts, params};
 use super::{Script, Settings, script};
 use crate::handler::{Exchange, Handler, Outcome};
-use crate::modules::env::Environment;
+use crate::modules::env;
 use crate::modules::proxy::Upload;
 use crate::modules::upstreams::{Asking, Pool, Transport};
 use crate::worker::WorkerContext;
@@ -25,15 +25,15 @@ pub(super) struct Passing {
     underscores: bool,
     /// Whether errors of requests go to the error log.
     pub(super) reports_errors: bool,
-    /// What `setenv` adds in `file.custom-handler`.
-    env: Environment,
+    /// What `setenv` and `unsetenv` change in `file.custom-handler`.
+    env: env::Changes,
 }
 
 /// The handler of the application that is the group of that index.
 pub fn build(
     group: usize,
     settings: &Settings,
-    env: Environment,
+    env: env::Changes,
     reports_errors: bool,
     worker: &WorkerContext,
 ) -> Rc<dyn Handler> {
@@ -99,7 +99,7 @@ impl Passing {
     /// What is asked, without content.
     fn call(&self, exchange: &Exchange<'_>, script: Option<&Script>, content: Option<u64>) -> Call {
         let head = &*exchange.head;
-        let merged = self.env.iter().next().map(|_| self.merged(exchange.env));
+        let changed = self.env.apply(exchange.env);
         let fields = params(&Facts {
             head,
             path: exchange.path,
@@ -108,7 +108,7 @@ impl Passing {
             root: self.root.as_deref(),
             connection: exchange.connection,
             content,
-            env: merged.as_ref().unwrap_or(exchange.env),
+            env: changed.as_ref().unwrap_or(exchange.env),
             underscores: self.underscores,
         });
         Call {
@@ -123,12 +123,6 @@ impl Passing {
             upgrade: None,
             manner: Default::default(),
         }
-    }
-
-    /// The environment of a path, and what is added to it here.
-    fn merged(&self, outer: &Environment) -> Environment {
-        let outer = outer.iter().filter(|(name, _)| self.env.get(name).is_none());
-        Environment::from_pairs(outer.chain(self.env.iter()))
     }
 }
 

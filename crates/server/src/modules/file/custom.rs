@@ -10,8 +10,7 @@ use crate::config::load;
 use crate::config::settings::{HandlerSettings, Inherited};
 use crate::config::yaml::Node;
 use crate::handler::{Filter, Handler, RequestInfo};
-use crate::modules::env::Environment;
-use crate::modules::{expires, fastcgi, headers};
+use crate::modules::{env, expires, fastcgi, headers};
 use crate::worker::WorkerContext;
 use hayami_http::Response;
 use std::rc::Rc;
@@ -89,7 +88,7 @@ impl Rules {
     pub(super) fn build(&self, reports_errors: bool, worker: &WorkerContext) -> Vec<Option<Rc<dyn Handler>>> {
         let build = |rule: &Rule| match rule.handler.as_deref() {
             Some(HandlerSettings::FastCgi(group)) => {
-                let env = Environment::new(&rule.inherited.env);
+                let env = env::Changes::new(&rule.inherited.env);
                 Some(fastcgi::build(*group, &rule.inherited.fastcgi, env, reports_errors, worker))
             }
             // No other handler stands here.
