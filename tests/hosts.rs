@@ -228,3 +228,35 @@ fn a_path_without_a_handler_and_a_site_without_that_path_are_404() {
     }
     assert_eq!(server.get("/one/").text(), "one");
 }
+
+#[test]
+fn one_port_with_and_without_an_address_is_one_listener() {
+    let dir = sites();
+    let port = free_port();
+    let hosts = [
+        host("one.example", "", "one"),
+        host("two.example", &format!("listen: '0.0.0.0:{port}'"), "two"),
+        host("three.example", &format!("listen: {{host: '::', port: {port}}}"), "three"),
+    ]
+    .concat();
+    let server = Server::config(&dir, &format!("listen: {port}\nhosts:\n{hosts}"));
+    for address in [format!("127.0.0.1:{port}"), format!("[::1]:{port}")] {
+        for (name, text) in [("one.example", "one"), ("two.example", "two"), ("three.example", "three")] {
+            let request = format!("GET / HTTP/1.1\r\nHost: {name}:80\r\nConnection: close\r\n\r\n");
+            assert_eq!(Client::connect(&address).send(request).answer().text(), text, "{address} {name}");
+        }
+    }
+    drop(server);
+    let text = format!("listen: {port}\nlisten: 127.0.0.1:{port}\nhosts:\n{}", host("a", "", "one"));
+    let finished = Launch::config(&dir, &text).finish();
+    assert_eq!(finished.code, 78, "{finished:?}");
+    for part in ["the addresses overlap", "hayami.conf:2:9", "the other listener"] {
+        assert!(finished.stderr.contains(part), "{part}: {}", finished.stderr);
+    }
+}
+
+/// A port that is free on all addresses.
+fn free_port() -> u16 {
+    let socket = std::net::TcpListener::bind("[::]:0").expect("a free port");
+    socket.local_addr().expect("an address").port()
+}

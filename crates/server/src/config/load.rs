@@ -9,7 +9,7 @@ use super::settings::{HandlerSettings, Inherited, Reading, Settings, Written};
 use super::source::Sources;
 use super::yaml::{Node, Place};
 use super::{VERSION, foreign, nearest, not_yet, registry, render, yaml};
-use crate::modules::upstreams;
+use crate::modules::{listen, upstreams};
 use std::path::Path;
 
 /// A configuration that can be used.
@@ -75,6 +75,7 @@ fn load(root: Result<Node, ConfigError>, sources: Sources) -> Result<Loaded, Err
     }
     reading.warnings.extend(upstreams::warnings(&settings.global.upstreams));
     settings.hosts = reading.hosts.into_iter().map(|(_, host)| host).collect();
+    listen::split(&mut settings);
     Ok(Loaded { settings, warnings: sorted(reading.warnings), sources, written: reading.written })
 }
 

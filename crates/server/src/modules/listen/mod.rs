@@ -5,6 +5,7 @@
 
 mod acceptors;
 mod bindings;
+mod overlap;
 mod read;
 pub mod ssl;
 #[cfg(test)]
@@ -13,9 +14,9 @@ pub(crate) mod testing;
 pub use acceptors::{Acceptors, Reloaded};
 pub(crate) use bindings::server_name;
 pub use bindings::{Binding, Block, bindings};
+pub(crate) use overlap::split;
 
-use crate::config::directive::{Directive, Levels, Scope};
-use crate::config::error::ConfigError;
+use crate::config::directive::{Directive, Levels};
 use crate::config::yaml::Place;
 use std::fmt;
 use std::net::IpAddr;
@@ -138,26 +139,6 @@ fn option(f: &mut fmt::Formatter<'_>, name: &str, value: &Option<impl fmt::Displ
     value.as_ref().map_or(Ok(()), |value| write!(f, ", {name} {value}"))
 }
 
-/// An address speaks TLS or not, and the PROXY protocol or not, wherever it is written.
-fn check_agreement(scope: &Scope<'_>, new: &Listener) -> Result<(), ConfigError> {
-    let earlier = scope.global.reading.hosts.iter().flat_map(|(_, host)| &host.listen);
-    let here = scope.host.iter().flat_map(|host| &host.listen);
-    let same = |other: &&Listener| other.address == new.address;
-    let Some(other) = scope.global.listen.iter().chain(earlier).chain(here).find(same) else { return Ok(()) };
-    if other.proxy_protocol != new.proxy_protocol {
-        let error = "this address has `proxy-protocol: ON` in one place and not in another";
-        let error = ConfigError::new(new.at, error).also(other.at, "the same address");
-        return Err(error.help("write it at both or at neither, or take another port"));
-    }
-    let error = match (&other.ssl, &new.ssl) {
-        (Some(_), None) => "this address speaks TLS elsewhere, and has no `ssl` here",
-        (None, Some(_)) => "this address has `ssl` here, and none elsewhere",
-        _ => return Ok(()),
-    };
-    let error = ConfigError::new(new.at, error).also(other.at, "the same address");
-    Err(error.help("write `ssl` at both (an anchor saves typing) or at neither, or take another port"))
-}
-
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[Directive {
     name: "listen",
@@ -175,7 +156,7 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     set: |scope, node| {
         for node in node.one_or_many() {
             let (listener, warnings) = read::listener(node)?;
-            check_agreement(scope, &listener)?;
+            overlap::check(scope, &listener)?;
             if let Some(ssl) = &listener.ssl {
                 ssl.load()?;
             }
