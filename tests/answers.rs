@@ -1,5 +1,6 @@
 //! What is changed about answers: redirects, error pages, fields, the server's name.
 
+use crate::support::upstream::{Upstream, nobody};
 use crate::support::{Scratch, Server};
 
 fn site() -> Scratch {
@@ -67,6 +68,46 @@ fn error_pages_keep_the_status_of_the_error() {
     assert!(refused[0].field("allow").is_some());
     let missing = Server::site(&dir, "error-doc: {status: 404, url: /no-such-page.html}");
     assert_eq!(missing.get("/none").status, 404, "a missing page is no endless search");
+}
+
+#[test]
+fn error_pages_may_come_from_a_folder_and_from_another_server() {
+    let dir = site();
+    dir.write("site/errors/index.html", "<p>a folder</p>");
+    let page = Upstream::answering(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/x-page\r\nContent-Length: 10\r\nX-Own: 1\r\n\r\nfar away\r\n",
+    );
+    let broken = Upstream::answering("HTTP/1.1 500 No\r\nContent-Length: 3\r\n\r\nno\n");
+    let text = format!(
+        "hosts:
+  default:
+    paths:
+      /: {{file.dir: DIR/site, error-doc: {{status: 404, url: /errors}}}}
+      /far: {{file.dir: DIR/site, error-doc: {{status: [404, 405], url: 'http://{}/a/page?q=1'}}}}
+      /broken: {{file.dir: DIR/site, error-doc: {{status: 404, url: 'http://{}/'}}}}
+      /nobody: {{file.dir: DIR/site, error-doc: {{status: 404, url: 'http://{}/'}}}}
+",
+        page.address,
+        broken.address,
+        nobody()
+    );
+    let server = Server::config(&dir, &text);
+    assert_eq!(server.get("/none").text(), "<p>a folder</p>");
+    for (request, status) in [("GET /far/none", 404), ("DELETE /far/a.txt", 405)] {
+        let request = format!("{request} HTTP/1.1\r\nHost: a\r\nCookie: a=1\r\nConnection: close\r\n\r\n");
+        let answer = server.ask(request).remove(0);
+        assert_eq!((answer.status, answer.text().as_str()), (status, "far away\r\n"));
+        assert_eq!(answer.field("content-type"), Some("text/x-page"));
+        assert_eq!(answer.field("x-own"), None);
+        let asked = page.last();
+        assert_eq!(asked.line(), "GET /a/page?q=1 HTTP/1.1");
+        assert_eq!((asked.all("host"), asked.all("cookie")), (vec![page.address.as_str()], vec![]));
+    }
+    for path in ["/broken/none", "/nobody/none"] {
+        let answer = server.get(path);
+        assert_eq!((answer.status, answer.text().as_str()), (404, "Not Found\n"), "{path}");
+    }
+    server.until_stderr("Connection refused");
 }
 
 #[test]

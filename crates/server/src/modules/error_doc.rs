@@ -1,8 +1,11 @@
 //! `error-doc`: pages of the site itself in place of the server's short error texts.
 
-use crate::config::directive::{Directive, Levels, Scope};
+use super::proxy::{self, Everywhere, Remote};
+use crate::config::directive::{Directive, Level, Levels, Scope};
 use crate::config::error::ConfigError;
-use crate::config::yaml::Node;
+use crate::config::settings::{self as config, Inherited};
+use crate::config::yaml::{Node, Place};
+use crate::worker::WorkerContext;
 use hayami_http::{Response, Status};
 
 /// The error pages in force at one place of the configuration, those of inner levels first.
@@ -11,10 +14,13 @@ pub struct Settings {
     pages: Vec<Page>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Page {
     status: Status,
     url: String,
+    /// Where it is written.
+    level: Level,
+    at: Place,
 }
 
 /// The directives of this feature.
@@ -24,7 +30,9 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     argument: "a mapping of status (400 to 599, or a sequence of such) and url; or a sequence of mappings",
     default: "",
     help: "Sends the content found at the URL in place of an error's, with the error's status. The URL is a path of \
-           the same host, or names another host of this configuration.",
+           the same host, relative to the path of the request unless it begins with `/`; or it names another host of \
+           this configuration by `http://` or `https://`; or another server, which is asked as an upstream would be. \
+           Redirects within this server are followed. A page that is not answered with 200 is not used.",
     set,
 }];
 
@@ -34,16 +42,33 @@ fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
         for (key, _) in page.mapping()? {
             key.one_of(&["status", "url"])?;
         }
-        let status = page.get("status").ok_or_else(|| page.error("`status` is missing"))?;
+        let statuses = page.get("status").ok_or_else(|| page.error("`status` is missing"))?;
         let url = url(page.get("url").ok_or_else(|| page.error("`url` is missing"))?)?;
-        for status in status.one_or_many() {
-            let code = status.integer(400..=599)? as u16;
+        if statuses.one_or_many().is_empty() {
+            return Err(statuses.error("`status` is an empty sequence").help("write at least one status"));
+        }
+        for node in statuses.one_or_many() {
+            let code = node.integer(400..=599)? as u16;
             let status = Status::new(code).expect("three digits make a status");
-            pages.push(Page { status, url: url.clone() });
+            let known = pages.iter().chain(&scope.inherited.error_doc.pages);
+            check_repeated(known, status, scope.level, node)?;
+            pages.push(Page { status, url: url.clone(), level: scope.level, at: node.at });
         }
     }
     scope.inherited.error_doc.pages.splice(0..0, pages);
     Ok(())
+}
+
+/// Of two pages for one status on one level, one would never be used.
+fn check_repeated<'a>(
+    mut pages: impl Iterator<Item = &'a Page>,
+    status: Status,
+    level: Level,
+    node: &Node,
+) -> Result<(), ConfigError> {
+    let Some(first) = pages.find(|page| page.status == status && page.level == level) else { return Ok(()) };
+    let error = node.error(format!("the status {} has an error page already", status.code()));
+    Err(error.help("remove one of the two; inner levels may have a page of their own").also(first.at, "here"))
 }
 
 fn url(node: &Node) -> Result<String, ConfigError> {
@@ -51,13 +76,61 @@ fn url(node: &Node) -> Result<String, ConfigError> {
     if url.is_empty() || url.bytes().any(|octet| octet.is_ascii_control() || octet == b' ') {
         return Err(node.expected("a URL, such as `/404.html`"));
     }
+    if url.starts_with("//") {
+        return Err(node.error("the URL has no scheme").help(format!("write `https:{url}`")));
+    }
+    if let Some(base) = base_of(url) {
+        proxy::Url::read(&Node { at: node.at, ..Node::scalar(base) })?;
+    }
     Ok(url.to_owned())
+}
+
+/// Scheme and authority of an absolute URL.
+fn base_of(url: &str) -> Option<&str> {
+    let scheme = url.find("://").filter(|end| !url[..*end].contains(['/', '?', '#']))?;
+    let authority = &url[scheme + 3..];
+    Some(&url[..scheme + 3 + authority.find(['/', '?', '#']).unwrap_or(authority.len())])
+}
+
+/// Whether an error page anywhere may be fetched from another server.
+pub fn is_remote_anywhere(settings: &config::Settings) -> bool {
+    let paths = settings.hosts.iter().flat_map(|host| &host.paths).map(|path| &path.inherited);
+    let mut places = settings.hosts.iter().map(|host| &host.inherited).chain(paths);
+    places.any(|inherited| inherited.error_doc.has_absolute())
 }
 
 impl Settings {
     /// The URL of the page for `status`: the innermost level decides.
     pub fn url(&self, status: Status) -> Option<&str> {
         self.pages.iter().find(|page| page.status == status).map(|page| page.url.as_str())
+    }
+
+    fn has_absolute(&self) -> bool {
+        self.pages.iter().any(|page| base_of(&page.url).is_some())
+    }
+}
+
+/// The error pages of a route.
+#[derive(Default)]
+pub struct Pages {
+    settings: Settings,
+    /// What fetches pages from servers other than this one.
+    pub remote: Option<Remote>,
+}
+
+impl Pages {
+    /// Those of a path.
+    pub fn new(inherited: &Inherited, everywhere: Everywhere, worker: &WorkerContext) -> Self {
+        let settings = inherited.error_doc.clone();
+        let remote =
+            if settings.has_absolute() { Remote::new(&inherited.proxy, everywhere, worker) } else { None };
+        Self { settings, remote }
+    }
+
+    /// The URL of the page for `status`.
+    #[inline]
+    pub fn url(&self, status: Status) -> Option<&str> {
+        self.settings.url(status)
     }
 }
 
@@ -108,6 +181,29 @@ mod tests {
     }
 
     #[test]
+    fn a_status_may_have_a_page_on_every_level_and_one_on_each() {
+        let mut setting = Setting::default();
+        setting.set(Level::Global, "error-doc: {status: 404, url: /a}").unwrap();
+        setting.set(Level::Host, "error-doc: {status: 404, url: /b}").unwrap();
+        setting.set(Level::Host, "error-doc: {status: 500, url: /c}").unwrap();
+        let error = setting.set(Level::Host, "error-doc: {status: 404, url: /d}").unwrap_err();
+        assert!(error.starts_with("the status 404 has an error page already"), "{error}");
+    }
+
+    #[test]
+    fn the_base_of_a_url_is_its_scheme_and_authority() {
+        for (url, want) in [
+            ("/404.html", None),
+            ("404.html?u=http://x/", None),
+            ("http://a", Some("http://a")),
+            ("https://a:81/b", Some("https://a:81")),
+            ("http://a?b", Some("http://a")),
+        ] {
+            assert_eq!(base_of(url), want, "{url}");
+        }
+    }
+
+    #[test]
     fn errors_name_what_is_wrong() {
         let cases = [
             ("error-doc: /404.html", "expected a mapping, found `/404.html`"),
@@ -116,6 +212,24 @@ mod tests {
             ("error-doc: {status: 200, url: /x}", "expected a whole number from 400 to 599, found `200`"),
             ("error-doc: {status: 404, url: ''}", "expected a URL, such as `/404.html`, found nothing"),
             ("error-doc: {status: 404, url: /x, code: 1}", "expected one of status, url, found `code`"),
+            ("error-doc: {status: [], url: /x}", "`status` is an empty sequence; write at least one status"),
+            (
+                "error-doc: {status: [404, 500, 404], url: /x}",
+                "the status 404 has an error page already; remove one of the two; inner levels may have a page of \
+                 their own",
+            ),
+            (
+                "error-doc: [{status: 404, url: /x}, {status: 404, url: /y}]",
+                "the status 404 has an error page already; remove one of the two; inner levels may have a page of \
+                 their own",
+            ),
+            ("error-doc: {status: 404, url: //host/x}", "the URL has no scheme; write `https://host/x`"),
+            (
+                "error-doc: {status: 404, url: 'ftp://host/x'}",
+                "an upstream cannot be reached by `ftp`; upstreams speak HTTP: write `http://` or `https://`",
+            ),
+            ("error-doc: {status: 404, url: 'http://a b/'}", "expected a URL, such as `/404.html`, found `http://a b/`"),
+            ("error-doc: {status: 404, url: 'http://:80/x'}", "`:80` is no host, or no port from 1 to 65535"),
         ];
         for (line, want) in cases {
             assert_eq!(error(line), want);

@@ -9,7 +9,7 @@ use crate::handler::Handler;
 use crate::modules::access_log::{Logs, PathLogs};
 use crate::modules::env::{self, Environment};
 use crate::modules::identity::SendServerName;
-use crate::modules::{connect, expires, fastcgi, file, headers, listen, proxy, redirect, reproxy, try_files};
+use crate::modules::{connect, error_doc, expires, fastcgi, file, headers, listen, proxy, redirect, reproxy, try_files};
 use crate::worker::WorkerContext;
 use std::rc::Rc;
 
@@ -146,7 +146,7 @@ impl Builder<'_> {
                 .into_iter()
                 .flatten()
                 .collect(),
-            error_pages: inherited.error_doc.clone(),
+            error_pages: error_doc::Pages::new(inherited, self.everywhere(inherited), self.worker),
             hints: headers::early(&inherited.headers, inherited.early_hints.preload).map(Rc::new),
             logs: Rc::new(PathLogs::new(&inherited.access_log, self.logs, host, &env)),
             env,

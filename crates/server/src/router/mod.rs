@@ -55,7 +55,7 @@ pub struct Route {
     /// Applied in order to every answer.
     pub filters: Vec<Box<dyn Filter>>,
     /// Pages in place of the server's own error texts.
-    pub error_pages: error_doc::Settings,
+    pub error_pages: error_doc::Pages,
     /// What goes out as 103 while an answer is being made.
     pub hints: Option<Rc<FieldSection>>,
     /// What handlers and logs see of the environment.
@@ -78,7 +78,7 @@ impl Router {
         self.listeners.get(listener)?.find(authority)
     }
 
-    /// Whether a connection may ask this host: its handshake has shown the certificates that the host wants.
+    /// Whether a connection may ask this host: its handshake required the client certificate that the host requires.
     #[inline]
     pub fn admits(&self, host: HostIndex, connection: &ConnectionInfo) -> bool {
         let (Some(guard), Some(host)) = (&self.guard, host) else { return true };

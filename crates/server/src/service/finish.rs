@@ -4,7 +4,7 @@ use super::dispatch::{LaterOutcome, Scratch, Step, Way};
 use super::{Core, target};
 use crate::handler::RequestInfo;
 use crate::modules::error_doc;
-use hayami_http::{RequestHead, Response, Status};
+use hayami_http::{Known, RequestHead, Response, Status};
 use hayami_net::service::{Answer, Observer, Outcome};
 use std::rc::Rc;
 
@@ -29,6 +29,17 @@ impl Journey {
             }
         }
     }
+
+    /// Waits for an error page.
+    async fn page(&mut self, core: &Core, mut later: LaterOutcome) -> Response {
+        loop {
+            let response = self.response(core, later).await;
+            match core.follow_page(self, Step::Ready(response)) {
+                Step::Ready(page) => return page,
+                Step::Later(next) => later = next,
+            }
+        }
+    }
 }
 
 impl Core {
@@ -48,7 +59,7 @@ impl Core {
             Some((mut page, Step::Later(later))) => {
                 let (core, head, path) = (Rc::clone(self), std::mem::take(head), path.to_vec());
                 Outcome::Later(Box::pin(async move {
-                    let page = page.response(&core, later).await;
+                    let page = page.page(&core, later).await;
                     way.leave(&head, &path, with_page(response, page))
                 }))
             }
@@ -99,16 +110,50 @@ impl Core {
         Some(self.fetch(way, target::page(head, url.as_bytes())))
     }
 
-    /// Asks this server itself: no log, no error page of the error page.
+    /// Asks this server itself, or the one that the URL names: no log, no error page of the error page.
     #[cold]
     fn fetch(&self, way: &Way, mut head: RequestHead) -> (Journey, Step) {
-        let named = || self.router.named_host(target::is_https(&head), head.authority());
-        let host = if head.authority().is_empty() { way.host } else { named() };
-        let mut way = self.enter(host, &way.connection);
+        let named = self.router.named_host(target::is_https(&head), head.authority());
+        let is_path = head.authority().is_empty();
+        let remote = way.route.error_pages.remote.as_ref().filter(|_| !is_path && named.is_none());
+        let mut way = self.enter(if is_path { way.host } else { named }, &way.connection);
         let mut scratch = Scratch::default();
-        let outcome = self.locate(&mut way, &head, &mut scratch);
+        let outcome = match remote {
+            Some(remote) => remote.ask(&head, &way.connection, false),
+            None => self.locate(&mut way, &head, &mut scratch),
+        };
         let step = self.advance(&mut way, &mut head, &mut scratch, outcome);
-        (Journey { way, head, scratch }, step)
+        let mut journey = Journey { way, head, scratch };
+        let step = self.follow_page(&mut journey, step);
+        (journey, step)
+    }
+
+    /// Follows redirects of an error page within this server: `/errors` leads to `/errors/` where a directory is.
+    fn follow_page(&self, page: &mut Journey, mut step: Step) -> Step {
+        while let Step::Ready(response) = &step {
+            let Some(next) = self.redirected_page(page, response) else { break };
+            step = next;
+        }
+        step
+    }
+
+    /// Where an error page has moved to, if it has and that is on this server.
+    fn redirected_page(&self, page: &mut Journey, response: &Response) -> Option<Step> {
+        let moved = matches!(response.head.status().code(), 301 | 302 | 303 | 307 | 308);
+        let location = response.head.get(Known::Location).filter(|_| moved)?;
+        // No host of this server has answered.
+        page.way.host?;
+        let head = target::page(&page.head, location);
+        let host = match head.authority().is_empty() {
+            true => page.way.host,
+            false => Some(self.router.named_host(target::is_https(&head), head.authority())?),
+        };
+        if !self.may_redirect(&mut page.way) {
+            return None;
+        }
+        (page.way.host, page.head) = (host, head);
+        let outcome = self.locate(&mut page.way, &page.head, &mut page.scratch);
+        Some(self.advance(&mut page.way, &mut page.head, &mut page.scratch, outcome))
     }
 }
 

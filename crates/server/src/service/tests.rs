@@ -250,8 +250,18 @@ hosts:
       /lost: {file.dir: ROOT, error-doc: {status: 404, url: /missing.html}}
       /loop: {redirect: {url: /loop, internal: YES}, error-doc: {status: 502, url: /loop}}
       /far: {file.dir: ROOT, error-doc: {status: 404, url: 'http://second/x'}}
+      /folder: {file.dir: ROOT, error-doc: {status: 404, url: /pages}}
+      /moved: {file.dir: ROOT, error-doc: {status: 404, url: /elsewhere}}
+      /elsewhere: {redirect: 'http://second/'}
+      /circle: {file.dir: ROOT, error-doc: {status: 404, url: /round}}
+      /round: {redirect: /round}
+      /away: {file.dir: ROOT, error-doc: {status: 404, url: /abroad}}
+      /abroad: {redirect: 'http://third/'}
   second: {paths: {/: {file.dir: ROOT/sub}}}
 ";
+    folder.folder("pages");
+    folder.write("pages/index.html", "page of a folder");
+    folder.write("sub/index.html", "front of second");
     let server = Server::new(text, &folder);
     assert_eq!(server.get("/nothing"), (404, "gone".to_owned()));
     assert_eq!(server.get("/%00"), (400, "gone".to_owned()));
@@ -259,6 +269,11 @@ hosts:
     assert_eq!(server.get("/lost/nothing"), (404, "Not Found\n".to_owned()), "no page, no replacement");
     assert_eq!(server.get("/loop").0, 502);
     assert_eq!(server.get("/far/nothing"), (404, "x".to_owned()));
+    assert_eq!(server.get("/folder/nothing"), (404, "page of a folder".to_owned()), "without its slash");
+    assert_eq!(server.get("/moved/nothing"), (404, "front of second".to_owned()), "redirects are followed");
+    for target in ["/circle/nothing", "/away/nothing"] {
+        assert_eq!(server.get(target), (404, "Not Found\n".to_owned()), "{target}");
+    }
     let response = server.ask("GET", "a", "/nothing").response;
     assert_eq!(field(&response, "x-seen").as_deref(), Some("yes"));
     assert_eq!(field(&response, "content-type").as_deref(), Some("text/html"));

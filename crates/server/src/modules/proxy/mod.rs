@@ -52,6 +52,7 @@ pub fn is_used(settings: &config::Settings) -> bool {
     let mut handlers = settings.hosts.iter().flat_map(|host| &host.paths).flat_map(|path| &path.handlers);
     handlers.any(|handler| matches!(handler, HandlerSettings::Proxy(_) | HandlerSettings::Connect(_)))
         || super::fastcgi::is_used(settings)
+        || super::error_doc::is_remote_anywhere(settings)
 }
 
 /// Whether other protocols than HTTP pass through to upstreams anywhere.
