@@ -228,7 +228,10 @@ mod tests {
                 "error-doc: {status: 404, url: 'ftp://host/x'}",
                 "an upstream cannot be reached by `ftp`; upstreams speak HTTP: write `http://` or `https://`",
             ),
-            ("error-doc: {status: 404, url: 'http://a b/'}", "expected a URL, such as `/404.html`, found `http://a b/`"),
+            (
+                "error-doc: {status: 404, url: 'http://a b/'}",
+                "expected a URL, such as `/404.html`, found `http://a b/`",
+            ),
             ("error-doc: {status: 404, url: 'http://:80/x'}", "`:80` is no host, or no port from 1 to 65535"),
         ];
         for (line, want) in cases {

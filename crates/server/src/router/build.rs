@@ -9,7 +9,9 @@ use crate::handler::Handler;
 use crate::modules::access_log::{Logs, PathLogs};
 use crate::modules::env::{self, Environment};
 use crate::modules::identity::SendServerName;
-use crate::modules::{connect, error_doc, expires, fastcgi, file, headers, listen, proxy, redirect, reproxy, try_files};
+use crate::modules::{
+    connect, error_doc, expires, fastcgi, file, headers, listen, proxy, redirect, reproxy, try_files,
+};
 use crate::worker::WorkerContext;
 use std::rc::Rc;
 

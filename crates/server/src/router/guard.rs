@@ -136,7 +136,8 @@ mod tests {
 
     #[test]
     fn a_host_that_requires_certificates_answers_where_the_handshake_required_them() {
-        let hosts = [("open", 443, ""), ("closed", 443, "ca"), ("*.closed", 443, "ca"), ("other", 443, "ca2")];
+        let hosts =
+            [("open", 443, ""), ("closed", 443, "ca"), ("*.closed", 443, "ca"), ("other", 443, "ca2")];
         let guard = guard(None, &hosts).expect("a guard");
         for (host, name, want) in [
             (0, Some("closed"), true),

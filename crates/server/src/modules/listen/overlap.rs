@@ -48,7 +48,8 @@ fn overlap(other: &Address, new: &Address) -> (String, &'static str) {
     match new {
         Address::Unix(socket) => {
             let path = socket.path.display();
-            let message = format!("the unix socket `{path}` has another owner, group or permission elsewhere");
+            let message =
+                format!("the unix socket `{path}` has another owner, group or permission elsewhere");
             (message, "write the same at both, or take another path")
         }
         _ => {
@@ -220,11 +221,15 @@ mod tests {
             ("'[::]:8080'", "8080", &[("[::]:8080", 2), ("0.0.0.0:8080", 1)]),
             ("'[::]:8080'", "0.0.0.0:8080", &[("[::]:8080", 2), ("0.0.0.0:8080", 1)]),
             ("8080", "{type: unix, port: /a}", &[("0.0.0.0:8080 and [::]:8080", 2), ("unix:/a", 1)]),
-            ("[8080, {port: 8080, type: quic}]", "8081", &[
-                ("0.0.0.0:8080 and [::]:8080", 2),
-                ("0.0.0.0:8080 and [::]:8080 (UDP)", 2),
-                ("0.0.0.0:8081 and [::]:8081", 1),
-            ]),
+            (
+                "[8080, {port: 8080, type: quic}]",
+                "8081",
+                &[
+                    ("0.0.0.0:8080 and [::]:8080", 2),
+                    ("0.0.0.0:8080 and [::]:8080 (UDP)", 2),
+                    ("0.0.0.0:8081 and [::]:8081", 1),
+                ],
+            ),
         ];
         for (global, own, want) in cases {
             let text = format!(
