@@ -250,7 +250,7 @@ fn one_port_with_and_without_an_address_is_one_listener() {
     let text = format!("listen: {port}\nlisten: 127.0.0.1:{port}\nhosts:\n{}", host("a", "", "one"));
     let finished = Launch::config(&dir, &text).finish();
     assert_eq!(finished.code, 78, "{finished:?}");
-    for part in ["the addresses overlap", "hayami.conf:2:9", "the other listener"] {
+    for part in ["overlaps with `listen` on 0.0.0.0:", "hayami.conf:2:9", "the other listener"] {
         assert!(finished.stderr.contains(part), "{part}: {}", finished.stderr);
     }
 }

@@ -122,8 +122,11 @@ impl Pages {
     /// Those of a path.
     pub fn new(inherited: &Inherited, everywhere: Everywhere, worker: &WorkerContext) -> Self {
         let settings = inherited.error_doc.clone();
-        let remote =
-            if settings.has_absolute() { Remote::new(&inherited.proxy, everywhere, worker) } else { None };
+        let remote = if settings.has_absolute() {
+            Remote::new(&inherited.proxy, Vec::new(), everywhere, worker)
+        } else {
+            None
+        };
         Self { settings, remote }
     }
 

@@ -53,7 +53,7 @@ fn overlap(other: &Address, new: &Address) -> (String, &'static str) {
             (message, "write the same at both, or take another path")
         }
         _ => {
-            let message = format!("cannot listen on {new} beside {other}: the addresses overlap");
+            let message = format!("`listen` on {new} overlaps with `listen` on {other}");
             (message, "remove one of the two, or take another port")
         }
     }
@@ -181,8 +181,7 @@ mod tests {
 
     #[test]
     fn overlapping_listeners_name_both_places() {
-        let overlap =
-            |new: &str, old: &str| format!("cannot listen on {new} beside {old}: the addresses overlap");
+        let overlap = |new: &str, old: &str| format!("`listen` on {new} overlaps with `listen` on {old}");
         for (global, own, want) in [
             ("8080", "127.0.0.1:8080", overlap("127.0.0.1:8080", "0.0.0.0:8080 and [::]:8080")),
             ("127.0.0.1:8080", "8080", overlap("0.0.0.0:8080 and [::]:8080", "127.0.0.1:8080")),
@@ -195,17 +194,17 @@ mod tests {
             (
                 "{type: unix, port: /a}",
                 "{type: unix, port: /a, permission: 600}",
-                "the unix socket `/a` has another owner, group or permission elsewhere".to_owned(),
+                "listen: the unix socket `/a` has another owner, group or permission elsewhere".to_owned(),
             ),
             (
                 "8080",
                 "{port: 8080, sndbuf: 64k}",
-                "this address has other socket options elsewhere".to_owned(),
+                "listen: this address has other socket options elsewhere".to_owned(),
             ),
             (
                 "8080",
                 "{port: 8080, host: 0.0.0.0, proxy-protocol: ON}",
-                "this address has `proxy-protocol: ON` in one place and not in another".to_owned(),
+                "listen: this address has `proxy-protocol: ON` in one place and not in another".to_owned(),
             ),
         ] {
             assert_eq!(fault(global, own), Some((want, 4, 1)), "{global} {own}");
