@@ -57,8 +57,8 @@ pub struct Abuse {
     spent: [u32; KINDS],
     /// By [`Kind`]: all that were counted.
     totals: [u32; KINDS],
-    /// The second up to which time has given back.
-    second: u32,
+    /// The millisecond up to which time has given back.
+    refilled: u32,
 }
 
 impl Abuse {
@@ -72,7 +72,7 @@ impl Abuse {
     /// # Errors
     /// The budget is exceeded.
     pub(crate) fn spend(&mut self, kind: Kind, budgets: &Budgets, now: u32) -> Result<(), Fault> {
-        self.refill(budgets, now / 1000);
+        self.refill(budgets, now);
         self.totals[kind as usize] = self.totals[kind as usize].saturating_add(1);
         let spent = &mut self.spent[kind as usize];
         *spent += 1;
@@ -86,14 +86,15 @@ impl Abuse {
         *spent = spent.saturating_sub(count);
     }
 
-    fn refill(&mut self, budgets: &Budgets, second: u32) {
-        let passed = second.wrapping_sub(self.second);
-        if passed == 0 {
+    /// Gives back for every whole second since the last time. `now` may wrap.
+    fn refill(&mut self, budgets: &Budgets, now: u32) {
+        let seconds = now.wrapping_sub(self.refilled) / 1000;
+        if seconds == 0 {
             return;
         }
-        self.second = second;
+        self.refilled = self.refilled.wrapping_add(seconds * 1000);
         for kind in Kind::ALL {
-            let back = kind.budget(budgets).per_second.saturating_mul(passed);
+            let back = kind.budget(budgets).per_second.saturating_mul(seconds);
             self.earn(*kind, back);
         }
     }
@@ -112,6 +113,19 @@ mod tests {
         assert_eq!(spend(999), Err(Fault::PingFlood));
         assert_eq!([1000, 2000, 2001].map(&mut spend), [Ok(()); 3]);
         assert_eq!(abuse.total(Kind::Ping), 7);
+    }
+
+    #[test]
+    fn a_budget_comes_back_across_the_wrap_of_the_clock() {
+        let budgets = Budgets { ping: Budget::new(1, 1), ..Budgets::default() };
+        let mut abuse = Abuse::default();
+        let start = u32::MAX - u32::MAX % 1000 - 1000;
+        let mut spend = |later: u32| abuse.spend(Kind::Ping, &budgets, start.wrapping_add(later));
+        assert_eq!(spend(0), Ok(()));
+        // One event for each second, the one in which the clock wraps included.
+        assert_eq!([1000, 2000, 3000].map(&mut spend), [Ok(()); 3]);
+        assert_eq!(spend(3999), Err(Fault::PingFlood));
+        assert_eq!(spend(5999), Ok(()));
     }
 
     #[test]

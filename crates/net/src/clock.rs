@@ -38,6 +38,45 @@ impl Add<Duration> for Instant {
     }
 }
 
+/// A moment on a worker's clock, in milliseconds. 64 bits: 32 would wrap after 49.7 days, and a deadline beyond the
+/// wrap would never pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Millis(u64);
+
+/// What a new clock shows: a second before 32 bits are full, so that code that keeps a moment in 32 bits fails in the
+/// tests, a second after the start, and not after 49 days in production.
+const FIRST: Millis = Millis((1 << 32) - 1000);
+
+impl Millis {
+    /// No deadline.
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// A moment at `millis`, for tests.
+    #[cfg(test)]
+    pub(crate) const fn at(millis: u64) -> Self {
+        Self(millis)
+    }
+
+    /// `timeout` from this moment on, never [`NEVER`](Self::NEVER).
+    #[inline]
+    pub(crate) fn after(self, timeout: Duration) -> Self {
+        let timeout = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_add(timeout).min(u64::MAX - 1))
+    }
+
+    /// The time since `earlier` in milliseconds; zero if that is later.
+    #[inline]
+    pub(crate) fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// The lower 32 bits, for those to whom only differences count.
+    #[inline]
+    pub(crate) fn low(self) -> u32 {
+        self.0 as u32
+    }
+}
+
 /// A worker's clock. It is read once per turn of a connection; everybody else asks here.
 ///
 /// By default it reads the kernel's coarse clock, which is some milliseconds late and costs a fifth of
@@ -104,11 +143,10 @@ impl Clock {
         self.now.get()
     }
 
-    /// Milliseconds since this clock was made, at the last reading: for deadlines. A worker that runs for
-    /// 49 days starts over, which closes its idle connections early and nothing else.
+    /// The time of this clock at the last reading, in milliseconds: for deadlines.
     #[inline]
-    pub fn millis(&self) -> u32 {
-        (self.now.get().0.saturating_sub(self.epoch.0) / 1_000_000) as u32
+    pub(crate) fn millis(&self) -> Millis {
+        Millis(FIRST.0 + self.now.get().0.saturating_sub(self.epoch.0) / 1_000_000)
     }
 
     /// Moves the steady time forward without asking the kernel, until the next reading: for tests of
@@ -149,6 +187,19 @@ mod tests {
         let before = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
         clock.refresh();
         assert!(clock.unix() + 1 >= before && clock.unix() <= before + 1);
+    }
+
+    #[test]
+    fn deadlines_are_in_order_across_the_end_of_32_bits() {
+        let clock = Clock::default();
+        let (start, timeout) = (clock.millis(), Duration::from_secs(2));
+        assert!(start.0 < 1 << 32 && start.after(timeout).0 > 1 << 32, "{start:?}");
+        let deadline = start.after(timeout);
+        assert!(clock.millis() < deadline);
+        clock.advance(timeout);
+        assert!(clock.millis() >= deadline);
+        assert!(clock.millis().since(start) >= 2000);
+        assert_eq!(start.after(Duration::MAX).cmp(&Millis::NEVER), std::cmp::Ordering::Less);
     }
 
     #[test]

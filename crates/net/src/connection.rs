@@ -3,6 +3,7 @@
 //! A turn answers what has arrived, sends what there is in one write, and reads when nothing is left
 //! to answer. What the octets mean is the protocol's affair.
 
+use crate::clock::Millis;
 use crate::cold;
 use crate::link::{Link, Need, Stage};
 use crate::output::Flushed;
@@ -10,7 +11,6 @@ use crate::protocol::Protocol;
 use crate::proxy_protocol::Fault;
 use crate::service::{ConnectionInfo, Refusal, Service};
 use crate::socket::Socket;
-use crate::timer::{NEVER, after};
 use crate::transport::{Read, Transport};
 use crate::worker::Worker;
 use std::future::Future;
@@ -33,7 +33,7 @@ const GONE: &str = "the client closed the connection";
 
 /// Milliseconds after which a connection counts as rested: the kernel begins anew with a small congestion
 /// window (RFC 5681 §4.1).
-const REST: u32 = 1000;
+const REST: u64 = 1000;
 
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub(crate) enum Wait {
     /// In HTTP/2, a request while no stream is open.
     Stream,
     /// In HTTP/2, the peer to give credit for content, since that moment.
-    Credit { since: u32 },
+    Credit { since: Millis },
 }
 
 /// What a turn ended with.
@@ -76,7 +76,7 @@ pub(crate) struct Connection {
     /// Reads cold file content.
     warming: Option<JoinHandle<()>>,
     wait: Wait,
-    deadline: u32,
+    deadline: Millis,
 }
 
 impl Connection {
@@ -93,7 +93,7 @@ impl Connection {
             transport,
             warming: None,
             wait: Wait::Head,
-            deadline: NEVER,
+            deadline: Millis::NEVER,
         }
     }
 
@@ -102,7 +102,7 @@ impl Connection {
     }
 
     /// When [`expire`](Self::expire) has to be called, in milliseconds of the worker's clock.
-    pub(crate) fn deadline(&self) -> u32 {
+    pub(crate) fn deadline(&self) -> Millis {
         self.deadline
     }
 
@@ -230,7 +230,7 @@ impl Connection {
         let read = std::task::ready!(self.transport.read(&worker.pool, &mut self.link.input));
         if first {
             self.link.begun = worker.clock.now();
-            if worker.clock.millis().saturating_sub(self.link.idle_since) >= REST {
+            if worker.clock.millis().since(self.link.idle_since) >= REST {
                 self.transport.was_idle();
             }
         }
@@ -307,7 +307,7 @@ impl Connection {
         match self.link.stage {
             Stage::Closing { linger: true } => {
                 self.transport.shut_down_sending();
-                self.deadline = after(worker.clock.millis(), worker.timeouts.linger);
+                self.deadline = worker.clock.millis().after(worker.timeouts.linger);
                 self.link.stage = Stage::Lingering { octets: LINGER_OCTETS };
             }
             Stage::Lingering { octets } => {
@@ -369,14 +369,14 @@ impl Connection {
         self.wait = wait;
         let (now, timeouts) = (worker.clock.millis(), &worker.timeouts);
         let deadline = match wait {
-            Wait::Handshake => after(self.link.idle_since, timeouts.handshake),
-            Wait::Head => after(self.link.idle_since, timeouts.request),
-            Wait::Content => after(now, timeouts.receive),
-            Wait::Room => after(now, timeouts.send),
-            Wait::Answer | Wait::More => NEVER,
+            Wait::Handshake => self.link.idle_since.after(timeouts.handshake),
+            Wait::Head => self.link.idle_since.after(timeouts.request),
+            Wait::Content => now.after(timeouts.receive),
+            Wait::Room => now.after(timeouts.send),
+            Wait::Answer | Wait::More => Millis::NEVER,
             Wait::Close => self.deadline,
-            Wait::Stream => after(self.link.idle_since, timeouts.idle),
-            Wait::Credit { since } => after(since, timeouts.send),
+            Wait::Stream => self.link.idle_since.after(timeouts.idle),
+            Wait::Credit { since } => since.after(timeouts.send),
         };
         self.deadline = deadline.min(self.protocol.latest(timeouts));
         Turn::Waits
@@ -400,14 +400,14 @@ impl Connection {
     }
 
     /// For how long it has been idle: nothing received, nothing to be sent.
-    pub(crate) fn idle_millis(&self, now: u32) -> Option<u32> {
+    pub(crate) fn idle_millis(&self, now: Millis) -> Option<u64> {
         let idle = matches!(self.wait, Wait::Head | Wait::Stream) && self.is_between_requests();
-        idle.then(|| now.saturating_sub(self.link.idle_since))
+        idle.then(|| now.since(self.link.idle_since))
     }
 
     /// Closes it if it is idle and no request has arrived in the meantime.
     pub(crate) fn close_if_idle<S: Service>(&mut self, worker: &Worker<S>) -> bool {
-        if self.idle_millis(0).is_some() && self.read(worker).is_pending() {
+        if self.idle_millis(self.link.idle_since).is_some() && self.read(worker).is_pending() {
             self.protocol.expire(&mut self.link, worker);
             let _ = self.flush(worker);
             self.link.stage = Stage::Over;

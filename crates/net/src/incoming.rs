@@ -8,6 +8,7 @@
 //! Nothing here knows of frames or chunks: the protocols put in what they have received, and read on, or
 //! open windows, as the handler takes.
 
+use crate::clock::Millis;
 use crate::service::Refusal;
 use hayami_http::{FieldSection, Source, SourceError};
 use std::cell::{RefCell, RefMut};
@@ -50,7 +51,7 @@ struct Pipe {
     /// Who waits for content.
     reader: Option<Waker>,
     /// Since when it waits for the client, in milliseconds of the worker's clock.
-    hungry_since: Option<u32>,
+    hungry_since: Option<Millis>,
     /// The client may take its time.
     patient: bool,
     /// The connection is at work, and looks here afterwards: it need not be woken.
@@ -194,14 +195,14 @@ impl Feed {
     }
 
     /// Notes at a moment, in milliseconds of the worker's clock, whether the handler waits for the client.
-    pub(crate) fn note_hunger(&self, now: u32) {
+    pub(crate) fn note_hunger(&self, now: Millis) {
         let mut pipe = self.0.borrow_mut();
         let hungry = pipe.reader.is_some() && pipe.state == State::Coming && !pipe.patient;
         pipe.hungry_since = if hungry { pipe.hungry_since.or(Some(now)) } else { None };
     }
 
     /// Since when the handler waits for the client, as it was noted.
-    pub(crate) fn hungry_since(&self) -> Option<u32> {
+    pub(crate) fn hungry_since(&self) -> Option<Millis> {
         self.0.borrow().hungry_since.filter(|_| self.has_reader())
     }
 

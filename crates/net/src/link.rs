@@ -1,7 +1,7 @@
 //! What the protocols of a connection work on: its octets in and out, and how far it is from its end.
 
 use crate::buffer::Input;
-use crate::clock::Instant;
+use crate::clock::{Instant, Millis};
 use crate::output::Output;
 use crate::reports::Reports;
 use crate::service::{ConnectionInfo, Request, Service};
@@ -54,7 +54,7 @@ pub(crate) struct Link {
     /// When the first octet of the request at hand was seen.
     pub(crate) begun: Instant,
     /// When the connection became idle, in milliseconds of the worker's clock.
-    pub(crate) idle_since: u32,
+    pub(crate) idle_since: Millis,
     /// Requests so far.
     pub(crate) requests: u32,
     /// What is being answered came before the TLS handshake was complete.

@@ -1,5 +1,6 @@
 //! Which protocol a connection speaks.
 
+use crate::clock::Millis;
 use crate::connection::Wait;
 use crate::http1::Http1;
 use crate::http2::{self, Http2};
@@ -155,7 +156,7 @@ impl Protocol {
 
     /// When [`expire`](Self::expire) has to be called whatever is waited for, in milliseconds.
     #[inline]
-    pub(crate) fn latest(&mut self, timeouts: &Timeouts) -> u32 {
+    pub(crate) fn latest(&mut self, timeouts: &Timeouts) -> Millis {
         match self {
             Self::Http1(http1) => http1.latest(timeouts),
             Self::Http2(http2) => http2.latest(timeouts),

@@ -5,10 +5,11 @@
 //! connection, its memory.
 
 use crate::accept::{Accepted, Acceptor, BATCH, Batch};
+use crate::clock::Millis;
 use crate::connection::{Connection, Turn};
 use crate::service::{ConnectionInfo, Service};
 use crate::slots::Slots;
-use crate::timer::{Deadlines, NEVER, SWEEP, after};
+use crate::timer::{Deadlines, SWEEP};
 use crate::transport::Transport;
 use crate::upstream::{Outbound, UPSTREAMS};
 use crate::waker::Who;
@@ -29,7 +30,7 @@ const EVENTS: usize = 256;
 const SHED: usize = 64;
 /// Milliseconds for which a connection is left alone that has not asked for anything yet or has just been
 /// answered: those that want to come in wait for as long in the kernel's queue.
-const GRACE: u32 = 1000;
+const GRACE: u64 = 1000;
 /// Event data of listeners start here; below are connections, and above [`UPSTREAMS`] connections to upstreams.
 const LISTENERS: u64 = 1 << 32;
 /// Event data of the bell, which only ends the waiting.
@@ -48,9 +49,9 @@ pub(crate) struct Reactor<S: Service> {
     /// Connections that the kernel is asked to watch with the next sweep, if they are still there.
     unwatched: Vec<u32>,
     /// When that sweep is due.
-    watch_at: u32,
+    watch_at: Millis,
     /// When the last one was.
-    swept: u32,
+    swept: Millis,
     /// There may be room for another connection that was not there before.
     room: bool,
 }
@@ -81,8 +82,8 @@ impl<S: Service> Reactor<S> {
             acceptors,
             again: Vec::new(),
             unwatched: Vec::new(),
-            watch_at: NEVER,
-            swept: 0,
+            watch_at: Millis::NEVER,
+            swept: Millis::default(),
             room: false,
         })
     }
@@ -126,30 +127,30 @@ impl<S: Service> Reactor<S> {
 
     /// Takes events from the kernel: what is there, if somebody has a turn anyway, or else the next.
     fn wait(&mut self) {
-        let patience = match self.until_sweep() {
+        let timeout = match self.until_sweep() {
             _ if !self.again.is_empty() || !self.worker.woken.may_rest() => Some(0),
-            patience => patience,
+            timeout => timeout,
         };
-        let patience = patience.map(|millis| Timespec {
-            tv_sec: i64::from(millis / 1000),
-            tv_nsec: i64::from(millis % 1000) * 1_000_000,
+        let timeout = timeout.map(|millis| Timespec {
+            tv_sec: (millis / 1000) as i64,
+            tv_nsec: (millis % 1000) as i64 * 1_000_000,
         });
         self.events.clear();
         // It can only be interrupted; then the next call finds the same.
-        let _ = epoll::wait(&self.epoll, spare_capacity(&mut self.events), patience.as_ref());
+        let _ = epoll::wait(&self.epoll, spare_capacity(&mut self.events), timeout.as_ref());
         self.worker.woken.at_work();
     }
 
     /// Milliseconds until the next sweep; `None`: nobody has a deadline.
-    fn until_sweep(&self) -> Option<u32> {
+    fn until_sweep(&self) -> Option<u64> {
         let now = self.worker.clock.millis();
         let heeds_others = self.worker.quota.is_soft() && self.connections.len() > 0;
         let due = match heeds_others || self.acceptors.iter().any(|acceptor| !acceptor.is_watched) {
             true => now,
             false => self.deadlines.earliest().min(self.outbound.earliest()).min(self.watch_at),
         };
-        let pause = (SWEEP.as_millis() as u32).saturating_sub(now.wrapping_sub(self.swept));
-        (due != NEVER).then(|| due.saturating_sub(now).max(pause))
+        let pause = (SWEEP.as_millis() as u64).saturating_sub(now.since(self.swept));
+        (due != Millis::NEVER).then(|| due.since(now).max(pause))
     }
 
     fn dispatch(&mut self, data: u64, flags: EventFlags) {
@@ -223,7 +224,7 @@ impl<S: Service> Reactor<S> {
             connection.end(&self.worker);
         }
         self.connections.remove(index);
-        self.deadlines.set(index, NEVER);
+        self.deadlines.set(index, Millis::NEVER);
         self.worker.quota.leave();
         self.room = true;
     }
@@ -283,7 +284,7 @@ impl<S: Service> Reactor<S> {
         self.deadlines.set(index, connection.deadline());
         if !connection.socket().is_watched() {
             self.unwatched.push(index as u32);
-            self.watch_at = self.watch_at.min(after(self.worker.clock.millis(), SWEEP));
+            self.watch_at = self.watch_at.min(self.worker.clock.millis().after(SWEEP));
         }
         self.connections.insert(connection);
         if turn == Turn::Again {
@@ -309,13 +310,13 @@ impl<S: Service> Reactor<S> {
         let excess = self.worker.quota.excess(self.connections.len());
         if excess > 0 {
             let min_age = self.worker.quota.min_age().as_millis();
-            self.close_idle(excess, u32::try_from(min_age).unwrap_or(u32::MAX));
+            self.close_idle(excess, u64::try_from(min_age).unwrap_or(u64::MAX));
         }
     }
 
     /// Has the kernel watch those that have waited for their answers for a while: their clients may leave.
     fn watch_late(&mut self) {
-        self.watch_at = NEVER;
+        self.watch_at = Millis::NEVER;
         for index in std::mem::take(&mut self.unwatched) {
             let Some(connection) = self.connections.get_mut(index as usize) else { continue };
             if !connection.socket().is_watched() && !watch(&self.epoll, connection) {
@@ -333,13 +334,13 @@ impl<S: Service> Reactor<S> {
 
     /// Closes connections that have been idle for `min_age` milliseconds, `most` of them, the longest
     /// idle first. How many.
-    fn close_idle(&mut self, most: usize, min_age: u32) -> usize {
+    fn close_idle(&mut self, most: usize, min_age: u64) -> usize {
         let now = self.worker.clock.millis();
         // Those that speak HTTP/2 leave by themselves, after a goodbye.
         let leaves = |c: &Connection| self.worker.draining.get() && c.is_multiplexed();
         let age =
             |(index, c): (usize, &Connection)| Some((c.idle_millis(now)?, index)).filter(|_| !leaves(c));
-        let mut idle: Vec<(u32, usize)> = self.connections.iter().filter_map(age).collect();
+        let mut idle: Vec<(u64, usize)> = self.connections.iter().filter_map(age).collect();
         idle.retain(|(age, _)| *age >= min_age);
         if idle.len() > most {
             idle.select_nth_unstable_by(most, |a, b| b.cmp(a));

@@ -1,10 +1,10 @@
 //! Content of the request at hand: to whoever takes it, or thrown away.
 
 use super::{DISCARD, Exchange, Http1};
+use crate::clock::Millis;
 use crate::incoming::{self, Feed, Incoming};
 use crate::link::{Link, Need, Stage};
 use crate::service::{Refusal, Service};
-use crate::timer::{NEVER, after};
 use crate::worker::{Timeouts, Worker};
 use hayami_h1::Event;
 use hayami_http::{ResponseHead, Status};
@@ -84,9 +84,9 @@ impl Http1 {
     }
 
     /// When [`content_is_late`](Self::content_is_late) has to be asked, in milliseconds.
-    pub(crate) fn latest(&self, timeouts: &Timeouts) -> u32 {
+    pub(crate) fn latest(&self, timeouts: &Timeouts) -> Millis {
         let since = self.content.as_ref().and_then(Feed::hungry_since);
-        let content = since.map_or(NEVER, |since| after(since, timeouts.receive));
+        let content = since.map_or(Millis::NEVER, |since| since.after(timeouts.receive));
         content.min(self.latest_tunnel(timeouts))
     }
 

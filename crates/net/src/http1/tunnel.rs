@@ -6,10 +6,10 @@
 
 use super::content::Fed;
 use super::{Exchange, Http1};
+use crate::clock::Millis;
 use crate::incoming::Feed;
 use crate::link::{Link, Need, Stage};
 use crate::service::{Service, Upgrade};
-use crate::timer::{NEVER, after};
 use crate::upgrade;
 use crate::worker::{Timeouts, Worker};
 use hayami_h1::Event;
@@ -25,7 +25,7 @@ pub(crate) const LEAVE: Duration = Duration::from_secs(30);
 pub(crate) struct Tunnel {
     outward: Outward,
     /// Since when the worker has been draining, in milliseconds of its clock.
-    leaves_since: Option<u32>,
+    leaves_since: Option<Millis>,
 }
 
 /// The direction to the client.
@@ -171,12 +171,12 @@ impl Http1 {
     }
 
     /// Until when a tunnel may go on while the worker ends, in milliseconds.
-    pub(super) fn latest_tunnel(&self, timeouts: &Timeouts) -> u32 {
+    pub(super) fn latest_tunnel(&self, timeouts: &Timeouts) -> Millis {
         match &self.exchange {
             Exchange::Tunnel(Tunnel { leaves_since: Some(since), .. }) => {
-                after(*since, if timeouts.graceful.is_zero() { LEAVE } else { timeouts.graceful })
+                since.after(if timeouts.graceful.is_zero() { LEAVE } else { timeouts.graceful })
             }
-            _ => NEVER,
+            _ => Millis::NEVER,
         }
     }
 

@@ -6,11 +6,11 @@
 
 use super::Http2;
 use super::stream::{Slot, Stream, Work};
+use crate::clock::Millis;
 use crate::incoming::{self, Feed, Incoming};
 use crate::link::Link;
 use crate::output::Output;
 use crate::service::{Interim, Refusal};
-use crate::timer::{NEVER, after};
 use crate::worker::{Timeouts, Worker};
 use hayami_h1::Fault;
 use hayami_h2::{ErrorCode, Key};
@@ -168,14 +168,14 @@ impl Http2 {
     }
 
     /// When [`content_is_late`](Self::content_is_late) has to be asked, in milliseconds.
-    pub(super) fn latest_content(&mut self, timeouts: &Timeouts) -> u32 {
+    pub(super) fn latest_content(&mut self, timeouts: &Timeouts) -> Millis {
         self.feeds = false;
-        let mut latest = NEVER;
+        let mut latest = Millis::NEVER;
         for key in &self.waiting {
             let feed = stream(self.engine.get(*key)).and_then(|stream| stream.content.as_ref());
             if let Some(since) = feed.and_then(Feed::hungry_since) {
                 self.feeds = true;
-                latest = latest.min(after(since, timeouts.receive));
+                latest = latest.min(since.after(timeouts.receive));
             }
         }
         latest
@@ -190,7 +190,7 @@ impl Http2 {
             let feed = stream(self.engine.get(*key)).and_then(|stream| stream.content.as_ref());
             let Some(feed) = feed else { continue };
             let Some(since) = feed.hungry_since() else { continue };
-            if now >= after(since, worker.timeouts.receive) {
+            if now >= since.after(worker.timeouts.receive) {
                 late = true;
                 if feed.refuse(Refusal::Timeout) {
                     self.woken.push(key.stream_id());

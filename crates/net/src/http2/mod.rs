@@ -15,11 +15,11 @@ mod send;
 mod stream;
 mod tunnel;
 
+use crate::clock::Millis;
 use crate::connection::Wait;
 use crate::http1::LEAVE;
 use crate::link::{Link, Need, Stage};
 use crate::service::{ConnectionInfo, Service};
-use crate::timer::{NEVER, after};
 use crate::upgrade;
 use crate::worker::{Timeouts, Worker};
 use hayami_h2::{ErrorCode, Key, PREFACE, Server};
@@ -42,7 +42,7 @@ pub(crate) struct Http2 {
     woken: Vec<u32>,
     /// When something was last sent or received that brings a stream nearer to its end, in milliseconds
     /// of the worker's clock.
-    progress: u32,
+    progress: Millis,
     leaving: Leaving,
     /// Somebody takes, or took, content of requests that wait.
     feeds: bool,
@@ -61,11 +61,11 @@ enum Leaving {
     No,
     /// The peer was told to open no more streams, at that millisecond of the worker's clock.
     Announced {
-        at: u32,
+        at: Millis,
     },
     /// The peer was told which stream is the last; the goodbye began at that millisecond.
     Final {
-        since: u32,
+        since: Millis,
     },
 }
 
@@ -154,18 +154,18 @@ impl Http2 {
     }
 
     /// When [`expire`](Self::expire) has to be called whatever is waited for, in milliseconds.
-    pub(crate) fn latest(&mut self, timeouts: &Timeouts) -> u32 {
+    pub(crate) fn latest(&mut self, timeouts: &Timeouts) -> Millis {
         self.forget_tunnels();
         let goodbye = self.latest_goodbye(timeouts);
         if self.feeds { goodbye.min(self.latest_content(timeouts)) } else { goodbye }
     }
 
-    fn latest_goodbye(&self, timeouts: &Timeouts) -> u32 {
+    fn latest_goodbye(&self, timeouts: &Timeouts) -> Millis {
         match self.leaving {
-            Leaving::Announced { at } => after(at, GOODBYE),
-            Leaving::Final { since } if !timeouts.graceful.is_zero() => after(since, timeouts.graceful),
-            Leaving::Final { since } if !self.tunnels.is_empty() => after(since, LEAVE),
-            Leaving::No | Leaving::Final { .. } => NEVER,
+            Leaving::Announced { at } => at.after(GOODBYE),
+            Leaving::Final { since } if !timeouts.graceful.is_zero() => since.after(timeouts.graceful),
+            Leaving::Final { since } if !self.tunnels.is_empty() => since.after(LEAVE),
+            Leaving::No | Leaving::Final { .. } => Millis::NEVER,
         }
     }
 
@@ -213,7 +213,7 @@ impl Http2 {
     #[cold]
     pub(crate) fn expire<S>(&mut self, link: &mut Link, worker: &Worker<S>) {
         match self.leaving {
-            Leaving::Announced { at } if worker.clock.millis() >= after(at, GOODBYE) => {
+            Leaving::Announced { at } if worker.clock.millis() >= at.after(GOODBYE) => {
                 self.leaving = Leaving::Final { since: at };
                 self.say_goodbye(link, worker);
             }

@@ -15,7 +15,7 @@ impl Http2 {
     #[inline]
     pub(super) fn receive<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> bool {
         let mut head = worker.head.borrow_mut();
-        let (engine, input, now) = (&mut self.engine, link.input.unread(), worker.clock.millis());
+        let (engine, input, now) = (&mut self.engine, link.input.unread(), worker.clock.millis().low());
         let config = &worker.http2.engine;
         let received =
             link.output.write(&worker.pool, |out| engine.receive(config, now, input, &mut head, out));

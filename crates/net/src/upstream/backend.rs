@@ -6,8 +6,8 @@ use super::connection::Connection;
 use super::engine::Engine;
 use super::http2::{self, Sessions};
 use super::outbound::Wire;
+use crate::clock::Millis;
 use crate::dial::Peer;
-use crate::timer::{NEVER, after};
 use hayami_h1::Limits;
 use hayami_tls::{Alpn, Connector};
 use std::cell::{Cell, RefCell};
@@ -160,7 +160,7 @@ impl Backend {
     pub(super) fn take(&self) -> Option<Box<Connection>> {
         loop {
             let connection = self.idle.borrow_mut().pop()?;
-            connection.channel.wire.set_deadline(NEVER);
+            connection.channel.wire.set_deadline(Millis::NEVER);
             if connection.is_fit() && !connection.channel.wire.is_late() {
                 self.count(|counters| counters.reused += 1);
                 return Some(connection);
@@ -181,7 +181,7 @@ impl Backend {
             return;
         }
         wire.rests_at(self);
-        wire.set_deadline(after(self.outbound.clock().millis(), keep_alive));
+        wire.set_deadline(self.outbound.clock().millis().after(keep_alive));
         connection.input.release(self.outbound.pool());
         connection.channel.release();
         self.idle.borrow_mut().push(connection);
@@ -255,7 +255,7 @@ impl Backend {
         };
         let channel = Channel::open(&self.outbound, peer, self.tls.as_ref(), alpn)?;
         let now = self.outbound.clock().millis();
-        channel.wire.set_deadline(after(now, self.timeouts.connect));
+        channel.wire.set_deadline(now.after(self.timeouts.connect));
         Ok(channel)
     }
 

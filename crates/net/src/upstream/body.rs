@@ -4,7 +4,6 @@
 use super::backend::InFlight;
 use super::connection::Connection;
 use super::exchange::Exchange;
-use crate::timer::after;
 use hayami_h1::{ClientEvent, ClientReceived, ResponseContent};
 use hayami_http::{FieldSection, Source, SourceError};
 use std::task::{Context, Poll, ready};
@@ -128,7 +127,7 @@ impl Body {
         let wire = &channel.wire;
         wire.wakes(cx.waker());
         if !exchange.sending.is_hungry() {
-            wire.set_deadline_once(after(outbound.clock().millis(), timeouts.io));
+            wire.set_deadline_once(outbound.clock().millis().after(timeouts.io));
         }
         outbound.watch(wire).map_err(|fault| error(&fault))
     }

@@ -5,7 +5,6 @@ use super::call::{Call, Cause, InterimSink, Phase};
 use super::connection::Connection;
 use super::sending::Sending;
 use super::tunnel::{Switch, Tunnel};
-use crate::timer::after;
 use hayami_h1::{ClientEvent, ResponseContent};
 use hayami_http::{ResponseHead, Status};
 use std::io;
@@ -99,7 +98,7 @@ impl Exchange {
         let wire = &self.connection.channel.wire;
         if self.phase == Phase::Send && self.sending.is_hungry() {
             let patience = CONTINUE.min(backend.timeouts.first_byte);
-            wire.set_deadline_once(after(backend.outbound.clock().millis(), patience));
+            wire.set_deadline_once(backend.outbound.clock().millis().after(patience));
         }
         wire.wakes(cx.waker());
         backend.outbound.watch(wire).map_err(Cause::Io)?;
@@ -139,7 +138,7 @@ impl Exchange {
         self.phase = Phase::FirstByte;
         self.sending.release(backend.outbound.pool());
         let now = backend.outbound.clock().millis();
-        self.connection.channel.wire.set_deadline(after(now, backend.timeouts.first_byte));
+        self.connection.channel.wire.set_deadline(now.after(backend.timeouts.first_byte));
     }
 
     /// Sends the request; ready when it has left.
@@ -183,7 +182,7 @@ impl Exchange {
         if sent.is_pending() {
             // The deadline for connecting is set already.
             let now = backend.outbound.clock().millis();
-            channel.wire.set_deadline_once(after(now, backend.timeouts.io));
+            channel.wire.set_deadline_once(now.after(backend.timeouts.io));
         }
         sent.map_err(Cause::Io)
     }

@@ -4,7 +4,7 @@
 use super::backend::Backend;
 use super::call::{Cause, Failure, Phase};
 use super::connection::Connection;
-use crate::timer::after;
+use crate::clock::Millis;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -27,7 +27,7 @@ struct Runner {
     at: usize,
     connection: Box<Connection>,
     /// When it has taken too long, in milliseconds of the clock.
-    until: u32,
+    until: Millis,
 }
 
 impl Race {
@@ -80,7 +80,7 @@ impl Race {
             self.next += 1;
             match begun {
                 Ok(connection) => {
-                    let until = after(backend.outbound.clock().millis(), backend.timeouts.connect);
+                    let until = backend.outbound.clock().millis().after(backend.timeouts.connect);
                     let runner = Runner { at, connection, until };
                     if backend.has(self.next) {
                         runner.wakes_after(backend, DELAY.min(backend.timeouts.connect));
@@ -132,7 +132,7 @@ impl Runner {
     }
 
     fn wakes_after(&self, backend: &Backend, delay: Duration) {
-        self.connection.channel.wire.set_deadline(after(backend.outbound.clock().millis(), delay));
+        self.connection.channel.wire.set_deadline(backend.outbound.clock().millis().after(delay));
     }
 }
 

@@ -3,11 +3,10 @@
 use super::Backend;
 use super::http2::Session;
 use crate::buffer::Pool;
-use crate::clock::Clock;
+use crate::clock::{Clock, Millis};
 use crate::dial::{self, Peer};
 use crate::output::COPY_SIZE;
 use crate::socket::Socket;
-use crate::timer::NEVER;
 use hayami_http::{FieldSection, Shared};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::cell::{Cell, RefCell};
@@ -47,7 +46,7 @@ struct Inner {
 }
 
 /// No deadline of a connection to an upstream passes before it.
-type Earliest = Rc<Cell<u32>>;
+type Earliest = Rc<Cell<Millis>>;
 
 struct Places {
     places: Vec<Place>,
@@ -57,7 +56,7 @@ struct Places {
 
 impl Default for Places {
     fn default() -> Self {
-        Self { places: Vec::new(), free: Vec::new(), earliest: Rc::new(Cell::new(NEVER)) }
+        Self { places: Vec::new(), free: Vec::new(), earliest: Rc::new(Cell::new(Millis::NEVER)) }
     }
 }
 
@@ -78,7 +77,7 @@ pub(super) struct Wire {
     /// Who uses it and waits.
     waker: RefCell<Option<Waker>>,
     /// In milliseconds of the worker's clock.
-    deadline: Cell<u32>,
+    deadline: Cell<Millis>,
     earliest: Earliest,
     /// A deadline has passed.
     expired: Cell<bool>,
@@ -211,7 +210,7 @@ impl Outbound {
     }
 
     /// No deadline passes before this.
-    pub(crate) fn earliest(&self) -> u32 {
+    pub(crate) fn earliest(&self) -> Millis {
         self.0.places.borrow().earliest.get()
     }
 
@@ -220,7 +219,7 @@ impl Outbound {
         let now = self.0.clock.millis();
         let passed = self.0.places.borrow().passed(now);
         for wire in passed {
-            wire.deadline.set(NEVER);
+            wire.deadline.set(Millis::NEVER);
             wire.expired.set(true);
             wire.tell();
         }
@@ -269,30 +268,30 @@ impl Wire {
     }
 
     #[inline]
-    pub(super) fn set_deadline(&self, millis: u32) {
-        self.deadline.set(millis);
-        self.earliest.set(self.earliest.get().min(millis));
+    pub(super) fn set_deadline(&self, deadline: Millis) {
+        self.deadline.set(deadline);
+        self.earliest.set(self.earliest.get().min(deadline));
     }
 
     /// Something that was waited for is there.
     #[inline]
     pub(super) fn progressed(&self) {
-        self.deadline.set(NEVER);
+        self.deadline.set(Millis::NEVER);
         self.expired.set(false);
     }
 
     /// Sets a deadline unless one is set.
     #[inline]
-    pub(super) fn set_deadline_once(&self, millis: u32) {
-        if self.deadline.get() == NEVER {
-            self.set_deadline(millis);
+    pub(super) fn set_deadline_once(&self, deadline: Millis) {
+        if self.deadline.get() == Millis::NEVER {
+            self.set_deadline(deadline);
         }
     }
 
     /// Sets a deadline unless an earlier one is set.
     #[inline]
-    pub(super) fn set_deadline_before(&self, millis: u32) {
-        self.set_deadline(self.deadline.get().min(millis));
+    pub(super) fn set_deadline_before(&self, deadline: Millis) {
+        self.set_deadline(self.deadline.get().min(deadline));
     }
 
     /// Whether a deadline has passed.
@@ -315,7 +314,7 @@ impl Places {
             name: UPSTREAMS | generation | u64::from(index),
             watched: Cell::new(EventFlags::empty()),
             waker: RefCell::default(),
-            deadline: Cell::new(NEVER),
+            deadline: Cell::new(Millis::NEVER),
             earliest: Rc::clone(&self.earliest),
             expired: Cell::new(false),
             idle_at: RefCell::default(),
@@ -332,8 +331,8 @@ impl Places {
     }
 
     /// Those whose deadline has passed at `now`; of the others the earliest is found anew.
-    fn passed(&self, now: u32) -> Vec<Rc<Wire>> {
-        let (mut passed, mut earliest) = (Vec::new(), NEVER);
+    fn passed(&self, now: Millis) -> Vec<Rc<Wire>> {
+        let (mut passed, mut earliest) = (Vec::new(), Millis::NEVER);
         for wire in self.places.iter().filter_map(|place| place.wire.as_ref()) {
             match wire.deadline.get() {
                 deadline if deadline <= now => passed.push(Rc::clone(wire)),

@@ -14,7 +14,6 @@ use super::connection::Connection;
 use super::engine::Engine;
 use super::outbound::Outbound;
 use crate::dial::Peer;
-use crate::timer::after;
 use hayami_http::{Content, Known, ResponseHead, Source, SourceError};
 use std::fmt;
 use std::future::Future;
@@ -130,7 +129,7 @@ pub struct Dialing {
 /// The system has no descriptor or no port left, or knows already that nobody is there.
 pub fn dial(outbound: &Outbound, peer: &Peer, timeout: Duration, idle: Duration) -> io::Result<Dialing> {
     let channel = Channel::open(outbound, peer, None, &[])?;
-    channel.wire.set_deadline(after(outbound.clock().millis(), timeout));
+    channel.wire.set_deadline(outbound.clock().millis().after(timeout));
     Ok(Dialing { channel: Some(channel), idle, outbound: outbound.clone() })
 }
 
@@ -246,7 +245,7 @@ impl Line {
             return Err(SourceError("nothing has moved for too long".to_owned()));
         }
         wire.wakes(cx.waker());
-        wire.set_deadline_once(after(self.outbound.clock().millis(), self.idle));
+        wire.set_deadline_once(self.outbound.clock().millis().after(self.idle));
         self.connection.input.release(self.outbound.pool());
         self.outbound.watch(wire).map_err(|error| lost(&error))
     }

@@ -8,7 +8,6 @@ use super::session::Session;
 use super::stream::{Ending, Reach, Stream};
 use super::upload::{Sending, Upload};
 use crate::clock::Instant;
-use crate::timer::NEVER;
 use hayami_h2::{ErrorCode, Key, Request, ResponseContent};
 use hayami_http::{Content, Known, ResponseHead};
 use std::rc::Rc;
@@ -168,7 +167,7 @@ impl Asking {
             asked.stream.take_interim().iter().for_each(tell);
         }
         if let Some(answer) = asked.stream.take_head() {
-            asked.stream.set_deadline(0, NEVER);
+            asked.stream.clear_deadline();
             return Poll::Ready(Ok(answer));
         }
         if let Some(ending) = asked.stream.take_ending() {
@@ -287,7 +286,7 @@ impl Asked {
                 Waits::Response => self.session.expect(&self.stream, backend.timeouts.first_byte),
                 Waits::Room => self.session.expect(&self.stream, backend.timeouts.io),
                 // Its connection knows how long.
-                Waits::Client | Waits::Connection => self.stream.set_deadline(0, NEVER),
+                Waits::Client | Waits::Connection => self.stream.clear_deadline(),
             }
         }
         Ok(())

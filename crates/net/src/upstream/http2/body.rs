@@ -4,7 +4,7 @@ use super::super::backend::InFlight;
 use super::super::call::Cause;
 use super::asking::Asked;
 use super::upload::Upload;
-use crate::timer::NEVER;
+use crate::clock::Millis;
 use hayami_h2::ResponseContent;
 use hayami_http::{FieldSection, Source, SourceError};
 use std::task::{Context, Poll};
@@ -45,8 +45,8 @@ impl Body {
     /// Nothing is there: how long that may last. While the request itself pauses, that is the client's affair.
     fn wait(&self, asked: &Asked) {
         if asked.is_hungry() {
-            asked.stream.set_deadline(0, NEVER);
-        } else if asked.stream.deadline() == NEVER {
+            asked.stream.clear_deadline();
+        } else if asked.stream.deadline() == Millis::NEVER {
             asked.session.expect(&asked.stream, self.backend.timeouts.io);
         }
     }
@@ -71,7 +71,7 @@ impl Source for Body {
             return Poll::Ready(Ok(true));
         }
         if octets > 0 {
-            asked.stream.set_deadline(0, NEVER);
+            asked.stream.clear_deadline();
             asked.session.grant(asked.key, octets);
             return Poll::Ready(Ok(false));
         }

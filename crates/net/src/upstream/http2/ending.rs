@@ -4,7 +4,7 @@ use super::super::backend::{Protocol, Timeouts};
 use super::super::call::Cause;
 use super::session::{Session, Stage, State};
 use super::stream::Reach;
-use crate::timer::{NEVER, after};
+use crate::clock::Millis;
 use hayami_h2::{ErrorCode, Key};
 use std::io;
 use std::rc::Rc;
@@ -35,13 +35,13 @@ impl Session {
             return Err(Cause::Timeout);
         }
         self.wire.progressed();
-        let dead = state.probed.is_some_and(|since| now >= after(since, SIGN_OF_LIFE.min(patience.io)));
-        let stuck = state.stuck.is_some_and(|since| now >= after(since, patience.io));
+        let dead = state.probed.is_some_and(|since| now >= since.after(SIGN_OF_LIFE.min(patience.io)));
+        let stuck = state.stuck.is_some_and(|since| now >= since.after(patience.io));
         if dead || stuck {
             return Err(Cause::Timeout);
         }
         self.expire_streams(state, now);
-        if state.rests.is_some_and(|since| now >= after(since, patience.keep_alive)) {
+        if state.rests.is_some_and(|since| now >= since.after(patience.keep_alive)) {
             self.retire(state);
         }
         self.set_deadline(state, patience);
@@ -49,7 +49,7 @@ impl Session {
     }
 
     /// Streams that are late end; if nothing at all has come since they wait, the upstream is asked for a sign of life.
-    fn expire_streams(&self, state: &mut State, now: u32) {
+    fn expire_streams(&self, state: &mut State, now: Millis) {
         for key in keys(state) {
             let Some(Some(stream)) = state.engine.get(key) else { continue };
             if stream.deadline() > now {
@@ -71,11 +71,11 @@ impl Session {
             let slot = state.engine.get(key)?.as_ref()?;
             Some(slot.deadline())
         });
-        let deadline = streams.min().unwrap_or(NEVER);
-        let probed = state.probed.map(|since| after(since, SIGN_OF_LIFE.min(patience.io)));
-        let stuck = state.stuck.map(|since| after(since, patience.io));
-        let rests = state.rests.map(|since| after(since, patience.keep_alive));
-        let others = [probed, stuck, rests].into_iter().flatten().min().unwrap_or(NEVER);
+        let deadline = streams.min().unwrap_or(Millis::NEVER);
+        let probed = state.probed.map(|since| since.after(SIGN_OF_LIFE.min(patience.io)));
+        let stuck = state.stuck.map(|since| since.after(patience.io));
+        let rests = state.rests.map(|since| since.after(patience.keep_alive));
+        let others = [probed, stuck, rests].into_iter().flatten().min().unwrap_or(Millis::NEVER);
         self.wire.set_deadline_before(deadline.min(others));
     }
 
@@ -185,7 +185,7 @@ impl Session {
         if state.rests.is_none() {
             let now = self.outbound.clock().millis();
             state.rests = Some(now);
-            self.wire.set_deadline_before(after(now, self.patience().keep_alive));
+            self.wire.set_deadline_before(now.after(self.patience().keep_alive));
         }
     }
 }

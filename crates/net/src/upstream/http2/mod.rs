@@ -22,7 +22,7 @@ pub(super) use session::Session;
 
 use super::backend::{Backend, Protocol};
 use super::call::Call;
-use crate::timer::after;
+use crate::clock::Millis;
 use hayami_h2::Config;
 use hayami_http::Known;
 use std::cell::{Cell, RefCell};
@@ -48,7 +48,7 @@ pub(super) struct Sessions {
     /// Streams that the upstream took at once when it was last asked: those of a new session are not sent in vain.
     allowed: Cell<u32>,
     /// Until when HTTP/2 is not offered, in milliseconds of the worker's clock: the upstream did not want it.
-    unwanted: Cell<u32>,
+    unwanted: Cell<Millis>,
     /// Hundredths of a call that are owed to HTTP/2.
     owed: Cell<u8>,
 }
@@ -70,11 +70,11 @@ pub(super) fn config(streams: u32, limits: &hayami_h1::Limits) -> Config {
 impl Sessions {
     pub(super) fn new(config: Config) -> Self {
         let (list, allowed) = (RefCell::default(), Cell::new(u32::MAX));
-        Self { list, config, allowed, unwanted: Cell::new(0), owed: Cell::new(0) }
+        Self { list, config, allowed, unwanted: Cell::new(Millis::default()), owed: Cell::new(0) }
     }
 
     /// Whether it is the turn of HTTP/2, which `share` of 100 calls are offered over.
-    fn is_due(&self, share: u8, now: u32) -> bool {
+    fn is_due(&self, share: u8, now: Millis) -> bool {
         if now < self.unwanted.get() {
             return false;
         }
@@ -84,8 +84,8 @@ impl Sessions {
     }
 
     /// HTTP/2 was offered, and not taken.
-    fn note_unwanted(&self, now: u32) {
-        self.unwanted.set(after(now, UNWANTED));
+    fn note_unwanted(&self, now: Millis) {
+        self.unwanted.set(now.after(UNWANTED));
     }
 
     /// A session that takes one more call. Those that are being made count if theirs is the address of index `at` or
@@ -155,7 +155,7 @@ mod tests {
     fn calls_are_shared_out_between_the_protocols() {
         for (share, want) in [(0, 0), (1, 2), (25, 50), (50, 100), (99, 198), (100, 200)] {
             let sessions = Sessions::new(Config::default());
-            let due = (0..200).filter(|_| sessions.is_due(share, 0)).count();
+            let due = (0..200).filter(|_| sessions.is_due(share, Millis::at(0))).count();
             assert_eq!(due, want, "{share} %");
         }
     }
@@ -163,8 +163,8 @@ mod tests {
     #[test]
     fn what_an_upstream_did_not_want_is_offered_again_after_a_while() {
         let sessions = Sessions::new(Config::default());
-        sessions.note_unwanted(1000);
-        assert!(!sessions.is_due(100, 60_999));
-        assert!(sessions.is_due(100, 61_000));
+        sessions.note_unwanted(Millis::at(1000));
+        assert!(!sessions.is_due(100, Millis::at(60_999)));
+        assert!(sessions.is_due(100, Millis::at(61_000)));
     }
 }

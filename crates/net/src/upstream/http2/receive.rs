@@ -34,7 +34,8 @@ impl Session {
     fn take_frames(&self, state: &mut State) -> Result<(), Cause> {
         loop {
             let State { engine, config, input, head, out, heard, .. } = state;
-            let received = engine.receive(config, *heard, input.unread(), head, out).map_err(Cause::Http2)?;
+            let received =
+                engine.receive(config, heard.low(), input.unread(), head, out).map_err(Cause::Http2)?;
             match received.event {
                 ClientEvent::More => {
                     input.consume(received.consumed);

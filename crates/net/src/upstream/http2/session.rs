@@ -7,7 +7,7 @@ use super::super::channel::Channel;
 use super::super::outbound::Wire;
 use super::stream::{Slot, Stream};
 use crate::buffer::Input;
-use crate::timer::after;
+use crate::clock::Millis;
 use hayami_h2::{Client, Config, ErrorCode, Key, Request};
 use hayami_http::{FieldSection, ResponseHead, Status};
 use hayami_tls::Alpn;
@@ -57,10 +57,10 @@ pub(super) struct State {
     pub(super) served: u64,
     /// In milliseconds: when something last came; when there last was no call; since when nothing could be sent; when
     /// it was asked for a sign of life.
-    pub(super) heard: u32,
-    pub(super) rests: Option<u32>,
-    pub(super) stuck: Option<u32>,
-    pub(super) probed: Option<u32>,
+    pub(super) heard: Millis,
+    pub(super) rests: Option<Millis>,
+    pub(super) stuck: Option<Millis>,
+    pub(super) probed: Option<Millis>,
     /// Why the upstream goes away, if it said so.
     pub(super) goodbye: Option<ErrorCode>,
 }
@@ -237,7 +237,7 @@ impl Session {
     /// A stream has to get on until then.
     pub(super) fn expect(&self, stream: &Stream, within: Duration) {
         let now = self.outbound.clock().millis();
-        let deadline = after(now, within);
+        let deadline = now.after(within);
         stream.set_deadline(now, deadline);
         self.wire.set_deadline_before(deadline);
     }
@@ -327,7 +327,7 @@ impl Session {
         if state.stage != Stage::Connecting && state.stuck.is_none() {
             let now = self.outbound.clock().millis();
             state.stuck = Some(now);
-            self.wire.set_deadline_before(after(now, self.patience().io));
+            self.wire.set_deadline_before(now.after(self.patience().io));
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a call and its session share: what came of the response, and who waits for more.
 
 use super::super::call::Cause;
-use crate::timer::NEVER;
+use crate::clock::Millis;
 use hayami_h2::ResponseContent;
 use hayami_http::{FieldSection, ResponseHead};
 use std::cell::{Cell, RefCell};
@@ -17,8 +17,8 @@ pub(super) type Slot = Option<Rc<Stream>>;
 pub(super) struct Stream {
     waker: Cell<Option<Waker>>,
     /// Until when something has to happen, in milliseconds of the worker's clock; and since when that is so.
-    deadline: Cell<u32>,
-    since: Cell<u32>,
+    deadline: Cell<Millis>,
+    since: Cell<Millis>,
     /// Where the request begins among the session's octets.
     pub(super) start: u64,
     /// Somebody wants to know of interim responses.
@@ -76,7 +76,7 @@ pub(super) enum Reach {
 
 impl Stream {
     pub(super) fn new(start: u64, tells_interim: bool) -> Rc<Self> {
-        Rc::new(Self { deadline: Cell::new(NEVER), start, tells_interim, ..Self::default() })
+        Rc::new(Self { deadline: Cell::new(Millis::NEVER), start, tells_interim, ..Self::default() })
     }
 
     /// `waker` is told of whatever comes next.
@@ -94,17 +94,22 @@ impl Stream {
     }
 
     /// Something has to happen until then, from `now` on.
-    pub(super) fn set_deadline(&self, now: u32, millis: u32) {
+    pub(super) fn set_deadline(&self, now: Millis, deadline: Millis) {
         self.since.set(now);
-        self.deadline.set(millis);
+        self.deadline.set(deadline);
     }
 
-    pub(super) fn deadline(&self) -> u32 {
+    /// Nothing has to happen.
+    pub(super) fn clear_deadline(&self) {
+        self.deadline.set(Millis::NEVER);
+    }
+
+    pub(super) fn deadline(&self) -> Millis {
         self.deadline.get()
     }
 
     /// Since when something is waited for.
-    pub(super) fn since(&self) -> u32 {
+    pub(super) fn since(&self) -> Millis {
         self.since.get()
     }
 
@@ -131,7 +136,7 @@ impl Stream {
         if end {
             course.end = End::Complete;
         }
-        self.deadline.set(NEVER);
+        self.deadline.set(Millis::NEVER);
         self.wake();
     }
 

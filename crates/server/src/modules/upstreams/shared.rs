@@ -9,7 +9,7 @@ use super::settings::{Endpoint, Group, Settings};
 use crate::modules::proxy::Url;
 use hayami_net::Instant;
 use hayami_net::dial::Peer;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ pub(super) struct SharedMember {
     /// Checks say that it is not well.
     is_sick: AtomicBool,
     /// When it was well again, in milliseconds of the group; 0: it was never ill.
-    recovered: AtomicU32,
+    recovered: AtomicU64,
     peers: Mutex<Arc<[Peer]>>,
 }
 
@@ -143,12 +143,12 @@ impl SharedGroup {
             return None;
         }
         let recovered = member.recovered.load(Ordering::Relaxed);
-        let since = Duration::from_millis(u64::from(self.millis(now).saturating_sub(recovered)));
+        let since = Duration::from_millis(self.millis(now).saturating_sub(recovered));
         (recovered != 0 && since < self.settings.slow_start).then_some(since)
     }
 
-    fn millis(&self, now: Instant) -> u32 {
-        now.saturating_duration_since(self.epoch).as_millis() as u32
+    fn millis(&self, now: Instant) -> u64 {
+        now.saturating_duration_since(self.epoch).as_millis() as u64
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<SharedMember>>> {
@@ -167,7 +167,7 @@ impl SharedMember {
             most,
             busy: AtomicU32::new(0),
             is_sick: AtomicBool::new(false),
-            recovered: AtomicU32::new(0),
+            recovered: AtomicU64::new(0),
             peers: Mutex::new(endpoint.peers.into()),
         }
     }
