@@ -18,6 +18,7 @@ pub mod clock;
 mod cold;
 mod common;
 mod connection;
+mod contain;
 pub mod dial;
 mod http1;
 mod http2;

@@ -7,6 +7,7 @@
 use crate::accept::{Accepted, Acceptor, BATCH, Batch};
 use crate::clock::Millis;
 use crate::connection::{Connection, Turn};
+use crate::contain::contained;
 use crate::service::{ConnectionInfo, Service};
 use crate::slots::Slots;
 use crate::timer::{Deadlines, SWEEP};
@@ -19,7 +20,6 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
@@ -200,7 +200,7 @@ impl<S: Service> Reactor<S> {
         let Some(connection) = self.connections.get_mut(index) else { return };
         self.worker.clock.refresh_if_exact();
         let blocked = connection.socket().is_blocked();
-        let turn = contained(|| connection.turn(&self.worker));
+        let turn = contained(|| connection.turn(&self.worker)).unwrap_or(Turn::Over);
         self.deadlines.set(index, connection.deadline());
         let turn = match connection.socket().is_watched() {
             false if turn != Turn::Over => watch_unless_answered_soon(&self.epoll, connection, turn),
@@ -220,10 +220,8 @@ impl<S: Service> Reactor<S> {
     }
 
     fn end(&mut self, index: usize) {
-        if let Some(connection) = self.connections.get_mut(index) {
-            connection.end(&self.worker);
-        }
-        self.connections.remove(index);
+        let connection = self.connections.remove(index);
+        contained(|| connection.map(|mut connection| connection.end(&self.worker)));
         self.deadlines.set(index, Millis::NEVER);
         self.worker.quota.leave();
         self.room = true;
@@ -271,13 +269,14 @@ impl<S: Service> Reactor<S> {
     fn begin(&mut self, transport: Transport, info: ConnectionInfo) {
         let index = self.connections.next();
         let mut connection = Connection::new(&self.worker, transport, info, index);
-        let turn = contained(|| connection.turn(&self.worker));
+        let turn = contained(|| connection.turn(&self.worker)).unwrap_or(Turn::Over);
         let turn = match turn {
             Turn::Over => turn,
             turn => watch_unless_answered_soon(&self.epoll, &connection, turn),
         };
         if turn == Turn::Over {
-            connection.end(&self.worker);
+            contained(|| connection.end(&self.worker));
+            contained(|| drop(connection));
             self.worker.quota.leave();
             return;
         }
@@ -302,7 +301,7 @@ impl<S: Service> Reactor<S> {
         self.deadlines.take_passed(self.swept, &mut passed);
         for index in passed {
             let Some(connection) = self.connections.get_mut(index) else { continue };
-            match contained(|| connection.expire(&self.worker)) {
+            match contained(|| connection.expire(&self.worker)).unwrap_or(Turn::Over) {
                 Turn::Over => self.end(index),
                 Turn::Waits | Turn::Again => self.turn(index),
             }
@@ -351,7 +350,8 @@ impl<S: Service> Reactor<S> {
 
     /// Closes a connection, unless a request has arrived in the meantime.
     fn close_if_idle(&mut self, index: usize) -> bool {
-        let over = self.connections.get_mut(index).is_some_and(|c| c.close_if_idle(&self.worker));
+        let connection = self.connections.get_mut(index);
+        let over = connection.is_some_and(|c| contained(|| c.close_if_idle(&self.worker)).unwrap_or(true));
         if over {
             self.end(index)
         } else {
@@ -359,13 +359,6 @@ impl<S: Service> Reactor<S> {
         }
         over
     }
-}
-
-/// What a connection does now, whose panic, a bug of ours, costs that connection and no other. The panic's
-/// message is in the error log.
-fn contained(run: impl FnOnce() -> Turn) -> Turn {
-    // What the worker's connections share is buffers and counters, good at every moment.
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or(Turn::Over)
 }
 
 /// Has the kernel tell when there is something to read, and also when it can be written if that is what

@@ -34,11 +34,12 @@ impl<T> Slots<T> {
         self.slots.get_mut(index)?.as_deref_mut()
     }
 
-    pub(crate) fn remove(&mut self, index: usize) {
-        if self.slots.get_mut(index).is_some_and(|slot| slot.take().is_some()) {
-            self.free.push(index as u32);
-            self.taken -= 1;
-        }
+    /// Takes a value out. It is dropped by the caller, when its slot is free already.
+    pub(crate) fn remove(&mut self, index: usize) -> Option<Box<T>> {
+        let value = self.slots.get_mut(index)?.take()?;
+        self.free.push(index as u32);
+        self.taken -= 1;
+        Some(value)
     }
 
     /// Number of values.

@@ -506,3 +506,16 @@ fn a_connection_that_is_not_made_is_a_timeout_and_the_next_address_is_tried() {
     assert!(with_another.ask("GET", "/a").ends_with("hello"));
     with_another.stop();
 }
+
+#[test]
+fn a_panic_behind_an_event_costs_its_call_and_no_other() {
+    let (address, _) = always(OK);
+    let server = server(origin(&[address]));
+    let mut broken = server.connect();
+    broken.write_all(b"GET /panics HTTP/1.1\r\nhost: x\r\n\r\n").expect("sent");
+    for _ in 0..5 {
+        assert!(server.ask("GET", "/a").ends_with("hello"));
+    }
+    drop(broken);
+    server.stop();
+}

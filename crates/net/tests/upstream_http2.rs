@@ -11,6 +11,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 fn over_http2(address: SocketAddr) -> Origin {
     Origin { protocol: Protocol::Http2, ..origin(&[address]) }
@@ -645,5 +646,20 @@ fn the_next_address_is_tried_until_somebody_is_there() {
     let server = server_of(&[nobody()]);
     let got = server.ask("POST", "/length/5");
     assert!(got.contains("connecting: Connection refused") && got.ends_with("again true"), "{got}");
+    server.stop();
+}
+
+#[test]
+fn a_panic_behind_an_event_costs_its_session_and_no_other() {
+    let (address, opened) = always();
+    let server = server(over_http2(address));
+    assert!(server.ask("GET", "/a").ends_with("connection 0"));
+    let broken = begin(&server, "GET", "/panics");
+    let begun = Instant::now();
+    while !server.ask("GET", "/a").ends_with("connection 1") {
+        assert!(begun.elapsed() < Duration::from_secs(20), "the session that panicked is still used");
+    }
+    assert_eq!(opened.load(Ordering::SeqCst), 2);
+    drop(broken);
     server.stop();
 }

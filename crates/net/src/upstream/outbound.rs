@@ -4,6 +4,7 @@ use super::Backend;
 use super::http2::Session;
 use crate::buffer::Pool;
 use crate::clock::{Clock, Millis};
+use crate::contain::contained;
 use crate::dial::{self, Peer};
 use crate::output::COPY_SIZE;
 use crate::socket::Socket;
@@ -174,7 +175,16 @@ impl Outbound {
         if flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR) {
             wire.socket.may_write();
         }
-        wire.tell();
+        self.tell(&wire);
+    }
+
+    /// Tells the user of `wire`. If that panics, the wire is lost, and with it what was sent over it; the other ones
+    /// of the worker are not.
+    fn tell(&self, wire: &Wire) {
+        if contained(|| wire.tell()).is_none() {
+            wire.session.borrow().upgrade().inspect(|session| session.collapse());
+            self.forget(wire);
+        }
     }
 
     /// Who writes to a session between rounds, the very first one included, wakes `task`.
@@ -193,7 +203,11 @@ impl Outbound {
     pub(crate) fn end_round(&self) {
         self.0.in_round.set(false);
         let queue = self.0.queue.take();
-        queue.iter().for_each(Session::turn);
+        for session in queue {
+            if contained(|| session.turn()).is_none() {
+                session.collapse();
+            }
+        }
     }
 
     /// A session has its turn at the end of the round, or in a round to come.
@@ -221,7 +235,7 @@ impl Outbound {
         for wire in passed {
             wire.deadline.set(Millis::NEVER);
             wire.expired.set(true);
-            wire.tell();
+            self.tell(&wire);
         }
     }
 }

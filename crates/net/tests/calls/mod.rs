@@ -11,12 +11,13 @@ use hayami_net::service::{Address, Answer, Outcome, Refusal, Request, Service};
 use hayami_net::upstream::{self, Backend, Call, Origin, Outbound, Timeouts as Patience};
 use hayami_net::{Config, Http2Config, Listener, Phase, Quota, Timeouts, run};
 use std::cell::RefCell;
+use std::future::{Future, poll_fn};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Wake};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -102,6 +103,15 @@ impl Forward {
     }
 }
 
+/// A waker that panics.
+struct Broken;
+
+impl Wake for Broken {
+    fn wake(self: Arc<Self>) {
+        panic!("this is what the test wants");
+    }
+}
+
 impl Service for Forward {
     fn respond(&self, request: &mut Request<'_>) -> Outcome {
         if request.head.path() == b"/counters" {
@@ -111,9 +121,13 @@ impl Service for Forward {
         }
         request.cancel = true;
         let told = Rc::default();
-        let reply = upstream::call(&self.0, self.call(request, &told));
+        let panics = request.head.path() == b"/panics";
+        let mut reply = Box::pin(upstream::call(&self.0, self.call(request, &told)));
         Outcome::Later(Box::pin(async move {
-            Answer::from(match reply.await {
+            // A bug of ours, of which no other way is known: the waker that the loop tells panics.
+            let broken = poll_fn(|_| reply.as_mut().poll(&mut Context::from_waker(&Arc::new(Broken).into())));
+            let reply = if panics { broken.await } else { reply.await };
+            Answer::from(match reply {
                 Ok(mut reply) => {
                     reply.head.append(b"interim", told.borrow().as_bytes());
                     reply.head.append(b"closes", reply.closes.to_string().as_bytes());

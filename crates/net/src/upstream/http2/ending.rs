@@ -5,6 +5,7 @@ use super::super::call::Cause;
 use super::session::{Session, Stage, State};
 use super::stream::Reach;
 use crate::clock::Millis;
+use crate::contain::contained;
 use hayami_h2::{ErrorCode, Key};
 use std::io;
 use std::rc::Rc;
@@ -103,6 +104,16 @@ impl Session {
                 false => Reach::Lost,
             };
             stream.fail(copy(cause), reach);
+        }
+    }
+
+    /// A turn has panicked, and what it left behind is not to be trusted: the connection is closed, its calls fail.
+    #[cold]
+    pub(in crate::upstream) fn collapse(&self) {
+        let cause = Cause::Io(io::Error::other("an internal error; the error log has the panic's message"));
+        let failed = contained(|| self.fail(&mut self.state(), &cause));
+        if failed.is_none() {
+            contained(|| self.close(&mut self.state()));
         }
     }
 
