@@ -90,6 +90,7 @@ faults! {
     PriorityFlood ENHANCE_YOUR_CALM "peer changes priorities too often" "RFC 9218 §13.1",
     UnknownFlood ENHANCE_YOUR_CALM "peer sends too many frames of unknown types" "RFC 9113 §10.5",
     TinyWindowFlood ENHANCE_YOUR_CALM "peer grants windows in too small pieces" "RFC 9113 §10.5",
+    DiscardedFlood ENHANCE_YOUR_CALM "peer sends more content on closed streams than their windows allow" "RFC 9113 §10.5",
     StaleFlood ENHANCE_YOUR_CALM "peer sends too many frames on closed streams" "RFC 9113 §10.5",
     LargeHeadFlood ENHANCE_YOUR_CALM "peer sends too many heads beyond the limit" "RFC 9113 §10.5.1",
     InterimFlood ENHANCE_YOUR_CALM "interim responses are more than the limit" "RFC 9110 §15.2",

@@ -71,6 +71,11 @@ impl ReceiveWindow {
         self.size
     }
 
+    /// What the peer may still send.
+    pub(crate) fn available(&self) -> u32 {
+        self.available
+    }
+
     /// Octets came, padding included (RFC 9113 §6.9.1). `None` if they are more than the window allows.
     #[inline]
     #[must_use]

@@ -229,7 +229,7 @@ fn honest_clients_are_not_stopped() {
 }
 
 #[test]
-fn an_upload_that_is_reset_may_still_be_on_its_way() {
+fn an_upload_that_is_reset_may_still_be_on_its_way_as_far_as_its_window_goes() {
     let mut served = Served::new(true);
     served.feed(&post(1)).expect("a request, answered at once");
     let content = frame(DATA, 0, 1, &[0; 1400]);
@@ -242,5 +242,42 @@ fn an_upload_that_is_reset_may_still_be_on_its_way() {
     let Event::Request { key, .. } = received.event else { panic!("a request") };
     served.server.reset(key, hayami_h2::ErrorCode::NO_ERROR, &mut out);
     let content = frame(DATA, 0, 3, &[0; 1400]);
-    served.flood(20_000, |_| content.clone()).expect("dropped, and granted again to the connection");
+    let window = config.initial_window / 1400;
+    served.flood(window, |_| content.clone()).expect("dropped, and granted again to the connection");
+    assert_eq!(served.flood(1, |_| content.clone()), Err((0, Fault::DiscardedFlood)));
+}
+
+#[test]
+fn what_may_come_on_closed_streams_is_what_they_had_left_and_no_more_in_all_than_the_connection_takes() {
+    let config = Config::default();
+    let mut served = Served::new(false);
+    // Each is refused for its head, and the client may not know it before a window's worth of content has left.
+    let refused = |n: u32| frame(HEADERS, WHOLE, id(n), &block(&[("X", "y")]));
+    let content = |n: u32, len: usize| frame(DATA, 0, id(n), &vec![0; len]);
+    for n in 0..10 {
+        served.feed(&refused(n)).expect("a stream error");
+    }
+    let each = 16_000;
+    let most = 10 * config.initial_window / each;
+    let went = served.flood(1000, |n| content(n % 10, each as usize));
+    assert_eq!(went, Err((most, Fault::DiscardedFlood)));
+    let mut served = Served::new(false);
+    for n in 0..100 {
+        served.feed(&refused(n)).expect("a stream error");
+    }
+    let most = config.connection_window / each;
+    let went = served.flood(1000, |n| content(n % 100, each as usize));
+    assert_eq!(went, Err((most, Fault::DiscardedFlood)));
+}
+
+#[test]
+fn content_of_streams_after_our_goaway_is_bounded_too() {
+    let mut served = Served::new(false);
+    served.feed(&post(1)).expect("a request");
+    let mut out = Vec::new();
+    served.server.go_away(&mut out);
+    served.server.go_away(&mut out);
+    served.feed(&post(3)).expect("it crossed with our GOAWAY");
+    let content = frame(DATA, 0, 3, &[0; 16_000]);
+    assert_eq!(served.flood(100, |_| content.clone()), Err((4, Fault::DiscardedFlood)));
 }

@@ -10,7 +10,7 @@ use crate::state::{Action, Frame};
 use crate::stream::{Halves, UNKNOWN_LENGTH};
 
 /// DATA frames on closed streams are counted if they have fewer octets.
-const LITTLE: usize = 256;
+const LITTLE: u32 = 256;
 
 /// Content in the input, or its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +47,17 @@ impl<T: Default> Core<T> {
                 self.credit_connection(header.len as u32, config.max_connection_window, out);
                 self.stream_error(config, header.stream, fault, out)
             }
-            _ => {
-                self.credit_connection(header.len as u32, config.max_connection_window, out);
-                // What was on its way when we reset the stream may be a whole window.
-                if header.len >= LITTLE { Ok(Step::Handled) } else { self.count(Kind::Stale, config) }
-            }
+            _ => self.discard_data(config, header.len as u32, out),
         }
+    }
+
+    /// DATA on a closed stream. What was on its way when we closed it may be a whole window; a peer that sends more is
+    /// cut off, and small frames are counted besides.
+    #[cold]
+    fn discard_data(&mut self, config: &Config, len: u32, out: &mut Vec<u8>) -> Result<Step<T>, Fault> {
+        self.discardable = self.discardable.checked_sub(len).ok_or(Fault::DiscardedFlood)?;
+        self.credit_connection(len, config.max_connection_window, out);
+        if len >= LITTLE { Ok(Step::Handled) } else { self.count(Kind::Stale, config) }
     }
 
     fn accept_data(

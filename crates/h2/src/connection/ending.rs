@@ -77,7 +77,7 @@ impl<T: Default> Core<T> {
         }
         let Some(slot) = self.streams.find(id) else { return Ok(Step::Handled) };
         if self.streams[slot].halves.peer_sends() {
-            self.reset.remember(id);
+            self.expect_discarded(id, self.streams[slot].receive_window.available());
         }
         let key = self.streams.key(slot);
         let data = self.close(slot, out);
@@ -86,11 +86,34 @@ impl<T: Default> Core<T> {
 
     /// Resets a stream before it came to life; the peer may not have ended it.
     #[cold]
-    pub(crate) fn refuse(&mut self, id: u32, ended: bool, code: ErrorCode, out: &mut Vec<u8>) {
+    pub(crate) fn refuse(
+        &mut self,
+        config: &Config,
+        id: u32,
+        ended: bool,
+        code: ErrorCode,
+        out: &mut Vec<u8>,
+    ) {
         frame::rst_stream(id, code, out);
         if !ended {
+            self.expect_discarded(id, self.first_window(config));
+        }
+    }
+
+    /// The peer may still send on a stream that we have closed, as much as its window allows: what it sent before it
+    /// knew is discarded. Beyond that, it ignores our RST_STREAM.
+    fn expect_discarded(&mut self, id: u32, window: u32) {
+        if self.role == Role::Server {
             self.reset.remember(id);
         }
+        self.allow_discarded(window);
+    }
+
+    /// So many bytes may come on closed streams, and no more in all than the larger of one stream's and the
+    /// connection's window: more cannot be on the way.
+    pub(crate) fn allow_discarded(&mut self, window: u32) {
+        let most = self.receive_window.size().max(window);
+        self.discardable = self.discardable.saturating_add(window).min(most);
     }
 
     /// Resets a stream because the caller wants to. Gives what it kept.
@@ -100,8 +123,8 @@ impl<T: Default> Core<T> {
         if halves.we_send() || halves.peer_sends() {
             frame::rst_stream(key.id, code, out);
         }
-        if halves.peer_sends() && self.role == Role::Server {
-            self.reset.remember(key.id);
+        if halves.peer_sends() {
+            self.expect_discarded(key.id, self.streams[slot].receive_window.available());
         }
         Some(self.close(slot, out))
     }

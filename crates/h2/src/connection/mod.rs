@@ -72,6 +72,8 @@ pub(crate) struct Core<T> {
     /// Bit n: the stream n numbers below `last` was opened.
     opened: u64,
     reset: ResetStreams,
+    /// Bytes of content that may still come on closed streams.
+    discardable: u32,
     /// The stream of the last event, if both sides have ended it.
     finished: Option<Key>,
     /// Priorities of streams that are not open yet (RFC 9218 §7.1).
@@ -134,6 +136,8 @@ impl<T: Default> Core<T> {
             last: 0,
             opened: 0,
             reset: ResetStreams::default(),
+            // A client forgets streams that have ended, and lets a server that sends on one of them off with it for once.
+            discardable: if role == Role::Client { DEFAULT_WINDOW } else { 0 },
             finished: None,
             early: Vec::new(),
             going: Going::No,
@@ -291,17 +295,26 @@ impl<T: Default> Core<T> {
         self.state_of(id).0 == State::Idle
     }
 
+    /// Whether the peer has opened a stream after our GOAWAY (RFC 9113 §6.8).
+    pub(crate) fn is_late(&self, id: u32) -> bool {
+        self.state_of(id).0 == State::Late
+    }
+
     /// Opens a stream with the windows of the moment.
     #[inline]
     pub(crate) fn open(&mut self, config: &Config, id: u32) -> (Key, u32) {
-        // Until it knows our settings, the peer believes in the default (RFC 9113 §6.9.2).
-        let available = match self.acknowledged {
-            true => config.initial_window,
-            false => config.initial_window.max(DEFAULT_WINDOW),
-        };
-        let receive = ReceiveWindow::new(config.initial_window, available, self.now);
+        let receive = ReceiveWindow::new(config.initial_window, self.first_window(config), self.now);
         let slot = self.streams.open(id, SendWindow::new(self.peer.initial_window), receive);
         (Key { id, slot }, slot)
+    }
+
+    /// What the peer may send on a stream before we grant more. Until it knows our settings, it believes in the
+    /// default (RFC 9113 §6.9.2).
+    pub(crate) fn first_window(&self, config: &Config) -> u32 {
+        match self.acknowledged {
+            true => config.initial_window,
+            false => config.initial_window.max(DEFAULT_WINDOW),
+        }
     }
 
     fn growth(&self, most: u32) -> Growth {

@@ -73,7 +73,13 @@ impl<T: Default> Server<T> {
                 core.note_if_new(block.id);
                 fault
             }
-            _ => return core.count(Kind::Stale, config).map(event),
+            _ => {
+                // Content may follow: a stream that came after our GOAWAY has the window of any other.
+                if !block.end && core.is_late(block.id) {
+                    core.allow_discarded(core.first_window(config));
+                }
+                return core.count(Kind::Stale, config).map(event);
+            }
         };
         core.stream_error(config, block.id, fault, out).map(event)
     }
@@ -140,7 +146,7 @@ impl<T: Default> Core<T> {
         block: &Block,
         out: &mut Vec<u8>,
     ) -> Result<Event<T>, Fault> {
-        self.refuse(block.id, block.end, Fault::TooManyStreams.code(), out);
+        self.refuse(config, block.id, block.end, Fault::TooManyStreams.code(), out);
         self.count(Kind::Refused, config).map(event)
     }
 
@@ -153,7 +159,7 @@ impl<T: Default> Core<T> {
         fault: Fault,
         out: &mut Vec<u8>,
     ) -> Result<Event<T>, Fault> {
-        self.refuse(block.id, block.end, fault.code(), out);
+        self.refuse(config, block.id, block.end, fault.code(), out);
         self.count(Kind::ProvokedReset, config).map(event)
     }
 
