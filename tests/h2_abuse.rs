@@ -91,6 +91,11 @@ fn floods_of_frames_that_cost_nothing_to_send_are_calmed() {
         frame(kind::PRIORITY_UPDATE, 0, 0, [&(2 * (round % 1000) + 1).to_be_bytes()[..], b"u=1"].concat())
     });
     calmed("unknown frames", &server, &[], 1_000_000, |_| frame(0xfa, 0, 0, []));
+    // A malformed request is reset, and its content comes all the same, far beyond its window.
+    let malformed = frame(kind::HEADERS, flag::END_HEADERS, 1, request("POST", "/ten", &[("X", "y")]));
+    calmed("content on a closed stream", &server, &malformed, 100_000, |_| {
+        frame(kind::DATA, 0, 1, [0; 1000])
+    });
     calmed("WINDOW_UPDATE of one", &server, &get(1, "/large"), 1_000_000, |round| {
         frame(kind::WINDOW_UPDATE, 0, u32::from(round % 2 == 0), 1_u32.to_be_bytes())
     });
