@@ -14,6 +14,7 @@ mod client_certificates;
 mod clients;
 mod config;
 mod error_log;
+mod fairness;
 mod fastcgi;
 mod fastcgi_faults;
 mod fastcgi_spawn;

@@ -25,8 +25,6 @@ use tokio::task::JoinHandle;
 const LINGER_OCTETS: u32 = 1024 * 1024;
 /// Octets that a connection sends before others get their turn.
 const SHARE: u64 = 1024 * 1024;
-/// Reads in one turn before others get theirs.
-const READS: u32 = 64;
 
 /// Why a response is incomplete whose client has left.
 const GONE: &str = "the client closed the connection";
@@ -129,14 +127,19 @@ impl Connection {
     /// One turn.
     pub(crate) fn turn<S: Service>(&mut self, worker: &Worker<S>) -> Turn {
         let share_ends = self.link.output.sent() + SHARE;
-        let mut reads = 0;
+        worker.budget.begin();
         if self.transport.socket().has_ended() && self.protocol.ends_with_client() {
             self.link.abort(worker, GONE);
         }
         while self.link.stage != Stage::Over {
             let need = self.protocol.answer(&mut self.link, worker);
             match self.flush(worker) {
-                Poll::Pending if self.reads_on(worker, need) => continue,
+                Poll::Pending if need == Need::Turn => return self.yield_turn(worker),
+                Poll::Pending if !self.reads_while_blocked(need) => {
+                    return self.rest(worker, self.wait_for_room());
+                }
+                Poll::Pending if !worker.budget.spend_read() => return self.yield_turn(worker),
+                Poll::Pending if self.read(worker).is_ready() => continue,
                 Poll::Pending => return self.rest(worker, self.wait_for_room()),
                 Poll::Ready(Flushed::Share) => return self.yield_turn(worker),
                 Poll::Ready(Flushed::Cold) => match self.warm(worker) {
@@ -153,7 +156,9 @@ impl Connection {
                 return Turn::Over;
             }
             let read = match need {
-                Need::Room | Need::RoomOrContent if self.link.output.sent() >= share_ends => {
+                Need::Room | Need::RoomOrContent
+                    if self.link.output.sent() >= share_ends || worker.budget.is_used_up() =>
+                {
                     return self.yield_turn(worker);
                 }
                 Need::Room | Need::RoomOrContent => continue,
@@ -168,10 +173,12 @@ impl Connection {
                     continue;
                 }
                 Need::Close => self.close(worker),
-                Need::Input | Need::Content if reads == READS => return self.yield_turn(worker),
+                Need::Turn => return self.yield_turn(worker),
+                Need::Input | Need::Content if !worker.budget.spend_read() => {
+                    return self.yield_turn(worker);
+                }
                 Need::Input | Need::Content => self.read(worker),
             };
-            reads += 1;
             if read.is_pending() {
                 let wait = if need == Need::Content { Wait::More } else { self.wait_for_input() };
                 return self.rest(worker, wait);
@@ -182,7 +189,7 @@ impl Connection {
 
     #[inline]
     fn flush<S>(&mut self, worker: &Worker<S>) -> Poll<Flushed> {
-        let flushed = self.link.output.flush(&worker.pool, &mut self.transport);
+        let flushed = self.link.output.flush(&worker.pool, &mut self.transport, &worker.budget);
         self.link.reports.sent(self.link.output.sent(), &worker.clock);
         match flushed {
             Poll::Pending => Poll::Pending,
@@ -194,16 +201,13 @@ impl Connection {
         }
     }
 
-    /// The peer does not read: what it sends is still heard if the protocol has many things to say at a
-    /// time, or the answer is made of it, or neither would ever move. Whether there was something.
+    /// Whether the connection is read although its peer does not read: the protocol has many things to say at a
+    /// time, or the answer is made of what the peer sends, or neither would ever move.
     #[cold]
-    fn reads_on<S: Service>(&mut self, worker: &Worker<S>, need: Need) -> bool {
-        let hears = self.protocol.is_multiplexed()
+    fn reads_while_blocked(&self, need: Need) -> bool {
+        let reads = self.protocol.is_multiplexed()
             || matches!(need, Need::Content | Need::RoomOrContent | Need::HalfClose { hears: true });
-        hears
-            && self.link.stage == Stage::Open
-            && !self.link.output.is_overfull()
-            && self.read(worker).is_ready()
+        reads && self.link.stage == Stage::Open && !self.link.output.is_overfull()
     }
 
     /// Has the blocking pool bring the file content that comes next into memory.

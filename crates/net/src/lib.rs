@@ -37,6 +37,7 @@ mod slots;
 pub mod socket;
 pub mod timer;
 pub mod transport;
+pub mod turn_budget;
 mod upgrade;
 pub mod upstream;
 mod waker;

@@ -28,6 +28,8 @@ pub(crate) enum Stage {
 pub(crate) enum Need {
     /// Everything received is answered.
     Input,
+    /// The turn's budget is used up; there is more to do.
+    Turn,
     /// Too much waits to be sent.
     Room,
     /// The answer is not there yet.

@@ -7,6 +7,7 @@
 use crate::buffer::Pool;
 use crate::cold;
 use crate::transport::Transport;
+use crate::turn_budget::{TurnBudget, cost};
 use hayami_http::{Content, FileSlice, Shared};
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -138,17 +139,24 @@ impl Output {
     /// # Errors
     /// The peer is gone, or a file became shorter than its head promised.
     #[inline]
-    pub fn flush(&mut self, pool: &Pool, transport: &mut Transport) -> Poll<io::Result<Flushed>> {
+    pub fn flush(
+        &mut self,
+        pool: &Pool,
+        transport: &mut Transport,
+        budget: &TurnBudget,
+    ) -> Poll<io::Result<Flushed>> {
         let share_ends = self.left + FILE_TURN;
         while !self.is_empty() {
-            if self.left >= share_ends {
-                return Poll::Ready(Ok(Flushed::Share));
-            }
             if self.is_cold() {
                 return Poll::Ready(Ok(Flushed::Cold));
             }
             let sent = ready!(self.send_some(pool, transport))?;
             self.advance(sent);
+            // After the write, so that what is ready leaves in its own turn, whatever that has used.
+            let goes_on = budget.spend(cost::SYSTEM_CALL) && self.left < share_ends;
+            if !goes_on && !self.is_empty() {
+                return Poll::Ready(Ok(Flushed::Share));
+            }
         }
         self.octets.clear();
         self.sent = 0;
@@ -334,8 +342,10 @@ mod tests {
         });
         ours.set_nonblocking(true).expect("set");
         let mut transport = Transport::new(Socket::new(ours.into()), None);
+        let budget = TurnBudget::default();
         while !output.is_empty() {
-            match output.flush(&Pool::default(), &mut transport) {
+            budget.begin();
+            match output.flush(&Pool::default(), &mut transport, &budget) {
                 Poll::Ready(result) => drop(result.expect("sent")),
                 Poll::Pending => transport.socket().may_write(),
             }
@@ -397,11 +407,9 @@ mod tests {
         let mut output = Output::default();
         output.put(&Pool::default(), Content::File(slice));
         let (ours, _theirs) = UnixStream::pair().expect("a pair of sockets");
-        let Poll::Ready(Err(error)) =
-            output.flush(&Pool::default(), &mut Transport::new(Socket::new(ours.into()), None))
-        else {
-            panic!("an error was expected")
-        };
+        let mut transport = Transport::new(Socket::new(ours.into()), None);
+        let flushed = output.flush(&Pool::default(), &mut transport, &TurnBudget::default());
+        let Poll::Ready(Err(error)) = flushed else { panic!("an error was expected") };
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
 }

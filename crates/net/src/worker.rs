@@ -7,6 +7,7 @@ use crate::common::Common;
 use crate::reactor::Reactor;
 use crate::runtime;
 use crate::service::{Address, Service};
+use crate::turn_budget::TurnBudget;
 use crate::upstream::Outbound;
 use crate::waker::Woken;
 use hayami_h1::Limits;
@@ -128,6 +129,8 @@ pub(crate) struct Worker<S> {
     pub(crate) timeouts: Timeouts,
     pub(crate) quota: Arc<Quota>,
     pub(crate) draining: Cell<bool>,
+    /// Of the turn at hand.
+    pub(crate) budget: TurnBudget,
     /// Connections and tasks that were woken.
     pub(crate) woken: Arc<Woken>,
     /// The head of the request at hand; used again and again.
@@ -177,6 +180,7 @@ fn serve<S: Service>(
         timeouts: config.timeouts,
         quota: config.quota,
         draining: Cell::new(false),
+        budget: TurnBudget::default(),
         woken: Woken::new().map_err(no_loop)?,
         head: RefCell::default(),
         common: Common::default(),

@@ -9,6 +9,7 @@ use crate::incoming::Feed;
 use crate::link::{Link, Need, Stage};
 use crate::reports::{Extent, Report, UNKNOWN_END};
 use crate::service::{Answer, Interim, Outcome, Refusal, Request, Service};
+use crate::turn_budget::cost;
 use crate::upgrade;
 use crate::worker::Worker;
 use hayami_h1::{Event, Fault, Framing, Next, RequestContent, Server};
@@ -98,6 +99,9 @@ impl Http1 {
             if link.output.is_full() && !self.is_tunnel() {
                 return Need::Room;
             }
+            if !worker.budget.spend(cost::FRAME) {
+                return Need::Turn;
+            }
             let need = match self.exchange {
                 Exchange::Reading | Exchange::Discarding { .. } => self.receive(link, worker),
                 Exchange::Waiting(_) => self.go_on(link, worker),
@@ -169,6 +173,7 @@ impl Http1 {
         let upgrade = if asks && !self.unread_content { self.offer(link, worker, head) } else { None };
         let mut request = link.as_request(worker, head, content_length);
         (request.content, request.upgrade) = (incoming, upgrade);
+        worker.budget.spend(cost::REQUEST);
         let outcome = worker.service.respond(&mut request);
         let Request { content, upgrade, interim, cancel, .. } = request;
         drop((content, upgrade));

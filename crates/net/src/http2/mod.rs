@@ -20,6 +20,7 @@ use crate::connection::Wait;
 use crate::http1::LEAVE;
 use crate::link::{Link, Need, Stage};
 use crate::service::{ConnectionInfo, Service};
+use crate::turn_budget::cost;
 use crate::upgrade;
 use crate::worker::{Timeouts, Worker};
 use hayami_h2::{ErrorCode, Key, PREFACE, Server};
@@ -128,7 +129,11 @@ impl Http2 {
         if worker.draining.get() {
             self.leave(link, worker);
         }
-        while link.stage == Stage::Open && !link.output.is_overfull() && self.receive(link, worker) {}
+        while link.stage == Stage::Open
+            && !link.output.is_overfull()
+            && worker.budget.spend(cost::FRAME)
+            && self.receive(link, worker)
+        {}
         self.take_woken(link, worker);
         match link.stage {
             Stage::Open if self.expects_preface => Need::Input,

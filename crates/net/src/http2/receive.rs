@@ -4,6 +4,7 @@ use super::Http2;
 use super::stream::{Slot, Work};
 use crate::link::{Link, Stage};
 use crate::service::{Outcome, Refusal, Request, Service};
+use crate::turn_budget::cost;
 use crate::upgrade;
 use crate::worker::Worker;
 use hayami_h1::Fault;
@@ -91,6 +92,7 @@ impl Http2 {
             request.upgrade =
                 request.content.take().and_then(|octets| upgrade::connect(request.head, octets));
         }
+        worker.budget.spend(cost::REQUEST);
         let outcome = worker.service.respond(&mut request);
         let Request { content: untaken, upgrade: ungranted, interim, .. } = request;
         if feed.is_some() {

@@ -8,6 +8,7 @@ use crate::link::{Link, Need};
 use crate::output::COPY_SIZE;
 use crate::reports::{Extent, Report};
 use crate::service::{Answer, Observer, Service};
+use crate::turn_budget::cost;
 use crate::worker::Worker;
 use hayami_h2::{ErrorCode, Key, Server};
 use hayami_http::{Content, Response};
@@ -164,8 +165,11 @@ impl Http2 {
     /// Sends content, the most urgent first.
     pub(super) fn pump<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Need {
         while !link.output.is_full() {
-            let Some((key, room)) = self.engine.next() else { return Need::Input };
+            let Some((key, room)) = self.engine.next() else {
+                return if worker.budget.is_used_up() { Need::Turn } else { Need::Input };
+            };
             self.send_content(link, worker, key, room.min(self.engine.max_data()));
+            worker.budget.spend(cost::SYSTEM_CALL);
         }
         Need::Room
     }

@@ -374,8 +374,7 @@ fn too_much_is_refused_by_who_takes_it() {
     let mut client = Client::new(&server);
     client.send(&head(1, "/sum", &[], 0));
     let mut sent = 0;
-    while !client.stream(1).ended {
-        client.until(1, |stream| stream.ended || sent + 16_384 <= WINDOW + stream.granted);
+    while !client.until(1, |stream| stream.ended || sent + 16_384 <= WINDOW + stream.granted).ended {
         client.send(&frame(DATA, 0, 1, &[b'x'; 16_384]));
         sent += 16_384;
     }
