@@ -194,17 +194,17 @@ mod tests {
             (
                 "{type: unix, port: /a}",
                 "{type: unix, port: /a, permission: 600}",
-                "listen: the unix socket `/a` has another owner, group or permission elsewhere".to_owned(),
+                "`listen`: the unix socket `/a` has another owner, group or permission elsewhere".to_owned(),
             ),
             (
                 "8080",
                 "{port: 8080, sndbuf: 64k}",
-                "listen: this address has other socket options elsewhere".to_owned(),
+                "`listen`: this address has other socket options elsewhere".to_owned(),
             ),
             (
                 "8080",
                 "{port: 8080, host: 0.0.0.0, proxy-protocol: ON}",
-                "listen: this address has `proxy-protocol: ON` in one place and not in another".to_owned(),
+                "`listen`: this address has `proxy-protocol: ON` in one place and not in another".to_owned(),
             ),
         ] {
             assert_eq!(fault(global, own), Some((want, 4, 1)), "{global} {own}");
