@@ -1,13 +1,13 @@
 //! Configurations: those that must run, and what is said of those that cannot.
 
-use crate::support::{Launch, Scratch, Server, is_root};
+use crate::support::{Launch, Scratch, Server, is_root, staged};
 use std::path::{Path, PathBuf};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/config")
 }
 
-/// Whether `-t` finds the file right.
+/// What `-t` says of the file, and how it ends.
 fn check(file: &Path, within: &Path) -> (i32, String) {
     let ended = Launch::new(["-t".as_ref(), "-c".as_ref(), file.as_os_str()]).within(within).finish();
     (ended.code, ended.stderr)
@@ -31,16 +31,42 @@ fn the_configuration_of_scenario_0_runs_with_its_folder_and_port_changed_only() 
 fn every_example_is_right_as_it_stands() {
     let examples =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().expect("examples");
-    let found = std::fs::read_dir(&examples).expect("a folder").map(|entry| entry.expect("an entry").path());
-    let files: Vec<PathBuf> =
-        found.filter(|path| path.extension().is_some_and(|end| end == "conf")).collect();
-    assert!(files.len() >= 5, "{files:?}");
-    let dir = Scratch::new();
-    for file in files {
-        let (code, said) = check(&file, &dir.path(""));
-        // Folders of a machine that is not this one are warnings only.
-        assert!(!said.contains("error: "), "{}: {code}: {said}", file.display());
+    let mut names = Vec::new();
+    for file in configurations(&examples) {
+        let name = file.strip_prefix(&examples).expect("below it").display().to_string();
+        let text = std::fs::read_to_string(&file).expect("the example");
+        let dir = Scratch::new();
+        dir.write("hayami.conf", staged(&dir, &text));
+        // Relative paths start from the folder in which `examples` is.
+        let (code, said) = check(&dir.path("hayami.conf"), examples.parent().expect("the repository"));
+        assert_eq!((code, said.as_str()), (0, ""), "{name}");
+        names.push(name);
     }
+    names.sort();
+    let wanted = [
+        "h2o.conf",
+        "php.conf",
+        "psgi/hayami.conf",
+        "rest-api/hayami.yaml",
+        "reverse-proxy.conf",
+        "single-page-app.conf",
+        "two-sites.conf",
+        "websocket/hayami.conf",
+    ];
+    assert_eq!(names, wanted);
+}
+
+/// The configurations below a folder.
+fn configurations(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let is_one = |path: &Path| path.extension().is_some_and(|end| end == "conf" || end == "yaml");
+    entries
+        .flat_map(|path| match path {
+            folder if folder.is_dir() && !folder.ends_with("node_modules") => configurations(&folder),
+            file if is_one(&file) => vec![file],
+            _ => Vec::new(),
+        })
+        .collect()
 }
 
 #[test]

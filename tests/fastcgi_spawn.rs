@@ -2,7 +2,6 @@
 
 use crate::support::{Launch, Scratch, Server, missing, until, until_some};
 use rustix::process::{Pid, Signal, kill_process};
-use std::path::Path;
 
 fn text(command: &str) -> String {
     format!(
@@ -86,5 +85,4 @@ fn who_is_not_there_starts_nothing() {
     let finished = Launch::config(&dir, &text).finish();
     assert_eq!(finished.code, 78, "{finished:?}");
     assert!(finished.stderr.contains("there is no user `no-such-user`"), "{}", finished.stderr);
-    assert!(Path::new(&dir.text("site/a.php")).exists());
 }

@@ -1,6 +1,6 @@
 //! How long a connection of HTTP/2 may take: to begin, to ask, to be idle, to end.
 
-use crate::support::h2::{PREFACE, flag, frame, kind, request};
+use crate::support::h2::{PREFACE, code, flag, frame, kind, request};
 use crate::support::{Client, Scratch, Server, Wire, tls, until};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
@@ -36,16 +36,16 @@ fn heads_and_prefaces_that_do_not_end_are_cut() {
     let server = hasty(&dir);
     let head = frame(kind::HEADERS, flag::END_STREAM, 1, request("GET", "/ten", &[]));
     let begun = [PREFACE, &frame(kind::SETTINGS, 0, 0, [])].concat();
-    for octets in [
-        &PREFACE[..10],
-        &PREFACE[..23],
-        PREFACE,
-        &[&begun, &head[..5]].concat(),
-        &[&begun, &head[..]].concat(),
-    ] {
-        let mut wire = Wire::bare(&server.address);
-        wire.send(octets);
-        let _ = wire.rest();
+    for octets in [&PREFACE[..10], &PREFACE[..23]] {
+        let answers = server.ask(octets);
+        assert_eq!(answers.first().map(|answer| answer.status), Some(408), "{octets:?}");
+    }
+    for octets in [PREFACE, &[&begun, &head[..5]].concat(), &[&begun, &head[..]].concat()] {
+        // Not by `Wire`, which would acknowledge the server's SETTINGS.
+        let mut client = server.connect();
+        let said = client.send(octets).rest();
+        let goaway = frame(kind::GOAWAY, 0, 0, [[0; 4], code::NO_ERROR.to_be_bytes()].concat());
+        assert!(said.ends_with(&goaway), "{octets:?}: {said:?}");
     }
 }
 

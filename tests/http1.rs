@@ -162,12 +162,10 @@ fn every_answer_has_date_server_and_length() {
 fn a_client_that_expects_100_gets_an_answer_before_it_sends() {
     let dir = site();
     let server = Server::site(&dir, "");
-    // The method is refused whatever comes: the final answer may come at once, and must not wait for content.
+    // The method is refused whatever comes: the final answer comes at once, and does not ask for content.
     let mut client = server.connect();
     client.send("POST /0 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
-    let first = client.answer();
-    let last = if first.status == 100 { client.send("12345").answer() } else { first };
-    assert_eq!(last.status, 405);
+    assert_eq!(client.answer().status, 405);
     let answers = server.ask("GET / HTTP/1.1\r\nHost: a\r\nExpect: 200-ok\r\n\r\n");
     assert_eq!(answers[0].status, 417);
     let mut client = server.connect();
@@ -240,5 +238,5 @@ fn a_half_closed_connection_is_still_answered() {
     let server = Server::site(&dir, "");
     let answers = server.connect().send(get("/0") + &get("/large")).finish().answers();
     assert_eq!(answers.iter().map(|answer| answer.content.len()).collect::<Vec<_>>(), [6, 3_000_000]);
-    assert!(server.connect().send("GET / HTT").finish().answers().iter().all(|a| a.status == 400));
+    assert!(server.connect().send("GET / HTT").finish().answers().is_empty(), "this is no request");
 }

@@ -1,5 +1,6 @@
 //! What is too much or too slow: limits of heads and content, timeouts of both directions.
 
+use crate::support::upstream::Upstream;
 use crate::support::{Client, Scratch, Server, until};
 use std::time::{Duration, Instant};
 
@@ -15,11 +16,10 @@ fn get(target: &str) -> String {
 
 #[test]
 fn limits_are_directives_and_have_their_statuses() {
-    let dir = site();
+    let (dir, upstream) = (site(), Upstream::echo());
     let limits = "limit-request-line: 100\nlimit-request-head: 400\nlimit-request-fields: 5\n\
                   limit-request-body: 10\nlimit-chunk-line: 20\nlimit-chunk-extensions: 30\nlimit-request-trailer: 40\n";
-    let hosts = "hosts: {default: {paths: {/: {file.dir: DIR/site}}}}\n";
-    let server = Server::config(&dir, &format!("{limits}{hosts}"));
+    let server = Server::config(&dir, &format!("{limits}{}", hosts(&upstream)));
     let head = |lines: &str| format!("POST /0 HTTP/1.1\r\nHost: a\r\n{lines}\r\n");
     let chunked = |content: &str| head("Transfer-Encoding: chunked\r\n") + content;
     let cases = [
@@ -35,18 +35,29 @@ fn limits_are_directives_and_have_their_statuses() {
         assert_eq!(answers[0].status, status, "{request:?}");
         assert_eq!(answers[0].field("connection"), Some("close"), "{request:?}");
     }
-    // The refusal of the method may go first; the connection is closed all the same.
-    let content = [
-        "B\r\n01234567890\r\n0\r\n\r\n".to_owned(),
-        format!("1;{}\r\na\r\n0\r\n\r\n", "x".repeat(20)),
-        format!("{}0\r\n\r\n", "1;abcdefgh\r\na\r\n".repeat(5)),
-        format!("0\r\nX: {}\r\n\r\n", "x".repeat(50)),
+    let contents = [
+        ("B\r\n01234567890\r\n0\r\n\r\n".to_owned(), 413),
+        (format!("1;{}\r\na\r\n0\r\n\r\n", "x".repeat(20)), 400),
+        (format!("{}0\r\n\r\n", "1;abcdefgh\r\na\r\n".repeat(5)), 400),
+        (format!("0\r\nX: {}\r\n\r\n", "x".repeat(50)), 431),
     ];
-    for content in content {
-        let answers = server.ask(chunked(&content) + &get("/1"));
-        assert_eq!(answers.len(), 1, "{content:?}: {answers:?}");
-        assert!(matches!(answers[0].status, 400 | 405 | 413 | 431), "{content:?}: {answers:?}");
+    for (content, status) in contents {
+        // For a file the method is refused before content is looked at.
+        for (target, status) in [("/up", status), ("/0", 405)] {
+            let answers = server.ask(chunked(&content).replace("/0", target) + &get("/1"));
+            let statuses: Vec<_> = answers.iter().map(|answer| answer.status).collect();
+            assert_eq!(statuses, [status], "{target} {content:?}");
+        }
     }
+    assert_eq!(upstream.requests().len(), 0);
+}
+
+/// The folder `site` at `/`, and at `/up` the upstream.
+fn hosts(upstream: &Upstream) -> String {
+    let url = format!("http://{}/", upstream.address);
+    format!(
+        "hosts: {{default: {{paths: {{/: {{file.dir: DIR/site}}, /up: {{proxy.reverse.url: '{url}'}}}}}}}}\n"
+    )
 }
 
 #[test]
@@ -63,10 +74,11 @@ fn what_is_within_the_default_limits_is_served() {
 
 /// A site with short timeouts.
 fn hasty(dir: &Scratch) -> Server {
-    let timeouts = "http1-request-timeout: 0.4\nhttp1-request-io-timeout: 0.4\n\
-                    http1-response-io-timeout: 0.4\nnum-threads: 1\n";
-    Server::config(dir, &format!("{timeouts}hosts: {{default: {{paths: {{/: {{file.dir: DIR/site}}}}}}}}\n"))
+    Server::config(dir, &format!("{HASTY}hosts: {{default: {{paths: {{/: {{file.dir: DIR/site}}}}}}}}\n"))
 }
+
+const HASTY: &str = "http1-request-timeout: 0.4\nhttp1-request-io-timeout: 0.4\nhttp1-response-io-timeout: 0.4\n\
+                     num-threads: 1\n";
 
 #[test]
 fn a_slow_head_is_answered_with_408() {
@@ -99,14 +111,19 @@ fn an_idle_connection_is_closed_without_a_word() {
 
 #[test]
 fn content_that_does_not_come_ends_the_connection() {
-    let dir = site();
-    let server = hasty(&dir);
+    let (dir, upstream) = (site(), Upstream::echo());
+    let server = Server::config(&dir, &format!("{HASTY}{}", hosts(&upstream)));
     for head in ["Content-Length: 10", "Transfer-Encoding: chunked"] {
         let begin = Instant::now();
-        let answers = server.ask(format!("POST /0 HTTP/1.1\r\nHost: a\r\n{head}\r\n\r\n1"));
-        assert!(answers.len() <= 1, "{head}: {answers:?}");
-        assert!(begin.elapsed() < Duration::from_secs(3), "{head}");
+        let request = format!("POST /0 HTTP/1.1\r\nHost: a\r\n{head}\r\n\r\n1");
+        for (target, status) in [("/0", 405), ("/up", 408)] {
+            let answers = server.ask(request.replace("/0", target));
+            let statuses: Vec<_> = answers.iter().map(|answer| answer.status).collect();
+            assert_eq!(statuses, [status], "{head}: {target}");
+        }
+        assert!(begin.elapsed() < Duration::from_secs(10), "{head}");
     }
+    assert_eq!(upstream.requests().len(), 0);
 }
 
 #[test]

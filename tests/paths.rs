@@ -112,9 +112,9 @@ fn symbolic_links_follow_the_policy() {
     dir.link("loop", "site/loop").link("nowhere", "site/broken");
     symlink("/proc/self/environ", dir.path("site/proc")).expect("a link");
     let cases = [
-        ("follow", [("inner", 200), ("outer", 200), ("folder/b", 200)]),
-        ("within", [("inner", 200), ("outer", 403), ("folder/b", 403)]),
-        ("never", [("inner", 403), ("outer", 403), ("folder/b", 403)]),
+        ("follow", [("inner", 200), ("outer", 200), ("folder/b", 200), ("loop", 403), ("broken", 404)]),
+        ("within", [("inner", 200), ("outer", 403), ("folder/b", 403), ("loop", 403), ("broken", 404)]),
+        ("never", [("inner", 403), ("outer", 403), ("folder/b", 403), ("loop", 403), ("broken", 403)]),
     ];
     for (policy, wanted) in cases {
         let server = Server::site(&dir, &format!("file.symlinks: {policy}"));
@@ -122,9 +122,6 @@ fn symbolic_links_follow_the_policy() {
             assert_eq!(server.get(&format!("/{name}")).status, status, "{policy}: {name}");
         }
         assert_eq!(server.get("/a").status, 200, "{policy}");
-        for name in ["loop", "broken"] {
-            assert!(matches!(server.get(&format!("/{name}")).status, 403 | 404), "{policy}: {name}");
-        }
     }
 }
 
@@ -138,8 +135,7 @@ fn what_is_no_file_is_not_served_and_holds_nobody_up() {
     symlink("/dev/zero", dir.path("site/device")).expect("a link");
     let server = Server::site(&dir, "");
     for name in ["fifo", "socket", "device"] {
-        let status = server.get(&format!("/{name}")).status;
-        assert!(matches!(status, 403 | 404), "{name}: {status}");
+        assert_eq!(server.get(&format!("/{name}")).status, 403, "{name}");
     }
     assert_eq!(server.get("/a").text(), "a");
 }

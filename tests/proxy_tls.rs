@@ -221,7 +221,7 @@ fn files_that_cannot_be_used_stop_the_start_and_are_named_with_their_line() {
             "listen: 0\n{line}\nhosts: {{default: {{paths: {{/: {{proxy.reverse.url: 'https://localhost:1'}}}}}}}}\n"
         );
         let finished = Launch::config(&dir, &text).finish();
-        assert_ne!(finished.code, 0, "{line}");
+        assert_eq!(finished.code, 78, "{line}");
         assert!(finished.stderr.contains(words) && finished.stderr.contains(":2:"), "{}", finished.stderr);
     }
 }

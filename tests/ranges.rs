@@ -125,7 +125,7 @@ fn validators_are_sent_and_compared() {
         assert_eq!(answer.status, status, "{lines}");
         if status == 304 {
             assert_eq!(answer.field("etag"), Some(tag.as_str()), "{lines}");
-            assert_eq!(answer.field("content-length").unwrap_or("10"), "10", "{lines}");
+            assert_eq!(answer.field("content-length"), None, "{lines}");
         }
     }
 }

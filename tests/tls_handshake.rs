@@ -69,7 +69,7 @@ fn alpn_chooses_what_is_spoken() {
     let server = serve(&dir, "", "");
     let cases = [
         ("h2,http/1.1", "ALPN protocol: h2"),
-        ("http/1.1,h2", "ALPN protocol: "),
+        ("http/1.1,h2", "ALPN protocol: h2"),
         ("http/1.1", "ALPN protocol: http/1.1"),
     ];
     for (offer, chosen) in cases {
@@ -123,12 +123,39 @@ fn many_hosts_share_one_address_each_with_its_certificate() {
 }
 
 #[test]
-fn a_request_for_another_host_than_the_certificate_was_chosen_for_is_misdirected_or_served_by_its_own() {
+fn a_host_that_demands_certificates_answers_421_where_the_handshake_did_not_ask_for_them() {
     let dir = site();
-    let server = serve(&dir, "", "");
-    let request = last("/ten").replace("localhost", "other.example");
-    let said = s_client(&server.address, &["-servername", "localhost"], &request);
-    assert!(said.has("HTTP/1.1 200") || said.has("HTTP/1.1 421"), "{said:?}");
+    let authority = Authority::new(&dir);
+    let mut hosts = String::new();
+    for (name, demand) in [("open.example", ""), ("closed.example", "client-ca-file: DIR/tls/ca.pem")] {
+        authority.issue(&Leaf { file: name, names: &format!("DNS:{name}"), rsa: false, extensions: &[] });
+        dir.write(&format!("{name}/who"), format!("this is {name}"));
+        hosts.push_str(&format!(
+            "  {name}:\n    listen:\n      host: 127.0.0.1\n      port: PORT\n      ssl:\n        \
+             certificate-file: DIR/tls/{name}.pem\n        key-file: DIR/tls/{name}.key\n        {demand}\n    \
+             paths:\n      /:\n        file.dir: DIR/{name}\n"
+        ));
+    }
+    authority.issue(&Leaf { file: "client", names: "DNS:client", rsa: false, extensions: &[] });
+    let port = crate::support::peers::free_port().to_string();
+    let server = Server::config(&dir, &format!("hosts:\n{}", hosts.replace("PORT", &port)));
+    let (certificate, key) = (dir.text("tls/client.pem"), dir.text("tls/client.key"));
+    let ours = ["-cert", &certificate[..], "-key", &key];
+    // The name of the handshake, the client's certificate, the name of the request, the status.
+    let cases: [(&str, &[&str], &str, &str); 5] = [
+        ("open.example", &[], "open.example", "200"),
+        ("closed.example", &ours, "closed.example", "200"),
+        ("closed.example", &ours, "open.example", "200"),
+        ("open.example", &[], "closed.example", "421"),
+        ("open.example", &ours, "closed.example", "421"),
+    ];
+    for (name, certificate, host, status) in cases {
+        let request = last("/who").replace("localhost", host);
+        let args = [&["-servername", name], certificate].concat();
+        let said = s_client(&server.address, &args, &request);
+        assert!(said.has(&format!("HTTP/1.1 {status} ")), "{name} {certificate:?} {host}: {said:?}");
+        assert_eq!(said.has(&format!("this is {host}")), status == "200", "{name} {host}: {said:?}");
+    }
 }
 
 #[test]

@@ -125,6 +125,12 @@ impl Client {
         self
     }
 
+    /// The head of a response that has begun; nothing is taken.
+    #[track_caller]
+    pub(crate) fn head(&self) -> Answer {
+        Answer::parse(&self.buffer, true, false).expect("a head has come").0
+    }
+
     #[track_caller]
     fn receive(&mut self) {
         let mut piece = vec![0; 256 * 1024];

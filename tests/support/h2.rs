@@ -39,6 +39,7 @@ pub(crate) mod code {
     pub(crate) const NO_ERROR: u32 = 0;
     pub(crate) const PROTOCOL_ERROR: u32 = 1;
     pub(crate) const FLOW_CONTROL_ERROR: u32 = 3;
+    pub(crate) const REFUSED_STREAM: u32 = 7;
     pub(crate) const COMPRESSION_ERROR: u32 = 9;
     pub(crate) const ENHANCE_YOUR_CALM: u32 = 11;
 }

@@ -10,6 +10,7 @@ mod launch;
 mod scratch;
 mod server;
 mod skip;
+mod stage;
 mod tools;
 mod wait;
 
@@ -30,6 +31,7 @@ pub(crate) use launch::{Finished, Launch, PROGRAM, is_root, needs_root};
 pub(crate) use scratch::Scratch;
 pub(crate) use server::Server;
 pub(crate) use skip::skip;
+pub(crate) use stage::staged;
 pub(crate) use tools::{
     is_installed, missing, missing_module, missing_package, missing_perl, output, php_fpm, run,
 };
