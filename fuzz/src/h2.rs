@@ -117,6 +117,8 @@ struct Peer {
     head: RequestHead,
     out: Vec<u8>,
     keys: Vec<Key>,
+    /// Those for which the server was told last that there is content.
+    ready: Vec<Key>,
     connection: i64,
     initial: i64,
     /// Granted on streams, beside the initial window; sent on them.
@@ -135,8 +137,8 @@ impl Peer {
             server.receive(config, 0, &beginning[at..], &mut head, &mut out).expect("a beginning");
         }
         out.clear();
-        let (keys, streams) = (Vec::new(), [(0, 0); 16]);
-        Self { server, head, out, keys, connection: 65_535, initial: 65_535, streams, sent: 0, now: 0 }
+        let (keys, ready, streams) = (Vec::new(), Vec::new(), [(0, 0); 16]);
+        Self { server, head, out, keys, ready, connection: 65_535, initial: 65_535, streams, sent: 0, now: 0 }
     }
 
     /// A frame or a call. `false` when the connection is over.
@@ -151,7 +153,7 @@ impl Peer {
                 let len = self.server.room(key).min(usize::from(program.next()));
                 self.server.send_data(key, &[b'x'; 255][..len], stream % 4 == 0, &mut self.out);
             }
-            (16, Some(key)) => self.server.set_ready(key, stream % 2 == 0),
+            (16, Some(key)) => self.set_ready(key, stream % 2 == 0),
             (17, Some(_)) => self.send_next(),
             (18, Some(key)) => {
                 self.server.consumed(config, key, usize::from(program.next()), &mut self.out);
@@ -178,18 +180,29 @@ impl Peer {
         let common = FieldSection::default();
         let body = self.server.send_head(key, &ResponseHead::new(status), length, &common, 1, &mut self.out);
         if body == Body::Content && choice > 100 {
-            self.server.set_ready(key, true);
+            self.set_ready(key, true);
         }
     }
 
+    /// Whose turn it is has something to send and may send it; if it is nobody's turn, that is so of nobody.
     fn send_next(&mut self) {
         if let Some((key, room)) = self.server.next() {
-            assert!(room > 0 && room <= self.server.room(key));
+            assert!(room > 0 && room == self.server.room(key));
+            assert!(self.ready.contains(&key) && !self.server.stalled());
             let len = room.min(100);
             self.server.begin_data(key, len, false, &mut self.out);
             self.out.extend_from_slice(&[b'y'; 100][..len]);
         } else {
-            assert!(!self.server.stalled() || self.keys.iter().all(|key| self.server.room(*key) < 1 << 31));
+            assert!(self.ready.iter().all(|key| self.server.room(*key) == 0));
+        }
+    }
+
+    /// Tells the engine, and remembers it.
+    fn set_ready(&mut self, key: Key, ready: bool) {
+        self.server.set_ready(key, ready);
+        self.ready.retain(|own| *own != key);
+        if ready {
+            self.ready.push(key);
         }
     }
 
