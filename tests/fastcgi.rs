@@ -265,3 +265,30 @@ fn content_that_a_client_does_not_send_is_its_own_fault() {
     client.send("POST /post.php HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n");
     assert_eq!(client.answer().status, 400);
 }
+
+#[test]
+fn a_path_that_may_mean_a_thousand_scripts_costs_the_loop_no_more_than_another_one() {
+    let dir = Scratch::new();
+    dir.write("site/a", "");
+    let at_path = "fastcgi.connect: 9\n        fastcgi.document_root: DIR/site";
+    let below_files =
+        "file.dir: DIR/site\n        file.custom-handler: {extension: .php, fastcgi.connect: 9}";
+    for lines in [at_path, below_files] {
+        let text = format!("num-threads: 1\nhosts:\n  default:\n    paths:\n      /:\n        {lines}\n");
+        let server = Server::config(&dir, &text);
+        let mut client = server.connect();
+        let mut cost = |segment: &str| {
+            let path = segment.repeat(1200);
+            let before = server.cpu_nanos();
+            for number in 0..20 {
+                // Another name each time: nothing is known of it.
+                let request = format!("GET /{segment}{number}/{path} HTTP/1.1\r\nHost: a\r\n\r\n");
+                client.send(request).answer();
+            }
+            server.cpu_nanos() - before
+        };
+        let mut least = |segment: &str| (0..3).map(|_| cost(segment)).min().expect("some");
+        let (plain, scripts) = (least("a.xyz/"), least("a.php/"));
+        assert!(scripts < 2 * plain + 20 * 200_000, "{lines}: {scripts} ns, {plain} ns without scripts");
+    }
+}

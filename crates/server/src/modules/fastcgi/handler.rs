@@ -2,15 +2,17 @@
 
 use super::attempt::Attempt;
 use super::params::{Facts, params};
-use super::{Script, Settings, script};
+use super::search::{Found, Search};
+use super::{Script, Settings};
 use crate::handler::{Exchange, Handler, Outcome};
-use crate::modules::env;
-use crate::modules::proxy::Upload;
+use crate::modules::access_log::Account;
+use crate::modules::env::{self, Environment};
+use crate::modules::proxy::{Blame, Upload};
 use crate::modules::upstreams::{Asking, Pool, Transport};
 use crate::worker::WorkerContext;
-use hayami_http::{Method, Source};
+use hayami_http::{Method, RequestHead, Source};
+use hayami_net::service::ConnectionInfo;
 use hayami_net::upstream::Call;
-use std::path::Path;
 use std::rc::Rc;
 
 /// Passes requests on to an application; without a loop there is nothing to connect with, and no application.
@@ -20,7 +22,8 @@ struct FastCgi(Option<Rc<Passing>>);
 pub(super) struct Passing {
     pub(super) pool: Rc<Pool>,
     transport: usize,
-    root: Option<Rc<Path>>,
+    /// `fastcgi.document_root`
+    search: Option<Search>,
     send_delegated_uri: bool,
     underscores: bool,
     /// Whether errors of requests go to the error log.
@@ -42,7 +45,7 @@ pub fn build(
         Rc::new(Passing {
             transport: pool.transport(Transport::FastCgi(Box::new(settings.of_connections()))),
             pool,
-            root: settings.document_root.as_deref().map(Rc::from),
+            search: settings.document_root.as_deref().map(Search::new),
             send_delegated_uri: settings.send_delegated_uri,
             underscores: settings.underscores,
             reports_errors,
@@ -55,28 +58,23 @@ pub fn build(
 impl Handler for FastCgi {
     fn handle(&self, exchange: &mut Exchange<'_>) -> Outcome {
         let Some(passing) = &self.0 else { return Outcome::Declined };
-        let script = match (exchange.script, &passing.root) {
-            (Some(script), _) => Some(script.clone()),
-            (None, Some(root)) => script::find(root, exchange.path, exchange.below),
-            (None, None) => None,
-        };
         let content = exchange.content.take().map(|content| Upload::new(content, passing.underscores));
-        let (upload, blame) = content.map_or((None, None), |(upload, blame)| (Some(upload), Some(blame)));
-        let length = upload.as_ref().map(Source::length);
-        let call = passing.call(exchange, script.as_ref(), length.flatten());
-        let asking = Asking {
-            pool: Rc::clone(&passing.pool),
-            transport: passing.transport,
-            key: passing.pool.key(exchange.head, exchange.connection),
-            account: exchange.account.map(Rc::clone),
-            subject: script.map(|script| shown(&script.name)),
+        let account = exchange.account.map(Rc::clone);
+        let request = Request {
+            head: exchange.head,
+            path: exchange.path,
+            asked: exchange.asked,
+            connection: exchange.connection,
+            env: exchange.env,
         };
-        let attempt = Attempt { asking, blame, reports_errors: passing.reports_errors };
-        match (upload, length) {
-            // Its length has to be told, and is not known before it is all there.
-            (Some(upload), Some(None)) => Outcome::Later(Box::pin(attempt.collect(upload, call))),
-            (Some(upload), _) => Outcome::Later(Box::pin(attempt.run_with(upload, call))),
-            (None, _) => Outcome::Later(Box::pin(attempt.run(call))),
+        let found = match (exchange.script, &passing.search) {
+            (Some(script), _) => Found::Known(Some(script.clone())),
+            (None, Some(search)) => search.find(exchange.path, exchange.below, passing.pool.clock().now()),
+            (None, None) => Found::Known(None),
+        };
+        match found {
+            Found::Known(script) => passing.ask(&request, script, content, account),
+            Found::Unknown => passing.ask_later(&request, exchange.below, content, account),
         }
     }
 
@@ -95,20 +93,91 @@ fn shown(name: &[u8]) -> Box<str> {
     }
 }
 
+/// A request, as far as an application is told of it.
+struct Request<'a> {
+    head: &'a RequestHead,
+    path: &'a [u8],
+    asked: Option<&'a [u8]>,
+    connection: &'a Rc<ConnectionInfo>,
+    env: &'a Rc<Environment>,
+}
+
+/// Its content, and where its refusal will be.
+type Content = Option<(Upload, Blame)>;
+
 impl Passing {
+    /// Asks the application.
+    fn ask(
+        &self,
+        request: &Request<'_>,
+        script: Option<Script>,
+        content: Content,
+        account: Option<Rc<Account>>,
+    ) -> Outcome {
+        let (upload, blame) = content.map_or((None, None), |(upload, blame)| (Some(upload), Some(blame)));
+        let length = upload.as_ref().map(Source::length);
+        let call = self.call(request, script.as_ref(), length.flatten());
+        let asking = Asking {
+            pool: Rc::clone(&self.pool),
+            transport: self.transport,
+            key: self.pool.key(request.head, request.connection),
+            account,
+            subject: script.map(|script| shown(&script.name)),
+        };
+        let attempt = Attempt { asking, blame, reports_errors: self.reports_errors };
+        match (upload, length) {
+            // Its length has to be told, and is not known before it is all there.
+            (Some(upload), Some(None)) => Outcome::Later(Box::pin(attempt.collect(upload, call))),
+            (Some(upload), _) => Outcome::Later(Box::pin(attempt.run_with(upload, call))),
+            (None, _) => Outcome::Later(Box::pin(attempt.run(call))),
+        }
+    }
+
+    /// Asks the application once the disk has said which script is meant.
+    #[cold]
+    fn ask_later(
+        self: &Rc<Self>,
+        request: &Request<'_>,
+        below: usize,
+        content: Content,
+        account: Option<Rc<Account>>,
+    ) -> Outcome {
+        let passing = Rc::clone(self);
+        let (head, path) = (request.head.clone(), request.path.to_vec());
+        let asked = request.asked.map(<[u8]>::to_vec);
+        let (connection, env) = (Rc::clone(request.connection), Rc::clone(request.env));
+        Outcome::Later(Box::pin(async move {
+            let script = match &passing.search {
+                Some(search) => search.find_on_disk(&path, below, passing.pool.clock().now()).await,
+                None => None,
+            };
+            let request = Request {
+                head: &head,
+                path: &path,
+                asked: asked.as_deref(),
+                connection: &connection,
+                env: &env,
+            };
+            match passing.ask(&request, script, content, account) {
+                Outcome::Later(answer) => answer.await,
+                outcome => outcome,
+            }
+        }))
+    }
+
     /// What is asked, without content.
-    fn call(&self, exchange: &Exchange<'_>, script: Option<&Script>, content: Option<u64>) -> Call {
-        let head = &*exchange.head;
-        let changed = self.env.apply(exchange.env);
+    fn call(&self, request: &Request<'_>, script: Option<&Script>, content: Option<u64>) -> Call {
+        let head = request.head;
+        let changed = self.env.apply(request.env);
         let fields = params(&Facts {
             head,
-            path: exchange.path,
-            asked: exchange.asked.filter(|_| !self.send_delegated_uri),
+            path: request.path,
+            asked: request.asked.filter(|_| !self.send_delegated_uri),
             script,
-            root: self.root.as_deref(),
-            connection: exchange.connection,
+            root: self.search.as_ref().map(Search::root),
+            connection: request.connection,
             content,
-            env: changed.as_ref().unwrap_or(exchange.env),
+            env: changed.as_ref().unwrap_or(request.env),
             underscores: self.underscores,
         });
         Call {

@@ -1,7 +1,7 @@
 //! `fastcgi.*`: requests that applications answer over FastCGI, PHP above all.
 //!
 //! ```text
-//! handler ─ script, params ─▶ upstreams ─ whom, how often ─▶ hayami_net::upstream ─▶ attempt, response
+//! handler ─ search, params ─▶ upstreams ─ whom, how often ─▶ hayami_net::upstream ─▶ attempt, response
 //!    │         spool: content whose length is not known yet
 //! words: what applications write to their standard error
 //! ```
@@ -16,6 +16,7 @@ mod params;
 mod place;
 mod response;
 mod script;
+mod search;
 mod spawn;
 mod spool;
 mod words;

@@ -26,6 +26,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Scripts in front of one path that are looked for. A path that is honest has one.
+const MOST_FRONTS: usize = 8;
+
 /// What a handler serves.
 pub(super) enum Place {
     /// Whatever is below the root, by the path behind the prefix.
@@ -143,27 +146,27 @@ impl FileHandler {
     /// A script whose path is only the front of the request's: `/index.php` of `/index.php/a`.
     fn script_in_front(&self, exchange: &Exchange<'_>, now: Instant) -> Option<Outcome> {
         let (server, path) = (&*self.0, exchange.path);
-        let Place::Below = server.place else { return None };
-        let slashes = (exchange.below + 1..path.len()).filter(|at| path[*at] == b'/');
-        let mut ends = slashes.filter(|at| server.plan.rules.script(&path[exchange.below..*at]).is_some());
-        ends.find_map(|end| {
+        for end in server.fronts(path, exchange.below) {
             let front = &path[..end];
             let key = server.key(front, exchange.below);
             let entry = match server.files.get(server.id.get(), key) {
                 Some(entry) if entry.is_fresh(now, server.interval) || server.revalidate(&entry, now) => {
                     entry
                 }
-                // Whether it is there can be asked of the disk at once: it is not opened.
-                _ => {
-                    let entry = server.load(front, exchange.below, now).ok()?;
-                    server.keep(server.id.get(), front, exchange.below, entry)
-                }
+                _ => match server.load(front, exchange.below, now) {
+                    Ok(entry) => server.keep(server.id.get(), front, exchange.below, entry),
+                    Err(Failure::WouldBlock) => return Some(self.load_later(exchange, now)),
+                    Err(_) => continue,
+                },
             };
-            server.script(&entry, front, &path[end..], exchange.below)
-        })
+            if let Some(outcome) = server.script(&entry, front, &path[end..], exchange.below) {
+                return Some(outcome);
+            }
+        }
+        None
     }
 
-    /// Makes the entry anew in a thread of the blocking pool.
+    /// Makes the entry anew in a thread of the blocking pool, that of a script in front of the path first.
     fn load_later(&self, exchange: &Exchange<'_>, now: Instant) -> Outcome {
         let server = Rc::clone(&self.0);
         let head = exchange.head.clone();
@@ -171,6 +174,13 @@ impl FileHandler {
         // What is found below one root must not be kept as found below the next.
         let id = server.id.get();
         Outcome::Later(Box::pin(async move {
+            for end in server.fronts(&path, below) {
+                if let Ok(entry) = server.load_together(id, &path[..end], below, now).await
+                    && let Some(outcome) = server.script(&entry, &path[..end], &path[end..], below)
+                {
+                    return outcome;
+                }
+            }
             match server.load_together(id, &path, below, now).await {
                 Ok(entry) => server.answer(&entry, &head, &path, below),
                 Err(failure) => server.failed(failure, &path),
@@ -189,6 +199,14 @@ impl Server {
             Place::Below => path.get(below..).unwrap_or_default(),
             Place::Only(_) => b"",
         }
+    }
+
+    /// Where scripts may end that are only the front of a path, for as many as are looked for.
+    fn fronts<'a>(&'a self, path: &'a [u8], below: usize) -> impl Iterator<Item = usize> + use<'a> {
+        let looks = self.has_scripts && matches!(self.place, Place::Below);
+        let slashes = (below + 1..path.len()).filter(move |at| looks && path[*at] == b'/');
+        let is_script = move |at: &usize| self.plan.rules.script(&path[below..*at]).is_some();
+        slashes.filter(is_script).take(MOST_FRONTS)
     }
 
     fn wanted<'a>(&'a self, path: &'a [u8], below: usize) -> Wanted<'a> {

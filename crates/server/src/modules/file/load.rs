@@ -98,7 +98,9 @@ impl Search<'_> {
 
     /// What is at exactly this path.
     fn candidate(&mut self, path: &[u8]) -> Result<Found, Failure> {
-        if let Some(script) = self.plan.rules.script(path).and_then(|rule| self.script(rule, path)) {
+        if let Some(rule) = self.plan.rules.script(path)
+            && let Some(script) = self.script(rule, path)?
+        {
             return Ok(script);
         }
         match self.probe(path)? {
@@ -111,13 +113,19 @@ impl Search<'_> {
     }
 
     /// A script, which is not opened: who runs it may be another user, and nobody else should read it.
-    fn script(&mut self, rule: usize, path: &[u8]) -> Option<Found> {
-        let state = self.root.stat_below(path).ok()?;
-        if state.file_type() != FileType::RegularFile {
-            return None;
+    fn script(&mut self, rule: usize, path: &[u8]) -> Result<Option<Found>, Failure> {
+        let state = match self.patience {
+            Patience::None => self.root.stat_at_hand(path),
+            Patience::Unlimited => self.root.stat_below(path),
+        };
+        match state {
+            Ok(state) if state.file_type() == FileType::RegularFile => {
+                self.watched.push(Watched::new(path, Ok(state)));
+                Ok(Some(Found::Script(rule, path.into())))
+            }
+            Err(Errno::AGAIN) if self.patience == Patience::None => Err(Failure::WouldBlock),
+            _ => Ok(None),
         }
-        self.watched.push(Watched::new(path, Ok(state)));
-        Some(Found::Script(rule, path.into()))
     }
 
     fn file(&mut self, path: &[u8], file: File, state: &Fingerprint) -> Result<Found, Failure> {

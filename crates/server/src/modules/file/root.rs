@@ -165,8 +165,20 @@ impl Root {
             return Ok(Fingerprint::of(&stat));
         }
         // statx knows no policy, so the path is resolved by openat2.
+        self.stat_with(path, Patience::Unlimited)
+    }
+
+    /// The same without waiting for the disk.
+    ///
+    /// # Errors
+    /// As of [`stat_below`](Self::stat_below); `AGAIN` if the answer is not at hand.
+    pub fn stat_at_hand(&self, path: &[u8]) -> Result<Fingerprint, Errno> {
+        self.stat_with(path, Patience::None)
+    }
+
+    fn stat_with(&self, path: &[u8], patience: Patience) -> Result<Fingerprint, Errno> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
-        stat_descriptor(&self.open_with(path, flags, Patience::Unlimited)?)
+        stat_descriptor(&self.open_with(path, flags, patience)?)
     }
 }
 
