@@ -1,8 +1,12 @@
 //! Fields on their way through the reverse proxy: what belongs to one hop only, names that applications confuse, lists
 //! that cost time.
 
+use crate::support::h2::{flag, frame, kind};
 use crate::support::upstream::Upstream;
 use crate::support::{Client, Scratch, Server, Wire};
+
+/// An `http` upstream is spoken to over HTTP/2.
+const CLEAR: &str = "proxy.http2.force-cleartext: ON";
 
 /// The upstream behind `/`, with these lines at the top.
 #[track_caller]
@@ -115,6 +119,67 @@ fn urls_of_the_upstream_become_paths_of_this_server() {
             assert_eq!(answer.all("content-location"), [want], "{path}");
             assert_eq!(answer.all("refresh"), [format!("5; url={want}")], "{path}");
         }
+    }
+}
+
+/// Speaks HTTP/2 as an upstream, as plainly as can be: every request is answered with these frames of its stream.
+fn http2_upstream(answer: &'static [(u8, u8, &'static [u8])]) -> Upstream {
+    Upstream::scripted(move |conn| {
+        conn.octets(24);
+        conn.send(frame(kind::SETTINGS, 0, 0, ""));
+        while let Some(head) = conn.octets(9) {
+            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+            conn.octets(length as usize);
+            let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+            match (head[3], head[4] & flag::ACK) {
+                (kind::SETTINGS, 0) => _ = conn.send(frame(kind::SETTINGS, flag::ACK, 0, "")),
+                (kind::HEADERS, _) => {
+                    let frames =
+                        answer.iter().map(|(kind, flags, payload)| frame(*kind, *flags, stream, payload));
+                    conn.send(frames.collect::<Vec<_>>().concat());
+                }
+                _ => {}
+            }
+        }
+    })
+}
+
+#[test]
+fn a_response_without_content_ends_with_its_head_over_http2() {
+    /// `:status: 200` (RFC 7541 appendix A), and `content-length: 0` behind it.
+    const OK: &[u8] = &[0x88];
+    const OK_0: &[u8] = &[0x88, 0x0f, 0x0d, 1, b'0'];
+    const HEAD: u8 = flag::END_HEADERS;
+    const END: u8 = flag::END_STREAM;
+    let closing =
+        |head: &'static str| Upstream::scripted(move |conn| _ = conn.request().map(|_| conn.send_last(head)));
+    let cases = [
+        ("a length of 0", "", Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")),
+        (
+            "no chunk",
+            "",
+            Upstream::answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        ),
+        ("204", "", Upstream::answering("HTTP/1.1 204 No Content\r\n\r\n")),
+        ("the end of the connection", "", closing("HTTP/1.1 200 OK\r\n\r\n")),
+        ("the end with the head", CLEAR, http2_upstream(&[(kind::HEADERS, HEAD | END, OK)])),
+        ("the end with the head and a length", CLEAR, http2_upstream(&[(kind::HEADERS, HEAD | END, OK_0)])),
+        ("an empty frame", CLEAR, http2_upstream(&[(kind::HEADERS, HEAD, OK), (kind::DATA, END, b"")])),
+        (
+            "a length of 0 before the end",
+            CLEAR,
+            http2_upstream(&[(kind::HEADERS, HEAD, OK_0), (kind::DATA, END, b"")]),
+        ),
+    ];
+    for (what, lines, upstream) in cases {
+        let dir = Scratch::new();
+        let server = before(&dir, &upstream, lines);
+        let mut wire = Wire::open(&server.address);
+        wire.get(1, "/");
+        let head = wire.next_of(kind::HEADERS);
+        assert!(head.flags & flag::END_STREAM != 0, "{what}");
+        assert!([200, 204].contains(&wire.status(1).expect("an answer")), "{what}");
+        wire.ping();
     }
 }
 

@@ -201,6 +201,13 @@ impl Conn {
         self.stream.write_all(octets).is_ok()
     }
 
+    /// Sends, and closes for sending, in one segment.
+    pub(crate) fn send_last(&mut self, octets: impl AsRef<[u8]>) {
+        rustix::net::sockopt::set_tcp_cork(&self.stream, true).expect("an option of TCP");
+        self.send(octets);
+        let _ = self.stream.shutdown(std::net::Shutdown::Write);
+    }
+
     /// Whether the peer has closed; waits for it.
     pub(crate) fn is_closed(&mut self) -> bool {
         while self.receive() {}

@@ -289,6 +289,7 @@ impl State {
                 }
                 None => Content::Stream(Box::new(Body::new(self.backend, exchange, content))),
             },
+            ResponseContent::UntilClose if is_closed_behind_head(&mut exchange) => Content::Empty,
             _ => Content::Stream(Box::new(Body::new(self.backend, exchange, content))),
         };
         Reply { head, content, tunnel: None, closes, timing }
@@ -320,6 +321,16 @@ fn whole(exchange: &mut Exchange, backend: &Backend, octets: u64) -> Option<Shar
         input.consume(received.map_or(0, |received| received.consumed));
     }
     Some(shared)
+}
+
+/// Whether the upstream has closed the connection without any content, as far as the loop knows. A client of HTTP/2 is
+/// then told of the end with the head.
+#[cold]
+fn is_closed_behind_head(exchange: &mut Exchange) -> bool {
+    let Connection { engine, input, channel, .. } = &mut *exchange.connection;
+    let asks = input.is_empty() && channel.is_readable();
+    asks && matches!(channel.read(input), Poll::Ready(Ok(0)))
+        && matches!(engine.receive_eof(), Ok(ClientEvent::End))
 }
 
 /// Content that came with its head, in pieces with other octets in between.
