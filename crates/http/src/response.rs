@@ -16,6 +16,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct ResponseHead {
     status: Status,
+    /// The engine adds no `date`.
+    dateless: bool,
     shared: Option<Arc<FieldSection>>,
     /// Boxed, since a head is handed from layer to layer and most have no lines of their own.
     own: Option<Box<FieldSection>>,
@@ -24,12 +26,12 @@ pub struct ResponseHead {
 impl ResponseHead {
     /// A head without fields.
     pub fn new(status: Status) -> Self {
-        Self { status, shared: None, own: None }
+        Self { status, dateless: false, shared: None, own: None }
     }
 
     /// A head whose fields were made ready beforehand.
     pub fn with_shared(status: Status, shared: Arc<FieldSection>) -> Self {
-        Self { status, shared: Some(shared), own: None }
+        Self { status, dateless: false, shared: Some(shared), own: None }
     }
 
     /// The status.
@@ -40,6 +42,16 @@ impl ResponseHead {
     /// Changes the status.
     pub fn set_status(&mut self, status: Status) {
         self.status = status;
+    }
+
+    /// Leaves it without a `date`, unless it has one.
+    pub fn omit_date(&mut self) {
+        self.dateless = true;
+    }
+
+    /// Whether it stays without a `date`.
+    pub fn omits_date(&self) -> bool {
+        self.dateless
     }
 
     /// The sections in the order in which they are sent.
@@ -54,6 +66,7 @@ impl ResponseHead {
 
     /// Makes it a head without fields, and keeps the memory: for clients that read one after the other.
     pub fn clear(&mut self) {
+        self.dateless = false;
         self.shared = None;
         if let Some(own) = &mut self.own {
             own.clear();

@@ -12,7 +12,7 @@ pub(crate) struct Common {
     /// `server` and `date`; `date` alone, for responses that name their server themselves.
     both: RefCell<FieldSection>,
     date: RefCell<FieldSection>,
-    /// For responses that have a date already, from upstream: `server` alone, and nothing.
+    /// For responses that have a date already, from upstream, or are to have none: `server` alone, and nothing.
     server: RefCell<FieldSection>,
     nothing: RefCell<FieldSection>,
 }
@@ -30,11 +30,12 @@ impl Common {
             self.make(clock.unix(), server);
         }
         let version = clock.unix() << 2;
-        match (head.get(Known::Server), head.get(Known::Date)) {
-            (None, None) => (self.both.borrow(), version),
-            (Some(_), None) => (self.date.borrow(), version | 1),
-            (None, Some(_)) => (self.server.borrow(), version | 2),
-            (Some(_), Some(_)) => (self.nothing.borrow(), version | 3),
+        let dated = head.get(Known::Date).is_some() || head.omits_date();
+        match (head.get(Known::Server).is_some(), dated) {
+            (false, false) => (self.both.borrow(), version),
+            (true, false) => (self.date.borrow(), version | 1),
+            (false, true) => (self.server.borrow(), version | 2),
+            (true, true) => (self.nothing.borrow(), version | 3),
         }
     }
 
@@ -80,5 +81,10 @@ mod tests {
             assert!(!versions.contains(&version));
             versions.push(version);
         }
+        let mut head = ResponseHead::new(Status::OK);
+        head.omit_date();
+        let (fields, version) = common.fields(&clock, Some(b"hayami"), &head);
+        assert_eq!(fields.iter().map(|(name, _)| name).collect::<Vec<_>>(), [b"server"]);
+        assert_eq!(version, versions[2], "as if it had one");
     }
 }

@@ -76,6 +76,9 @@ impl Attempt {
         if let Err(fault) = response::clean(&mut head, self.passing.keep_server) {
             return failure::bad_response(member.shown(), &fault);
         }
+        if !self.passing.adds_date {
+            head.omit_date();
+        }
         if let Some(mapping) = self.passing.mapping(&member) {
             mapping.apply(head.own_all());
         }

@@ -150,6 +150,15 @@ pub const DIRECTIVES: &[Directive] = &[
         "Whether upstreams get a `via` field with this server behind what the client has there."
     ),
     directive!(
+        "proxy.emit-missing-date-header",
+        GLOBAL,
+        "ON | OFF",
+        "ON",
+        |scope, node| node.on_off().map(|value| telling(scope).date = value),
+        "Whether a response of an upstream without `date` gets one, as a cache behind this server needs it (RFC 9110 \
+         §6.6.1)."
+    ),
+    directive!(
         "proxy.header.add",
         GLOBAL_HOST_PATH,
         LINES,
@@ -235,15 +244,6 @@ pub const DIRECTIVES: &[Directive] = &[
 
 /// Directives of h2o that change nothing here.
 pub const TOLERATED: &[Directive] = &[
-    tolerated!(
-        "proxy.emit-missing-date-header",
-        GLOBAL,
-        "ON | OFF",
-        "ON",
-        "Whether a response without `date` gets one. It always does (RFC 9110 §6.6.1).",
-        "a response without `date` always gets one (RFC 9110 §6.6.1)",
-        |node| node.on_off().map(|on| !on)
-    ),
     tolerated!(
         "proxy.max-buffer-size",
         GLOBAL_HOST_PATH,

@@ -34,6 +34,8 @@ pub(super) struct Passing {
     tunnels: Tunnels,
     /// Whether the upstreams' `server` fields stay.
     pub(super) keep_server: bool,
+    /// Whether a response without a date gets one.
+    pub(super) adds_date: bool,
     /// The prefix of the path, percent-encoded, if URLs of upstreams are rewritten to it.
     own: Option<Vec<u8>>,
     /// Whether errors of requests go to the error log.
@@ -71,6 +73,7 @@ pub fn build(
         particulars: settings.particulars,
         tunnels: settings.tunnels,
         keep_server: everywhere.keep_server,
+        adds_date: everywhere.telling.date,
         own: (!settings.keeps_location).then(|| encoded(prefix)),
         reports_errors: everywhere.reports_errors,
     })))

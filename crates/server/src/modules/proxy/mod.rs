@@ -125,7 +125,7 @@ impl Default for Timeouts {
     }
 }
 
-/// What upstreams are told of the client; holds for all paths.
+/// What upstreams are told of the client, and clients of upstreams; holds for all paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Telling {
     /// `proxy.emit-x-forwarded-headers`
@@ -136,10 +136,12 @@ pub struct Telling {
     pub forwarded: bool,
     /// `proxy.emit-via-header`
     pub via: bool,
+    /// `proxy.emit-missing-date-header`
+    pub date: bool,
 }
 
 impl Default for Telling {
     fn default() -> Self {
-        Self { x_forwarded: true, preserve_proto: false, forwarded: false, via: true }
+        Self { x_forwarded: true, preserve_proto: false, forwarded: false, via: true, date: true }
     }
 }

@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn silent() -> Rewriting {
-        let telling = Telling { x_forwarded: false, preserve_proto: false, forwarded: false, via: false };
+        let telling = Telling { x_forwarded: false, via: false, ..Telling::default() };
         Rewriting { telling, ..Rewriting::default() }
     }
 
