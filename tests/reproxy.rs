@@ -1,8 +1,10 @@
 //! Answers of upstreams that say where the real one is: x-reproxy-url, x-accel-redirect, x-sendfile.
 
+use crate::support::dns::Dns;
 use crate::support::h2::get;
 use crate::support::upstream::{Asked, Conn, Upstream};
 use crate::support::{Scratch, Server, Wire};
+use std::net::Ipv4Addr;
 
 fn ok(fields: &str, content: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{fields}\r\n{content}", content.len())
@@ -121,6 +123,27 @@ fn another_origin_does_not_get_the_clients_credentials() {
     assert_eq!(asked.line(), "GET /plain HTTP/1.1");
     assert_eq!((asked.all("cookie"), asked.all("proxy-authorization")), (vec!["sid=1"], vec![]));
     assert_eq!(asked.all("authorization"), ["Basic x", "Basic ours"]);
+}
+
+#[test]
+fn a_name_that_cannot_be_resolved_is_told_from_one_that_is_none() {
+    let (dir, upstream, other, dns) =
+        (Scratch::new(), application(), Upstream::answering(ok("", "other")), Dns::new());
+    let server = site(&dir, &upstream, &format!("reproxy: ON\nresolver: '{}'", dns.address));
+    let port = other.address.rsplit(':').next().expect("a port");
+    let target = format!("/x-reproxy-url?http://there.test:{port}/");
+    assert_eq!(server.get(&target).status, 502);
+    server.until_stderr(&format!(
+        "http://there.test:{port}: its name cannot be resolved: `there.test` does not exist or has no address"
+    ));
+    dns.set_failing(true);
+    assert_eq!(server.get(&target).status, 502);
+    server.until_stderr(&format!(
+        "http://there.test:{port}: its name cannot be resolved: temporary failure: no name server has answered: ServerFailure"
+    ));
+    dns.set_failing(false);
+    dns.addresses("there.test", 60, &[Ipv4Addr::LOCALHOST]);
+    assert_eq!(server.get(&target).text(), "other");
 }
 
 #[test]

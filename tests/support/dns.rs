@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// A name server on a free port of this machine.
@@ -9,6 +10,7 @@ pub(crate) struct Dns {
     /// `127.0.0.1:40000`
     pub(crate) address: SocketAddr,
     zone: Arc<Mutex<Zone>>,
+    fails: Arc<AtomicBool>,
 }
 
 /// Records as they go over the wire: type, seconds, data. A name that is not here does not exist.
@@ -22,16 +24,20 @@ impl Dns {
     pub(crate) fn new() -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let address = socket.local_addr().expect("bound");
-        let zone = Arc::<Mutex<Zone>>::default();
-        let known = Arc::clone(&zone);
+        let (zone, fails) = (Arc::<Mutex<Zone>>::default(), Arc::<AtomicBool>::default());
+        let (known, failing) = (Arc::clone(&zone), Arc::clone(&fails));
         std::thread::spawn(move || {
             let mut octets = [0; 512];
             while let Ok((length, from)) = socket.recv_from(&mut octets) {
-                let answer = answer(&octets[..length], &known.lock().expect("no panic within"));
+                let mut answer = answer(&octets[..length], &known.lock().expect("no panic within"));
+                if failing.load(Ordering::SeqCst) {
+                    // RFC 1035 §4.1.1: the server cannot tell, for a reason of its own.
+                    (answer[3], answer[7]) = (answer[3] & 0xf0 | 2, 0);
+                }
                 let _ = socket.send_to(&answer, from);
             }
         });
-        Self { address, zone }
+        Self { address, zone, fails }
     }
 
     /// From now on a name has these addresses for so many seconds.
@@ -48,6 +54,11 @@ impl Dns {
         };
         let records = services.iter().map(record).collect();
         self.zone.lock().expect("no panic within").insert(name.to_owned(), records);
+    }
+
+    /// From now on it can tell nothing about any name, or can again.
+    pub(crate) fn set_failing(&self, fails: bool) {
+        self.fails.store(fails, Ordering::SeqCst);
     }
 
     /// From now on there is no such name.

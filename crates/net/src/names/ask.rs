@@ -1,7 +1,7 @@
 //! Questions to name servers, by UDP, and by TCP for answers that are too long (RFC 1035 §4.2).
 
 use super::config::Config;
-use super::{Found, Service};
+use super::{Found, Service, no_such_name, temporary};
 use simple_dns::rdata::RData;
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE, TYPE};
 use std::hash::{BuildHasher, RandomState};
@@ -47,7 +47,7 @@ impl Config {
                 return Ok(Found { items, ttl: shorter(six_ttl, four_ttl) });
             }
         }
-        Err(none(host))
+        Err(no_such_name(host))
     }
 
     /// The servers of a service.
@@ -65,7 +65,7 @@ impl Config {
                 return Ok(Found { items, ttl });
             }
         }
-        Err(none(name))
+        Err(io::Error::new(ErrorKind::NotFound, format!("the service `{name}` does not exist")))
     }
 
     fn of_family(&self, name: &str, kind: TYPE) -> io::Result<(Vec<IpAddr>, Option<Duration>)> {
@@ -89,12 +89,8 @@ impl Config {
                 Err(error) => last = error,
             }
         }
-        Err(io::Error::new(last.kind(), format!("no name server has answered: {last}")))
+        Err(temporary(format_args!("no name server has answered: {last}")))
     }
-}
-
-fn none(name: &str) -> io::Error {
-    io::Error::new(ErrorKind::NotFound, format!("`{name}` has no such records"))
 }
 
 fn shorter(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
@@ -197,6 +193,7 @@ fn read(octets: &[u8], kind: TYPE) -> io::Result<(Answer, bool)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::is_temporary;
     use super::*;
     use simple_dns::ResourceRecord;
     use simple_dns::rdata::{A, AAAA, CNAME, SRV};
@@ -307,14 +304,16 @@ mod tests {
     #[test]
     fn names_without_records_bad_names_and_failing_servers_are_errors() {
         let config = server(hosts, false);
-        let kind = |name: &str| config.addresses(name, 1).expect_err(name).kind();
-        assert_eq!(kind("none.test"), ErrorKind::NotFound);
-        assert_eq!(kind("broken.test"), ErrorKind::InvalidData);
-        assert_eq!(kind(&format!("{}.test", "a".repeat(64))), ErrorKind::InvalidInput);
+        let error = |name: &str| config.addresses(name, 1).expect_err(name);
+        assert_eq!(error("none.test").kind(), ErrorKind::NotFound);
+        let broken = error("broken.test");
+        assert!(is_temporary(&broken), "{broken}");
+        assert_eq!(broken.to_string(), "temporary failure: no name server has answered: ServerFailure");
+        assert_eq!(error(&format!("{}.test", "a".repeat(64))).kind(), ErrorKind::InvalidInput);
         // Nobody listens there: that is known at once.
         let gone = UdpSocket::bind("127.0.0.1:0").and_then(|own| own.local_addr()).expect("a port");
         let error = Config::of(&[gone]).addresses("app.test", 1).expect_err("nobody");
-        assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+        assert!(is_temporary(&error) && error.to_string().contains("Connection refused"), "{error}");
         let both = Config::of(&[gone, config.servers[0]]);
         assert_eq!(both.addresses("app.test", 1).expect("the second one").items.len(), 4);
     }

@@ -9,10 +9,11 @@
 
 mod ask;
 mod config;
+mod system;
 
 use config::{Config, is_in_hosts};
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// What a name stands for, and for how long.
@@ -22,6 +23,15 @@ pub struct Found<T> {
     pub items: Vec<T>,
     /// For how long; `None` if nobody has said.
     pub ttl: Option<Duration>,
+}
+
+/// A family of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
 }
 
 /// A server of a service (RFC 2782).
@@ -48,13 +58,28 @@ pub fn addresses(host: &str, port: u16, servers: &[SocketAddr]) -> io::Result<Fo
     if !servers.is_empty() {
         return Config::of(servers).addresses(host, port);
     }
-    let mut items = Vec::new();
-    for address in (host, port).to_socket_addrs()? {
-        if !items.contains(&address) {
-            items.push(address);
-        }
-    }
-    if items.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(Found { items, ttl: None }) }
+    Ok(Found { items: system::addresses(host, port, None)?, ttl: None })
+}
+
+/// The addresses of one family that a host has, as the system knows it.
+///
+/// # Errors
+/// As of [`addresses`].
+pub fn of_family(host: &str, port: u16, family: Family) -> io::Result<Vec<SocketAddr>> {
+    system::addresses(host, port, Some(family))
+}
+
+/// Whether a name that could not be looked up may be found a little later: no server could tell.
+pub fn is_temporary(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::TimedOut
+}
+
+fn no_such_name(name: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, format!("`{name}` does not exist or has no address"))
+}
+
+fn temporary(why: impl std::fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, format!("temporary failure: {why}"))
 }
 
 /// For how long the addresses hold that the system gives for a host; `None` if it has them from somewhere else

@@ -10,7 +10,9 @@ use crate::worker::WorkerContext;
 use hayami_http::{FieldSection, RequestHead, Response};
 use hayami_net::service::ConnectionInfo;
 use hayami_net::upstream::{Backend, Call, Origin, Outbound, Reply, call};
+use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Fields that say who the client is (RFC 6265 §4.2, RFC 9110 §11.6.2, §11.7.2).
 const CREDENTIALS: [&[u8]; 3] = [b"cookie", b"authorization", b"proxy-authorization"];
@@ -22,6 +24,8 @@ struct Asking {
     outbound: Outbound,
     /// The URLs of the path's own upstreams: they have had the client's credentials.
     own: Vec<Url>,
+    /// Name servers that are asked; none: the system's.
+    resolver: Arc<[SocketAddr]>,
     settings: Settings,
     rewriting: Rewriting,
     keep_server: bool,
@@ -32,6 +36,7 @@ impl Remote {
     pub fn new(
         settings: &Settings,
         own: Vec<Url>,
+        resolver: &[SocketAddr],
         everywhere: Everywhere,
         worker: &WorkerContext,
     ) -> Option<Self> {
@@ -39,6 +44,7 @@ impl Remote {
         Some(Self(Rc::new(Asking {
             outbound: worker.outbound.clone()?,
             own,
+            resolver: resolver.into(),
             settings: settings.clone(),
             rewriting,
             keep_server: everywhere.keep_server,
@@ -86,10 +92,10 @@ impl Remote {
 
 impl Asking {
     async fn run(&self, url: Url, request: Call) -> Outcome {
-        let place = url.place.clone();
-        let peers = match tokio::task::spawn_blocking(move || upstreams::addresses(&place, &[])).await {
+        let (place, resolver) = (url.place.clone(), Arc::clone(&self.resolver));
+        let peers = match tokio::task::spawn_blocking(move || upstreams::addresses(&place, &resolver)).await {
             Ok(Ok(peers)) => peers,
-            Ok(Err(error)) => return failed(format!("upstream {url}: its name has no addresses: {error}")),
+            Ok(Err(error)) => return failed(format!("upstream {url}: its name cannot be resolved: {error}")),
             Err(error) => return failed(format!("upstream {url}: {error}")),
         };
         let origin = match super::origin(&url, peers, &self.settings) {

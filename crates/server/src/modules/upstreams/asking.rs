@@ -9,7 +9,7 @@ use crate::handler::Outcome;
 use crate::modules::access_log::{Account, Way};
 use crate::modules::proxy::failure;
 use hayami_http::{Content, SourceError, Status};
-use hayami_net::upstream::{Call, Failure, Phase, Reply, Timing, call};
+use hayami_net::upstream::{Call, Cause, Failure, Phase, Reply, Timing, call};
 use std::borrow::Cow;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -96,7 +96,7 @@ impl Asking {
                 Err(failure) => failure,
             };
             self.note(&member, &failure);
-            reasons.push(failure::reason(&self.whose(&member), &failure));
+            reasons.push(self.reason(&member, &failure));
             tried.push(Rc::clone(&member));
             let in_time = self
                 .pool
@@ -114,6 +114,16 @@ impl Asking {
             };
             request = readdress(again, &next.member);
             chosen = next;
+        }
+    }
+
+    /// The line for the log about a failure. That of an upstream without addresses says why it has none.
+    #[cold]
+    fn reason(&self, member: &Member, failure: &Failure) -> String {
+        let whose = self.whose(member);
+        match (&failure.cause, self.pool.group.lookup_failure(member.shared.entry)) {
+            (Cause::NoPeers, Some(why)) => format!("upstream {whose}: its name cannot be resolved: {why}"),
+            _ => failure::reason(&whose, failure),
         }
     }
 

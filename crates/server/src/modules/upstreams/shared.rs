@@ -9,6 +9,7 @@ use super::settings::{Endpoint, Group, Settings};
 use crate::modules::proxy::Url;
 use hayami_net::Instant;
 use hayami_net::dial::Peer;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub(super) struct SharedGroup {
     pub(super) is_bounded: bool,
     pub(super) queue: Queue,
     members: Mutex<Vec<Arc<SharedMember>>>,
+    /// By entry of the configuration: why its name could not be looked up the last time.
+    lookups: Mutex<Vec<Option<Arc<str>>>>,
     /// Changes with `members`, and with their addresses.
     generation: AtomicU32,
     /// A worker looks after names and health for all.
@@ -73,6 +76,7 @@ impl SharedGroup {
             is_bounded: settings.upstreams.iter().any(|own| own.most.is_some()),
             queue: Queue::new(settings.queue.length),
             members: Mutex::default(),
+            lookups: Mutex::new(vec![None; settings.upstreams.len()]),
             generation: AtomicU32::new(0),
             is_watched: AtomicBool::new(false),
             epoch: Instant::now(),
@@ -125,6 +129,19 @@ impl SharedGroup {
             self.generation.fetch_add(1, Ordering::Release);
         }
         news
+    }
+
+    /// What became of looking up the name of an entry of the configuration. Whether that is news.
+    pub(super) fn note_lookup(&self, entry: usize, failure: Option<&io::Error>) -> bool {
+        let mut lookups = self.lookups.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut lookups[entry], failure.map(|error| error.to_string().into()));
+        before.is_some() != failure.is_some()
+    }
+
+    /// Why the name of an entry of the configuration could not be looked up the last time.
+    #[cold]
+    pub(super) fn lookup_failure(&self, entry: usize) -> Option<Arc<str>> {
+        self.lookups.lock().unwrap_or_else(PoisonError::into_inner)[entry].clone()
     }
 
     /// Whether the one who asks shall look after names and health: the first.
@@ -312,6 +329,18 @@ pub(super) mod tests {
         let permits: Vec<_> = (0..3).map(|_| Permit::new(&group, &members[0])).collect();
         assert!(permits.iter().all(Result::is_ok) && members[0].is_full());
         assert!(Permit::new(&group, &members[0]).is_err());
+    }
+
+    #[test]
+    fn the_last_failure_to_look_a_name_up_is_remembered_until_it_is_found() {
+        let group = group(vec![upstream(1), upstream(2)]);
+        let failure = |text: &str| io::Error::new(io::ErrorKind::TimedOut, text);
+        assert!(!group.note_lookup(1, None), "no news");
+        assert!(group.note_lookup(1, Some(&failure("a"))));
+        assert!(!group.note_lookup(1, Some(&failure("b"))));
+        assert_eq!((group.lookup_failure(0), group.lookup_failure(1).as_deref()), (None, Some("b")));
+        assert!(group.note_lookup(1, None));
+        assert_eq!(group.lookup_failure(1), None);
     }
 
     #[test]

@@ -33,7 +33,6 @@ pub(super) fn start(group: &Arc<SharedGroup>, outbound: &Outbound, clock: &Rc<Cl
 /// Asks for a name again and again. What cannot be resolved stays as it was.
 async fn follow(group: Arc<SharedGroup>, entry: usize) {
     let shown = &group.settings.upstreams[entry].url.shown;
-    let mut is_lost = false;
     loop {
         let asked = Arc::clone(&group);
         let found = tokio::task::spawn_blocking(move || {
@@ -41,7 +40,7 @@ async fn follow(group: Arc<SharedGroup>, entry: usize) {
         });
         let again = match found.await {
             Ok(Ok((endpoints, ttl))) => {
-                if std::mem::take(&mut is_lost) {
+                if group.note_lookup(entry, None) {
                     let text = format_args!("{shown}: its name can be resolved again");
                     report(Severity::Notice, Subject::Upstream, text);
                 }
@@ -49,7 +48,7 @@ async fn follow(group: Arc<SharedGroup>, entry: usize) {
                 ttl
             }
             Ok(Err(error)) => {
-                if !std::mem::replace(&mut is_lost, true) {
+                if group.note_lookup(entry, Some(&error)) {
                     let text = format_args!(
                         "{shown}: its name cannot be resolved: {error}; its last addresses stay"
                     );
