@@ -408,6 +408,8 @@ fn connect_goes_only_where_a_rule_allows_it() {
     let denied = "the rules of proxy.connect allow none of its addresses".to_owned();
     let cases = [
         ("'+*:1'", nobody.clone(), 403, &denied),
+        ("'+*:1-1023'", nobody.clone(), 403, &denied),
+        ("'+*:1024-65535'", nobody.clone(), 502, &refused),
         ("['-127.0.0.0/8', '+*']", nobody.clone(), 403, &denied),
         ("['-127.0.0.0/8', '+*']", format!("[::ffff:127.0.0.1]:{port}"), 403, &denied),
         ("['-127.0.0.0/8', '-::1', '+*']", format!("localhost:{port}"), 403, &denied),

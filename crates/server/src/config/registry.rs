@@ -50,7 +50,6 @@ pub const GROUPS: &[Group] = &[
     group("Anchors", stash::DIRECTIVES),
     group("HTTP/2 and HTTP/3 without effect", http2::TOLERATED),
     group("Reverse proxy without effect", proxy::TOLERATED),
-    group("CONNECT without effect", connect::TOLERATED),
     group("Accepted without effect", tolerated::DIRECTIVES),
 ];
 

@@ -5,7 +5,6 @@ use crate::config::directive::{Directive, Levels, Scope};
 use crate::config::error::ConfigError;
 use crate::config::settings::HandlerSettings;
 use crate::config::yaml::Node;
-use crate::modules::tolerated::tolerated;
 use std::time::Duration;
 
 /// The directives of this feature.
@@ -13,7 +12,7 @@ pub const DIRECTIVES: &[Directive] = &[
     Directive {
         name: "proxy.connect",
         levels: Levels::PATH,
-        argument: "a rule, or a sequence of rules: `+` or `-`, an address or `*`, `/bits`, `:port`",
+        argument: "a rule, or a sequence of rules: `+` or `-`, an address or `*`, `/bits`, `:port` or `:first-last`",
         default: "",
         help: "Answers CONNECT by connecting the client with the server that it names, if the rules let it. The first rule \
                that fits an address decides, `+` for yes and `-` for no; what no rule fits is refused. A name is looked \
@@ -62,18 +61,16 @@ pub const DIRECTIVES: &[Directive] = &[
                (RFC 8305).",
         set: attempt_delay,
     },
+    Directive {
+        name: "proxy.happy-eyeballs.name-resolution-delay",
+        levels: Levels::GLOBAL_HOST_PATH,
+        argument: "milliseconds",
+        default: "50",
+        help: "How long addresses of IPv4 of a server that CONNECT names wait for those of IPv6, if they are found first \
+               (RFC 8305).",
+        set: resolution_delay,
+    },
 ];
-
-/// Directives of h2o that change nothing here.
-pub const TOLERATED: &[Directive] = &[tolerated!(
-    "proxy.happy-eyeballs.name-resolution-delay",
-    GLOBAL_HOST_PATH,
-    "milliseconds",
-    "50",
-    "How long h2o waits for addresses of IPv6 when those of IPv4 are there. Here both are asked for at once.",
-    "addresses of both families are asked for at once",
-    |node| node.integer(1..=i32::MAX as u64).map(|_| false)
-)];
 
 fn own<'a>(scope: &'a mut Scope<'_>) -> &'a mut Settings {
     &mut scope.inherited.connect
@@ -96,6 +93,12 @@ fn attempt_delay(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> 
     Ok(())
 }
 
+fn resolution_delay(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
+    let millis = node.integer(0..=i32::MAX as u64)?;
+    own(scope).resolution_delay = Duration::from_millis(millis);
+    Ok(())
+}
+
 /// It goes into a string of structured fields (RFC 9651 §3.3.3).
 fn identity(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let text = node.text()?;
@@ -114,10 +117,17 @@ mod tests {
 
     #[test]
     fn settings_are_read() {
-        let lines =
-            ["proxy.connect.emit-proxy-status: ON", "proxy.happy-eyeballs.connection-attempt-delay: 10"];
-        let connect = set(&lines).inherited.connect;
-        assert_eq!(connect, Settings { attempt_delay: Duration::from_millis(10), emit_status: true });
+        let lines = [
+            "proxy.connect.emit-proxy-status: ON",
+            "proxy.happy-eyeballs.connection-attempt-delay: 10",
+            "proxy.happy-eyeballs.name-resolution-delay: 0",
+        ];
+        let want = Settings {
+            attempt_delay: Duration::from_millis(10),
+            resolution_delay: Duration::ZERO,
+            emit_status: true,
+        };
+        assert_eq!(set(&lines).inherited.connect, want);
         assert_eq!(
             error("proxy.happy-eyeballs.connection-attempt-delay: 9"),
             "expected a whole number from 10 to 2147483647, found `9`"

@@ -1,5 +1,6 @@
 //! One CONNECT: from the target's name to the tunnel.
 
+use super::candidates::{Candidates, Lookup};
 use super::race::{self, Patience};
 use super::rules::Rules;
 use super::status::{Failure, connected};
@@ -8,11 +9,13 @@ use crate::handler::{Exchange, Handler, Outcome};
 use crate::modules::proxy;
 use crate::worker::WorkerContext;
 use hayami_http::{Method, Response, ResponseHead, Status, split_authority};
+use hayami_net::names::{self, Family};
 use hayami_net::service::{Incoming, Upgrade, Wish};
 use hayami_net::upstream::{Outbound, Tunnel};
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
+use std::time::Duration;
 
 /// Connects clients with servers that they name.
 struct Connect(Rc<Ways>);
@@ -20,6 +23,8 @@ struct Connect(Rc<Ways>);
 struct Ways {
     rules: Rules,
     patience: Patience,
+    /// How long addresses of IPv4 wait for those of IPv6.
+    resolution_delay: Duration,
     /// Who speaks in `proxy-status`, if that is sent.
     identity: Option<String>,
     /// `None` where a configuration is only tried.
@@ -38,6 +43,7 @@ pub fn build(
     Box::new(Connect(Rc::new(Ways {
         rules: rules.clone(),
         patience: Patience { delay: settings.attempt_delay, connect, idle: proxy.tunnels.idle },
+        resolution_delay: settings.resolution_delay,
         identity: settings.emit_status.then(|| identity.0.clone()),
         outbound: worker.outbound.clone(),
     })))
@@ -92,22 +98,22 @@ impl Ways {
     }
 
     async fn connect(&self, host: &str, port: u16) -> Result<(SocketAddr, Tunnel), Failure> {
-        let lookup = tokio::time::timeout(self.patience.connect, resolve(host, port));
-        let mut addresses = lookup.await.map_err(|_| Failure::LookupTimeout)?.map_err(Failure::Unknown)?;
-        addresses.retain(|address| self.rules.allow(*address));
-        let outbound = self.outbound.as_ref().filter(|_| !addresses.is_empty()).ok_or(Failure::Denied)?;
-        race::run(outbound, race::in_turns(addresses), self.patience).await.map_err(Failure::Unreachable)
+        let Some(outbound) = &self.outbound else { return Err(Failure::Denied) };
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let candidates = match bare.parse::<IpAddr>() {
+            Ok(ip) => Candidates::one(&self.rules, SocketAddr::new(ip, port)),
+            Err(_) => {
+                let look_up = |family| look_up(host, port, family);
+                Candidates::new(&self.rules, look_up(Family::V6), look_up(Family::V4), self.resolution_delay)
+            }
+        };
+        race::run(outbound, candidates, self.patience).await
     }
 }
 
-/// The addresses of a host; a name is asked for from the system's resolver, on another thread.
-async fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    if let Ok(ip) = bare.parse::<IpAddr>() {
-        return Ok(vec![SocketAddr::new(ip, port)]);
-    }
-    let name = host.to_owned();
-    let lookup = tokio::task::spawn_blocking(move || Ok((name.as_str(), port).to_socket_addrs()?.collect()));
-    let addresses: Vec<SocketAddr> = lookup.await.map_err(io::Error::other).flatten()?;
-    if addresses.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(addresses) }
+/// Begins to look up the addresses of a host, as the system knows them, on another thread.
+fn look_up(host: &str, port: u16, family: Family) -> Lookup {
+    let host = host.to_owned();
+    let lookup = tokio::task::spawn_blocking(move || names::of_family(&host, port, family));
+    Box::pin(async { lookup.await.map_err(io::Error::other).flatten() })
 }

@@ -2,19 +2,20 @@
 //! HTTP/2.
 //!
 //! ```text
-//! handler ─ lookup (off the loop) ─ rules ─ race ─▶ hayami_net::upstream::dial ─ tunnel
+//! handler ─ candidates: look-ups (off the loop), rules ─ race ─▶ hayami_net::upstream::dial ─ tunnel
 //! ```
 //!
 //! Rules are applied to each address of a name, and what they let through is what is connected to: a name cannot
 //! change in between.
 
+mod candidates;
 mod directives;
 mod handler;
 mod race;
 mod rules;
 mod status;
 
-pub use directives::{DIRECTIVES, TOLERATED};
+pub use directives::DIRECTIVES;
 pub use handler::build;
 pub use rules::Rules;
 
@@ -26,13 +27,19 @@ pub struct Settings {
     /// `proxy.happy-eyeballs.connection-attempt-delay`: how long one address has before the next is tried beside it
     /// (RFC 8305 §5).
     pub attempt_delay: Duration,
+    /// `proxy.happy-eyeballs.name-resolution-delay`: how long addresses of IPv4 wait for those of IPv6 (RFC 8305 §3).
+    pub resolution_delay: Duration,
     /// `proxy.connect.emit-proxy-status`
     pub emit_status: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { attempt_delay: Duration::from_millis(250), emit_status: false }
+        Self {
+            attempt_delay: Duration::from_millis(250),
+            resolution_delay: Duration::from_millis(50),
+            emit_status: false,
+        }
     }
 }
 

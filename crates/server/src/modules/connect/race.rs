@@ -1,5 +1,7 @@
 //! The first of several addresses that takes a connection (RFC 8305, happy eyeballs).
 
+use super::candidates::{Candidates, Next};
+use super::status::Failure;
 use hayami_net::dial::Peer;
 use hayami_net::upstream::{Dialing, Outbound, Tunnel, dial};
 use std::future::{Future, poll_fn};
@@ -15,54 +17,43 @@ use tokio::time::{Instant, sleep_until};
 pub(super) struct Patience {
     /// How long one address has before the next is tried beside it.
     pub(super) delay: Duration,
-    /// How long each of them has in all.
+    /// How long each of them has in all, and the look-up of their name.
     pub(super) connect: Duration,
     /// How long nothing may move in the tunnel.
     pub(super) idle: Duration,
 }
 
-/// Addresses in the order in which they are tried: families in turns, the resolver's favorite first (RFC 8305 §4).
-pub(super) fn in_turns(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
-    let first = addresses.first().is_some_and(SocketAddr::is_ipv6);
-    let (favorites, others): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|a| a.is_ipv6() == first);
-    let (mut favorites, mut others) = (favorites.into_iter(), others.into_iter());
-    let mut ordered = Vec::new();
-    loop {
-        let pair = [favorites.next(), others.next()];
-        if pair == [None, None] {
-            return ordered;
-        }
-        ordered.extend(pair.into_iter().flatten());
-    }
-}
-
-/// Connects to the address that answers first; the others are given up.
+/// Connects to the candidate that answers first; the others are given up.
 ///
 /// # Errors
-/// Why the last of them did not.
+/// Why none of them did.
 pub(super) async fn run(
     outbound: &Outbound,
-    addresses: Vec<SocketAddr>,
+    mut candidates: Candidates<'_>,
     patience: Patience,
-) -> io::Result<(SocketAddr, Tunnel)> {
-    let mut race = Race { running: Vec::new(), failure: io::ErrorKind::NotFound.into() };
-    let mut waiting = addresses.into_iter();
-    let mut pause = pin!(sleep_until(Instant::now()));
+) -> Result<(SocketAddr, Tunnel), Failure> {
+    let mut race = Race { running: Vec::new(), failure: None };
+    let (mut pause, mut lookup) =
+        (pin!(sleep_until(Instant::now())), pin!(sleep_until(Instant::now() + patience.connect)));
     poll_fn(move |cx| {
         loop {
             let (failed, won) = race.poll(cx);
             if let Some(won) = won {
                 return Poll::Ready(Ok(won));
             }
-            let due = failed || race.running.is_empty() || pause.as_mut().poll(cx).is_ready();
-            match waiting.as_slice().is_empty() {
-                false if due => {}
-                true if race.running.is_empty() => return Poll::Ready(Err(race.take_failure())),
-                _ => return Poll::Pending,
+            if !(failed || race.running.is_empty() || pause.as_mut().poll(cx).is_ready()) {
+                return Poll::Pending;
             }
-            if let Some(address) = waiting.next() {
-                race.start(dial(outbound, &Peer::Tcp(address), patience.connect, patience.idle), address);
-                pause.as_mut().reset(Instant::now() + patience.delay);
+            match candidates.poll_next(cx) {
+                Next::Address(address) => {
+                    race.start(dial(outbound, &Peer::Tcp(address), patience.connect, patience.idle), address);
+                    pause.as_mut().reset(Instant::now() + patience.delay);
+                }
+                Next::Pending | Next::End if !race.running.is_empty() => return Poll::Pending,
+                Next::Pending => {
+                    return lookup.as_mut().poll(cx).map(|()| Err(Failure::LookupTimeout));
+                }
+                Next::End => return Poll::Ready(Err(race.failure(&mut candidates))),
             }
         }
     })
@@ -72,14 +63,15 @@ pub(super) async fn run(
 /// The connections that are being made.
 struct Race {
     running: Vec<(SocketAddr, Dialing)>,
-    failure: io::Error,
+    /// Why the last one that has failed did.
+    failure: Option<io::Error>,
 }
 
 impl Race {
     fn start(&mut self, dialing: io::Result<Dialing>, address: SocketAddr) {
         match dialing {
             Ok(dialing) => self.running.push((address, dialing)),
-            Err(error) => self.failure = error,
+            Err(error) => self.failure = Some(error),
         }
     }
 
@@ -94,36 +86,19 @@ impl Race {
                 false
             }
             Poll::Ready(Err(error)) => {
-                (*failure, failed) = (error, true);
+                (*failure, failed) = (Some(error), true);
                 false
             }
         });
         (failed, won)
     }
 
-    fn take_failure(&mut self) -> io::Error {
-        std::mem::replace(&mut self.failure, io::ErrorKind::NotFound.into())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn families_take_turns_from_the_resolvers_favorite_on() {
-        let cases: [(&[&str], &[&str]); 4] = [
-            (&[], &[]),
-            (
-                &["[::1]:1", "[::2]:1", "[::3]:1", "1.1.1.1:1"],
-                &["[::1]:1", "1.1.1.1:1", "[::2]:1", "[::3]:1"],
-            ),
-            (&["1.1.1.1:1", "1.1.1.2:1", "[::1]:1"], &["1.1.1.1:1", "[::1]:1", "1.1.1.2:1"]),
-            (&["1.1.1.1:1", "1.1.1.2:1"], &["1.1.1.1:1", "1.1.1.2:1"]),
-        ];
-        let parse = |list: &[&str]| list.iter().map(|a| a.parse().expect("an address")).collect::<Vec<_>>();
-        for (addresses, want) in cases {
-            assert_eq!(in_turns(parse(addresses)), parse(want));
+    /// Why there is no connection, when there are no more candidates.
+    fn failure(&mut self, candidates: &mut Candidates<'_>) -> Failure {
+        match self.failure.take() {
+            Some(error) => Failure::Unreachable(error),
+            None if candidates.has_denied() => Failure::Denied,
+            None => Failure::Unknown(candidates.take_failure()),
         }
     }
 }

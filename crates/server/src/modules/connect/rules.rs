@@ -13,15 +13,15 @@ struct Rule {
     allows: bool,
     /// An address, and how many of its leading bits count; `None`: any.
     network: Option<(IpAddr, u8)>,
-    /// `None`: any.
-    port: Option<u16>,
+    /// From the first to the last; `None`: any.
+    ports: Option<(u16, u16)>,
 }
 
 impl Rules {
     /// Reads a rule, or a sequence of rules.
     pub(super) fn read(node: &Node) -> Result<Self, ConfigError> {
-        let wanted = "`+` or `-` and `*` or an address, with `/bits` and `:port` as needed, such as `+*:443` or \
-                      `-10.0.0.0/8`";
+        let wanted = "`+` or `-` and `*` or an address, with `/bits` and `:port` or `:first-last` as needed, such \
+                      as `+*:443`, `+*:8000-8999` or `-10.0.0.0/8`";
         let rule = |node: &Node| {
             let text = node.text().map_err(|_| node.expected(wanted))?;
             parse(text).ok_or_else(|| node.expected(wanted))
@@ -39,7 +39,8 @@ impl Rules {
 
 impl Rule {
     fn fits(self, ip: IpAddr, port: u16) -> bool {
-        self.port.is_none_or(|own| own == port) && self.network.is_none_or(|network| contains(network, ip))
+        self.ports.is_none_or(|(first, last)| (first..=last).contains(&port))
+            && self.network.is_none_or(|network| contains(network, ip))
     }
 }
 
@@ -66,8 +67,8 @@ fn contains((network, bits): (IpAddr, u8), ip: IpAddr) -> bool {
     }
 }
 
-/// `+*:443`, `-10.0.0.0/8`, `+[2001:db8::]/32:443`; bits and port in either order, as h2o has it. An address of IPv6
-/// without brackets has no port.
+/// `+*:443`, `-10.0.0.0/8`, `+[2001:db8::]/32:8000-8999`; bits and ports in either order, as h2o has it. An address of IPv6
+/// without brackets has no ports.
 fn parse(text: &str) -> Option<Rule> {
     let allows = text.starts_with('+');
     let rest = text.strip_prefix(['+', '-'])?;
@@ -76,12 +77,12 @@ fn parse(text: &str) -> Option<Rule> {
         None if rest.matches(':').count() > 1 => rest.split_at(rest.find('/').unwrap_or(rest.len())),
         None => rest.split_at(rest.find(['/', ':']).unwrap_or(rest.len())),
     };
-    let (bits, port) = suffixes(more)?;
+    let (bits, ports) = suffixes(more)?;
     let network = match (host, bits) {
         ("*", None) => None,
         _ => Some(network(host.parse().ok()?, bits)?),
     };
-    Some(Rule { allows, network, port })
+    Some(Rule { allows, network, ports })
 }
 
 fn network(ip: IpAddr, bits: Option<u8>) -> Option<(IpAddr, u8)> {
@@ -94,21 +95,35 @@ fn network(ip: IpAddr, bits: Option<u8>) -> Option<(IpAddr, u8)> {
     }
 }
 
-/// What stands behind an address: `/bits` and `:port`, each at most once.
-fn suffixes(mut text: &str) -> Option<(Option<u8>, Option<u16>)> {
-    let (mut bits, mut port) = (None, None);
+/// The first port and the last.
+type Ports = (u16, u16);
+
+/// What stands behind an address: `/bits` and `:ports`, each at most once.
+fn suffixes(mut text: &str) -> Option<(Option<u8>, Option<Ports>)> {
+    let (mut bits, mut ports) = (None, None);
     while let Some(sign) = text.chars().next() {
         let end = text[1..].find(['/', ':']).map_or(text.len(), |at| at + 1);
-        let digits =
-            Some(&text[1..end]).filter(|digits| digits.bytes().all(|octet| octet.is_ascii_digit()))?;
         match sign {
-            '/' if bits.is_none() => bits = Some(digits.parse().ok()?),
-            ':' if port.is_none() => port = Some(digits.parse().ok()?),
+            '/' if bits.is_none() => bits = Some(number(&text[1..end])?),
+            ':' if ports.is_none() => ports = Some(self::ports(&text[1..end])?),
             _ => return None,
         }
         text = &text[end..];
     }
-    Some((bits, port))
+    Some((bits, ports))
+}
+
+/// `443`, or `8000-8999`.
+fn ports(text: &str) -> Option<Ports> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (number(first)?, number(last)?);
+    (first <= last).then_some((first, last))
+}
+
+/// Digits and nothing else: no sign.
+fn number<N: std::str::FromStr>(text: &str) -> Option<N> {
+    let digits = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    digits?.parse().ok()
 }
 
 #[cfg(test)]
@@ -139,6 +154,12 @@ mod tests {
             (&["+192.0.2.128:443/25"], "192.0.2.200:443", true),
             (&["+[2001:db8::]/32:443"], "[2001:db8:9::1]:443", true),
             (&["+[2001:db8::]/32:443"], "[2001:db9::1]:443", false),
+            (&["+*:8000-8999"], "192.0.2.1:8000", true),
+            (&["+*:8000-8999"], "192.0.2.1:8999", true),
+            (&["+*:8000-8999"], "192.0.2.1:7999", false),
+            (&["-10.0.0.0/8:0-1023", "+*"], "10.0.0.1:22", false),
+            (&["-10.0.0.0/8:0-1023", "+*"], "10.0.0.1:1024", true),
+            (&["+[2001:db8::]:80-81/32"], "[2001:db8:9::1]:81", true),
             (&["+2001:db8::/32"], "[2001:db8::9]:7", true),
             // An address of IPv4 in the clothes of IPv6 is one of IPv4.
             (&["-127.0.0.0/8", "+*"], "[::ffff:127.0.0.1]:443", false),
@@ -174,6 +195,11 @@ mod tests {
             "+10.0.0.1/-8",
             "++*",
             "+*:443x",
+            "+*:443-",
+            "+*:-443",
+            "+*:444-443",
+            "+*:1-2-3",
+            "+*:1-65536",
         ] {
             assert_eq!(parse(line), None, "{line:?}");
         }
