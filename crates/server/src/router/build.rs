@@ -79,8 +79,7 @@ impl Builder<'_> {
         let handlers =
             handlers.collect::<Result<_, _>>().map_err(|e| format!("{host}, path {}: {e}", path.prefix))?;
         let (everywhere, upstreams) = (self.everywhere(&path.inherited), self.upstreams(path));
-        let resolver = &self.settings.global.upstreams.resolver;
-        let reproxy = reproxy::Rules::build(&path.inherited, upstreams, resolver, everywhere, self.worker)?;
+        let reproxy = reproxy::Rules::build(&path.inherited, upstreams, everywhere, self.worker)?;
         Ok(self.route(host, &path.inherited, handlers, reproxy))
     }
 

@@ -42,9 +42,11 @@ static THREADS: Semaphore = Semaphore::const_new(16);
 /// Looks for scripts below a directory.
 pub(super) struct Search {
     root: Rc<Path>,
-    /// Whether a file is there, and until when that counts.
-    known: RefCell<HashMap<Box<[u8]>, (Instant, bool)>>,
+    known: RefCell<HashMap<Box<[u8]>, Known>>,
 }
+
+/// Until when it counts, and whether the file is there.
+type Known = (Instant, bool);
 
 /// What came of looking for a script.
 #[derive(Debug, PartialEq, Eq)]

@@ -36,7 +36,6 @@ impl Remote {
     pub fn new(
         settings: &Settings,
         own: Vec<Url>,
-        resolver: &[SocketAddr],
         everywhere: Everywhere,
         worker: &WorkerContext,
     ) -> Option<Self> {
@@ -44,7 +43,7 @@ impl Remote {
         Some(Self(Rc::new(Asking {
             outbound: worker.outbound.clone()?,
             own,
-            resolver: resolver.into(),
+            resolver: worker.upstreams.resolver(),
             settings: settings.clone(),
             rewriting,
             keep_server: everywhere.keep_server,

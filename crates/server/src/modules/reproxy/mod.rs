@@ -17,7 +17,6 @@ use crate::modules::file;
 use crate::modules::proxy::{Everywhere, Remote, Url};
 use crate::worker::WorkerContext;
 use hayami_http::ResponseHead;
-use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, PathBuf};
 
@@ -86,15 +85,13 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Those of a path with these upstreams, names of others being asked from `resolver`; `None` if nothing is followed
-    /// there.
+    /// Those of a path with these upstreams; `None` if nothing is followed there.
     ///
     /// # Errors
     /// This system can never serve the directory; a line for the user.
     pub fn build(
         inherited: &Inherited,
         upstreams: impl Iterator<Item = Url>,
-        resolver: &[SocketAddr],
         everywhere: Everywhere,
         worker: &WorkerContext,
     ) -> Result<Option<Self>, String> {
@@ -107,9 +104,8 @@ impl Rules {
             let root = path.as_os_str().as_bytes();
             Ok::<_, String>((root.strip_suffix(b"/").unwrap_or(root).to_vec(), handler))
         });
-        let remote = follow
-            .then(|| Remote::new(&inherited.proxy, upstreams.collect(), resolver, everywhere, worker))
-            .flatten();
+        let remote =
+            follow.then(|| Remote::new(&inherited.proxy, upstreams.collect(), everywhere, worker)).flatten();
         Ok(Some(Self { follow: *follow, files: files.transpose()?, remote }))
     }
 

@@ -13,6 +13,7 @@ use hayami_net::upstream::Outbound;
 use hayami_net::{Clock, Instant};
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +29,11 @@ impl Pools {
     /// For one worker.
     pub fn new(shared: Arc<Shared>) -> Self {
         Self { shared, pools: RefCell::default() }
+    }
+
+    /// Who is asked for names; nobody: the system.
+    pub fn resolver(&self) -> Arc<[SocketAddr]> {
+        Arc::clone(&self.shared.resolver)
     }
 
     /// The group of that index, as the configuration has numbered it.

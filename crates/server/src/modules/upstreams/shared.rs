@@ -19,6 +19,8 @@ use std::time::Duration;
 pub struct Shared {
     /// By the index that their users have.
     pub(super) groups: Vec<Arc<SharedGroup>>,
+    /// Who is asked for names; nobody: the system.
+    pub(super) resolver: Arc<[std::net::SocketAddr]>,
 }
 
 impl Shared {
@@ -26,7 +28,7 @@ impl Shared {
     pub fn new(settings: &Settings) -> Self {
         let resolver: Arc<[_]> = settings.resolver.clone().into();
         let group = |group: &Group| Arc::new(SharedGroup::new(group, Arc::clone(&resolver)));
-        Self { groups: settings.groups.iter().map(group).collect() }
+        Self { groups: settings.groups.iter().map(group).collect(), resolver }
     }
 }
 
