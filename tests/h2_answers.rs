@@ -79,6 +79,28 @@ fn every_host_is_found_by_authority_or_host() {
 }
 
 #[test]
+fn a_host_that_means_the_authority_is_no_other() {
+    let dir = site();
+    let server = Server::site(&dir, "");
+    let mut wire = Wire::open(&server.address);
+    for (stream, host, answered) in [
+        (1, "A.Example", true),
+        (3, "a.example:80", true),
+        (5, "a.example.", true),
+        (7, "a.example:443", false),
+        (9, "b.example", false),
+    ] {
+        let head = [(":method", "GET"), (":scheme", "http"), (":path", "/ten"), (":authority", "a.example")];
+        let fields = [&head[..], &[("host", host)]].concat();
+        wire.frame(kind::HEADERS, flag::END_STREAM | flag::END_HEADERS, stream, literals(&fields));
+        match answered {
+            true => assert_eq!(wire.answer(stream).status, 200, "{host}"),
+            false => assert_eq!(wire.next_of(kind::RST_STREAM).stream, stream, "{host}"),
+        }
+    }
+}
+
+#[test]
 fn content_and_trailers_are_taken_and_the_connection_goes_on() {
     let dir = site();
     let server = Server::site(&dir, "");

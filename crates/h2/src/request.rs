@@ -10,7 +10,9 @@ use hayami_hpack::{Field, Sink, Token};
 use hayami_http::field::is_token;
 use hayami_http::request::RequestLine;
 use hayami_http::target::has_target_octets;
-use hayami_http::{Known, Method, RequestHead, Span, Status, TargetForm, Version, split_authority};
+use hayami_http::{
+    Known, Method, RequestHead, Span, Status, TargetForm, Version, is_same_authority, split_authority,
+};
 
 /// What of a head is more than its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +69,8 @@ pub(crate) struct RequestFields<'a> {
     /// A regular field was seen: no pseudo-header field may follow.
     regular: bool,
     scattered_cookies: bool,
+    /// The port of an authority without one, by the scheme.
+    default_port: Option<u16>,
     parsed: Parsed,
     fault: Option<Fault>,
 }
@@ -109,6 +113,7 @@ impl<'a> RequestFields<'a> {
             seen: 0,
             regular: false,
             scattered_cookies: false,
+            default_port: None,
             parsed,
             fault: None,
         }
@@ -134,7 +139,7 @@ impl<'a> RequestFields<'a> {
         self.seen |= bit;
         match bit {
             METHOD => self.set_method(field.value),
-            SCHEME => check_scheme(field.value),
+            SCHEME => self.set_scheme(field.value),
             PATH => self.set_path(field.value),
             AUTHORITY => self.set_authority(field.value),
             _ => self.set_protocol(field),
@@ -148,6 +153,29 @@ impl<'a> RequestFields<'a> {
         if self.method == Method::Other && !is_token(name) {
             return Err(Fault::Method);
         }
+        Ok(())
+    }
+
+    #[inline]
+    fn set_scheme(&mut self, scheme: &[u8]) -> Result<(), Fault> {
+        self.default_port = match scheme {
+            b"https" => Some(443),
+            b"http" => Some(80),
+            _ => return self.set_other_scheme(scheme),
+        };
+        Ok(())
+    }
+
+    /// RFC 3986 §3.1. Others than http and https pass: gateways may ask for what they like (RFC 9113 §8.3.1).
+    #[cold]
+    fn set_other_scheme(&mut self, scheme: &[u8]) -> Result<(), Fault> {
+        let is_part = |octet: &u8| octet.is_ascii_alphanumeric() || b"+-.".contains(octet);
+        self.default_port = match scheme {
+            scheme if scheme.eq_ignore_ascii_case(b"https") => Some(443),
+            scheme if scheme.eq_ignore_ascii_case(b"http") => Some(80),
+            [first, rest @ ..] if first.is_ascii_alphabetic() && rest.iter().all(is_part) => None,
+            _ => return Err(Fault::Scheme),
+        };
         Ok(())
     }
 
@@ -288,30 +316,20 @@ impl<'a> RequestFields<'a> {
         }
     }
 
-    /// RFC 9113 §8.3.1: a Host field beside `:authority` has to say the same; without `:authority` it says
+    /// RFC 9113 §8.3.1: a Host field beside `:authority` has to mean the same; without `:authority` it says
     /// where the request goes.
     #[inline]
     fn check_host(&self) -> Result<(), Fault> {
         match (self.line.authority, self.head.get(Known::Host)) {
             (Some(_), None) => Ok(()),
             (Some(authority), Some(host)) => {
-                let same = authority.of(self.head.fields().octets()).eq_ignore_ascii_case(host);
+                let authority = authority.of(self.head.fields().octets());
+                let same = is_same_authority(authority, host, self.default_port);
                 if same { Ok(()) } else { Err(Fault::HostDiffers) }
             }
             (None, Some(host)) => split_authority(host).map(drop).ok_or(Fault::Authority),
             (None, None) => Err(Fault::Authority),
         }
-    }
-}
-
-/// RFC 3986 §3.1. Others than http and https pass: gateways may ask for what they like (RFC 9113 §8.3.1).
-#[inline]
-fn check_scheme(scheme: &[u8]) -> Result<(), Fault> {
-    let is_part = |octet: &u8| octet.is_ascii_alphanumeric() || b"+-.".contains(octet);
-    match scheme {
-        b"https" | b"http" => Ok(()),
-        [first, rest @ ..] if first.is_ascii_alphabetic() && rest.iter().all(is_part) => Ok(()),
-        _ => Err(Fault::Scheme),
     }
 }
 

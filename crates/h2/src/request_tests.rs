@@ -97,6 +97,49 @@ fn heads_that_break_a_rule_are_told_apart() {
 }
 
 #[test]
+fn a_host_that_means_the_authority_is_the_same() {
+    let same = |scheme: &str, authority: &str, host: &str| {
+        let lines =
+            format!(":method: GET\n:authority: {authority}\n:path: /\n:scheme: {scheme}\nhost: {host}\n");
+        match parse(&lines) {
+            Ok(_) => true,
+            Err(Fault::HostDiffers) => false,
+            Err(fault) => panic!("{lines}{fault:?}"),
+        }
+    };
+    // RFC 9113 §8.3.1: "The values of fields need to be normalized to compare them".
+    for (scheme, authority, host, want) in [
+        ("https", "a.example", "A.EXAMPLE", true),
+        ("https", "a.example:443", "a.example", true),
+        ("https", "a.example", "a.example:443", true),
+        ("https", "a.example.", "a.example", true),
+        ("https", "a.example", "A.example.:443", true),
+        ("https", "a.example:", "a.example", true),
+        ("HTTPS", "a.example:0443", "a.example", true),
+        ("http", "a.example:80", "a.example", true),
+        ("http", "a.example:8080", "a.example:8080", true),
+        ("https", "[::A]", "[::a]:443", true),
+        ("https", "a.example:80", "a.example", false),
+        ("http", "a.example:443", "a.example", false),
+        ("https", "a.example:8080", "a.example", false),
+        ("https", "a.example", "b.example", false),
+        ("https", "a.example..", "a.example", false),
+        ("https", "a.example", "a.example:", true),
+        ("https", "a.example", "a.example:x", false),
+        ("https", "a.example", "", false),
+        ("https", "[::1]", "[::1].", false),
+        ("gopher", "a.example:70", "a.example", false),
+        ("gopher", "a.example.", "A.example", true),
+    ] {
+        assert_eq!(same(scheme, authority, host), want, "{scheme} {authority} {host}");
+    }
+    // CONNECT has no scheme, and so no default port.
+    let connect =
+        |host: &str| parse(&format!(":method: CONNECT\n:authority: a:443\nhost: {host}\n")).map(drop);
+    assert_eq!((connect("A.:443"), connect("a")), (Ok(()), Err(Fault::HostDiffers)));
+}
+
+#[test]
 fn extended_connect_needs_leave_and_all_parts() {
     let config = Config { enable_connect_protocol: true, ..Config::default() };
     let mut head = RequestHead::default();

@@ -23,6 +23,23 @@ pub fn split_authority(authority: &[u8]) -> Option<(&[u8], Option<u16>)> {
     is_host(host).then_some((host, port))
 }
 
+/// Whether two authorities are that of the same server: hosts are equal whatever their case, with the dot of the root
+/// or without it, and no port is the default one of the scheme (RFC 3986 §6.2.3, RFC 9110 §4.2.3).
+pub fn is_same_authority(one: &[u8], other: &[u8], default_port: Option<u16>) -> bool {
+    one.eq_ignore_ascii_case(other) || is_same_server(one, other, default_port)
+}
+
+#[cold]
+fn is_same_server(one: &[u8], other: &[u8], default_port: Option<u16>) -> bool {
+    let (Some((host, port)), Some((other_host, other_port))) = (split_authority(one), split_authority(other))
+    else {
+        return false;
+    };
+    let without_root = |host| <[u8]>::strip_suffix(host, b".").unwrap_or(host);
+    without_root(host).eq_ignore_ascii_case(without_root(other_host))
+        && port.or(default_port) == other_port.or(default_port)
+}
+
 fn port(digits: &[u8]) -> Option<u16> {
     digits.iter().try_fold(0_u16, |port, digit| {
         let value = digit.is_ascii_digit().then(|| u16::from(digit - b'0'))?;

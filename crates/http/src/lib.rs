@@ -28,7 +28,7 @@ pub mod response;
 pub mod status;
 pub mod target;
 
-pub use authority::split_authority;
+pub use authority::{is_same_authority, split_authority};
 pub use content::{Content, FileSlice, Shared, Source, SourceError};
 pub use field::{FieldSection, Span};
 pub use known::Known;
