@@ -1,12 +1,16 @@
 //! Upstreams that speak HTTP/2: nghttpd, nginx, and gRPC by its own library on both sides.
 
 use crate::support::certificates::Authority;
+use crate::support::h2::{PREFACE, Wire, flag, frame, kind, request};
+use crate::support::hpack::{Decoder, indexed, literals};
 use crate::support::peers::{Peer, free_port};
-use crate::support::{Scratch, Server, missing, output, run, tls, until};
+use crate::support::upstream::{Conn, Upstream};
+use crate::support::{PATIENCE, Scratch, Server, missing, output, run, tls, until};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 
 fn curl(args: &[&str]) -> Vec<u8> {
@@ -155,6 +159,57 @@ fn an_upstream_that_is_killed_and_comes_back_loses_no_request_that_may_be_repeat
         done.store(true, Ordering::SeqCst);
     });
     drop((steady, restless));
+}
+
+/// Answers every request over HTTP/2 in clear with this field block; tells the names of its fields that were never to be
+/// indexed.
+fn upstream_of_frames(block: Vec<u8>) -> (Upstream, Receiver<Vec<String>>) {
+    let (tell, told) = channel();
+    let script = move |conn: &mut Conn| {
+        let mut decoder = Decoder::default();
+        conn.octets(PREFACE.len()).expect("a preface");
+        conn.send(frame(kind::SETTINGS, 0, 0, b""));
+        while let Some(head) = conn.octets(9) {
+            let len = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+            let payload = conn.octets(len as usize).expect("a whole frame");
+            if head[3] == kind::HEADERS {
+                decoder.never.clear();
+                decoder.read(&payload);
+                tell.send(decoder.never.clone()).expect("the test waits");
+                let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+                conn.send(frame(kind::HEADERS, flag::END_STREAM | flag::END_HEADERS, stream, &block));
+            }
+        }
+    };
+    (Upstream::scripted(script), told)
+}
+
+#[test]
+fn what_is_never_to_be_indexed_is_not_indexed_behind_the_proxy_either() {
+    let long = "0123456789012345678901234567890";
+    let response = [
+        &[0x88][..], // :status 200 (RFC 7541 appendix A)
+        &indexed(&[("x-open", "1"), ("set-cookie", "a=1")]),
+        &literals(&[("x-back", "secret")]),
+    ];
+    let (upstream, told) = upstream_of_frames(response.concat());
+    let dir = Scratch::new();
+    let server = proxy(&dir, &format!("http://{}", upstream.address), CLEAR);
+    let (mut wire, mut decoder) = (Wire::open(&server.address), Decoder::default());
+    for stream in [1, 3, 5] {
+        let head = [
+            request("GET", "/", &[("x-key", "secret"), ("cookie", long)]),
+            indexed(&[("cookie", "b=2"), ("x-plain", "1"), ("authorization", long)]),
+        ];
+        wire.frame(kind::HEADERS, flag::END_STREAM | flag::END_HEADERS, stream, head.concat());
+        let mut never = told.recv_timeout(PATIENCE).expect("the upstream is asked");
+        never.sort();
+        assert_eq!(never, ["authorization", "cookie", "x-key"]);
+        decoder.never.clear();
+        decoder.read(&wire.next_of(kind::HEADERS).payload);
+        decoder.never.sort();
+        assert_eq!(decoder.never, ["set-cookie", "x-back"]);
+    }
 }
 
 /// The service in Go, and what it said.

@@ -38,9 +38,18 @@ const BITS: [u8; 257] = [
 
 /// Field lines as literals that are never indexed, without Huffman coding.
 pub(crate) fn literals(fields: &[(&str, &str)]) -> Vec<u8> {
+    literals_of(0x10, fields)
+}
+
+/// Field lines as literals that enter the table, without Huffman coding.
+pub(crate) fn indexed(fields: &[(&str, &str)]) -> Vec<u8> {
+    literals_of(0x40, fields)
+}
+
+fn literals_of(kind: u8, fields: &[(&str, &str)]) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in fields {
-        block.push(0x10);
+        block.push(kind);
         for text in [name, value] {
             integer(&mut block, 0, 7, text.len());
             block.extend_from_slice(text.as_bytes());
@@ -69,6 +78,8 @@ pub(crate) fn integer(block: &mut Vec<u8>, first: u8, bits: u8, value: usize) {
 pub(crate) struct Decoder {
     /// The dynamic table, newest first; evicting is not needed to read what a right peer refers to.
     table: Vec<(String, String)>,
+    /// The names of literals that were never to be indexed (RFC 7541 section 6.2.3), of all blocks.
+    pub(crate) never: Vec<String>,
 }
 
 impl Decoder {
@@ -96,6 +107,9 @@ impl Decoder {
             }
             let name = if index == 0 { take_text(&mut block) } else { self.entry(index).0 };
             let field = (name, take_text(&mut block));
+            if first & 0xf0 == 0x10 {
+                self.never.push(field.0.clone());
+            }
             if kept {
                 self.table.insert(0, field.clone());
             }

@@ -1,7 +1,8 @@
 //! Heads on their way out: fields to field blocks, and the blocks that were made last.
 
 use crate::field_block::is_of_connection;
-use hayami_hpack::{Encoder, indexing_of};
+use hayami_hpack::{Encoder, Indexing, indexing_of};
+use hayami_http::field::FieldLine;
 use hayami_http::{FieldSection, Known, ResponseHead, Status};
 use std::sync::Arc;
 
@@ -128,19 +129,25 @@ pub(crate) fn interim(encoder: &mut Encoder, status: Status, section: &FieldSect
 
 /// Appends fields to a block that was begun, without those that the engine writes itself or HTTP/2 doesn't have (RFC 9113 §8.2.2).
 pub(crate) fn fields(encoder: &mut Encoder, section: &FieldSection, out: &mut Vec<u8>) {
-    for (name, value, known) in section.iter_known() {
-        if known != Some(Known::ContentLength) && !is_of_connection(known) && !name.starts_with(b":") {
-            encoder.field(name, value, indexing_of(known, name, value), out);
-        }
+    for line in section.lines().filter(|line| line.known != Some(Known::ContentLength)) {
+        field(encoder, line, out);
     }
 }
 
 /// As [`fields`], without Host: the request has an authority.
 pub(crate) fn fields_but_host(encoder: &mut Encoder, section: &FieldSection, out: &mut Vec<u8>) {
-    for (name, value, known) in section.iter_known() {
-        let anew = matches!(known, Some(Known::ContentLength | Known::Host));
-        if !anew && !is_of_connection(known) && !name.starts_with(b":") {
-            encoder.field(name, value, indexing_of(known, name, value), out);
-        }
+    let anew = |known| matches!(known, Some(Known::ContentLength | Known::Host));
+    for line in section.lines().filter(|line| !anew(line.known)) {
+        field(encoder, line, out);
     }
+}
+
+#[inline]
+fn field(encoder: &mut Encoder, line: FieldLine<'_>, out: &mut Vec<u8>) {
+    let FieldLine { name, value, known, sensitive } = line;
+    if is_of_connection(known) || name.starts_with(b":") {
+        return;
+    }
+    let indexing = if sensitive { Indexing::Never } else { indexing_of(known, name, value) };
+    encoder.field(name, value, indexing, out);
 }

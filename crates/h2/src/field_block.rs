@@ -59,6 +59,9 @@ pub(crate) fn append(section: &mut FieldSection, field: &Field<'_>) {
         _ => None,
     };
     section.append_known(field.name, field.value, known);
+    if field.never_indexed {
+        section.mark_sensitive();
+    }
 }
 
 /// Reads a trailer section.

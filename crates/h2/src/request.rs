@@ -227,7 +227,7 @@ impl<'a> RequestFields<'a> {
                 }
                 Known::Host if self.head.get(Known::Host).is_some() => return Err(Fault::HostRepeated),
                 Known::Priority => self.parsed.priority = Some(Priority::parse(field.value)),
-                Known::Cookie if self.add_crumb(field.value) => return Ok(()),
+                Known::Cookie if self.add_crumb(field) => return Ok(()),
                 _ => {}
             }
         }
@@ -240,9 +240,12 @@ impl<'a> RequestFields<'a> {
     }
 
     /// Joins a piece of a cookie with those before (RFC 9113 §8.2.3). `false` if it isn't behind another one.
-    fn add_crumb(&mut self, crumb: &[u8]) -> bool {
+    fn add_crumb(&mut self, crumb: &Field<'_>) -> bool {
         let fields = self.head.fields_mut();
-        let joined = fields.extend_last(Known::Cookie, b"; ", crumb);
+        let joined = fields.extend_last(Known::Cookie, b"; ", crumb.value);
+        if joined && crumb.never_indexed {
+            fields.mark_sensitive();
+        }
         self.scattered_cookies |= !joined && fields.get(Known::Cookie).is_some();
         joined
     }

@@ -3,11 +3,11 @@
 use crate::{Indexing, OUR_MOST};
 use hayami_http::Known;
 
-/// The shortest cookie that enters the table: a shorter one could be guessed, octet by octet, by who sees
+/// The shortest cookie that enters the table: a shorter one could be guessed, byte by byte, by who sees
 /// the length of what is sent (RFC 7541 §7.1.3).
 const COOKIE: usize = 20;
 
-/// Octets of name and value beyond which a field isn't worth the many that it would evict.
+/// Bytes of name and value beyond which a field isn't worth the many that it would evict.
 const LARGE: usize = OUR_MOST as usize / 4;
 
 /// How to encode a field, `known` being the name's [`Known::of`].
@@ -17,15 +17,16 @@ pub fn indexing_of(known: Option<Known>, name: &[u8], value: &[u8]) -> Indexing 
         Some(Known::Cookie) if value.len() < COOKIE => Indexing::Never,
         // These are others for each request.
         Some(Known::Range | Known::Location) => Indexing::No,
-        None if is_one_of(SECRET, name) => Indexing::Never,
+        // By their names, whether those are known or not.
+        _ if is_one_of(SECRET, name) => Indexing::Never,
         None if is_one_of(FLEETING, name) => Indexing::No,
         _ if name.len() + value.len() > LARGE => Indexing::No,
         _ => Indexing::Add,
     }
 }
 
-/// Values that are secrets, and short ones among them (RFC 7541 §7.1.3).
-const SECRET: &[&[u8]] = &[b"set-cookie", b"proxy-authorization", b"authentication-info"];
+/// Values that are secrets, and short ones among them (RFC 7541 §7.1.3). A new session's cookie comes once.
+const SECRET: &[&[u8]] = &[b"set-cookie", b"proxy-authorization", b"authentication-info", b"authorization"];
 
 /// Values that hardly come twice.
 const FLEETING: &[&[u8]] = &[
@@ -46,6 +47,7 @@ fn is_one_of(names: &[&[u8]], name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Decoder, Encoder, Field};
 
     #[test]
     fn secrets_stay_out_and_what_repeats_goes_in() {
@@ -55,7 +57,11 @@ mod tests {
             (b"Proxy-Authorization", b"Basic x", Indexing::Never),
             (b"set-cookie", b"id=1", Indexing::Never),
             (b"cookie", b"id=1", Indexing::Never),
-            (b"cookie", b"id=0123456789abcdef0123456789", Indexing::Add),
+            (b"cookie", b"id=0123456789abcdef", Indexing::Never),
+            (b"cookie", b"id=0123456789abcdef0", Indexing::Add),
+            (b"cookie", b"", Indexing::Never),
+            (b"Cookie", b"id=1", Indexing::Never),
+            (b"Authorization", b"Bearer 0123456789abcdef0123456789", Indexing::Never),
             (b"content-range", b"bytes 0-1/2", Indexing::No),
             (b"location", b"/", Indexing::No),
             (b"etag", b"\"1\"", Indexing::Add),
@@ -65,6 +71,24 @@ mod tests {
         ];
         for (name, value, want) in cases {
             assert_eq!(indexing_of(Known::of(name), name, value), *want, "{}", name.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn secrets_are_literals_that_are_never_indexed_in_every_block() {
+        let (mut encoder, mut decoder) = (Encoder::new(), Decoder::new(4096));
+        for name in ["set-cookie", "cookie", "authorization", "proxy-authorization", "Set-Cookie"] {
+            let (name, value) = (name.as_bytes(), &b"0123456789abcdefghi"[..]);
+            for _ in 0..3 {
+                let (mut block, generation) = (Vec::new(), encoder.generation());
+                encoder.begin(&mut block);
+                encoder.field(name, value, indexing_of(Known::of(name), name, value), &mut block);
+                assert_eq!((block[0] & 0xf0, encoder.generation()), (0x10, generation), "no entry");
+                let mut never = false;
+                let sink = &mut |field: Field<'_>| never = field.never_indexed && field.value == value;
+                decoder.decode(&block, 1000, sink).unwrap();
+                assert!(never, "{}", name.escape_ascii());
+            }
         }
     }
 }

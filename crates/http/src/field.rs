@@ -36,10 +36,24 @@ pub fn is_token(octets: &[u8]) -> bool {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct FieldLine {
+struct LineSpans {
     name: Span,
     value: Span,
     known: Option<Known>,
+    sensitive: bool,
+}
+
+/// A line of a section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldLine<'a> {
+    /// As it came.
+    pub name: &'a [u8],
+    /// Without surrounding whitespace.
+    pub value: &'a [u8],
+    /// The name's [`Known::of`].
+    pub known: Option<Known>,
+    /// Whoever sent it wants compression to keep no copy of it, at no hop: "never indexed" in HPACK (RFC 7541 §7.1.3).
+    pub sensitive: bool,
 }
 
 /// The fields of one message part, in order.
@@ -50,7 +64,7 @@ struct FieldLine {
 #[derive(Clone, Debug)]
 pub struct FieldSection {
     octets: Vec<u8>,
-    lines: Vec<FieldLine>,
+    lines: Vec<LineSpans>,
     /// By [`Known`]: 1 + index of the first line of that name; 0 = none, 255 = look for it.
     first: [u8; Known::COUNT],
     appended_only: bool,
@@ -99,7 +113,7 @@ impl FieldSection {
     /// later; `known` is the name's [`Known::of`].
     pub fn push_known_span(&mut self, name: Span, value: Span, known: Option<Known>) {
         self.appended_only = false;
-        self.push_line(FieldLine { name, value, known });
+        self.push_line(LineSpans { name, value, known, sensitive: false });
     }
 
     /// Replaces the octets and keeps the lines: a parser learns how long a head is after its last line.
@@ -129,7 +143,14 @@ impl FieldSection {
         self.octets.extend_from_slice(value);
         self.appended_only = false;
         let (name, value) = (Span::new(start, middle), Span::new(middle, self.octets.len()));
-        self.push_line(FieldLine { name, value, known });
+        self.push_line(LineSpans { name, value, known, sensitive: false });
+    }
+
+    /// Says that the line added last is [sensitive](FieldLine::sensitive).
+    pub fn mark_sensitive(&mut self) {
+        if let Some(line) = self.lines.last_mut() {
+            line.sensitive = true;
+        }
     }
 
     /// Appends to the value of the last line, if it's of that known name and its value stands at the end of
@@ -149,8 +170,9 @@ impl FieldSection {
     /// whose separator is `; `).
     pub fn join(&mut self, known: Known, separator: &[u8]) {
         let Some(first) = self.lines.iter().position(|line| line.known == Some(known)) else { return };
-        let start = self.octets.len();
+        let (start, mut sensitive) = (self.octets.len(), false);
         for line in self.lines.iter().filter(|line| line.known == Some(known)) {
+            sensitive |= line.sensitive;
             if self.octets.len() > start {
                 self.octets.extend_from_slice(separator);
             }
@@ -158,6 +180,7 @@ impl FieldSection {
             self.octets.extend_from_within(from..from + line.value.len as usize);
         }
         self.lines[first].value = Span::new(start, self.octets.len());
+        self.lines[first].sensitive = sensitive;
         self.appended_only = false;
         let mut index = 0;
         self.lines.retain(|line| {
@@ -176,6 +199,15 @@ impl FieldSection {
         }
     }
 
+    /// Adds a line of another section at the end, as [`append`](Self::append) does.
+    #[inline]
+    pub fn append_line(&mut self, line: FieldLine<'_>) {
+        self.append(line.name, line.value);
+        if line.sensitive {
+            self.mark_sensitive();
+        }
+    }
+
     /// Adds a line at the end. Neither part may hold CR, LF or NUL: who takes them from outside checks.
     pub fn append(&mut self, name: &[u8], value: &[u8]) {
         debug_assert!(!value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0)));
@@ -191,11 +223,11 @@ impl FieldSection {
 
     fn push(&mut self, name: Span, value: Span) {
         let known = Known::of(name.of(&self.octets));
-        self.push_line(FieldLine { name, value, known });
+        self.push_line(LineSpans { name, value, known, sensitive: false });
     }
 
     #[inline]
-    fn push_line(&mut self, line: FieldLine) {
+    fn push_line(&mut self, line: LineSpans) {
         self.lines.push(line);
         if let Some(known) = line.known {
             let slot = &mut self.first[known as usize];
@@ -225,9 +257,14 @@ impl FieldSection {
         self.lines.iter().map(|l| (l.name.of(&self.octets), l.value.of(&self.octets)))
     }
 
-    /// All lines in order, each with its name's [`Known::of`].
-    pub fn iter_known(&self) -> impl Iterator<Item = (&[u8], &[u8], Option<Known>)> {
-        self.lines.iter().map(|l| (l.name.of(&self.octets), l.value.of(&self.octets), l.known))
+    /// All lines in order, with what is known of them.
+    pub fn lines(&self) -> impl Iterator<Item = FieldLine<'_>> {
+        self.lines.iter().map(|line| FieldLine {
+            name: line.name.of(&self.octets),
+            value: line.value.of(&self.octets),
+            known: line.known,
+            sensitive: line.sensitive,
+        })
     }
 
     /// Value of the first line of a known name.
@@ -258,8 +295,8 @@ impl FieldSection {
             return;
         }
         let mut kept = Self::default();
-        for (name, value) in self.iter().filter(|(n, v)| keep(n, v)) {
-            kept.append(name, value);
+        for line in self.lines().filter(|line| keep(line.name, line.value)) {
+            kept.append_line(line);
         }
         *self = kept;
     }
@@ -311,6 +348,35 @@ mod tests {
     }
 
     #[test]
+    fn what_is_sensitive_stays_so() {
+        let mut section = FieldSection::default();
+        section.mark_sensitive(); // of nothing
+        for (name, sensitive) in [("cookie", false), ("x-key", true), ("cookie", true), ("x-other", false)] {
+            section.append_known(name.as_bytes(), b"1", Known::of(name.as_bytes()));
+            if sensitive {
+                section.mark_sensitive();
+            }
+        }
+        let marks = |section: &FieldSection| {
+            let lines = section.lines().map(|line| (line.name.to_vec(), line.sensitive));
+            lines.map(|(name, sensitive)| (String::from_utf8(name).unwrap(), sensitive)).collect::<Vec<_>>()
+        };
+        section.join(Known::Cookie, b"; ");
+        let want = [("cookie", true), ("x-key", true), ("x-other", false)];
+        assert_eq!(marks(&section), want.map(|(name, sensitive)| (name.to_owned(), sensitive)));
+        section.remove(b"cookie");
+        section.append(b"x-last", b"1");
+        let want = [("x-key", true), ("x-other", false), ("x-last", false)];
+        assert_eq!(marks(&section), want.map(|(name, sensitive)| (name.to_owned(), sensitive)));
+        let mut copy = FieldSection::default();
+        section.lines().for_each(|line| copy.append_line(line));
+        assert_eq!(marks(&copy), marks(&section));
+        section.clear();
+        section.append(b"x-key", b"1");
+        assert_eq!(marks(&section), [("x-key".to_owned(), false)]);
+    }
+
+    #[test]
     fn lines_of_a_name_are_joined_into_the_first() {
         let mut section = FieldSection::default();
         for (name, value) in [("a", "1"), ("cookie", "x=1"), ("b", "2"), ("cookie", "y=2"), ("range", "r")] {
@@ -321,7 +387,7 @@ mod tests {
         section.join(Known::Cookie, b"; ");
         assert_eq!(section.get(Known::Cookie), Some(&b"x=1; y=2"[..]));
         assert_eq!(section.get(Known::Range), Some(&b"r, s"[..]));
-        let lines: Vec<_> = section.iter_known().map(|(name, value, _)| (name, value)).collect();
+        let lines: Vec<_> = section.iter().collect();
         let want: [(&[u8], &[u8]); 4] =
             [(b"a", b"1"), (b"cookie", b"x=1; y=2"), (b"b", b"2"), (b"range", b"r, s")];
         assert_eq!(lines, want);

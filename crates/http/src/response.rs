@@ -113,9 +113,7 @@ impl ResponseHead {
     pub fn own_all(&mut self) -> &mut FieldSection {
         if let Some(shared) = self.shared.take() {
             let mut all = FieldSection::clone(&shared);
-            for (name, value) in self.own.iter().flat_map(|own| own.iter()) {
-                all.append(name, value);
-            }
+            self.own.iter().flat_map(|own| own.lines()).for_each(|line| all.append_line(line));
             self.own = Some(Box::new(all));
         }
         self.own.get_or_insert_default()

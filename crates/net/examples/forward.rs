@@ -3,6 +3,7 @@
 //! `cargo run --release -p hayami-net --example forward -- 127.0.0.1:8090 127.0.0.1:8091`
 
 use hayami_h1::Limits;
+use hayami_http::field::FieldLine;
 use hayami_http::{Content, FieldSection, Known, Response, Source, Status};
 use hayami_net::dial::Peer;
 use hayami_net::listen::{Endpoint, Options, bind, bound_address};
@@ -30,7 +31,7 @@ impl Service for Forward {
     fn respond(&self, request: &mut Request<'_>) -> Outcome {
         let lines = request.head.fields();
         let mut fields = FieldSection::with_capacity(lines.octets().len() + 2 * lines.len(), lines.len());
-        for (name, value, known) in request.head.fields().iter_known() {
+        for FieldLine { name, value, known, .. } in request.head.fields().lines() {
             if !known.is_some_and(|known| HOP_BY_HOP.contains(&known)) {
                 fields.append(name, value);
             }

@@ -13,9 +13,7 @@ pub(super) fn redirected(head: &RequestHead, to: &[u8], keep_method: bool) -> Re
     let kept = keep_method || head.method_name() == b"HEAD";
     let method = if kept { head.method_name() } else { b"GET" };
     let mut changed = with_target(method, &resolve(head.path(), to));
-    for (name, value) in head.fields().iter() {
-        changed.fields_mut().append(name, value);
-    }
+    head.fields().lines().for_each(|line| changed.fields_mut().append_line(line));
     changed
 }
 

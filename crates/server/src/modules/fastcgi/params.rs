@@ -7,6 +7,7 @@ use super::Script;
 use super::script::joined;
 use crate::modules::env::Environment;
 use crate::service::path_and_query;
+use hayami_http::field::FieldLine;
 use hayami_http::{FieldSection, Known, RequestHead, Version, split_authority};
 use hayami_net::service::ConnectionInfo;
 use std::path::Path;
@@ -139,7 +140,7 @@ fn fields(facts: &Facts<'_>, to: &mut Params<'_>) {
         to.push("HTTP_HOST", head.authority());
     }
     let mut done: Vec<&[u8]> = Vec::new();
-    for (name, value, known) in head.fields().iter_known() {
+    for FieldLine { name, value, known, .. } in head.fields().lines() {
         if !facts.passes(name, known) || done.iter().any(|own| own.eq_ignore_ascii_case(name)) {
             continue;
         }

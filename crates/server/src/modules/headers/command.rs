@@ -1,6 +1,7 @@
 //! What a command does to the fields of a message.
 
 use super::field::Line;
+use hayami_http::field::FieldLine;
 use hayami_http::{FieldSection, ResponseHead};
 
 /// What has field lines: the head of a response, the fields of a request.
@@ -125,10 +126,10 @@ pub(in crate::modules) fn merge(lines: &mut impl Lines, name: &[u8], value: &[u8
 fn replace_first(fields: &mut FieldSection, name: &[u8], value: &[u8]) {
     let mut changed = FieldSection::default();
     let mut found = false;
-    for (own, old) in fields.iter() {
-        let first = !found && own.eq_ignore_ascii_case(name);
+    for line in fields.lines() {
+        let first = !found && line.name.eq_ignore_ascii_case(name);
         found |= first;
-        changed.append(own, if first { value } else { old });
+        changed.append_line(if first { FieldLine { value, ..line } } else { line });
     }
     *fields = changed;
 }
@@ -140,16 +141,16 @@ fn filter_cookies(lines: &mut impl Lines, keep: impl Fn(&[u8]) -> bool) {
     }
     let fields = lines.all();
     let mut changed = FieldSection::default();
-    for (name, value) in fields.iter() {
-        if !name.eq_ignore_ascii_case(b"cookie") {
-            changed.append(name, value);
+    for line in fields.lines() {
+        if !line.name.eq_ignore_ascii_case(b"cookie") {
+            changed.append_line(line);
             continue;
         }
         let pairs =
-            value.split(|&b| b == b';').map(<[u8]>::trim_ascii).filter(|pair| keep(cookie_name(pair)));
+            line.value.split(|&b| b == b';').map(<[u8]>::trim_ascii).filter(|pair| keep(cookie_name(pair)));
         let kept = pairs.collect::<Vec<_>>().join(&b"; "[..]);
         if !kept.is_empty() {
-            changed.append(name, &kept);
+            changed.append_line(FieldLine { value: &kept, ..line });
         }
     }
     *fields = changed;

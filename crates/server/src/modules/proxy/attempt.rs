@@ -111,9 +111,7 @@ fn with_host(fields: FieldSection, host: &[u8]) -> FieldSection {
     }
     let mut changed = FieldSection::default();
     changed.append(b"host", host);
-    for (name, value) in fields.iter().skip(1) {
-        changed.append(name, value);
-    }
+    fields.lines().skip(1).for_each(|line| changed.append_line(line));
     changed
 }
 

@@ -27,9 +27,9 @@ pub(super) fn pass_on(
     passes: impl Fn(&[u8], Option<Known>) -> bool,
 ) -> Result<(), TooManyElements> {
     let named = named_by_connection(from)?;
-    for (name, value, known) in from.iter_known() {
-        if passes(name, known) && !named.iter().any(|own| own.eq_ignore_ascii_case(name)) {
-            to.append(name, value);
+    for line in from.lines() {
+        if passes(line.name, line.known) && !named.iter().any(|own| own.eq_ignore_ascii_case(line.name)) {
+            to.append_line(line);
         }
     }
     Ok(())
