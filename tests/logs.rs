@@ -2,6 +2,7 @@
 
 use crate::support::{Launch, Scratch, Server, until};
 use std::os::unix::fs::symlink;
+use std::time::{Duration, Instant};
 
 fn site() -> Scratch {
     let dir = Scratch::new();
@@ -250,4 +251,20 @@ fn a_log_that_cannot_be_opened_is_said_at_the_start() {
     let ended = Launch::config(&dir, text).finish();
     assert_eq!(ended.code, 73, "{}", ended.stderr);
     assert!(ended.stderr.contains("none/log"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_worker_that_falls_idle_writes_its_lines_at_once() {
+    let dir = site();
+    let server = logging(&dir, "DIR/log", "");
+    let mut client = server.connect();
+    // Under load a line waits for half a second; the quickest of several tries tells whether it has to.
+    let quickest = (1..=10).map(|lines| {
+        client.send("GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n").answer();
+        let begun = Instant::now();
+        until("the line is on disk", || dir.read("log").lines().count() == lines);
+        begun.elapsed()
+    });
+    let quickest = quickest.min().expect("a time");
+    assert!(quickest < Duration::from_millis(250), "{quickest:?}");
 }

@@ -291,6 +291,14 @@ mod tests {
         for address in addresses.iter().chain([&Address::Unix]) {
             let mut written = b"x".to_vec();
             address.push(&mut written);
+    /// Whether there is work for a moment in which the worker has nothing else to do. Asked before every wait.
+    fn has_idle_work(&self) -> bool {
+        false
+    }
+
+    /// Nothing has happened for a few milliseconds: do that work.
+    fn on_idle(&self) {}
+
             assert_eq!(String::from_utf8_lossy(&written), format!("x{address}"));
         }
     }

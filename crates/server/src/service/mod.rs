@@ -155,3 +155,12 @@ impl Service for Site {
         self.0.logs.drain().await;
     }
 }
+    #[inline]
+    fn has_idle_work(&self) -> bool {
+        self.0.logs.has_lines()
+    }
+
+    fn on_idle(&self) {
+        self.0.logs.flush();
+    }
+

@@ -15,7 +15,11 @@ use tokio::sync::Notify;
 /// worker with many logs stays small.
 const FULL: usize = 64 * 1024;
 
-/// How old a line gets in a buffer. Together with the writer's turn it is on disk within a second.
+/// Bytes that are copied rather than handed over with their buffer.
+const FEW: usize = 4096;
+
+/// How old a line gets in a buffer of a worker that is never idle. Together with the writer's turn it is on disk within a
+/// second.
 const AGE: Duration = Duration::from_millis(500);
 
 /// How long the last lines of a worker may wait for room in the queue.
@@ -109,13 +113,25 @@ impl WorkerLogs {
         }
     }
 
+    /// Whether lines wait in a buffer.
+    #[inline]
+    pub fn has_lines(&self) -> bool {
+        self.waiting.get()
+    }
+
     /// Hands all buffers to the writers.
     pub fn flush(&self) {
         self.waiting.set(false);
         for buffer in &self.logs {
-            let lines = buffer.lines.take();
-            if !lines.is_empty() {
-                buffer.sink.send(lines);
+            let mut lines = buffer.lines.borrow_mut();
+            match lines.len() {
+                0 => {}
+                // A few lines leave as a copy, and the buffer keeps its memory.
+                1..FEW => {
+                    buffer.sink.send(lines.to_vec());
+                    lines.clear();
+                }
+                _ => buffer.sink.send(std::mem::take(&mut lines)),
             }
         }
     }

@@ -5,8 +5,8 @@
 //!     ─▶ queue ─▶ writer thread ─▶ file, or command's standard input
 //! ```
 //!
-//! A worker never waits for a disk or a command: its full buffers, and those half a second old, go through
-//! a bounded queue to a thread that writes. All files share one thread, since they mostly share one disk;
+//! A worker never waits for a disk or a command: its full buffers, those half a second old, and all of them when it has
+//! been idle for a few milliseconds, go through a bounded queue to a thread that writes. All files share one thread, since they mostly share one disk;
 //! every command has its own, so that one that does not read holds up nobody else. What does not fit the
 //! queue or cannot be written is lost, counted, and reported on the error log.
 //!
@@ -60,7 +60,7 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     argument: "a path, `| command`, or a mapping of path, format and escape (apache or json); or a sequence of these",
     default: "",
     help: "Writes a line for every request to a file, or to the standard input of a shell command; without a \
-           format, in NCSA's combined format. Lines are on disk within a second. Inner levels add logs to those of \
+           format, in NCSA's combined format. Lines are written when the worker falls idle, under load within a second. Inner levels add logs to those of \
            outer ones.",
     set,
 }];
