@@ -1,7 +1,9 @@
 //! What is changed about answers: redirects, error pages, fields, the server's name.
 
+use crate::support::h2::{flag, kind};
+use crate::support::hpack::literals;
 use crate::support::upstream::{Upstream, nobody};
-use crate::support::{Scratch, Server};
+use crate::support::{Scratch, Server, Wire};
 
 fn site() -> Scratch {
     let dir = Scratch::new();
@@ -199,4 +201,27 @@ fn too_much_content_is_413() {
         server.connect().send(head + &"x".repeat(length)).answer().status
     };
     assert_eq!((post(10), post(11)), (200, 413));
+}
+
+#[test]
+fn a_star_in_a_redirect_stands_for_what_the_star_of_the_host_matches() {
+    let dir = site();
+    let text = "
+hosts:
+  '*.example.com': {paths: {/: {redirect: {url: 'https://*.example.org/', status: 301}}}}
+  '*.in.example': {paths: {/: {redirect: {url: '/sites/*/', internal: YES}}, /sites: {file.dir: DIR/site}}}
+";
+    dir.write("site/one/index.html", "one");
+    let server = Server::config(&dir, text);
+    let location = |host: &str| {
+        let answer = server.get_with("/a?b", &format!("Host: {host}\r\n"));
+        (answer.status, answer.field("location").map(str::to_owned))
+    };
+    assert_eq!(location("www.example.com"), (301, Some("https://www.example.org/a?b".to_owned())));
+    assert_eq!(location("elsewhere"), (421, None));
+    assert_eq!(server.get_with("/", "Host: one.in.example\r\n").text(), "one");
+    let mut wire = Wire::open(&server.address);
+    let head = [(":method", "GET"), (":scheme", "http"), (":authority", "one.in.example"), (":path", "/")];
+    wire.frame(kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, 1, literals(&head));
+    assert_eq!(wire.answer(1).text(), "one");
 }

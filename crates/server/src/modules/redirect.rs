@@ -5,7 +5,9 @@ use crate::config::error::ConfigError;
 use crate::config::settings::HandlerSettings;
 use crate::config::yaml::{Node, Value};
 use crate::handler::{Exchange, Handler, Outcome};
-use hayami_http::{Content, Response, Status, encode_path};
+use crate::service::plain;
+use hayami_http::{Content, Response, Status, encode_path, split_authority};
+use std::borrow::Cow;
 
 /// A redirect as configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +28,8 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     default: "",
     help: "Redirects to the URL, with what follows the path's prefix and the query appended; the status is 302 unless \
            given. With `internal: YES` the request starts over inside the server, unseen by the client; status 307 \
-           and 308 then keep its method, others make it GET.",
+           and 308 then keep its method, others make it GET. In a host whose key begins with `*`, a `*` in the URL \
+           stands for what the one of the key matches: `https://*.example.org/` in `*.example.org`.",
     set,
 }];
 
@@ -35,6 +38,14 @@ fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
         Value::Mapping(_) => mapping(node)?,
         _ => Settings { url: url(node)?, status: Status::FOUND, internal: false },
     };
+    let host = scope.host.as_ref().map_or("", |host| host.name.as_str());
+    if !host.starts_with('*') && authority(&settings.url).contains('*') {
+        let error =
+            node.error(format!("the `*` in the URL's host stands for nothing: the key `{host}` has none"));
+        return Err(
+            error.help("a `*` stands for what the one of the host's key matches, as in `*.example.org`")
+        );
+    }
     let handlers = scope.handlers.as_mut().ok_or_else(|| node.error("redirect stands below a path"))?;
     handlers.push(HandlerSettings::Redirect(settings));
     Ok(())
@@ -69,20 +80,40 @@ fn url(node: &Node) -> Result<String, ConfigError> {
     }
 }
 
-/// Redirects.
-struct Redirect(Settings);
+/// The authority of an absolute URL, or of one that lacks a scheme only; else nothing.
+fn authority(url: &str) -> &str {
+    let path = url.find(['/', '?', '#']).unwrap_or(url.len());
+    let start = url.find("//").filter(|at| *at <= path).map_or(url.len(), |at| at + 2);
+    url[start..].split(['/', '?', '#']).next().unwrap_or_default()
+}
 
-/// The handler of these settings.
-pub fn build(settings: &Settings) -> Box<dyn Handler> {
-    Box::new(Redirect(settings.clone()))
+/// Redirects.
+struct Redirect {
+    settings: Settings,
+    /// What follows the `*` in the key of the host, if the URL has a `*` too.
+    suffix: Option<Vec<u8>>,
+}
+
+/// The handler of these settings in a host of this key.
+pub fn build(settings: &Settings, key: &str) -> Box<dyn Handler> {
+    let name = split_authority(key.as_bytes()).map_or(key.as_bytes(), |(name, _)| name);
+    let suffix = name.strip_prefix(b"*").filter(|_| settings.url.contains('*'));
+    Box::new(Redirect { settings: settings.clone(), suffix: suffix.map(<[u8]>::to_vec) })
 }
 
 impl Handler for Redirect {
     fn handle(&self, exchange: &mut Exchange<'_>) -> Outcome {
-        let target = self.target(exchange);
-        if self.0.internal {
+        let Some(url) = self.url(exchange) else {
+            // RFC 9110 §15.5.20: the host answers for names that its key does not match as well.
+            return Outcome::Ready(plain(
+                Status::MISDIRECTED_REQUEST,
+                "there is no redirect for this host name",
+            ));
+        };
+        let target = target(&url, exchange);
+        if self.settings.internal {
             let keep_method =
-                matches!(self.0.status, Status::TEMPORARY_REDIRECT | Status::PERMANENT_REDIRECT);
+                matches!(self.settings.status, Status::TEMPORARY_REDIRECT | Status::PERMANENT_REDIRECT);
             return Outcome::Internal { target, keep_method };
         }
         Outcome::Ready(self.response(&target))
@@ -90,32 +121,44 @@ impl Handler for Redirect {
 
     /// What it leads to inside the server may ask others, and needs the request's content then.
     fn costs_others(&self) -> bool {
-        self.0.internal
+        self.settings.internal
     }
 }
 
+/// The URL, what follows the prefix in the path, encoded again, and the query.
+fn target(url: &str, exchange: &Exchange<'_>) -> Vec<u8> {
+    let (prefix, rest) = exchange.path.split_at(exchange.below);
+    let mut target = url.as_bytes().to_vec();
+    match (prefix.ends_with(b"/"), target.ends_with(b"/")) {
+        (true, false) => target.push(b'/'),
+        (false, true) if !rest.is_empty() => _ = target.pop(),
+        _ => {}
+    }
+    encode_path(rest, &mut target);
+    if let Some(query) = exchange.head.query() {
+        target.push(b'?');
+        push_query(query, &mut target);
+    }
+    target
+}
+
 impl Redirect {
-    /// The URL, what follows the prefix in the path, encoded again, and the query.
-    fn target(&self, exchange: &Exchange<'_>) -> Vec<u8> {
-        let (prefix, rest) = exchange.path.split_at(exchange.below);
-        let mut target = self.0.url.as_bytes().to_vec();
-        match (prefix.ends_with(b"/"), target.ends_with(b"/")) {
-            (true, false) => target.push(b'/'),
-            (false, true) if !rest.is_empty() => _ = target.pop(),
-            _ => {}
-        }
-        encode_path(rest, &mut target);
-        if let Some(query) = exchange.head.query() {
-            target.push(b'?');
-            push_query(query, &mut target);
-        }
-        target
+    /// The URL, each `*` in it replaced by what the `*` of the host's key matches in the name asked for; `None` if
+    /// the key does not match.
+    fn url(&self, exchange: &Exchange<'_>) -> Option<Cow<'_, str>> {
+        let url = self.settings.url.as_str();
+        let Some(suffix) = &self.suffix else { return Some(url.into()) };
+        // Well-formed, so all that is in it may stand in a URL.
+        let (name, _) = split_authority(exchange.head.authority())?;
+        let (matched, rest) = name.split_at_checked(name.len().checked_sub(suffix.len())?)?;
+        let fits = !matched.is_empty() && rest.eq_ignore_ascii_case(suffix);
+        fits.then(|| url.replace('*', &String::from_utf8_lossy(matched)).into())
     }
 
     fn response(&self, target: &[u8]) -> Response {
-        let mut response = Response::empty(self.0.status);
+        let mut response = Response::empty(self.settings.status);
         response.head.append(b"location", target);
-        if !self.0.status.forbids_content() {
+        if !self.settings.status.forbids_content() {
             response.head.append(b"content-type", b"text/html; charset=utf-8");
             response.content = Content::from(note(target));
         }
@@ -165,7 +208,7 @@ mod tests {
 
     /// The target of a request for `target` at a path with this prefix.
     fn target(prefix: &str, line: &str, target: &str) -> String {
-        let handler = build(&settings(line));
+        let handler = build(&settings(line), "a");
         let found = match testing::handle(&*handler, &testing::get(target), prefix.len()) {
             Outcome::Ready(response) => response.head.get(Known::Location).expect("a location").to_vec(),
             Outcome::Internal { target, .. } => target,
@@ -193,6 +236,44 @@ mod tests {
     }
 
     #[test]
+    fn a_star_stands_for_what_the_star_of_the_host_matches() {
+        let cases = [
+            (
+                "*.example.com",
+                "https://*.example.org/",
+                "www.example.com",
+                Some("https://www.example.org/a?q"),
+            ),
+            (
+                "*.example.com",
+                "https://*.example.org/",
+                "a.B.Example.com:80",
+                Some("https://a.B.example.org/a?q"),
+            ),
+            ("*.example.com:8080", "https://x/*/*/", "www.example.com:8080", Some("https://x/www/www/a?q")),
+            ("*", "https://*/", "example.org:8080", Some("https://example.org/a?q")),
+            ("*", "https://*/", "[::1]:8080", Some("https://[::1]/a?q")),
+            ("*.example.com", "https://example.org/", "elsewhere", Some("https://example.org/a?q")),
+            ("example.com", "/files/*/", "example.com", Some("/files/*/a?q")),
+            // The host answers as the fallback.
+            ("*.example.com", "https://*.example.org/", "elsewhere", None),
+            ("*.example.com", "https://*.example.org/", ".example.com", None),
+            ("*", "https://*/", "", None),
+        ];
+        for (key, url, name, want) in cases {
+            let handler =
+                build(&Settings { url: url.to_owned(), status: Status::FOUND, internal: false }, key);
+            let mut head = testing::get("/a?q");
+            head.fields_mut().append(b"host", name.as_bytes());
+            let Outcome::Ready(response) = testing::handle(&*handler, &head, 1) else { panic!("{key}") };
+            let location =
+                response.head.get(Known::Location).map(|v| String::from_utf8_lossy(v).into_owned());
+            assert_eq!(location.as_deref(), want, "{key} {url} {name}");
+            assert_eq!(response.head.status().code(), if want.is_some() { 302 } else { 421 });
+        }
+    }
+
+    #[test]
     fn nothing_from_the_request_breaks_out_of_the_location_or_the_note() {
         let line = "redirect: 'http://x/'";
         assert_eq!(target("/", line, "/a%0d%0ab%22%3Cé"), "http://x/a%0D%0Ab%22%3C%C3%A9");
@@ -207,7 +288,7 @@ mod tests {
             ("redirect: {url: /x, status: 301}", 301, true),
             ("redirect: {url: /x, status: 304, internal: no}", 304, false),
         ] {
-            let handler = build(&settings(line));
+            let handler = build(&settings(line), "a");
             let Outcome::Ready(response) = testing::handle(&*handler, &testing::get("/"), 1) else {
                 panic!("{line}")
             };
@@ -227,6 +308,11 @@ mod tests {
             ("redirect: {url: /x, status: 200}", "expected a whole number from 300 to 399, found `200`"),
             ("redirect: {url: /x, internal: maybe}", "expected one of NO, YES, found `maybe`"),
             ("redirect: {url: /x, code: 301}", "expected one of url, status, internal, found `code`"),
+            (
+                "redirect: 'https://*.example.org/'",
+                "the `*` in the URL's host stands for nothing: the key `` has none; a `*` stands for what the one of \
+                 the host's key matches, as in `*.example.org`",
+            ),
         ];
         for (line, want) in cases {
             assert_eq!(error(line), want);

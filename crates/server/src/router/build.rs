@@ -74,7 +74,7 @@ impl Builder<'_> {
             HandlerSettings::TryFiles(settings) => {
                 try_files::build(settings, root_of(path), &path.inherited.file.index)
             }
-            handler => self.handler(handler, path),
+            handler => self.handler(host, handler, path),
         });
         let handlers =
             handlers.collect::<Result<_, _>>().map_err(|e| format!("{host}, path {}: {e}", path.prefix))?;
@@ -83,7 +83,12 @@ impl Builder<'_> {
         Ok(self.route(host, &path.inherited, handlers, reproxy))
     }
 
-    fn handler(&self, handler: &HandlerSettings, path: &PathSettings) -> Result<Box<dyn Handler>, String> {
+    fn handler(
+        &self,
+        host: &str,
+        handler: &HandlerSettings,
+        path: &PathSettings,
+    ) -> Result<Box<dyn Handler>, String> {
         let inherited = &path.inherited;
         match handler {
             HandlerSettings::FileDir(dir) => file::build_dir(dir, inherited, self.worker),
@@ -91,7 +96,7 @@ impl Builder<'_> {
             // Made by the path, which has the directory.
             HandlerSettings::TryFiles(settings) => try_files::build(settings, None, &[]),
             HandlerSettings::FastCgi(group) => Ok(self.fastcgi(*group, inherited)),
-            HandlerSettings::Redirect(settings) => Ok(redirect::build(settings)),
+            HandlerSettings::Redirect(settings) => Ok(redirect::build(settings, host)),
             HandlerSettings::Proxy(reverse) => Ok(self.proxy(reverse, path)),
             HandlerSettings::Connect(rules) => Ok(self.connect(rules, inherited)),
         }

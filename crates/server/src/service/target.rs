@@ -1,18 +1,19 @@
 //! Heads of requests that the server makes from others: internal redirects and error pages.
 
 use hayami_http::request::RequestLine;
-use hayami_http::{RequestHead, Span, TargetForm};
+use hayami_http::{RequestHead, Span, TargetForm, Version};
 
 /// The head of a `GET` without fields for `url`, which may be relative to the target of `head`.
 pub(super) fn page(head: &RequestHead, url: &[u8]) -> RequestHead {
-    with_target(b"GET", &resolve(head.path(), url))
+    with_target(b"GET", &resolve(head.path(), url), b"", head.version())
 }
 
-/// `head` with another target. Without `keep_method`, all methods but HEAD become GET.
+/// `head` with another target: of the same authority, unless the target names another one. Without `keep_method`, all
+/// methods but HEAD become GET.
 pub(super) fn redirected(head: &RequestHead, to: &[u8], keep_method: bool) -> RequestHead {
     let kept = keep_method || head.method_name() == b"HEAD";
     let method = if kept { head.method_name() } else { b"GET" };
-    let mut changed = with_target(method, &resolve(head.path(), to));
+    let mut changed = with_target(method, &resolve(head.path(), to), head.authority(), head.version());
     head.fields().lines().for_each(|line| changed.fields_mut().append_line(line));
     changed
 }
@@ -49,22 +50,25 @@ fn authority_span(url: &[u8]) -> Option<(usize, usize)> {
     Some((start, len.map_or(url.len(), |len| start + len)))
 }
 
-fn with_target(method: &[u8], target: &[u8]) -> RequestHead {
-    let octets = [method, b" ", target].concat();
+/// The head of a request without fields, for `target` of `authority` unless it names one itself.
+fn with_target(method: &[u8], target: &[u8], authority: &[u8], version: Version) -> RequestHead {
+    let octets = [method, b" ", target, b" ", authority].concat();
     let start = method.len() + 1;
-    let authority = authority_span(target).map(|(from, to)| (start + from, start + to));
-    let path_start = authority.map_or(start, |(_, end)| end);
-    let query = memchr::memchr(b'?', &octets[path_start..]).map(|mark| path_start + mark);
+    let end = start + target.len();
+    let named = authority_span(target).map(|(from, to)| (start + from, start + to));
+    let path_start = named.map_or(start, |(_, end)| end);
+    let query = memchr::memchr(b'?', &octets[path_start..end]).map(|mark| path_start + mark);
+    let inherited = (!authority.is_empty()).then_some((end + 1, octets.len()));
     let mut head = RequestHead::default();
     head.reset_to(&octets);
     head.set_line(RequestLine {
         method: Span::new(0, method.len()),
-        target: Span::new(start, octets.len()),
-        form: if authority.is_some() { TargetForm::Absolute } else { TargetForm::Origin },
-        path: Span::new(path_start, query.unwrap_or(octets.len())),
-        query: query.map(|mark| Span::new(mark + 1, octets.len())),
-        authority: authority.map(|(from, to)| Span::new(from, to)),
-        ..RequestLine::default()
+        target: Span::new(start, end),
+        form: if named.is_some() { TargetForm::Absolute } else { TargetForm::Origin },
+        path: Span::new(path_start, query.unwrap_or(end)),
+        query: query.map(|mark| Span::new(mark + 1, end)),
+        authority: named.or(inherited).map(|(from, to)| Span::new(from, to)),
+        version,
     });
     head
 }
@@ -91,6 +95,22 @@ mod tests {
             assert_eq!(head.query(), query.map(str::as_bytes), "{url}");
             assert_eq!(head.authority(), authority.as_bytes(), "{url}");
         }
+    }
+
+    #[test]
+    fn a_redirect_stays_at_the_authority_unless_it_names_another_one() {
+        let mut head = testing::get("/a");
+        head.fields_mut().append(b"host", b"first");
+        let same = redirected(&head, b"/b", false);
+        assert_eq!((same.authority(), same.form()), (&b"first"[..], TargetForm::Origin));
+        let other = redirected(&same, b"http://second:81/c?q", false);
+        assert_eq!((other.authority(), other.form()), (&b"second:81"[..], TargetForm::Absolute));
+        let behind = redirected(&other, b"/d?e", false);
+        assert_eq!((behind.authority(), behind.form()), (&b"second:81"[..], TargetForm::Origin));
+        assert_eq!(
+            (behind.path(), behind.query(), behind.target()),
+            (&b"/d"[..], Some(&b"e"[..]), &b"/d?e"[..])
+        );
     }
 
     #[test]
