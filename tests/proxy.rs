@@ -326,6 +326,20 @@ fn interim_responses_reach_those_who_understand_them() {
     let answers = server.ask("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     let seen: Vec<_> = answers.iter().map(|answer| (answer.status, answer.field("link"))).collect();
     assert_eq!(seen, [(103, Some("</a.css>; rel=preload")), (200, None)]);
+    let lines = "send-informational: all\nheader.add: {header: 'X-Early: 1', when: early}\n\
+                 header.set: {header: 'Link: </b.css>', when: all}\nheader.add: 'X-Final: 1'";
+    let server = before(&dir, &upstream, lines);
+    let answers = server.ask("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    let seen: Vec<_> = answers
+        .iter()
+        .map(|answer| (answer.status, answer.field("link"), answer.field("x-early"), answer.field("x-final")))
+        .collect();
+    let of_upstream = (103, Some("</b.css>"), Some("1"), None);
+    assert!(
+        seen.contains(&of_upstream) && seen.iter().filter(|own| **own == of_upstream).count() == 2,
+        "{seen:?}"
+    );
+    assert_eq!(seen.last(), Some(&(200, Some("</b.css>"), None, Some("1"))));
 }
 
 #[test]

@@ -159,22 +159,40 @@ pub enum Wish {
 /// Interim responses (1xx, RFC 9110 §15.2) on their way to the client while its answer is awaited.
 ///
 /// The connection looks here whenever it has polled the answer.
-#[derive(Clone, Debug, Default)]
-pub struct Interim(Rc<RefCell<Vec<ResponseHead>>>);
+#[derive(Clone, Default)]
+pub struct Interim {
+    heads: Rc<RefCell<Vec<ResponseHead>>>,
+    /// Changes what is sent by this handle.
+    change: Option<Rc<dyn Fn(&mut ResponseHead)>>,
+}
 
 impl Interim {
+    /// A handle to the same responses that changes each before it is sent.
+    pub fn changed_by(&self, change: Rc<dyn Fn(&mut ResponseHead)>) -> Self {
+        Self { heads: Rc::clone(&self.heads), change: Some(change) }
+    }
+
     /// Sends one, if the client's protocol knows it. 100 and 101 are the connection's own affair and are
     /// dropped (RFC 9110 §15.2.1 and §15.2.2), and so is what is no interim response.
-    pub fn send(&self, head: ResponseHead) {
+    pub fn send(&self, mut head: ResponseHead) {
         let own = matches!(head.status(), Status::CONTINUE | Status::SWITCHING_PROTOCOLS);
         if head.status().is_informational() && !own {
-            self.0.borrow_mut().push(head);
+            if let Some(change) = &self.change {
+                change(&mut head);
+            }
+            self.heads.borrow_mut().push(head);
         }
     }
 
     /// Those that were not sent yet.
     pub(crate) fn take(&self) -> Vec<ResponseHead> {
-        self.0.take()
+        self.heads.take()
+    }
+}
+
+impl fmt::Debug for Interim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Interim").field(&self.heads).finish()
     }
 }
 
@@ -273,6 +291,14 @@ pub trait Service: 'static {
         false
     }
 
+    /// Whether there is work for a moment in which the worker has nothing else to do. Asked before every wait.
+    fn has_idle_work(&self) -> bool {
+        false
+    }
+
+    /// Nothing has happened for a few milliseconds: do that work.
+    fn on_idle(&self) {}
+
     /// The worker's last connection has ended: write out what is buffered.
     fn stop(&self) -> impl Future<Output = ()> {
         std::future::ready(())
@@ -291,14 +317,6 @@ mod tests {
         for address in addresses.iter().chain([&Address::Unix]) {
             let mut written = b"x".to_vec();
             address.push(&mut written);
-    /// Whether there is work for a moment in which the worker has nothing else to do. Asked before every wait.
-    fn has_idle_work(&self) -> bool {
-        false
-    }
-
-    /// Nothing has happened for a few milliseconds: do that work.
-    fn on_idle(&self) {}
-
             assert_eq!(String::from_utf8_lossy(&written), format!("x{address}"));
         }
     }

@@ -152,6 +152,7 @@ impl Builder<'_> {
             filters: [expires::build(&inherited.expires), headers::build(&inherited.headers)]
                 .into_iter()
                 .flatten()
+            early: headers::of_early_hints(&inherited.headers),
                 .collect(),
             error_pages: error_doc::Pages::new(inherited, self.everywhere(inherited), self.worker),
             hints: headers::early(&inherited.headers, inherited.early_hints.preload).map(Rc::new),

@@ -15,7 +15,7 @@ use crate::modules::access_log::PathLogs;
 use crate::modules::env::Environment;
 use crate::modules::{error_doc, reproxy};
 use guard::Guard;
-use hayami_http::{FieldSection, split_authority};
+use hayami_http::{FieldSection, ResponseHead, split_authority};
 use hayami_net::service::ConnectionInfo;
 use host::HostTable;
 use path::PathTable;
@@ -60,6 +60,8 @@ pub struct Route {
     pub hints: Option<Rc<FieldSection>>,
     /// What handlers and logs see of the environment.
     pub env: Rc<Environment>,
+    /// What changes the 103 of an upstream.
+    pub early: Option<Rc<dyn Fn(&mut ResponseHead)>>,
     /// Where the requests are logged.
     pub logs: Rc<PathLogs>,
     /// Whether errors of the requests go to the error log.

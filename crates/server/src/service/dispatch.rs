@@ -96,7 +96,14 @@ impl Core {
     pub(super) fn provide(&self, way: &mut Way, request: &mut Request<'_>) {
         way.content = request.content.take();
         way.upgrade = request.upgrade.take();
-        way.interim = self.heeds_interim(request.head).then(Interim::default);
+        way.tunnel = way.upgrade.is_some();
+        if self.heeds_interim(request.head) {
+            let interim = request.interim.insert(Interim::default());
+            way.interim = Some(match &way.route.early {
+                Some(change) => interim.changed_by(Rc::clone(change)),
+                None => interim.clone(),
+            });
+        }
         way.early = request.early;
     }
 

@@ -113,7 +113,6 @@ impl Service for Site {
                 outcome
             }
             Step::Later(later) => {
-                request.interim = way.interim.clone();
                 request.cancel = way.route.costs_others;
                 if let Some(hints) = hints {
                     request.interim.get_or_insert_default().send(early_hints::head(&hints));

@@ -13,6 +13,7 @@ use crate::config::yaml::{Node, Value};
 use crate::handler::{Filter, RequestInfo};
 use field::OF_RESPONSES;
 use hayami_http::{FieldSection, Response, ResponseHead, Status};
+use std::rc::Rc;
 
 /// The commands in force at one place of the configuration, in the order written, outer levels first.
 #[derive(Clone, Debug, Default)]
@@ -113,6 +114,19 @@ pub fn early(settings: &Settings, preload: bool) -> Option<FieldSection> {
     some.then_some(fields)
 }
 
+/// What commands for interim responses make of a 103 that an upstream sends, if there are such commands.
+pub fn of_early_hints(settings: &Settings) -> Option<Rc<dyn Fn(&mut ResponseHead)>> {
+    let early = settings.commands.iter().filter(|(when, _)| *when != When::Final);
+    let commands: Vec<_> = early.map(|(_, command)| command.clone()).collect();
+    (!commands.is_empty()).then(|| {
+        Rc::new(move |head: &mut ResponseHead| {
+            if head.status() == Status::EARLY_HINTS {
+                commands.iter().for_each(|command| command.apply(head));
+            }
+        }) as Rc<dyn Fn(&mut ResponseHead)>
+    })
+}
+
 /// Applies commands to a response.
 struct Headers {
     commands: Vec<Command>,
@@ -147,7 +161,8 @@ mod tests {
             response.head.append(name.as_bytes(), value.as_bytes());
         }
         let filter = build(&set(lines).inherited.headers).expect("a filter");
-        filter.apply(&RequestInfo { head: &RequestHead::default(), path: b"/" }, &mut response);
+        filter
+            .apply(&RequestInfo { head: &RequestHead::default(), path: b"/", tunnel: false }, &mut response);
         let text = |octets| String::from_utf8_lossy(octets).into_owned();
         response.head.iter().map(|(n, v)| format!("{}: {}", text(n), text(v))).collect()
     }
@@ -236,6 +251,30 @@ mod tests {
             let shown: Vec<_> = fields.iter().map(|(n, v)| format!("{}: {}", text(n), text(v))).collect();
             assert_eq!(shown, *want, "{lines:?}");
         }
+    }
+
+    #[test]
+    fn a_103_of_an_upstream_is_changed_by_commands_for_early_and_for_all() {
+        let lines = [
+            "header.add: 'x-final: 1'",
+            "header.add: {header: 'x-early: 1', when: early}",
+            "header.set: {header: 'x-all: 1', when: all}",
+            "header.unset: {header: x-gone, when: early}",
+        ];
+        let change = of_early_hints(&set(&lines).inherited.headers).expect("commands");
+        for (status, want) in [
+            (Status::EARLY_HINTS, &["x-early", "x-all"][..]),
+            (Status::new(104).unwrap(), &["x-gone", "x-all"][..]),
+        ] {
+            let mut head = ResponseHead::new(status);
+            head.append(b"x-gone", b"0");
+            head.append(b"x-all", b"0");
+            change(&mut head);
+            let mut names: Vec<_> = head.iter().map(|(name, _)| String::from_utf8_lossy(name)).collect();
+            assert_eq!(names, want, "{status:?}");
+            names.clear();
+        }
+        assert!(of_early_hints(&set(&lines[..1]).inherited.headers).is_none());
     }
 
     #[test]
