@@ -44,6 +44,7 @@ mod proxy_protocol;
 mod proxy_tls;
 mod ranges;
 mod reproxy;
+mod response_times;
 mod rest_api;
 mod smuggling;
 mod starlet;

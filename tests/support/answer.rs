@@ -83,12 +83,26 @@ impl Answer {
             let size = usize::from_str_radix(&digits, 16).expect("a chunk size without extensions");
             at += line + 2;
             if size == 0 {
-                // No test asks for trailers.
-                return octets.get(at..at + 2).map(|_| at + 2);
+                return self.take_trailers(octets, at);
             }
             self.content.extend_from_slice(octets.get(at..at + size)?);
             assert_eq!(octets.get(at + size..at + size + 2)?, b"\r\n", "a chunk ends");
             at += size + 2;
+        }
+    }
+}
+
+impl Answer {
+    /// Adds the trailer section to the fields; the place behind it.
+    fn take_trailers(&mut self, octets: &[u8], mut at: usize) -> Option<usize> {
+        loop {
+            let line = find(octets.get(at..)?, b"\r\n")?;
+            let text = String::from_utf8_lossy(&octets[at..at + line]).into_owned();
+            at += line + 2;
+            if text.is_empty() {
+                return Some(at);
+            }
+            self.fields.push(field(&text));
         }
     }
 }

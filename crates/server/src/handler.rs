@@ -109,6 +109,8 @@ pub struct RequestInfo<'a> {
     pub head: &'a RequestHead,
     /// The decoded path.
     pub path: &'a [u8],
+    /// Whether it asks for a tunnel, whose bytes are not content.
+    pub tunnel: bool,
 }
 
 /// Changes a response before it leaves. Made once per worker.

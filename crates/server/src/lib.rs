@@ -13,6 +13,7 @@
 mod build;
 mod calendar;
 pub mod config;
+mod content_source;
 pub mod handler;
 pub mod modules;
 pub mod observe;

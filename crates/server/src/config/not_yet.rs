@@ -5,8 +5,6 @@ pub(super) const NOT_YET: &[(&str, &[&str])] = &[
     ("automatic certificates", &["acme"]),
     ("HTTP/3", &["quic-nodes"]),
     ("compression on the fly", &["compress", "compress-minimum-size", "gzip"]),
-    ("throttling", &["throttle-response"]),
-    ("the `server-timing` field", &["server-timing"]),
     (
         "this part of the reverse proxy",
         &["proxy.connect-udp", "proxy.connect.masque-draft-03", "proxy.http3.ratio", "proxy.http3.ecn"],

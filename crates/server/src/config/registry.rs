@@ -3,8 +3,8 @@
 use super::directive::Directive;
 use crate::modules::{
     access_log, connect, early_hints, env, error_doc, error_log, expires, fastcgi, file, headers, hosts,
-    http1, http2, identity, limits, listen, process, proxy, redirect, reproxy, session_resumption, stash,
-    tolerated, try_files, upstreams,
+    http1, http2, identity, limits, listen, process, proxy, redirect, reproxy, server_timing,
+    session_resumption, stash, throttle, tolerated, try_files, upstreams,
 };
 
 /// A part of the manual.
@@ -42,6 +42,8 @@ pub const GROUPS: &[Group] = &[
     group("FastCGI", fastcgi::DIRECTIVES),
     group("Response fields", headers::DIRECTIVES),
     group("Expiration", expires::DIRECTIVES),
+    group("Throttling", throttle::DIRECTIVES),
+    group("Server timing", server_timing::DIRECTIVES),
     group("Error pages", error_doc::DIRECTIVES),
     group("The server's name", identity::DIRECTIVES),
     group("Request environment", env::DIRECTIVES),

@@ -7,8 +7,8 @@ use super::error::ConfigError;
 use super::yaml::{Node, Place};
 use crate::modules::{
     access_log, connect, early_hints, env, error_doc, error_log, expires, fastcgi, file, headers, http1,
-    http2, identity, limits, listen, process, proxy, redirect, reproxy, session_resumption, try_files,
-    upstreams,
+    http2, identity, limits, listen, process, proxy, redirect, reproxy, server_timing, session_resumption,
+    throttle, try_files, upstreams,
 };
 
 /// A whole configuration.
@@ -151,6 +151,10 @@ pub struct Inherited {
     pub headers: headers::Settings,
     /// `expires`
     pub expires: expires::Settings,
+    /// `throttle-response`
+    pub throttle: throttle::Settings,
+    /// `server-timing`
+    pub server_timing: server_timing::Mode,
     /// `error-doc`
     pub error_doc: error_doc::Settings,
     /// `http2-push-preload`

@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn only_lasting_answers_get_the_field_and_other_directives_stay() {
         let filter = build(&Settings { max_age: Some(60) }).expect("a filter");
-        let request = RequestInfo { head: &RequestHead::default(), path: b"/" };
+        let request = RequestInfo { head: &RequestHead::default(), path: b"/", tunnel: false };
         let cases = [
             (200, None, Some("max-age=60")),
             (404, None, None),

@@ -5,12 +5,13 @@ use super::host::HostTable;
 use super::path::PathTable;
 use super::{Host, Name, Route, Router};
 use crate::config::settings::{HandlerSettings, HostSettings, Inherited, PathSettings, Settings};
-use crate::handler::Handler;
+use crate::handler::{Filter, Handler};
 use crate::modules::access_log::{Logs, PathLogs};
 use crate::modules::env::{self, Environment};
 use crate::modules::identity::SendServerName;
 use crate::modules::{
-    connect, error_doc, expires, fastcgi, file, headers, listen, proxy, redirect, reproxy, try_files,
+    connect, error_doc, expires, fastcgi, file, headers, listen, proxy, redirect, reproxy, throttle,
+    try_files,
 };
 use crate::worker::WorkerContext;
 use std::rc::Rc;
@@ -148,19 +149,27 @@ impl Builder<'_> {
             handlers,
             reproxy,
             internal: inherited.reproxy.internal,
-            // The order in which h2o registers them; commands on fields see what `expires` added.
-            filters: [expires::build(&inherited.expires), headers::build(&inherited.headers)]
-                .into_iter()
-                .flatten()
-            early: headers::of_early_hints(&inherited.headers),
-                .collect(),
+            filters: filters(inherited),
+            server_timing: inherited.server_timing,
             error_pages: error_doc::Pages::new(inherited, self.everywhere(inherited), self.worker),
+            early: headers::of_early_hints(&inherited.headers),
             hints: headers::early(&inherited.headers, inherited.early_hints.preload).map(Rc::new),
             logs: Rc::new(PathLogs::new(&inherited.access_log, self.logs, host, &env)),
             env,
             reports_errors: inherited.error_log.emit_request_errors,
         })
     }
+}
+
+/// In the order in which h2o registers them: commands on fields see what `expires` added, and what they add may say how
+/// fast the response is sent.
+fn filters(inherited: &Inherited) -> Vec<Box<dyn Filter>> {
+    let filters = [
+        expires::build(&inherited.expires),
+        headers::build(&inherited.headers),
+        throttle::build(&inherited.throttle),
+    ];
+    filters.into_iter().flatten().collect()
 }
 
 /// The directory of a path's first `file.dir`.

@@ -13,7 +13,7 @@ pub use build::build;
 use crate::handler::{Filter, Handler};
 use crate::modules::access_log::PathLogs;
 use crate::modules::env::Environment;
-use crate::modules::{error_doc, reproxy};
+use crate::modules::{error_doc, reproxy, server_timing};
 use guard::Guard;
 use hayami_http::{FieldSection, ResponseHead, split_authority};
 use hayami_net::service::ConnectionInfo;
@@ -54,14 +54,16 @@ pub struct Route {
     pub internal: bool,
     /// Applied in order to every answer.
     pub filters: Vec<Box<dyn Filter>>,
+    /// Whether clients are told how long it took.
+    pub server_timing: server_timing::Mode,
     /// Pages in place of the server's own error texts.
     pub error_pages: error_doc::Pages,
     /// What goes out as 103 while an answer is being made.
     pub hints: Option<Rc<FieldSection>>,
-    /// What handlers and logs see of the environment.
-    pub env: Rc<Environment>,
     /// What changes the 103 of an upstream.
     pub early: Option<Rc<dyn Fn(&mut ResponseHead)>>,
+    /// What handlers and logs see of the environment.
+    pub env: Rc<Environment>,
     /// Where the requests are logged.
     pub logs: Rc<PathLogs>,
     /// Whether errors of the requests go to the error log.

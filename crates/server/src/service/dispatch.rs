@@ -6,6 +6,7 @@ use crate::modules::access_log::Record;
 use crate::modules::early_hints::Recipients;
 use crate::modules::fastcgi::Script;
 use crate::modules::reproxy::Kept;
+use crate::modules::server_timing::Timing;
 use crate::router::{HostIndex, Route};
 use hayami_http::{Method, PathFault, RequestHead, Response, Status, TargetForm, Version, normalize};
 use hayami_net::service::{ConnectionInfo, Incoming, Interim, Request, Upgrade};
@@ -27,6 +28,10 @@ pub(super) struct Way {
     pub(super) route: Rc<Route>,
     pub(super) connection: Rc<ConnectionInfo>,
     pub(super) record: Option<Box<Record>>,
+    /// What the client may be told of the time that the request took.
+    pub(super) timing: Option<Box<Timing>>,
+    /// Whether the client asks for a tunnel.
+    pub(super) tunnel: bool,
     /// The request's content, until a handler takes it.
     pub(super) content: Option<Incoming>,
     /// The tunnel that the client asks for, until a handler takes it.
@@ -71,6 +76,8 @@ impl Core {
             route,
             connection,
             record: None,
+            timing: None,
+            tunnel: false,
             content: None,
             upgrade: None,
             interim: None,
@@ -90,6 +97,14 @@ impl Core {
         // RFC 8470 §5.2: what was sent early may have been replayed by others.
         let why = "this request may be sent after the handshake only";
         (request.early && !request.head.method().is_safe()).then_some((Status::TOO_EARLY, why))
+    }
+
+    /// What the client may be told of the time that the request takes.
+    #[inline]
+    pub(super) fn timing(&self, way: &Way, request: &Request<'_>) -> Option<Box<Timing>> {
+        let clock = self.timing.as_ref()?;
+        let logged = way.record.as_ref().and_then(|record| record.account());
+        Some(Box::new(Timing::new(request, logged, clock)))
     }
 
     /// Gives handlers that ask others for their answers what they need for it.
@@ -248,6 +263,8 @@ impl Way {
         path: &[u8],
         script: Option<&Script>,
     ) -> Outcome {
+        let account = self.record.as_ref().and_then(|record| record.account());
+        let account = account.or_else(|| self.timing.as_ref().map(|timing| timing.account()));
         handler.handle(&mut Exchange {
             head,
             path,
@@ -257,7 +274,7 @@ impl Way {
             content: &mut self.content,
             upgrade: &mut self.upgrade,
             interim: self.interim.as_ref(),
-            account: self.record.as_ref().and_then(|record| record.account()),
+            account,
             early: self.early,
             asked: self.asked.as_deref(),
             script,

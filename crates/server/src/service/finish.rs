@@ -173,9 +173,12 @@ impl Way {
     /// Filters, then the log: the last that happens to a response before it is sent.
     #[inline]
     fn leave(self, head: &RequestHead, path: &[u8], mut response: Response) -> Answer {
-        let request = RequestInfo { head, path };
+        let request = RequestInfo { head, path, tunnel: self.tunnel };
         for filter in &self.route.filters {
             filter.apply(&request, &mut response);
+        }
+        if let Some(timing) = self.timing {
+            timing.apply(self.route.server_timing, &mut response);
         }
         let observer = self.record.map(|mut record| {
             record.note_response(&response.head);

@@ -22,13 +22,14 @@ use crate::modules::access_log::{Logs, WorkerLogs};
 use crate::modules::early_hints::{self, Recipients};
 use crate::modules::fastcgi;
 use crate::modules::identity::SendServerName;
-use crate::modules::proxy;
+use crate::modules::{proxy, server_timing};
 use crate::observe::{Reporter, Severity, Subject};
 use crate::router::{self, Router};
 use crate::worker::WorkerContext;
 use dispatch::{Scratch, Step};
 use finish::Journey;
 use hayami_http::{RequestHead, Status};
+use hayami_net::Clock;
 use hayami_net::service::{Answer, ConnectionInfo, Outcome, Refusal, Request, Service};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -43,6 +44,8 @@ struct Core {
     reporter: Reporter,
     server_name: Option<Vec<u8>>,
     wants_local_address: bool,
+    /// Of the worker, if clients of any path are told how long their requests took.
+    timing: Option<Rc<Clock>>,
     max_reprocesses: u32,
     informational: Recipients,
     scratch: RefCell<Scratch>,
@@ -68,6 +71,10 @@ impl Site {
             logs: worker_logs,
             reporter: Reporter::new(Rc::clone(&worker.clock)),
             server_name: named.then(|| identity.server_name.clone().into_bytes()),
+            timing: server_timing::is_used(settings).then(|| {
+                worker.clock.be_exact();
+                Rc::clone(&worker.clock)
+            }),
             max_reprocesses: settings.global.limits.max_reprocesses,
             informational: settings.global.informational,
             scratch: RefCell::default(),
@@ -85,6 +92,7 @@ impl Service for Site {
         let mut way = core.enter(host, request.connection);
         let located = core.locate(&mut way, request.head, &mut scratch);
         way.record = core.logs.begin(&way.route.logs, request);
+        way.timing = core.timing(&way, request);
         if let Some(fault) = way.fault {
             core.report(&mut way, request.head, Status::BAD_REQUEST, &fault.to_string());
         }
@@ -131,6 +139,7 @@ impl Service for Site {
         let host = core.router.host(request.connection.listener, request.head.authority());
         let mut way = core.enter(host, request.connection);
         way.record = core.logs.begin(&way.route.logs, request);
+        way.timing = core.timing(&way, request);
         let reason = refusal.to_string();
         core.report(&mut way, request.head, refusal.status(), &reason);
         core.finish_now(way, request.head, plain(refusal.status(), &reason))
@@ -150,10 +159,6 @@ impl Service for Site {
         self.0.wants_local_address
     }
 
-    async fn stop(&self) {
-        self.0.logs.drain().await;
-    }
-}
     #[inline]
     fn has_idle_work(&self) -> bool {
         self.0.logs.has_lines()
@@ -163,3 +168,7 @@ impl Service for Site {
         self.0.logs.flush();
     }
 
+    async fn stop(&self) {
+        self.0.logs.drain().await;
+    }
+}

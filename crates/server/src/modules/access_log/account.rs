@@ -119,14 +119,35 @@ impl Account {
         let connected = connected.unwrap_or_default();
         // Over HTTP/2 it is not known when a request has left.
         let sent = sent.max(connected);
-        let end = self.ended.get()?.saturating_duration_since(self.last.get()?);
+        let end = || Some(self.ended.get()?.saturating_duration_since(self.last.get()?));
         Some(match value {
             AccountValue::ConnectTime => connected,
             AccountValue::RequestTime => sent.saturating_sub(connected),
             AccountValue::ProcessTime => head.saturating_sub(sent),
-            AccountValue::ResponseTime => end.saturating_sub(head),
-            _ => end.saturating_sub(connected),
+            AccountValue::ResponseTime => end()?.saturating_sub(head),
+            _ => end()?.saturating_sub(connected),
         })
+    }
+
+    /// What is known when the head of the response leaves, by its names in `server-timing`.
+    pub fn times_of_head(&self, received: Instant) -> impl Iterator<Item = (&'static str, Duration)> {
+        let idle = self.first.get().map(|first| first.saturating_duration_since(received));
+        let times = [
+            ("proxy-idle", idle),
+            ("proxy-connect", self.time(AccountValue::ConnectTime)),
+            ("proxy-request", self.time(AccountValue::RequestTime)),
+            ("proxy-process", self.time(AccountValue::ProcessTime)),
+        ];
+        times.into_iter().filter_map(|(name, time)| Some((name, time?)))
+    }
+
+    /// What is known when its content has left, by its names in `server-timing`.
+    pub fn times_of_end(&self) -> impl Iterator<Item = (&'static str, Duration)> {
+        let times = [
+            ("proxy-response", self.time(AccountValue::ResponseTime)),
+            ("proxy-total", self.time(AccountValue::TotalTime)),
+        ];
+        times.into_iter().filter_map(|(name, time)| Some((name, time?)))
     }
 
     fn octets(

@@ -4,13 +4,13 @@
 //! `expires`) are applied before those of the path, which follow as for every answer of the path.
 
 use super::mime::{extension, extension_of};
-use crate::config::directive::Scope;
+use crate::config::directive::{Level, Scope};
 use crate::config::error::ConfigError;
-use crate::config::load;
 use crate::config::settings::{HandlerSettings, Inherited};
 use crate::config::yaml::Node;
+use crate::config::{load, registry};
 use crate::handler::{Filter, Handler, RequestInfo};
-use crate::modules::{env, expires, fastcgi, headers};
+use crate::modules::{env, expires, fastcgi, headers, throttle};
 use crate::worker::WorkerContext;
 use hayami_http::Response;
 use std::rc::Rc;
@@ -45,6 +45,7 @@ pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError>
             false => extensions.push(extension_of(scope, name)?.to_ascii_lowercase()),
         }
     }
+    warn_of_others(scope, node);
     let (own, mut handlers) = own_settings(scope, node);
     if handlers.len() > 1 {
         return Err(node.error("only one handler can answer for a file"));
@@ -52,6 +53,20 @@ pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError>
     let (inherited, handler) = (Box::new(own), handlers.pop().map(Box::new));
     scope.inherited.file.rules.0.push(Rule { extensions, default, inherited, handler });
     Ok(())
+}
+
+/// Directives that may stand here and have no effect: what they are about belongs to a path.
+fn warn_of_others(scope: &mut Scope<'_>, node: &Node) {
+    let Ok(pairs) = node.mapping() else { return };
+    for (key, name) in pairs.iter().filter_map(|(key, _)| Some((key, key.text().ok()?))) {
+        let allowed = registry::find(name).is_some_and(|row| row.levels.contains(Level::Extension));
+        let takes_effect = ["header.", "fastcgi."].iter().any(|family| name.starts_with(family))
+            || ["expires", "throttle-response", "setenv", "unsetenv", "stash"].contains(&name);
+        if allowed && !takes_effect {
+            let warning = key.error(format!("`{name}` has no effect in `file.custom-handler`"));
+            scope.warn(warning.help("write it at the path, where it holds for files of all extensions"));
+        }
+    }
 }
 
 /// What the directives of the rule set, and its handlers. What outer levels set for responses is left out:
@@ -139,7 +154,9 @@ pub(super) struct Filters(Vec<Box<dyn Filter>>);
 
 impl Filters {
     fn new(own: &Inherited) -> Self {
-        Self([expires::build(&own.expires), headers::build(&own.headers)].into_iter().flatten().collect())
+        let filters =
+            [expires::build(&own.expires), headers::build(&own.headers), throttle::build(&own.throttle)];
+        Self(filters.into_iter().flatten().collect())
     }
 
     pub(super) fn apply(&self, request: &RequestInfo<'_>, response: &mut Response) {
@@ -150,6 +167,21 @@ impl Filters {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn directives_that_have_no_effect_on_some_files_are_told() {
+        let text = "listen: 80\nfile.custom-handler:\n  extension: .x\n  expires: 1 day\n  error-doc: {status: 404, url: /x}\n  \
+                    access-log: /dev/null\nhosts: {a: {paths: {/: {file.dir: /}}}}\n";
+        let loaded = crate::config::load_text("test", text).unwrap_or_else(|errors| panic!("{errors}"));
+        let warnings: Vec<_> = loaded.warnings.iter().map(|warning| warning.message.as_str()).collect();
+        assert_eq!(
+            warnings,
+            [
+                "`error-doc` has no effect in `file.custom-handler`",
+                "`access-log` has no effect in `file.custom-handler`",
+            ]
+        );
+    }
 
     #[test]
     fn the_last_rule_that_names_the_extension_wins_and_default_is_for_the_rest() {

@@ -331,7 +331,7 @@ impl Server {
             Found::File(file) => {
                 let mut response = respond::file(file, head, self.clock.unix());
                 if let Some(rule) = file.rule {
-                    self.rules[rule].apply(&RequestInfo { head, path }, &mut response);
+                    self.rules[rule].apply(&RequestInfo { head, path, tunnel: false }, &mut response);
                 }
                 response
             }
