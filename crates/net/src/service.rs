@@ -163,12 +163,15 @@ pub enum Wish {
 pub struct Interim {
     heads: Rc<RefCell<Vec<ResponseHead>>>,
     /// Changes what is sent by this handle.
-    change: Option<Rc<dyn Fn(&mut ResponseHead)>>,
+    change: Option<HeadChange>,
 }
+
+/// What changes heads of responses.
+pub type HeadChange = Rc<dyn Fn(&mut ResponseHead)>;
 
 impl Interim {
     /// A handle to the same responses that changes each before it is sent.
-    pub fn changed_by(&self, change: Rc<dyn Fn(&mut ResponseHead)>) -> Self {
+    pub fn changed_by(&self, change: HeadChange) -> Self {
         Self { heads: Rc::clone(&self.heads), change: Some(change) }
     }
 

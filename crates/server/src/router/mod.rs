@@ -15,8 +15,8 @@ use crate::modules::access_log::PathLogs;
 use crate::modules::env::Environment;
 use crate::modules::{error_doc, reproxy, server_timing};
 use guard::Guard;
-use hayami_http::{FieldSection, ResponseHead, split_authority};
-use hayami_net::service::ConnectionInfo;
+use hayami_http::{FieldSection, split_authority};
+use hayami_net::service::{ConnectionInfo, HeadChange};
 use host::HostTable;
 use path::PathTable;
 use std::rc::Rc;
@@ -61,7 +61,7 @@ pub struct Route {
     /// What goes out as 103 while an answer is being made.
     pub hints: Option<Rc<FieldSection>>,
     /// What changes the 103 of an upstream.
-    pub early: Option<Rc<dyn Fn(&mut ResponseHead)>>,
+    pub early: Option<HeadChange>,
     /// What handlers and logs see of the environment.
     pub env: Rc<Environment>,
     /// Where the requests are logged.

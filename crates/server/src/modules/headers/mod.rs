@@ -13,6 +13,7 @@ use crate::config::yaml::{Node, Value};
 use crate::handler::{Filter, RequestInfo};
 use field::OF_RESPONSES;
 use hayami_http::{FieldSection, Response, ResponseHead, Status};
+use hayami_net::service::HeadChange;
 use std::rc::Rc;
 
 /// The commands in force at one place of the configuration, in the order written, outer levels first.
@@ -115,7 +116,7 @@ pub fn early(settings: &Settings, preload: bool) -> Option<FieldSection> {
 }
 
 /// What commands for interim responses make of a 103 that an upstream sends, if there are such commands.
-pub fn of_early_hints(settings: &Settings) -> Option<Rc<dyn Fn(&mut ResponseHead)>> {
+pub fn of_early_hints(settings: &Settings) -> Option<HeadChange> {
     let early = settings.commands.iter().filter(|(when, _)| *when != When::Final);
     let commands: Vec<_> = early.map(|(_, command)| command.clone()).collect();
     (!commands.is_empty()).then(|| {
@@ -123,7 +124,7 @@ pub fn of_early_hints(settings: &Settings) -> Option<Rc<dyn Fn(&mut ResponseHead
             if head.status() == Status::EARLY_HINTS {
                 commands.iter().for_each(|command| command.apply(head));
             }
-        }) as Rc<dyn Fn(&mut ResponseHead)>
+        }) as HeadChange
     })
 }
 
