@@ -93,6 +93,20 @@ fn curl_unpacks_what_is_sent_compressed() {
 }
 
 #[test]
+fn zstd_unpacks_what_is_sent_compressed() {
+    if missing("curl") || missing("zstd") {
+        return;
+    }
+    let dir = site();
+    assert_eq!(output("zstd", ["-q", &dir.text("site/large")]).0, 0);
+    let server = Server::site(&dir, "file.send-compressed: ON");
+    let (url, packed) = (format!("http://{}/large", server.address), dir.text("packed"));
+    curl(&["-H", "Accept-Encoding: zstd", "-o", &packed, &url]);
+    let (code, content) = output("zstd", ["-dc", &packed]);
+    assert!(code == 0 && content == b"0123456789".repeat(500_000), "{} octets", content.len());
+}
+
+#[test]
 fn curl_speaks_over_a_unix_socket() {
     if missing("curl") {
         return;

@@ -58,7 +58,10 @@ fn compressed_neighbours_are_sent_to_those_who_take_them() {
     dir.write("site/a.js", "plain")
         .write("site/a.js.br", "brotli")
         .write("site/a.js.gz", "gzip")
-        .write("site/b.js", "b");
+        .write("site/a.js.zst", "zstd")
+        .write("site/b.js", "b")
+        .write("site/b.js.zst", "zstd of b")
+        .write("site/b.js.gz", "gzip of b");
     let server = Server::site(&dir, "file.send-compressed: ON");
     let cases = [
         ("", "plain", None),
@@ -66,7 +69,11 @@ fn compressed_neighbours_are_sent_to_those_who_take_them() {
         ("br, gzip", "brotli", Some("br")),
         ("gzip;q=1, br;q=0.5", "gzip", Some("gzip")),
         ("gzip, br;q=0", "gzip", Some("gzip")),
-        ("zstd", "plain", None),
+        ("zstd", "zstd", Some("zstd")),
+        ("gzip, zstd", "zstd", Some("zstd")),
+        ("gzip, zstd, br", "brotli", Some("br")),
+        ("gzip, zstd;q=0.5", "gzip", Some("gzip")),
+        ("zstd;q=0", "plain", None),
         ("identity", "plain", None),
         ("gzip;q=0", "plain", None),
         ("*", "brotli", Some("br")),
@@ -85,6 +92,14 @@ fn compressed_neighbours_are_sent_to_those_who_take_them() {
         answer.field("etag").map(str::to_owned).expect("a tag")
     };
     assert_ne!(tag("br"), tag("gzip"), "other octets, other tag");
+    assert_ne!(tag("zstd"), tag("gzip"));
+    let both = server.get_with("/b.js", "Accept-Encoding: gzip, br, zstd\r\n");
+    assert_eq!((both.text().as_str(), both.field("content-encoding")), ("zstd of b", Some("zstd")));
+    let part = server.get_with("/a.js", "Accept-Encoding: zstd\r\nRange: bytes=1-2\r\n");
+    assert_eq!(
+        (part.status, part.text().as_str(), part.field("content-range")),
+        (206, "st", Some("bytes 1-2/4"))
+    );
     let server = Server::site(&dir, "");
     assert_eq!(server.get_with("/a.js", "Accept-Encoding: gzip\r\n").text(), "plain", "off by default");
 }

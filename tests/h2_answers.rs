@@ -253,6 +253,21 @@ fn a_request_with_content_does_not_upgrade_nor_one_with_settings_that_are_wrong(
 }
 
 #[test]
+fn an_upgrade_that_is_switched_off_is_not_made_and_prior_knowledge_stays() {
+    let dir = site();
+    let server =
+        Server::config(&dir, &format!("http1-upgrade-to-http2: OFF\n{}", crate::support::tls::HOSTS));
+    let mut client = server.connect();
+    for _ in 0..2 {
+        client.send(format!("GET /ten HTTP/1.1\r\nHost: a\r\n{UPGRADE}\r\n"));
+        let answer = client.answer();
+        assert_eq!((answer.status, answer.text().as_str()), (200, "0123456789"));
+        assert_eq!((answer.field("upgrade"), answer.field("connection")), (None, None));
+    }
+    assert_eq!(Wire::open(&server.address).get(1, "/ten").answer(1).status, 200);
+}
+
+#[test]
 fn requests_fed_octet_by_octet_are_understood() {
     let dir = site();
     let server = Server::site(&dir, "");

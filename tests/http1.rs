@@ -2,7 +2,7 @@
 //!
 //! What is refused for safety is in `strict`, what is too much or too slow in `limits`.
 
-use crate::support::{Scratch, Server};
+use crate::support::{Scratch, Server, missing, run};
 
 /// A folder with a few short files.
 fn site() -> Scratch {
@@ -68,6 +68,24 @@ fn pipelined_requests_are_answered_in_order() {
         for number in 0..16 {
             assert_eq!(client.answer().text(), format!("file {number}"));
         }
+    }
+}
+
+#[test]
+fn pipelined_answers_leave_in_one_write() {
+    if missing("ss") {
+        return;
+    }
+    let dir = site();
+    let server = Server::site(&dir, "");
+    let mut client = server.connect();
+    let requests: String = (0..16).map(|number| get(&format!("/{number}"))).collect();
+    for round in 1..=3 {
+        client.send(&requests);
+        (0..16).for_each(|number| assert_eq!(client.answer().text(), format!("file {number}")));
+        // Segments with data that this end has got: on this machine each write is one, as long as it is below 64 KiB.
+        let said = run("ss", &["-tinH", "sport", "=", &format!(":{}", client.local_port())]);
+        assert!(said.contains(&format!(" data_segs_in:{round} ")), "round {round}: {said}");
     }
 }
 

@@ -245,6 +245,43 @@ fn lines_that_a_hanging_command_never_took_are_counted_at_the_end() {
 }
 
 #[test]
+fn a_worker_writes_ten_lines_a_second_about_requests_and_says_how_many_it_left_out() {
+    let dir = site();
+    let server =
+        Server::config(&dir, "num-threads: 1\nhosts: {default: {paths: {/: {file.dir: DIR/site}}}}\n");
+    let began = std::time::Instant::now();
+    let refused = || assert_eq!(server.ask("nonsense\r\n\r\n")[0].status, 400);
+    (0..200).for_each(|_| refused());
+    let mut sent = 200;
+    // What is left out is said in another second, with the next line.
+    until("what was sent has a line or was counted", || {
+        let said = server.stderr();
+        if said.contains(OMITTED) && written(&said) + omitted(&said) == sent {
+            return true;
+        }
+        refused();
+        sent += 1;
+        false
+    });
+    let most = 10 * (2 + began.elapsed().as_secs() as usize);
+    assert!(written(&server.stderr()) <= most, "{} of {sent}", written(&server.stderr()));
+}
+
+const OMITTED: &str = " more lines within a second were omitted";
+
+fn written(said: &str) -> usize {
+    said.matches("the method is not a token").count()
+}
+
+/// How many lines were left out, by all that was said of that.
+fn omitted(said: &str) -> usize {
+    let before = said.lines().filter_map(|line| line.split_once(OMITTED)).map(|(before, _)| before);
+    before
+        .map(|before| before.rsplit(' ').next().and_then(|n| n.parse::<usize>().ok()).expect("a number"))
+        .sum()
+}
+
+#[test]
 fn a_log_that_cannot_be_opened_is_said_at_the_start() {
     let dir = site();
     let text = "access-log: DIR/none/log\nhosts: {default: {paths: {/: {file.dir: DIR/site}}}}\n";

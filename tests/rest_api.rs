@@ -3,8 +3,10 @@
 
 use crate::support::peers::free_port;
 use crate::support::{Answer, Client, PROGRAM, Scratch, is_installed, missing, output, until};
+use rustix::process::{Pid, Signal, kill_process};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 const RUN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/rest-api/run");
 
@@ -55,9 +57,13 @@ impl Example {
         text.split(' ').next()?.parse().ok().filter(|id| runs(*id))
     }
 
+    fn signal(&self, name: &str, signal: Signal) {
+        let id = self.process(name).and_then(Pid::from_raw).expect("it runs");
+        kill_process(id, signal).expect("it runs");
+    }
+
     fn kill(&self, name: &str) {
-        let id = self.process(name).and_then(rustix::process::Pid::from_raw).expect("it runs");
-        rustix::process::kill_process(id, rustix::process::Signal::KILL).expect("killed");
+        self.signal(name, Signal::KILL);
         until("it is dead", || self.process(name).is_none());
     }
 
@@ -95,6 +101,7 @@ fn the_example_starts_answers_survives_and_leaves_nothing() {
     products_are_made_read_changed_and_removed(&example);
     it_answers_over_http_2(&example);
     its_page_is_there(&example);
+    a_silent_database_is_503(&example);
     killed_and_restarted_it_loses_nothing(&example);
     example.run("start");
     assert!(example.run("status").matches("process").count() == 4, "{}", example.run("status"));
@@ -132,6 +139,13 @@ fn products_are_made_read_changed_and_removed(example: &Example) {
         let answer = ask(&mut client, method, target, lines, content);
         assert_eq!(answer.status, status, "{method} {target} {content}: {}", answer.text());
         assert!(answer.text().contains(contains), "{method} {target}: {}", answer.text());
+    }
+    for lines in ["Content-Type: text/plain\r\n", ""] {
+        let length = tea.len();
+        let fields = format!("Host: a\r\n{lines}Content-Length: {length}\r\n");
+        let answer = client.send(format!("POST /api/products HTTP/1.1\r\n{fields}\r\n{tea}")).answer();
+        assert_eq!((answer.status, answer.field("content-type")), (415, Some("application/problem+json")));
+        assert!(answer.text().contains("application/json"), "{}", answer.text());
     }
     entity_tags_and_pages(&mut client);
 }
@@ -175,6 +189,17 @@ fn its_page_is_there(example: &Example) {
     let mut client = example.client();
     assert!(ask(&mut client, "GET", "/", "", "").text().contains("<title>Shop</title>"));
     assert!(ask(&mut client, "GET", "/shop.js", "", "").text().contains("api/products"));
+}
+
+/// The API waits for its database for 20 seconds.
+fn a_silent_database_is_503(example: &Example) {
+    example.signal("database", Signal::STOP);
+    let mut client = example.client();
+    let answer = ask(client.patience(Duration::from_secs(60)), "GET", "/api/products/p-00001", "", "");
+    example.signal("database", Signal::CONT);
+    assert_eq!(answer.status, 503, "{answer:?}");
+    assert_eq!(answer.field("retry-after"), Some("1"), "{answer:?}");
+    until("it answers again", || ask(&mut client, "GET", "/api/products/p-00001", "", "").status == 200);
 }
 
 /// Clients ask without a pause while one process of the API is killed and started again, then the other, and then both

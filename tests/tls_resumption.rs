@@ -211,6 +211,27 @@ fn processes_share_sessions_and_tickets_by_redis() {
     resumes(&dir, &two, &one, CACHE);
 }
 
+#[test]
+fn redis_is_told_the_password_and_a_wrong_one_costs_resumption_only() {
+    if missing("redis-server") {
+        return;
+    }
+    let dir = site();
+    let peer = Peer::redis_with(&dir, &["--requirepass", "sesame"]);
+    let at = |password: &str| {
+        let redis = format!("{{host: 127.0.0.1, port: {}{password}}}", peer.port);
+        format!("  mode: cache\n  cache-store: redis\n  redis: {redis}\n")
+    };
+    let (one, two) = pair(&dir, &at(", password: sesame"));
+    resumes(&dir, &one, &two, CACHE);
+    for (password, said) in [("", "NOAUTH"), (", password: open", "WRONGPASS")] {
+        let (one, two) = pair(&dir, &at(password));
+        begin(&dir, &one, CACHE);
+        assert!(again(&dir, &two, CACHE).has("New, TLS"), "{password}");
+        one.until_stderr(said);
+    }
+}
+
 /// Once both have the key that one of them has put into the store.
 #[track_caller]
 fn share_tickets(dir: &Scratch, one: &Server, two: &Server) {

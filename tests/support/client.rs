@@ -30,11 +30,28 @@ impl Client {
         Self { stream: TcpOrUnix::Tcp(stream), buffer: Vec::new(), closed: false }
     }
 
+    /// The port of this end.
+    pub(crate) fn local_port(&self) -> u16 {
+        match &self.stream {
+            TcpOrUnix::Tcp(stream) => stream.local_addr().expect("connected").port(),
+            TcpOrUnix::Unix(_) => panic!("a unix socket has no port"),
+        }
+    }
+
     /// Connects to a unix socket.
     pub(crate) fn connect_unix(path: &Path) -> Self {
         let stream = UnixStream::connect(path).expect("connected");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         Self { stream: TcpOrUnix::Unix(stream), buffer: Vec::new(), closed: false }
+    }
+
+    /// Waits for so long whenever nothing comes.
+    pub(crate) fn patience(&mut self, time: std::time::Duration) -> &mut Self {
+        match &self.stream {
+            TcpOrUnix::Tcp(stream) => stream.set_read_timeout(Some(time)).expect("a timeout"),
+            TcpOrUnix::Unix(stream) => stream.set_read_timeout(Some(time)).expect("a timeout"),
+        }
+        self
     }
 
     /// Sends. A server that has closed already is no error here: what it said shows in its answers.

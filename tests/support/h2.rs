@@ -113,6 +113,8 @@ pub(crate) struct Wire {
     kept: Option<u32>,
     /// Whether somebody else sends by [`Self::pushing`]: then this one only reads.
     mute: bool,
+    /// Interim responses: stream, status, the values of `link`.
+    pub(crate) interim: Vec<(u32, u16, Vec<String>)>,
     /// What has ended so far.
     pub(crate) end: End,
 }
@@ -172,6 +174,7 @@ impl Wire {
             answers: HashMap::new(),
             kept: None,
             mute: false,
+            interim: Vec::new(),
             end: End::default(),
         }
     }
@@ -280,8 +283,11 @@ impl Wire {
         }
         let status = fields.iter().find(|(name, _)| name == ":status");
         let status = status.map_or(0, |(_, status)| status.parse().expect("a status"));
-        if !(100..200).contains(&status) {
-            let answer = Answer { status, fields, content: Vec::new() };
+        let answer = Answer { status, fields, content: Vec::new() };
+        if (100..200).contains(&status) {
+            let links = answer.all("link").into_iter().map(str::to_owned).collect();
+            self.interim.push((frame.stream, status, links));
+        } else {
             self.answers.insert(frame.stream, (answer, end));
         }
     }

@@ -26,10 +26,17 @@ impl Peer {
     /// Redis, which keeps nothing on disk.
     #[track_caller]
     pub(crate) fn redis(dir: &Scratch) -> Self {
+        Self::redis_with(dir, &[])
+    }
+
+    /// The same with these arguments.
+    #[track_caller]
+    pub(crate) fn redis_with(dir: &Scratch, args: &[&str]) -> Self {
         let port = free_port();
         let (number, folder) = (port.to_string(), dir.text(""));
-        let save = ["--save", "", "--appendonly", "no", "--dir", &folder];
-        Self::start(port, "redis-server", &[&["--bind", "127.0.0.1", "--port", &number], &save[..]].concat())
+        let own =
+            ["--bind", "127.0.0.1", "--port", &number, "--save", "", "--appendonly", "no", "--dir", &folder];
+        Self::start(port, "redis-server", &[&own, args].concat())
     }
 
     /// nginx, with these lines in its one server; `DIR` stands for the folder. The log format `conn` is the
