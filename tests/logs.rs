@@ -241,7 +241,7 @@ fn lines_that_a_hanging_command_never_took_are_counted_at_the_end() {
         (0..50).for_each(|_| assert_eq!(client.answer().status, 200));
     }
     assert_eq!(server.stop(), Some(0));
-    assert!(server.stderr().contains("lines dropped at shutdown"), "{}", server.stderr());
+    server.until_stderr("lines dropped at shutdown");
 }
 
 #[test]

@@ -51,6 +51,7 @@ mod rest_api;
 mod smuggling;
 mod starlet;
 mod start;
+mod start_checks;
 mod strict;
 mod support;
 mod tls_config;

@@ -20,10 +20,11 @@ Signals:
   SIGHUP                      read certificates and keys again
 
 Exit codes:
-  0  success                  71  the system refused something (threads, memory, limits)
-  64 wrong command line       73  a file could not be created (pid-file, logs)
-  66 no such folder or file   77  not permitted (port below 1024, user)
-  69 the address is taken     78  the configuration is wrong";
+  0  success                    71  the system refused something (a directory that the
+  64 wrong command line             server's user cannot enter, threads, limits)
+  66 no such directory or file  73  a file cannot be created (logs, pid-file, unix sockets)
+  69 the address is in use      77  not permitted (port below 1024, user)
+                                78  the configuration is wrong";
 
 /// The fastest way to serve files over HTTP, with nothing to tune.
 #[derive(Debug, Parser, PartialEq, Eq)]

@@ -18,8 +18,15 @@ pub(crate) enum Failure {
     CannotCreate(String),
     /// The rights do not suffice: 77.
     NoPermission(String),
-    /// The configuration is wrong: 78. The text is rendered already, several lines.
+    /// The configuration is wrong: 78.
     Config(String),
+    /// Any of these, with a text that is rendered already, in several lines.
+    Rendered {
+        /// The exit code.
+        code: u8,
+        /// The text.
+        text: String,
+    },
     /// The server has ended with this exit code; the error log has the reason.
     Logged(u8),
 }
@@ -40,7 +47,7 @@ impl Failure {
             Self::CannotCreate(_) => 73,
             Self::NoPermission(_) => 77,
             Self::Config(_) => 78,
-            Self::Logged(code) => *code,
+            Self::Rendered { code, .. } | Self::Logged(code) => *code,
         }
     }
 }
@@ -49,8 +56,9 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Logged(_) => Ok(()),
-            Self::Config(text) => f.write_str(text.trim_end()),
-            Self::Usage(text)
+            Self::Rendered { text, .. } => f.write_str(text.trim_end()),
+            Self::Config(text)
+            | Self::Usage(text)
             | Self::NoInput(text)
             | Self::Unavailable(text)
             | Self::System(text)
@@ -88,8 +96,9 @@ mod tests {
 
     #[test]
     fn a_bad_configuration_exits_with_78_as_sysexits_says() {
-        assert_eq!(Failure::Config("x:1:2".into()).code(), 78);
-        assert_eq!(Failure::Config("x:1:2\n".into()).to_string(), "x:1:2");
+        assert_eq!(Failure::Config("x".into()).code(), 78);
+        let rendered = Failure::Rendered { code: 73, text: "x:1:2\n".into() };
+        assert_eq!((rendered.code(), rendered.to_string()), (73, "x:1:2".into()));
         assert_eq!(Failure::Usage("no".into()).to_string(), "hayami: no");
     }
 }

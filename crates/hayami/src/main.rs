@@ -1,7 +1,7 @@
 //! The program: command line, rights, descriptors, signals, workers.
 //!
 //! ```text
-//! args ─▶ site (a folder or a file becomes settings) ─▶ check: print, exit
+//! args ─▶ prepare (site: a folder or a file becomes settings; all checks) ─▶ check: print, exit
 //!                                                    └▶ serve: sockets, logs, pid file, user, workers, signals
 //! bench ─▶ plan, runs, reports: the load generator, with a command line of its own
 //! ```
@@ -9,6 +9,7 @@
 //! What is answered is decided in `hayami-server`, how octets move in `hayami-net`.
 #![forbid(unsafe_code)]
 
+mod access;
 mod args;
 mod banner;
 mod bench;
@@ -17,7 +18,10 @@ mod descriptors;
 mod dev_tls;
 mod error_log;
 mod exit;
+mod explain;
 mod pid_file;
+mod prepare;
+mod reach;
 mod reload;
 mod serve;
 mod signals;

@@ -1,4 +1,4 @@
-//! From settings to a running server, and to its end.
+//! From what `prepare` has found to a running server, and to its end.
 //!
 //! The order matters: sockets, logs and the pid file need the rights that the program then gives up.
 
@@ -7,15 +7,16 @@ use crate::banner::{self, Facts};
 use crate::error_log::Console;
 use crate::exit::Failure;
 use crate::pid_file::PidFile;
+use crate::prepare::{Prepared, prepare};
 use crate::reload::Reload;
 use crate::signals::{Signals, Wish};
 use crate::workers::{self, News, Plan};
-use crate::{descriptors, error_log, site, sockets, spawner, user};
+use crate::{error_log, sockets, spawner, user};
 use hayami_net::{Phase, Quota};
 use hayami_server::config::settings::Settings;
+use hayami_server::modules::access_log;
 use hayami_server::modules::listen::Acceptors;
 use hayami_server::modules::upstreams::Shared;
-use hayami_server::modules::{access_log, proxy};
 use hayami_server::observe::{Severity, Subject, report};
 use std::io;
 use std::sync::Arc;
@@ -32,33 +33,23 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// # Errors
 /// What keeps it from starting, or ended it.
 pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
-    let site = site::load(args)?;
-    let settings = Arc::new(site.loaded.settings);
-    workers::rehearse(&settings)?;
-    // Keys are for root's eyes only.
-    let mut acceptors = workers::acceptors(&settings)?;
+    let Prepared { loaded, dev_tls, mut acceptors, user, sockets, files, connections, cpus } = prepare(args)?;
+    let settings = Arc::new(loaded.settings);
     let process = &settings.global.process;
-    let become_user = user::find(process.user.as_deref())?;
-    let files = descriptors::raise();
-    let cpus = workers::cpus(&process.threads);
-    let bound = sockets::bind_all(&settings, cpus.len())?;
+    let bound = sockets::bind_all(&sockets, cpus.len())?;
     let logs = access_log::Logs::open_all(&settings).map_err(Failure::CannotCreate)?;
     let pid_file = process.pid_file.as_deref().map(PidFile::write).transpose()?;
     let console = Console::redirect(process.error_log.as_ref())?;
     error_log::catch_panics();
-    let applications = spawner::start(&settings, become_user.as_ref()).map_err(|why| console.fail(why))?;
-    if let Some(user) = &become_user {
+    let applications = spawner::start(&settings, user.as_ref()).map_err(|why| console.fail(why))?;
+    if let Some(user) = &user {
         user::become_user(user).map_err(|why| console.fail(why))?;
     }
-    let reload =
-        Reload { updaters: settings.global.ocsp_updaters.0, user: become_user.map(|user| user.name) };
+    let reload = Reload { updaters: settings.global.ocsp_updaters.0, user: user.map(|user| user.name) };
     // Threads that begin earlier would keep their rights.
     acceptors.start(reload.updaters, &workers::report());
-    // Only now: what root may read, this user may not.
-    workers::warn_of_unreachable(&settings, &console);
-    let connections = connections(&settings, files, &console);
     let what = args.conf.as_ref().unwrap_or(&args.dir).display().to_string();
-    let dev_tls = site.dev_tls.as_ref();
+    let dev_tls = dev_tls.as_ref();
     let facts = Facts { what, bound: &bound, workers: cpus.len(), files, connections, dev_tls };
     let ready = Ready { banner: banner::text(&facts), line: banner::line(&facts), console };
     let socket_files = sockets::files(&bound);
@@ -190,24 +181,6 @@ fn outcome(thread: JoinHandle<io::Result<()>>) -> Result<(), Failure> {
     match thread.join() {
         Ok(result) => result.map_err(|error| Failure::System(error.to_string())),
         Err(_) => Err(Failure::System("a worker panicked; the error log has the reason".into())),
-    }
-}
-
-/// `max-connections`, or as many as the open-files limit has room for. A client whose requests are passed on
-/// needs a second connection.
-fn connections(settings: &Settings, files: descriptors::OpenFiles, console: &Console) -> usize {
-    let each = if proxy::is_used(settings) { 2 } else { 1 };
-    let room = usize::try_from(files.connections() / each).unwrap_or(usize::MAX);
-    match settings.global.limits.max_connections {
-        Some(wanted) if wanted > room => {
-            console.say(&format!(
-                "hayami: warning: max-connections {wanted} is cut to {room}, since {} files may be open",
-                files.now
-            ));
-            room
-        }
-        Some(wanted) => wanted,
-        None => room,
     }
 }
 

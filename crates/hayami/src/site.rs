@@ -3,6 +3,7 @@
 use crate::args::Args;
 use crate::dev_tls::{self, DevTls};
 use crate::exit::Failure;
+use crate::explain::CONFIG;
 use hayami_server::config::load::{self, Loaded};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -21,7 +22,7 @@ pub(crate) fn load(args: &Args) -> Result<Site, Failure> {
         Some(file) => load::load_file(file),
         None => load::load_text("the command line", &folder(&args.dir, &listen(args), dev_tls.as_ref())?),
     };
-    let loaded = loaded.map_err(|errors| Failure::Config(errors.text(styled)))?;
+    let loaded = loaded.map_err(|errors| Failure::Rendered { code: CONFIG, text: errors.text(styled) })?;
     eprint!("{}", loaded.warnings_text(styled));
     Ok(Site { loaded, dev_tls })
 }

@@ -1,18 +1,24 @@
-//! The sockets: bound before the program gives its rights up, one set for every worker.
+//! The sockets: looked up and tried (`wanted`), then bound before the program gives its rights up, one set for every
+//! worker.
 
+use crate::access::check_creatable;
 use crate::exit::Failure;
+use crate::explain::{CANNOT_CREATE, CONFIG, Explain, NO_PERMISSION};
 use crate::user;
-use hayami_net::Listener;
-use hayami_net::listen::{Endpoint, Options, bind, bound_address, explain};
+use hayami_net::listen::{Endpoint, Options, bind, bound_address, explain as explained, try_bind};
 use hayami_net::service::Address as BoundAddress;
+use hayami_server::config::error::ConfigError;
 use hayami_server::config::settings::Settings;
-use hayami_server::modules::listen::{self, Acceptors, Address, Host, HostPort, UnixSocket, bindings};
+use hayami_server::modules::listen::{
+    self, Acceptors, Address, Host, HostPort, Listener, UnixSocket, bindings,
+};
+use nix::unistd::{Gid, Uid, getegid, geteuid, getgroups};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
 /// A bound address with a socket for every worker.
 #[derive(Debug)]
@@ -44,28 +50,97 @@ impl fmt::Display for Bound {
     }
 }
 
-/// Binds everything that the settings name.
+/// A socket that the settings want, before it is bound.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    endpoint: Endpoint,
+    options: Options,
+    /// As in [`Bound`].
+    index: usize,
+    tls: bool,
+    proxy_protocol: bool,
+    /// Of a unix socket: its user and group, and its permissions.
+    owner: (Option<Uid>, Option<Gid>),
+    permission: Option<u32>,
+}
+
+/// Everything that the settings name, with all names looked up, tried as far as that can be done without taking an
+/// address from anybody.
 ///
 /// # Errors
-/// An address is taken or not permitted, a name unknown; nothing is listened on then.
-pub(crate) fn bind_all(settings: &Settings, workers: usize) -> Result<Vec<Bound>, Failure> {
-    let mut bound = Vec::new();
+/// A name is unknown, an address not this machine's or not permitted, a unix socket cannot be made.
+pub(crate) fn wanted(settings: &Settings, explain: &Explain<'_>) -> Result<Vec<Wanted>, Failure> {
+    let mut all = Vec::new();
     for (index, binding) in bindings(settings).iter().enumerate() {
-        let options = options(settings, &binding.listener.options);
-        for endpoint in endpoints(&binding.listener.address)? {
-            match bind_for_all(&endpoint, index, &options, workers) {
-                Ok(socket) => bound.push(Bound {
-                    tls: binding.is_tls(),
-                    proxy_protocol: binding.listener.proxy_protocol,
-                    ..socket
-                }),
+        let listener = binding.listener;
+        let (owner, permission) = match &listener.address {
+            Address::Unix(socket) => (check_unix(listener, socket, explain)?, socket.permission),
+            _ => ((None, None), None),
+        };
+        for endpoint in endpoints(listener, explain)? {
+            let options = options(settings, &listener.options);
+            match try_bind(&endpoint, &options) {
+                Ok(()) => {}
                 // A machine without IPv6 serves IPv4.
-                Err(error) if without_ipv6(&endpoint, &error) && !bound.is_empty() => {}
+                Err(error) if without_ipv6(&endpoint, &error) && !all.is_empty() => continue,
                 Err(error) => return Err(failure(&endpoint, &error)),
             }
+            let (tls, proxy_protocol) = (binding.is_tls(), listener.proxy_protocol);
+            all.push(Wanted { endpoint, options, index, tls, proxy_protocol, owner, permission });
         }
-        if let Address::Unix(socket) = &binding.listener.address {
-            give_away(socket)?;
+    }
+    Ok(all)
+}
+
+/// Whether a socket can be made at that path, and who will own it.
+fn check_unix(
+    listener: &Listener,
+    socket: &UnixSocket,
+    explain: &Explain<'_>,
+) -> Result<(Option<Uid>, Option<Gid>), Failure> {
+    let path = socket.path.display();
+    let wrong = |code, message: String, help: &str| {
+        Err(explain.failure(code, ConfigError::new(listener.at, message).help(help)))
+    };
+    let there = std::fs::symlink_metadata(&socket.path).map(|own| own.file_type().is_socket());
+    if matches!(there, Ok(false)) {
+        let message = format!("cannot create the unix socket {path}: a file that is no socket is there");
+        return wrong(CANNOT_CREATE, message, "remove the file, or choose another path");
+    }
+    if let Err(trouble) = check_creatable(&socket.path) {
+        let message = format!("cannot create the unix socket {path}: {}", trouble.fault);
+        return wrong(CANNOT_CREATE, message, trouble.remedy);
+    }
+    let owner = user::owner(socket.owner.as_deref(), socket.group.as_deref());
+    let (user, group) = owner.map_err(|problem| explain.user("listen", problem))?;
+    let is_own = |group: Gid| group == getegid() || getgroups().is_ok_and(|own| own.contains(&group));
+    let may = user.is_none_or(|user| user == geteuid()) && group.is_none_or(is_own);
+    if !may && !geteuid().is_root() {
+        let message = format!("only root can give the unix socket {path} to another user or group");
+        return wrong(NO_PERMISSION, message, "start as root, or leave out `owner` and `group`");
+    }
+    Ok((user, group))
+}
+
+/// Binds all of them.
+///
+/// # Errors
+/// An address is taken; nothing is listened on then.
+pub(crate) fn bind_all(wanted: &[Wanted], workers: usize) -> Result<Vec<Bound>, Failure> {
+    let mut bound = Vec::new();
+    for wanted in wanted {
+        let sockets = bind_for_all(&wanted.endpoint, &wanted.options, workers);
+        let (address, sockets) = sockets.map_err(|error| failure(&wanted.endpoint, &error))?;
+        bound.push(Bound {
+            endpoint: wanted.endpoint.clone(),
+            index: wanted.index,
+            address,
+            tls: wanted.tls,
+            proxy_protocol: wanted.proxy_protocol,
+            sockets,
+        });
+        if let Endpoint::Unix(path) = &wanted.endpoint {
+            give_away(path, wanted)?;
         }
     }
     Ok(bound)
@@ -85,8 +160,8 @@ pub(crate) fn share_out(
     bound: Vec<Bound>,
     workers: usize,
     acceptors: &Acceptors,
-) -> (Vec<Vec<Listener>>, Vec<OwnedFd>) {
-    let mut shares: Vec<Vec<Listener>> = (0..workers).map(|_| Vec::new()).collect();
+) -> (Vec<Vec<hayami_net::Listener>>, Vec<OwnedFd>) {
+    let mut shares: Vec<Vec<hayami_net::Listener>> = (0..workers).map(|_| Vec::new()).collect();
     let mut kept = Vec::new();
     for bound in bound {
         if matches!(bound.endpoint, Endpoint::Udp(_)) {
@@ -95,7 +170,7 @@ pub(crate) fn share_out(
         }
         for (share, fd) in shares.iter_mut().zip(bound.sockets) {
             let tls = acceptors.get(bound.index).cloned();
-            share.push(Listener {
+            share.push(hayami_net::Listener {
                 fd,
                 index: bound.index,
                 address: bound.address.clone(),
@@ -119,15 +194,19 @@ fn options(settings: &Settings, own: &listen::Options) -> Options {
     }
 }
 
-fn endpoints(address: &Address) -> Result<Vec<Endpoint>, Failure> {
-    Ok(match address {
-        Address::Tcp(tcp) => resolve(tcp)?.into_iter().map(Endpoint::Tcp).collect(),
-        Address::Quic(udp) => resolve(udp)?.into_iter().map(Endpoint::Udp).collect(),
+fn endpoints(listener: &Listener, explain: &Explain<'_>) -> Result<Vec<Endpoint>, Failure> {
+    Ok(match &listener.address {
+        Address::Tcp(tcp) => resolve(listener, tcp, explain)?.into_iter().map(Endpoint::Tcp).collect(),
+        Address::Quic(udp) => resolve(listener, udp, explain)?.into_iter().map(Endpoint::Udp).collect(),
         Address::Unix(socket) => vec![Endpoint::Unix(socket.path.clone())],
     })
 }
 
-fn resolve(host_port: &HostPort) -> Result<Vec<SocketAddr>, Failure> {
+fn resolve(
+    listener: &Listener,
+    host_port: &HostPort,
+    explain: &Explain<'_>,
+) -> Result<Vec<SocketAddr>, Failure> {
     let port = host_port.port;
     let name = match &host_port.host {
         Host::All => {
@@ -139,14 +218,20 @@ fn resolve(host_port: &HostPort) -> Result<Vec<SocketAddr>, Failure> {
     };
     match (name.as_str(), port).to_socket_addrs() {
         Ok(mut addresses) => Ok(addresses.next().into_iter().collect()),
-        Err(error) => Err(Failure::Config(format!(
-            "hayami: cannot listen on {name}:{port}: the name is unknown ({error}); write an address of this machine"
-        ))),
+        Err(error) => {
+            let message = format!("cannot listen on {name}:{port}: the name cannot be resolved: {error}");
+            let error = ConfigError::new(listener.at, message);
+            Err(explain.failure(CONFIG, error.help("write an address of this machine")))
+        }
     }
 }
 
-/// One socket for every worker: of its own with SO_REUSEPORT, else copies of one.
-fn bind_for_all(endpoint: &Endpoint, index: usize, options: &Options, workers: usize) -> io::Result<Bound> {
+/// One socket for every worker: of its own with SO_REUSEPORT, else copies of one. And the address that it has.
+fn bind_for_all(
+    endpoint: &Endpoint,
+    options: &Options,
+    workers: usize,
+) -> io::Result<(BoundAddress, Vec<OwnedFd>)> {
     let own_queues = options.reuse_port && matches!(endpoint, Endpoint::Tcp(_));
     let alone = bind(endpoint, &Options { reuse_port: false, ..options.clone() })?;
     let address = bound_address(&alone);
@@ -165,7 +250,7 @@ fn bind_for_all(endpoint: &Endpoint, index: usize, options: &Options, workers: u
         }
         sockets.push(alone);
     }
-    Ok(Bound { endpoint: endpoint.clone(), index, address, tls: false, proxy_protocol: false, sockets })
+    Ok((address, sockets))
 }
 
 /// The endpoint with the port that the kernel chose, if it was left to it.
@@ -184,20 +269,20 @@ fn without_ipv6(endpoint: &Endpoint, error: &io::Error) -> bool {
     all && (missing || error.kind() == ErrorKind::AddrNotAvailable)
 }
 
-fn give_away(socket: &UnixSocket) -> Result<(), Failure> {
+fn give_away(path: &Path, wanted: &Wanted) -> Result<(), Failure> {
     let failed = |error: io::Error| {
-        let path = socket.path.display();
-        Failure::NoPermission(format!("cannot set owner or permissions of the socket {path}: {error}"))
+        let path = path.display();
+        Failure::NoPermission(format!("cannot set owner or permissions of the unix socket {path}: {error}"))
     };
-    if let Some(mode) = socket.permission {
-        std::fs::set_permissions(&socket.path, std::fs::Permissions::from_mode(mode)).map_err(failed)?;
+    if let Some(mode) = wanted.permission {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).map_err(failed)?;
     }
-    let (owner, group) = user::owner(socket.owner.as_deref(), socket.group.as_deref())?;
-    std::os::unix::fs::chown(&socket.path, owner.map(Into::into), group.map(Into::into)).map_err(failed)
+    let (owner, group) = wanted.owner;
+    std::os::unix::fs::chown(path, owner.map(Into::into), group.map(Into::into)).map_err(failed)
 }
 
 fn failure(endpoint: &Endpoint, error: &io::Error) -> Failure {
-    let text = explain(endpoint, error);
+    let text = explained(endpoint, error);
     match error.kind() {
         ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable => Failure::Unavailable(text),
         ErrorKind::PermissionDenied => Failure::NoPermission(text),

@@ -56,14 +56,8 @@ pub(crate) fn start(settings: &Settings, server: Option<&User>) -> Result<Applic
 /// As whom an application runs; empty for as whom we run.
 fn whose(spawn: &Spawn, server: Option<&User>) -> Result<String, Failure> {
     let Some(name) = &spawn.user else { return Ok(server.map(|user| user.name.clone()).unwrap_or_default()) };
-    let user = user::named(name)?;
-    if user.uid != geteuid() && !geteuid().is_root() {
-        return Err(Failure::NoPermission(format!(
-            "only root can start `{}` as the user `{name}`: start as root, or leave out `user`",
-            spawn.command
-        )));
-    }
-    Ok(user.name)
+    let user = user::within_reach(name);
+    user.map(|user| user.name).map_err(|problem| problem.failure(|_, error| Failure::Config(error.message)))
 }
 
 /// A folder that only the server can enter: who can connect to an application can have it run anything.

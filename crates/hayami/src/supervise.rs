@@ -5,6 +5,7 @@
 //! requests wait for an application that is being started again. Descriptor 1 is closed at the other end when the
 //! server has ended.
 
+use crate::exit::Failure;
 use crate::user;
 use hayami_server::observe::{Severity, Subject, report};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -38,7 +39,9 @@ enum News {
 pub(crate) fn supervise(words: &[OsString]) -> ExitCode {
     let [user, command] = words else { return ExitCode::from(64) };
     if let Some(user) = user.to_str().filter(|user| !user.is_empty()) {
-        let become_it = user::named(user).and_then(|user| user::become_user(&user));
+        let user = user::named(user);
+        let user = user.map_err(|problem| problem.failure(|_, error| Failure::Config(error.message)));
+        let become_it = user.and_then(|user| user::become_user(&user));
         if let Err(failure) = become_it {
             report(Severity::Error, Subject::Spawn, failure.reason());
             return ExitCode::FAILURE;

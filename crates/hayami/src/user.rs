@@ -1,29 +1,68 @@
 //! Users and groups: whom the program becomes, and to whom its socket files belong.
 
 use crate::exit::Failure;
-use nix::unistd::{Gid, Group, Uid, User, geteuid, initgroups, setgid, setuid};
+use hayami_server::config::error::ConfigError;
+use nix::unistd::{Gid, Group, Uid, User, geteuid, getgrouplist, initgroups, setgid, setuid};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use std::ffi::CString;
+use std::io;
 
 /// The user that h2o and nginx become when root starts them and names nobody else.
 const UNPRIVILEGED: &str = "nobody";
+
+/// Why a user or group of the configuration cannot be had.
+#[derive(Debug)]
+pub(crate) enum Problem {
+    /// There is no such user.
+    NoUser(String),
+    /// There is no such group.
+    NoGroup(String),
+    /// Only root could become it.
+    OnlyRoot(String),
+}
+
+impl Problem {
+    /// The failure; `render` shows a mistake of the configuration with its place.
+    pub(crate) fn failure(self, render: impl Fn(&str, ConfigError) -> Failure) -> Failure {
+        match self {
+            Self::NoUser(name) => {
+                let error = ConfigError::nowhere(format!("there is no user `{name}`"));
+                render(&name, error.help("`getent passwd` lists the users of this machine"))
+            }
+            Self::NoGroup(name) => {
+                let error = ConfigError::nowhere(format!("there is no group `{name}`"));
+                render(&name, error.help("`getent group` lists the groups of this machine"))
+            }
+            Self::OnlyRoot(name) => Failure::NoPermission(format!(
+                "only root can become the user `{name}`: start as root, or leave out `user`"
+            )),
+        }
+    }
+}
 
 /// Whom to become: `configured`, or `nobody` if root starts the program and says nothing.
 ///
 /// # Errors
 /// There is no such user, or only root could become it.
-pub(crate) fn find(configured: Option<&str>) -> Result<Option<User>, Failure> {
+pub(crate) fn find(configured: Option<&str>) -> Result<Option<User>, Problem> {
     let name = match (configured, geteuid().is_root()) {
         (Some(name), _) => name,
         (None, true) => UNPRIVILEGED,
         (None, false) => return Ok(None),
     };
+    within_reach(name).map(Some)
+}
+
+/// The user of that name, if this process is it or can become it.
+///
+/// # Errors
+/// There is no such user, or only root could become it.
+pub(crate) fn within_reach(name: &str) -> Result<User, Problem> {
     let user = named(name)?;
     if user.uid != geteuid() && !geteuid().is_root() {
-        return Err(Failure::NoPermission(format!(
-            "only root can become the user `{name}`: start as root, or leave out `user`"
-        )));
+        return Err(Problem::OnlyRoot(name.to_owned()));
     }
-    Ok(Some(user))
+    Ok(user)
 }
 
 /// Becomes `user` for good: groups first, since a plain user can no longer change them.
@@ -34,28 +73,59 @@ pub(crate) fn become_user(user: &User) -> Result<(), Failure> {
     if user.uid == geteuid() {
         return Ok(());
     }
-    let name = CString::new(user.name.as_str()).unwrap_or_default();
-    initgroups(&name, user.gid)
+    initgroups(&c_name(user), user.gid)
         .and_then(|()| setgid(user.gid))
         .and_then(|()| setuid(user.uid))
-        .map_err(|error| Failure::NoPermission(format!("cannot become the user `{}`: {error}", user.name)))
+        .map_err(|error| cannot_become(user, error.into()))
+}
+
+/// What `look` finds with the rights of `user`; without one, with our own. It runs on a thread of its own, whose
+/// rights are another's, so what it finds holds for every kind of right the kernel knows.
+///
+/// # Errors
+/// The system refused the change.
+pub(crate) fn with_rights_of<T: Send>(
+    user: Option<&User>,
+    look: impl FnOnce() -> T + Send,
+) -> Result<T, Failure> {
+    let Some(user) = user.filter(|user| user.uid != geteuid()) else { return Ok(look()) };
+    let thread = || take_rights(user).map(|()| look()).map_err(|error| cannot_become(user, error));
+    std::thread::scope(|scope| scope.spawn(thread).join())
+        .unwrap_or_else(|_| Err(Failure::System("a check at the start panicked".to_owned())))
+}
+
+/// Gives this thread, and no other, the rights of `user` (setresuid(2), "C library/kernel differences").
+fn take_rights(user: &User) -> io::Result<()> {
+    use rustix::process::{Gid, Uid};
+    let groups = getgrouplist(&c_name(user), user.gid)?;
+    let groups: Vec<_> = groups.iter().map(|group| Gid::from_raw(group.as_raw())).collect();
+    let (uid, gid) = (Uid::from_raw(user.uid.as_raw()), Gid::from_raw(user.gid.as_raw()));
+    set_thread_groups(&groups)?;
+    set_thread_res_gid(gid, gid, gid)?;
+    Ok(set_thread_res_uid(uid, uid, uid)?)
+}
+
+fn c_name(user: &User) -> CString {
+    CString::new(user.name.as_str()).unwrap_or_default()
+}
+
+fn cannot_become(user: &User, error: io::Error) -> Failure {
+    Failure::NoPermission(format!("cannot become the user `{}`: {error}", user.name))
 }
 
 /// The user of that name.
 ///
 /// # Errors
 /// There is none.
-pub(crate) fn named(name: &str) -> Result<User, Failure> {
-    User::from_name(name).ok().flatten().ok_or_else(|| {
-        Failure::Config(format!("hayami: there is no user `{name}`; `getent passwd` lists those there are"))
-    })
+pub(crate) fn named(name: &str) -> Result<User, Problem> {
+    User::from_name(name).ok().flatten().ok_or_else(|| Problem::NoUser(name.to_owned()))
 }
 
 /// Owner and group of a socket file by their names.
 ///
 /// # Errors
 /// There is no such user or group.
-pub(crate) fn owner(user: Option<&str>, group: Option<&str>) -> Result<(Option<Uid>, Option<Gid>), Failure> {
+pub(crate) fn owner(user: Option<&str>, group: Option<&str>) -> Result<(Option<Uid>, Option<Gid>), Problem> {
     let user = user.map(named).transpose()?;
     let group = match group {
         Some(name) => Some(group_named(name)?),
@@ -64,11 +134,9 @@ pub(crate) fn owner(user: Option<&str>, group: Option<&str>) -> Result<(Option<U
     Ok((user.map(|user| user.uid), group))
 }
 
-fn group_named(name: &str) -> Result<Gid, Failure> {
+fn group_named(name: &str) -> Result<Gid, Problem> {
     let group = Group::from_name(name).ok().flatten();
-    group.map(|group| group.gid).ok_or_else(|| {
-        Failure::Config(format!("hayami: there is no group `{name}`; `getent group` lists those there are"))
-    })
+    group.map(|group| group.gid).ok_or_else(|| Problem::NoGroup(name.to_owned()))
 }
 
 #[cfg(test)]
@@ -77,14 +145,30 @@ mod tests {
 
     #[test]
     fn an_unknown_user_is_a_configuration_error() {
-        let error = find(Some("no-such-user-here")).expect_err("unknown");
-        assert_eq!(error.code(), 78);
-        assert!(error.to_string().contains("getent passwd"));
+        let problem = find(Some("no-such-user-here")).expect_err("unknown");
+        let failure = problem.failure(|name, error| Failure::Config(format!("{name}: {}", error.help)));
+        assert_eq!(failure.code(), 78);
+        assert!(failure.to_string().contains("no-such-user-here: `getent passwd`"), "{failure}");
     }
 
     #[test]
     fn root_without_a_user_becomes_nobody() {
         let found = find(None).expect("nobody exists");
         assert_eq!(found.map(|user| user.name), geteuid().is_root().then(|| "nobody".to_owned()));
+    }
+
+    #[test]
+    fn rights_of_another_hold_for_one_look_only() {
+        let nobody = named("nobody").expect("nobody exists");
+        let before = geteuid();
+        if !before.is_root() {
+            return eprintln!("skipped: only root can take the rights of another user");
+        }
+        let seen = with_rights_of(Some(&nobody), || {
+            (geteuid(), std::fs::read("/etc/shadow").map_err(|error| error.kind()))
+        });
+        assert_eq!(seen.expect("taken"), (nobody.uid, Err(io::ErrorKind::PermissionDenied)));
+        assert_eq!(geteuid(), before, "the others keep theirs");
+        assert_eq!(with_rights_of(None, geteuid).expect("our own"), before);
     }
 }

@@ -1,14 +1,14 @@
 //! The workers: a thread each, with a service, sockets and a loop of its own.
 
-use crate::error_log::Console;
 use crate::exit::Failure;
+use crate::explain::{CONFIG, Explain};
 use hayami_h1::Limits;
 use hayami_net::upstream::Outbound;
 use hayami_net::{Clock, Config, Http2Config, Listener, Phase, Quota, Timeouts};
 use hayami_server::build;
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::access_log::Logs;
-use hayami_server::modules::file::{self, FileCache};
+use hayami_server::modules::file::FileCache;
 use hayami_server::modules::listen::{Acceptors, bindings};
 use hayami_server::modules::process::Threads;
 use hayami_server::modules::proxy;
@@ -58,22 +58,21 @@ pub(crate) fn rehearse(settings: &Settings) -> Result<(), Failure> {
         &Logs::default(),
         context(settings, &Arc::default(), 1, &Rc::new(Clock::default()), None),
     );
-    built.map(drop).map_err(|error| Failure::Config(format!("hayami: {error}")))
+    built.map(drop).map_err(Failure::Config)
 }
 
 /// What the addresses with TLS answer handshakes with: all files are read here, and no thread is started.
 ///
 /// # Errors
-/// [`Failure::Config`]: a file cannot be used.
-pub(crate) fn acceptors(settings: &Settings) -> Result<Acceptors, Failure> {
+/// A file cannot be used.
+pub(crate) fn acceptors(settings: &Settings, explain: &Explain<'_>) -> Result<Acceptors, Failure> {
     // Without TLS nothing is resumed, and no keys have to be made.
     let resumption = match speaks_tls(settings) {
         true => Resumption::new(&settings.global.session_resumption, report())
-            .map_err(|error| Failure::Config(format!("hayami: ssl-session-resumption: {error}")))?,
+            .map_err(|error| Failure::Config(format!("ssl-session-resumption: {error}")))?,
         false => Resumption::off(),
     };
-    Acceptors::new(settings, resumption)
-        .map_err(|error| Failure::Config(format!("hayami: {}", error.message)))
+    Acceptors::new(settings, resumption).map_err(|error| explain.failure(CONFIG, error))
 }
 
 fn speaks_tls(settings: &Settings) -> bool {
@@ -89,14 +88,6 @@ pub(crate) fn report() -> Report {
         };
         observe::report(severity, Subject::Tls, line);
     })
-}
-
-/// Warns of folders that this user cannot serve at the moment. A disk may be mounted later, so that is no
-/// error, as for h2o and nginx.
-pub(crate) fn warn_of_unreachable(settings: &Settings, console: &Console) {
-    for line in file::unreachable(settings) {
-        console.say(&format!("hayami: warning: {line}"));
-    }
 }
 
 /// What a worker tells.

@@ -71,6 +71,23 @@ pub fn bind(endpoint: &Endpoint, options: &Options) -> io::Result<OwnedFd> {
     Ok(socket.into())
 }
 
+/// Whether [`bind`] would work, as far as that shows without taking the address from anybody: a TCP or UDP address
+/// is bound and given back at once, and that another program has it is no error. Of unix sockets nothing is tried.
+///
+/// # Errors
+/// As of [`bind`], except that an address is in use.
+pub fn try_bind(endpoint: &Endpoint, options: &Options) -> io::Result<()> {
+    let tried = match endpoint {
+        Endpoint::Tcp(address) => bind_tcp(*address, options),
+        Endpoint::Udp(address) => bind_inet(*address, Type::DGRAM, Protocol::UDP, options),
+        Endpoint::Unix(_) => return Ok(()),
+    };
+    match tried {
+        Err(error) if error.kind() != io::ErrorKind::AddrInUse => Err(error),
+        _ => Ok(()),
+    }
+}
+
 fn bind_tcp(address: SocketAddr, options: &Options) -> io::Result<Socket> {
     let socket = bind_inet(address, Type::STREAM, Protocol::TCP, options)?;
     // Accepted sockets inherit it: no system call per connection.

@@ -213,6 +213,16 @@ fn no_loop(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot set up the loop of a worker: {error}; {advice}"))
 }
 
+/// Whether a worker could stay on this CPU.
+///
+/// # Errors
+/// A line for the user: there is no such CPU, or this process may not use it.
+pub fn check_cpu(cpu: usize) -> io::Result<()> {
+    // On a thread of its own: this one stays where it is.
+    std::thread::scope(|scope| scope.spawn(|| pin_to(cpu)).join())
+        .unwrap_or_else(|_| Err(io::Error::other("the thread that tries the CPU panicked")))
+}
+
 fn pin_to(cpu: usize) -> io::Result<()> {
     let mut set = rustix::thread::CpuSet::new();
     set.set(cpu);

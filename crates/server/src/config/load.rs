@@ -30,6 +30,17 @@ impl Loaded {
     pub fn warnings_text(&self, styled: bool) -> String {
         render::warnings(&self.warnings, &self.sources, styled)
     }
+
+    /// Errors that were found later, for the user.
+    pub fn errors_text(&self, errors: &[ConfigError], styled: bool) -> String {
+        render::errors(errors, &self.sources, styled)
+    }
+
+    /// Where a directive was written with this text in its argument.
+    pub fn place_of(&self, directive: &str, text: &str) -> Option<Place> {
+        let mut written = self.written.iter().filter(|written| written.name == directive);
+        written.find_map(|written| written.value.find(text))
+    }
 }
 
 /// Reads the configuration in the file `path`.

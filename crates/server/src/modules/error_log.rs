@@ -5,7 +5,7 @@
 use crate::config::directive::{Directive, Levels};
 use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where log lines go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,16 @@ impl Target {
             Some(command) => Ok(Self::Command(command.to_owned())),
             None if text.is_empty() || text.contains('\0') => Err(wanted()),
             None => Ok(Self::File(PathBuf::from(text))),
+        }
+    }
+}
+
+impl Target {
+    /// The file, if it is one.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Command(_) => None,
         }
     }
 }

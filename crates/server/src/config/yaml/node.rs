@@ -47,6 +47,15 @@ impl Node {
         Self { at: Place::default(), value: Value::Scalar(text.to_owned()) }
     }
 
+    /// Where a scalar of this text stands, in this node or below it.
+    pub fn find(&self, text: &str) -> Option<Place> {
+        match &self.value {
+            Value::Scalar(own) => (own == text).then_some(self.at),
+            Value::Sequence(nodes) => nodes.iter().find_map(|node| node.find(text)),
+            Value::Mapping(pairs) => pairs.iter().find_map(|(_, value)| value.find(text)),
+        }
+    }
+
     /// An error at this node.
     pub fn error(&self, message: impl Into<String>) -> ConfigError {
         ConfigError::new(self.at, message)

@@ -126,6 +126,11 @@ impl Logs {
     }
 }
 
+/// The files and commands of all logs; one may be there several times.
+pub fn targets(settings: &Settings) -> impl Iterator<Item = &Target> {
+    places(settings).flat_map(|inherited| &inherited.access_log.logs).map(|log| &log.target)
+}
+
 /// Everywhere in a configuration where logs are named.
 fn places(settings: &Settings) -> impl Iterator<Item = &Inherited> {
     settings.hosts.iter().flat_map(|host| {
@@ -142,9 +147,7 @@ fn open(target: &Target) -> Result<Outlet, String> {
         Target::Command(command) => Command::start(command).map(Output::Command),
     };
     let output = output.map_err(|error| {
-        format!(
-            "cannot open the access-log {target}: {error}; the folder of a log must exist and be writable"
-        )
+        format!("cannot open the access-log {target}: {error}; its directory must exist and be writable")
     })?;
     Ok(Outlet { output, loss: Arc::new(Loss::new(target.to_string())), torn: false })
 }
@@ -231,7 +234,7 @@ mod tests {
         assert_eq!(
             error,
             "cannot open the access-log /nowhere/log: No such file or directory (os error 2); \
-             the folder of a log must exist and be writable"
+             its directory must exist and be writable"
         );
     }
 

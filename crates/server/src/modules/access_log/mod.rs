@@ -29,7 +29,7 @@ pub use account::{Account, Way};
 pub use buffer::WorkerLogs;
 pub use escape::Escape;
 pub use format::Format;
-pub use logs::Logs;
+pub use logs::{Logs, targets};
 pub use record::{PathLogs, Record};
 
 use crate::config::directive::{Directive, Levels, Scope};

@@ -21,6 +21,7 @@ mod load;
 mod loading;
 mod mime;
 mod multipart;
+mod reach;
 mod respond;
 mod root;
 #[cfg(test)]
@@ -32,13 +33,13 @@ pub use cache::{CacheSettings, FileCache};
 pub use custom::Rules;
 pub use directives::DIRECTIVES;
 pub use mime::{MediaType, Settings as MimeSettings};
+pub use reach::{Unreachable, unreachable};
 pub use root::Symlinks;
 
-use crate::config::settings::{HandlerSettings, Inherited};
+use crate::config::settings::Inherited;
 use crate::handler::Handler;
 use crate::worker::WorkerContext;
 use handler::{FileHandler, Place};
-use root::Root;
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -173,23 +174,6 @@ fn build(
     Ok(Box::new(handler))
 }
 
-/// The directories that cannot be served at the moment, a line for each: nobody, or not this user, can
-/// enter them. Until that changes, their requests are declined or forbidden.
-pub fn unreachable(settings: &crate::config::settings::Settings) -> Vec<String> {
-    let paths = settings.hosts.iter().flat_map(|host| host.paths.iter().map(move |path| (host, path)));
-    let all = paths.flat_map(|(host, path)| path.handlers.iter().map(move |handler| (host, path, handler)));
-    let lines = all.filter_map(|(host, path, handler)| {
-        let (directive, directory) = match handler {
-            HandlerSettings::FileDir(dir) => ("file.dir", &*dir.path),
-            HandlerSettings::FileFile(file) => ("file.file", folder_of(&file.path)),
-            _ => return None,
-        };
-        let error = Root::open(directory, path.inherited.file.symlinks).err()?;
-        Some(format!("{}, path {}: {}", host.name, path.prefix, cannot_serve(directive, directory, error)))
-    });
-    lines.collect()
-}
-
 fn folder_of(file: &Path) -> &Path {
     match file.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -205,8 +189,8 @@ fn cannot_serve(directive: &str, path: &Path, error: Errno) -> String {
             format!("{directive}: {path} is not a directory; to serve a single file use file.file")
         }
         Errno::ACCESS | Errno::PERM => format!(
-            "{directive}: {path} is not accessible for the user the server runs as; let that user search it and the \
-             directories above (chmod o+x)"
+            "{directive}: {path} is not accessible to the user that the server runs as; allow that user to search it \
+             and the directories above (chmod o+x)"
         ),
         Errno::NOSYS => format!(
             "{directive}: {path}: this system has no openat2, which `file.symlinks` other than `follow` needs \

@@ -47,6 +47,17 @@ pub fn bindings(settings: &Settings) -> Vec<Binding<'_>> {
     bindings
 }
 
+/// The files of all certificates and keys, each once.
+pub fn tls_files(settings: &Settings) -> Vec<&std::path::Path> {
+    let bindings = bindings(settings);
+    let identities = bindings.iter().flat_map(|own| &own.blocks).flat_map(|block| &block.ssl.identities);
+    let files = identities.flat_map(|files| [&*files.certificate.path, &*files.key.path]);
+    let mut files: Vec<_> = files.collect();
+    files.sort_unstable();
+    files.dedup();
+    files
+}
+
 /// The binding of a listener's address; a new one begins with `hosts`.
 fn binding<'b, 'a>(
     bindings: &'b mut Vec<Binding<'a>>,

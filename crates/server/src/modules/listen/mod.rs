@@ -13,7 +13,7 @@ pub(crate) mod testing;
 
 pub use acceptors::{Acceptors, Reloaded};
 pub(crate) use bindings::server_name;
-pub use bindings::{Binding, Block, bindings};
+pub use bindings::{Binding, Block, bindings, tls_files};
 pub(crate) use overlap::split;
 
 use crate::config::directive::{Directive, Levels};

@@ -45,6 +45,16 @@ pub use transport::Transport;
 
 use crate::config::error::ConfigError;
 
+/// The unix sockets of upstreams, each with what logs call the upstream. Those that the program itself listens on
+/// are not among them.
+pub fn unix_sockets(settings: &Settings) -> impl Iterator<Item = (&str, &std::path::Path)> {
+    let all = settings.groups.iter().flat_map(|group| &group.upstreams);
+    all.filter(|own| !own.down && own.spawn.is_none()).filter_map(|own| match &own.url.place {
+        crate::modules::proxy::Place::Unix(path) => Some((own.url.shown.as_str(), path.as_path())),
+        crate::modules::proxy::Place::Tcp(..) => None,
+    })
+}
+
 /// What the user should know: groups that nobody uses.
 pub fn warnings(settings: &Settings) -> impl Iterator<Item = ConfigError> {
     let unused = settings.groups.iter().filter(|group| !group.used);

@@ -1,0 +1,72 @@
+//! Failures of the start with the place of the configuration that they come from.
+
+use crate::args::Args;
+use crate::exit::Failure;
+use crate::user::Problem;
+use hayami_server::config::error::ConfigError;
+use hayami_server::config::load::Loaded;
+use hayami_server::config::yaml::Place;
+use std::io::IsTerminal;
+use std::path::Path;
+
+/// Knows what was written where.
+pub(crate) struct Explain<'a> {
+    loaded: &'a Loaded,
+    /// A folder of the command line is served: its configuration is nothing that the user has written.
+    is_folder: bool,
+}
+
+impl<'a> Explain<'a> {
+    pub(crate) fn new(args: &Args, loaded: &'a Loaded) -> Self {
+        Self { loaded, is_folder: args.conf.is_none() }
+    }
+
+    /// Whether a folder of the command line is served, without a configuration file.
+    pub(crate) fn is_folder(&self) -> bool {
+        self.is_folder
+    }
+
+    /// An error where a directive has this text in its argument.
+    pub(crate) fn at(&self, directive: &str, text: &str, message: impl Into<String>) -> ConfigError {
+        let at = self.loaded.place_of(directive, text).unwrap_or(Place::NOWHERE);
+        ConfigError::new(at, message)
+    }
+
+    /// The same where it has this path.
+    pub(crate) fn at_path(&self, directive: &str, path: &Path, message: impl Into<String>) -> ConfigError {
+        self.at(directive, &path.to_string_lossy(), message)
+    }
+
+    /// A user or group that a directive names cannot be had.
+    pub(crate) fn user(&self, directive: &str, problem: Problem) -> Failure {
+        problem.failure(|name, error| {
+            let at = self.loaded.place_of(directive, name).unwrap_or(Place::NOWHERE);
+            self.failure(CONFIG, ConfigError { at, ..error })
+        })
+    }
+
+    /// An exit code with one reason.
+    pub(crate) fn failure(&self, code: u8, error: ConfigError) -> Failure {
+        self.failures(code, &[error])
+    }
+
+    /// An exit code with its reasons.
+    pub(crate) fn failures(&self, code: u8, errors: &[ConfigError]) -> Failure {
+        if !self.is_folder {
+            let text = self.loaded.errors_text(errors, std::io::stderr().is_terminal());
+            return Failure::Rendered { code, text };
+        }
+        let line = |error: &ConfigError| match error.help.as_str() {
+            "" => format!("hayami: {}", error.message),
+            help => format!("hayami: {}; {help}", error.message),
+        };
+        let lines: Vec<_> = errors.iter().map(line).collect();
+        Failure::Rendered { code, text: lines.join("\n") }
+    }
+}
+
+/// Exit codes (sysexits.h).
+pub(crate) const SYSTEM: u8 = 71;
+pub(crate) const CANNOT_CREATE: u8 = 73;
+pub(crate) const NO_PERMISSION: u8 = 77;
+pub(crate) const CONFIG: u8 = 78;

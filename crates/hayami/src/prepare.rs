@@ -1,0 +1,122 @@
+//! Everything that can be found out before anything is bound, opened or given up: all of `-t`, and the first half of
+//! a start. What only binding can tell, that an address is in use, is left to the start.
+
+use crate::access::{check_creatable, check_writable};
+use crate::args::Args;
+use crate::descriptors::{self, OpenFiles};
+use crate::dev_tls::DevTls;
+use crate::exit::Failure;
+use crate::explain::{CANNOT_CREATE, Explain, SYSTEM};
+use crate::{reach, site, sockets, user, workers};
+use hayami_server::config::load::Loaded;
+use hayami_server::config::settings::Settings;
+use hayami_server::modules::error_log::Target;
+use hayami_server::modules::listen::Acceptors;
+use hayami_server::modules::{access_log, fastcgi, proxy};
+use nix::unistd::User;
+
+/// What a start goes on with.
+pub(crate) struct Prepared {
+    /// The configuration.
+    pub loaded: Loaded,
+    /// The certificate that was made for it.
+    pub dev_tls: Option<DevTls>,
+    /// What answers TLS handshakes.
+    pub acceptors: Acceptors,
+    /// Whom to become.
+    pub user: Option<User>,
+    /// The sockets to bind.
+    pub sockets: Vec<sockets::Wanted>,
+    /// The limit of open files.
+    pub files: OpenFiles,
+    /// Connections at once.
+    pub connections: usize,
+    /// The CPU of each worker.
+    pub cpus: Vec<Option<usize>>,
+}
+
+/// Reads the configuration and checks it, with the warnings on standard error.
+///
+/// # Errors
+/// What a start would fail with.
+pub(crate) fn prepare(args: &Args) -> Result<Prepared, Failure> {
+    let site::Site { loaded, dev_tls } = site::load(args)?;
+    let explain = Explain::new(args, &loaded);
+    let settings = &loaded.settings;
+    let process = &settings.global.process;
+    let user = user::find(process.user.as_deref()).map_err(|problem| explain.user("user", problem))?;
+    workers::rehearse(settings)?;
+    // Keys are for root's eyes only.
+    let acceptors = workers::acceptors(settings, &explain)?;
+    let cpus = workers::cpus(&process.threads);
+    check_cpus(&cpus, &explain)?;
+    check_applications(settings, &explain)?;
+    check_files(settings, &explain)?;
+    let sockets = sockets::wanted(settings, &explain)?;
+    // What root may reach, that user may not.
+    reach::check(settings, user.as_ref(), &explain)?;
+    let files = descriptors::raise();
+    let connections = connections(settings, files);
+    Ok(Prepared { acceptors, user, sockets, files, connections, cpus, dev_tls, loaded })
+}
+
+fn check_cpus(cpus: &[Option<usize>], explain: &Explain<'_>) -> Result<(), Failure> {
+    for cpu in cpus.iter().flatten() {
+        hayami_net::worker::check_cpu(*cpu).map_err(|error| {
+            explain.failure(SYSTEM, explain.at("num-threads", &cpu.to_string(), error.to_string()))
+        })?;
+    }
+    Ok(())
+}
+
+/// Those of `fastcgi.spawn`: their users, and the directory for their sockets.
+fn check_applications(settings: &Settings, explain: &Explain<'_>) -> Result<(), Failure> {
+    for spawn in fastcgi::spawned(settings) {
+        if let Some(name) = &spawn.user {
+            user::within_reach(name).map_err(|problem| explain.user("fastcgi.spawn", problem))?;
+        }
+        let directory = std::env::temp_dir();
+        if let Err(trouble) = check_creatable(&directory.join("hayami-fastcgi")) {
+            let message = format!("fastcgi.spawn needs the directory for temporary files: {}", trouble.fault);
+            let error = explain.at("fastcgi.spawn", &spawn.command, message);
+            return Err(
+                explain.failure(SYSTEM, error.help("set TMPDIR to a directory that can be written to"))
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Logs and the pid file.
+fn check_files(settings: &Settings, explain: &Explain<'_>) -> Result<(), Failure> {
+    let process = &settings.global.process;
+    let logs = access_log::targets(settings).filter_map(Target::file).map(|path| ("access-log", path));
+    let log = process.error_log.iter().filter_map(Target::file).map(|path| ("error-log", path));
+    let pid = process.pid_file.iter().map(|path| ("pid-file", path.as_path()));
+    for (directive, path) in logs.chain(log).chain(pid) {
+        if let Err(trouble) = check_writable(path) {
+            let message = format!("cannot write the {directive} {}: {}", path.display(), trouble.fault);
+            let error = explain.at_path(directive, path, message);
+            return Err(explain.failure(CANNOT_CREATE, error.help(trouble.remedy)));
+        }
+    }
+    Ok(())
+}
+
+/// `max-connections`, or as many as the open-files limit has room for. A client whose requests are passed on
+/// needs a second connection.
+fn connections(settings: &Settings, files: OpenFiles) -> usize {
+    let each = if proxy::is_used(settings) { 2 } else { 1 };
+    let room = usize::try_from(files.connections() / each).unwrap_or(usize::MAX);
+    match settings.global.limits.max_connections {
+        Some(wanted) if wanted > room => {
+            let files = files.now;
+            eprintln!(
+                "hayami: warning: max-connections {wanted} is cut to {room}, since {files} files may be open"
+            );
+            room
+        }
+        Some(wanted) => wanted,
+        None => room,
+    }
+}

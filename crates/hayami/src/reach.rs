@@ -1,0 +1,89 @@
+//! What the server's user can reach of what the configuration names: directories to serve, sockets of upstreams, keys.
+
+use crate::access::{first_closed, may_connect, may_read, whoami};
+use crate::exit::Failure;
+use crate::explain::{Explain, SYSTEM};
+use crate::user;
+use hayami_server::config::error::ConfigError;
+use hayami_server::config::settings::Settings;
+use hayami_server::modules::{file, listen, upstreams};
+use nix::unistd::User;
+use std::path::Path;
+
+/// What the server will serve, as the user that it becomes.
+///
+/// # Errors
+/// It cannot enter a directory, or read a file, that it has to serve.
+pub(crate) fn check(settings: &Settings, user: Option<&User>, explain: &Explain<'_>) -> Result<(), Failure> {
+    let (errors, warnings) = user::with_rights_of(user, || {
+        let (denied, missing): (Vec<_>, Vec<_>) =
+            file::unreachable(settings).into_iter().partition(file::Unreachable::is_denied);
+        let mut warnings: Vec<_> = missing.iter().map(ToString::to_string).collect();
+        warnings.extend(closed_sockets(settings));
+        warnings.extend(closed_keys(settings));
+        (denied.iter().map(|own| denial(own, user, explain)).collect::<Vec<_>>(), warnings)
+    })?;
+    for warning in warnings {
+        eprintln!("hayami: warning: {warning}");
+    }
+    match errors.is_empty() {
+        true => Ok(()),
+        false => Err(explain.failures(SYSTEM, &errors)),
+    }
+}
+
+/// A warning about keys that only root may read: they are read again at SIGHUP, by the server's user.
+fn closed_keys(settings: &Settings) -> Option<String> {
+    let files: Vec<_> = listen::tls_files(settings).into_iter().filter(|path| !may_read(path)).collect();
+    let first = files.first()?.display();
+    let others = match files.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!(
+        "the user {} cannot read {first}{others}: SIGHUP will not renew these certificates; let that user read the \
+         files, or restart the server when they change",
+        whoami()
+    ))
+}
+
+/// A directory that keeps the server's user out, and what can be done about it.
+fn denial(own: &file::Unreachable, user: Option<&User>, explain: &Explain<'_>) -> ConfigError {
+    let who = match user {
+        Some(user) => format!("the user `{}`, which the server runs as,", user.name),
+        None => format!("the user {}", whoami()),
+    };
+    let path = own.written.display();
+    let Some(closed) = first_closed(&own.path) else {
+        let message = format!("{who} cannot read {path}");
+        let help = format!("allow it (`chmod o+r {path}`)");
+        return explain.at_path(own.directive, &own.written, message).help(help);
+    };
+    let message = format!("{who} cannot enter the directory {closed}, so {path} cannot be served");
+    let other = match explain.is_folder() {
+        true => "serve it by a configuration file with another `user:`",
+        false => "set `user:` to one that may enter it",
+    };
+    let help = format!(
+        "let others enter it (`chmod o+x {}`), {other}, or move the files, for example to /srv",
+        closed.path.display()
+    );
+    explain.at_path(own.directive, &own.written, message).help(help)
+}
+
+/// Warnings about upstreams whose unix sockets this user may not connect to.
+fn closed_sockets(settings: &Settings) -> Vec<String> {
+    let sockets = upstreams::unix_sockets(&settings.global.upstreams);
+    let closed = sockets.filter(|(_, path)| !may_connect(path));
+    let line = |(shown, path): (&str, &Path)| {
+        let user = whoami();
+        match first_closed(path) {
+            Some(directory) => {
+                format!("upstream {shown}: the user {user} cannot enter the directory {directory}")
+            }
+            None => format!("upstream {shown}: the user {user} may not connect to this socket"),
+        }
+    };
+    let advice = "; requests for it get 502 until that changes: allow it, or set `user:` to one that may";
+    closed.map(|socket| line(socket) + advice).collect()
+}

@@ -1,0 +1,77 @@
+//! Which directories and files of the configuration cannot be served at the moment, and why.
+
+use super::root::{Patience, Root};
+use super::{cannot_serve, folder_of};
+use crate::config::settings::{HandlerSettings, PathSettings, Settings};
+use rustix::io::Errno;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A directory or file that the configuration serves, and that cannot be served now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreachable {
+    /// The directive that names it.
+    pub directive: &'static str,
+    /// As written in the configuration.
+    pub written: PathBuf,
+    /// What could not be opened: that, or the directory of a file.
+    pub path: PathBuf,
+    /// Host and path: `default, path /`.
+    place: String,
+    error: Errno,
+}
+
+impl Unreachable {
+    /// Whether the rights of this user do not suffice. Anything else may mend itself: a disk is mounted later.
+    pub fn is_denied(&self) -> bool {
+        matches!(self.error, Errno::ACCESS | Errno::PERM)
+    }
+}
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, cannot_serve(self.directive, &self.path, self.error))
+    }
+}
+
+/// What this user cannot serve at the moment. Until that changes, its requests are declined or forbidden.
+pub fn unreachable(settings: &Settings) -> Vec<Unreachable> {
+    let mut found = Vec::new();
+    for host in &settings.hosts {
+        for path in &host.paths {
+            let place = format!("{}, path {}", host.name, path.prefix);
+            let failed = wanted(path).filter_map(|(directive, written, file)| {
+                let (path, error) = try_open(path, written, file)?;
+                Some(Unreachable { directive, written: written.into(), path, place: place.clone(), error })
+            });
+            found.extend(failed);
+        }
+    }
+    found
+}
+
+/// What a path serves: the directive, its argument, and whether that is a file.
+fn wanted(path: &PathSettings) -> impl Iterator<Item = (&'static str, &Path, bool)> {
+    let handlers = path.handlers.iter().filter_map(|handler| match handler {
+        HandlerSettings::FileDir(dir) => Some(("file.dir", &*dir.path, false)),
+        HandlerSettings::FileFile(file) => Some(("file.file", &*file.path, true)),
+        _ => None,
+    });
+    let sent = path.inherited.reproxy.files.as_deref();
+    handlers.chain(sent.map(|directory| ("reproxy.sendfile", directory, false)))
+}
+
+/// What could not be opened, and why; a file that is not there may come later.
+fn try_open(path: &PathSettings, written: &Path, file: bool) -> Option<(PathBuf, Errno)> {
+    use std::os::unix::ffi::OsStrExt;
+    let directory = if file { folder_of(written) } else { written };
+    let root = match Root::open(directory, path.inherited.file.symlinks) {
+        Ok(root) => root,
+        Err(error) => return Some((directory.to_owned(), error)),
+    };
+    let name = written.file_name().filter(|_| file)?;
+    match root.open_below(name.as_bytes(), Patience::Unlimited) {
+        Err(error @ Errno::ACCESS) => Some((written.to_owned(), error)),
+        _ => None,
+    }
+}
