@@ -33,6 +33,7 @@ mod http1;
 mod layers;
 mod limits;
 mod logs;
+mod manual;
 mod paths;
 mod proxy;
 mod proxy_failures;
