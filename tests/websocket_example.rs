@@ -2,7 +2,7 @@
 //! configuration. What is not installed is skipped, unless HAYAMI_ALL_CLIENTS=1.
 
 use crate::support::peers::{free_port, listens};
-use crate::support::{Launch, Scratch, missing_package, run, until};
+use crate::support::{Launch, Scratch, missing, missing_package, output, run, skip, until};
 use std::process::{Child, Command, Stdio};
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/websocket");
@@ -52,6 +52,23 @@ const heard = async (s) => { const [message, isBinary] = await once(s, "message"
   console.log("done");
 })().catch((error) => { console.error(error); process.exit(1); });
 "#;
+
+#[test]
+fn what_npm_leaves_behind_is_not_a_change_of_the_tree() {
+    if missing("git") {
+        return;
+    }
+    let ignored = |name: &str| {
+        let path = format!("{EXAMPLE}/{name}");
+        output("git", ["-C", EXAMPLE, "-c", "safe.directory=*", "check-ignore", "--no-index", &path]).0
+    };
+    // 128: the sources are no repository here.
+    if ignored("x") == 128 {
+        return skip("the sources are not a repository of git");
+    }
+    assert_eq!((ignored("node_modules/ws/index.js"), ignored("package-lock.json")), (0, 0));
+    assert_eq!((ignored("package.json"), ignored("echo.js")), (1, 1));
+}
 
 #[test]
 fn the_echo_is_spoken_to_through_hayami_with_the_examples_configuration() {
