@@ -3,7 +3,7 @@
 
 use crate::support::certificates::{Authority, Leaf};
 use crate::support::tls::{HOSTS, last, listen, s_client, site as serve};
-use crate::support::{Client, PATIENCE, Scratch, Server, until};
+use crate::support::{Client, PATIENCE, Scratch, Server, missing, run, until};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
@@ -39,6 +39,61 @@ fn only_versions_that_are_safe_are_spoken() {
         let said = s_client(&server.address, &["-tls1_2", "-cipher", cipher], &last("/ten"));
         assert!(said.code != 0 && !said.has("0123456789"), "{cipher}: {said:?}");
     }
+}
+
+/// What `gnutls-cli` says of a connection on which it asks for `/ten`, wanting servers of this type.
+fn gnutls(server: &Server, kind: &str) -> String {
+    let (host, port) = server.address.split_once(':').expect("an address");
+    let priority = format!("NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-CTYPE-SRV-ALL:{kind}");
+    let mut child = Command::new("gnutls-cli")
+        .args(["--insecure", "--priority", &priority, "-p", port, host])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("gnutls-cli starts");
+    // Its input stays open until the server has closed.
+    let mut input = child.stdin.take().expect("a pipe");
+    let _ = input.write_all(last("/ten").as_bytes()); // where the handshake fails, nobody reads it
+    let output = child.wait_with_output().expect("it ends");
+    drop(input);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_raw_public_key_is_for_clients_that_want_no_certificate() {
+    if missing("gnutls-cli") {
+        return;
+    }
+    let dir = site();
+    let authority = Authority::new(&dir);
+    authority.issue_leaf();
+    run("openssl", &["genpkey", "-algorithm", "ed25519", "-out", &dir.text("tls/raw.key")]);
+    run("openssl", &["pkey", "-in", &dir.text("tls/raw.key"), "-pubout", "-out", &dir.text("tls/raw.pem")]);
+    let raw = "{certificate-file: DIR/tls/raw.pem, key-file: DIR/tls/raw.key}";
+    let leaf = "{certificate-file: DIR/tls/leaf.pem, key-file: DIR/tls/leaf.key}";
+    let serve = |identities: &str| {
+        let listen = format!("listen: {{host: 127.0.0.1, port: 0, ssl: {{identity: [{identities}]}}}}\n");
+        Server::config(&dir, &format!("{listen}{HOSTS}"))
+    };
+    const RAW: &str = "+CTYPE-SRV-RAWPK";
+    const CERTIFICATE: &str = "+CTYPE-SRV-X509";
+    let both = serve(&format!("{leaf}, {raw}"));
+    for (wanted, kind) in [
+        (RAW.to_owned(), "Raw Public Key"),
+        (CERTIFICATE.to_owned(), "X.509"),
+        (format!("{RAW}:{CERTIFICATE}"), "Raw Public Key"),
+        (format!("{CERTIFICATE}:{RAW}"), "X.509"),
+    ] {
+        let said = gnutls(&both, &wanted);
+        assert!(said.contains(&format!("Certificate type: {kind}")), "{wanted}: {said}");
+        assert!(said.contains("0123456789"), "{wanted}: {said}");
+    }
+    assert!(s_client(&both.address, &["-tls1_2"], &last("/ten")).has("0123456789"));
+    let only = serve(raw);
+    assert!(gnutls(&only, RAW).contains("0123456789"));
+    assert!(!gnutls(&only, CERTIFICATE).contains("0123456789"));
+    assert_ne!(s_client(&only.address, &[], &last("/ten")).code, 0);
 }
 
 #[test]

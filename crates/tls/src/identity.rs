@@ -1,10 +1,10 @@
-//! A certificate chain with its key, as read from files.
+//! A certificate chain with its key, as read from files. A raw public key (RFC 7250) may stand in the chain's place.
 
 use crate::certificate::{Certificate, date};
 use crate::{Error, Staple};
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
 use rustls::sign::{CertifiedKey, SigningKey};
 use rustls::{Error as TlsError, InconsistentKeys};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,9 @@ use std::sync::Arc;
 /// Who a server says it is: chain, key, and the staple for the first certificate.
 #[derive(Clone, Debug)]
 pub struct Identity {
+    /// Or the raw public key, as rustls takes it.
     pub(crate) chain: Vec<CertificateDer<'static>>,
+    is_raw_public_key: bool,
     pub(crate) key: Arc<dyn SigningKey>,
     staple: Arc<Staple>,
     certificate_file: PathBuf,
@@ -23,7 +25,12 @@ pub struct Identity {
 impl Identity {
     /// Reads both files (PEM), and checks that the key is the certificate's and that the certificate is of
     /// today. `now` in seconds since 1970. Errors name the file and say what to do.
+    ///
+    /// A public key (PEM, `PUBLIC KEY`) in the certificate's place is for clients that want no more (RFC 7250).
     pub fn read(certificate_file: &Path, key_file: &Path, now: u64) -> Result<Self, Error> {
+        if let Some(public_key) = read_public_key(certificate_file) {
+            return Self::check_raw(public_key, read_key(key_file)?, certificate_file, key_file);
+        }
         let chain = read_certificates(certificate_file)?;
         let key = read_key(key_file)?;
         Self::check(chain, key, certificate_file, key_file, now)
@@ -44,9 +51,7 @@ impl Identity {
         now: u64,
     ) -> Result<Self, Error> {
         let (shown, shown_key) = (certificate_file.display(), key_file.display());
-        let key = any_supported_type(&key).map_err(|_| {
-            Error(format!("{shown_key}: a private key of a kind that can't be used; use RSA (2048 to 8192 bits), ECDSA (P-256, P-384, P-521) or Ed25519"))
-        })?;
+        let key = signing_key(&key, key_file)?;
         let certified = CertifiedKey::new(chain, key);
         match certified.keys_match() {
             Ok(()) | Err(TlsError::InconsistentKeys(InconsistentKeys::Unknown)) => {}
@@ -63,11 +68,40 @@ impl Identity {
         let CertifiedKey { cert: chain, key, .. } = certified;
         Ok(Self {
             chain,
+            is_raw_public_key: false,
             key,
             staple: Arc::default(),
             certificate_file: certificate_file.to_owned(),
             expires,
         })
+    }
+
+    fn check_raw(
+        public_key: SubjectPublicKeyInfoDer<'static>,
+        key: PrivateKeyDer<'static>,
+        file: &Path,
+        key_file: &Path,
+    ) -> Result<Self, Error> {
+        let key = signing_key(&key, key_file)?;
+        if key.public_key().is_some_and(|own| own != public_key) {
+            let (shown, shown_key) = (file.display(), key_file.display());
+            return Err(Error(format!(
+                "{shown_key}: this key doesn't belong to the public key in {shown}; make that one with: openssl pkey -in {shown_key} -pubout -out {shown}"
+            )));
+        }
+        Ok(Self {
+            chain: vec![CertificateDer::from(public_key.to_vec())],
+            is_raw_public_key: true,
+            key,
+            staple: Arc::default(),
+            certificate_file: file.to_owned(),
+            expires: u64::MAX,
+        })
+    }
+
+    /// Whether it is a raw public key (RFC 7250), of which [`chain`](Self::chain) gives the SubjectPublicKeyInfo (DER).
+    pub fn is_raw_public_key(&self) -> bool {
+        self.is_raw_public_key
     }
 
     /// The certificates (DER): ours, then those of its issuers.
@@ -90,7 +124,7 @@ impl Identity {
         &self.certificate_file
     }
 
-    /// When the first certificate expires, in seconds since 1970.
+    /// When the first certificate expires, in seconds since 1970. A raw public key never does.
     pub fn expires(&self) -> u64 {
         self.expires
     }
@@ -136,6 +170,23 @@ pub(crate) fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'stati
     }
 }
 
+/// The first public key of a PEM file in which there is no certificate. What is wrong with the file shows when its
+/// certificates are read.
+fn read_public_key(file: &Path) -> Option<SubjectPublicKeyInfoDer<'static>> {
+    let octets = std::fs::read(file).ok()?;
+    let has_certificate = CertificateDer::pem_slice_iter(&octets).next().is_some();
+    if has_certificate { None } else { SubjectPublicKeyInfoDer::from_pem_slice(&octets).ok() }
+}
+
+fn signing_key(key: &PrivateKeyDer<'static>, file: &Path) -> Result<Arc<dyn SigningKey>, Error> {
+    any_supported_type(key).map_err(|_| {
+        Error(format!(
+            "{}: a private key of a kind that can't be used; use RSA (2048 to 8192 bits), ECDSA (P-256, P-384, P-521) or Ed25519",
+            file.display()
+        ))
+    })
+}
+
 fn read_key(file: &Path) -> Result<PrivateKeyDer<'static>, Error> {
     let octets = read(file)?;
     let shown = file.display();
@@ -172,7 +223,7 @@ fn contains(octets: &[u8], part: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rcgen::{CertificateParams, KeyPair};
+    use rcgen::{CertificateParams, KeyPair, PublicKeyData};
 
     /// A folder of its own, gone with the test.
     struct Folder(PathBuf);
@@ -222,6 +273,26 @@ mod tests {
         // Both in one file, as some keep them.
         let both = folder.write("both.pem", certificate.pem() + &key.serialize_pem());
         Identity::read(&both, &both, NOW).unwrap();
+    }
+
+    #[test]
+    fn a_public_key_stands_for_itself() {
+        let folder = Folder::new("raw");
+        let (certificate, key) = made(2026, 2030);
+        let public = folder.write("public.pem", key.public_key_pem());
+        let key_file = folder.write("key.pem", key.serialize_pem());
+        let identity = Identity::read(&public, &key_file, NOW).unwrap();
+        assert!(identity.is_raw_public_key());
+        assert_eq!(identity.chain().collect::<Vec<_>>(), [key.subject_public_key_info()]);
+        // With a certificate beside it, that one counts.
+        let both = folder.write("both.pem", key.public_key_pem() + &certificate.pem());
+        assert!(!Identity::read(&both, &key_file, NOW).unwrap().is_raw_public_key());
+        let other = folder.write("other.pem", KeyPair::generate().unwrap().serialize_pem());
+        let said = Identity::read(&public, &other, NOW).expect_err("another key").to_string();
+        assert!(said.contains("other.pem: this key doesn't belong to the public key in"), "{said}");
+        let damaged = folder.write("damaged.pem", key.public_key_pem().replace("-----END", "*-----END"));
+        let said = Identity::read(&damaged, &key_file, NOW).expect_err("no PEM").to_string();
+        assert!(said.contains("damaged.pem: damaged PEM"), "{said}");
     }
 
     #[test]

@@ -4,19 +4,19 @@
 //! Blocks with the same settings and identities share a configuration, and the sessions that it may resume: see
 //! `scope`.
 
+mod builder;
 mod config;
 mod names;
 mod resolver;
 mod scope;
 
 use crate::resumption::RemoteSessions;
-use crate::{Error, Identity, Resumption, Settings};
+use crate::{Error, Resumption, Settings};
 use arc_swap::ArcSwap;
-use config::Handshakes;
+use builder::Builder;
 use names::Names;
 use rustls::ServerConfig;
 use rustls::server::StoresServerSessions;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What a listener answers handshakes with. Shared by the workers; [`Acceptor::replace`] is for a reload.
@@ -56,9 +56,10 @@ impl Acceptor {
 /// One state of an acceptor.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// The first is that of the first block.
     configs: Vec<Shared>,
-    names: Names<usize>,
+    names: Names<Chosen>,
+    /// For all other names.
+    first: Chosen,
     remote: Option<Arc<dyn RemoteSessions>>,
 }
 
@@ -71,45 +72,38 @@ pub(crate) struct Shared {
     pub(crate) speaks_tls13: bool,
 }
 
+/// Which configurations are a block's.
+#[derive(Clone, Copy, Debug)]
+struct Chosen {
+    certificates: usize,
+    /// For clients that would rather have a raw public key; the same if there is only one of the two.
+    raw_public_keys: usize,
+}
+
 impl Table {
     fn new(blocks: Vec<Block>, resumption: &Resumption) -> Result<Self, Error> {
-        if blocks.is_empty() {
-            return Err(Error("TLS without a certificate: name certificate-file and key-file".to_owned()));
-        }
-        let (mut configs, mut names) = (Vec::new(), Names::default());
-        let mut handshakes: Vec<(Settings, Handshakes)> = Vec::new();
-        let mut known = HashMap::new();
+        let mut builder = Builder::new(resumption);
+        let (mut first, mut names) = (None, Names::default());
         for (served, settings) in blocks {
-            if settings.identities.is_empty() {
-                return Err(Error(
-                    "TLS without a certificate: name certificate-file and key-file".to_owned(),
-                ));
-            }
-            let alike = handshakes.iter().position(|(other, _)| other.shakes_hands_as(&settings));
-            let alike = alike.map_or_else(
-                || {
-                    let built = Handshakes::new(&settings, resumption)?;
-                    handshakes.push((Settings { identities: Vec::new(), ..settings.clone() }, built));
-                    Ok(handshakes.len() - 1)
-                },
-                Ok,
-            )?;
-            let identities = settings.identities.iter().map(Identity::number).collect::<Vec<_>>();
-            let at = *known.entry((alike, identities)).or_insert_with(|| {
-                configs.push(handshakes[alike].1.with(&settings, resumption));
-                configs.len() - 1
-            });
-            names.insert(&served, at);
+            let chosen = builder.add(&settings)?;
+            first.get_or_insert(chosen);
+            names.insert(&served, chosen);
         }
-        Ok(Self { configs, names, remote: resumption.remote.clone() })
+        let first = first.ok_or_else(no_identity)?;
+        Ok(Self { configs: builder.configs, names, first, remote: resumption.remote.clone() })
     }
 
-    /// The configuration for this name.
-    pub(crate) fn choose(&self, name: Option<&str>) -> &Shared {
-        &self.configs[name.and_then(|name| self.names.get(name)).copied().unwrap_or(0)]
+    /// The configuration for this name. `raw`: the client takes a raw public key rather than a certificate.
+    pub(crate) fn choose(&self, name: Option<&str>, raw: bool) -> &Shared {
+        let chosen = name.and_then(|name| self.names.get(name)).unwrap_or(&self.first);
+        &self.configs[if raw { chosen.raw_public_keys } else { chosen.certificates }]
     }
 
     pub(crate) fn remote(&self) -> Option<&Arc<dyn RemoteSessions>> {
         self.remote.as_ref()
     }
+}
+
+fn no_identity() -> Error {
+    Error("TLS without a certificate: name certificate-file and key-file".to_owned())
 }

@@ -28,6 +28,10 @@ impl ResolvesServerCert for Certificates {
         // no certificate at all it would not.
         fits.or(self.0.first()).map(Certified::current)
     }
+
+    fn only_raw_public_keys(&self) -> bool {
+        self.0.first().is_some_and(|certified| certified.identity.is_raw_public_key())
+    }
 }
 
 /// An identity as a handshake takes it, with the staple it has at the time.

@@ -46,6 +46,12 @@ impl Connector {
             .with_custom_certificate_verifier(verifier);
         let mut config = match &settings.identity {
             None => builder.with_no_client_auth(),
+            Some(identity) if identity.is_raw_public_key() => {
+                let file = identity.certificate_file().display();
+                return Err(Error(format!(
+                    "{file}: a public key is no certificate; clients present certificates here"
+                )));
+            }
             Some(identity) => {
                 let certified = CertifiedKey::new(identity.chain.clone(), identity.key.clone());
                 builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified)))

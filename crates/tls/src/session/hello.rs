@@ -145,6 +145,8 @@ impl<'a> Fragments<'a> {
 pub(crate) struct Hello<'a> {
     name: Option<&'a [u8]>,
     pub(crate) session_id: &'a [u8],
+    /// It takes a raw public key rather than a certificate (RFC 7250 §4.1).
+    prefers_raw_public_key: bool,
     /// It offers TLS 1.3.
     pub(crate) is_tls13: bool,
     /// It brings a ticket of TLS 1.2: its session id is one that it made up (RFC 5077 §3.4).
@@ -181,6 +183,12 @@ impl<'a> Hello<'a> {
         std::str::from_utf8(self.name?).ok().map(|name| name.to_ascii_lowercase().into())
     }
 
+    /// Whether a raw public key is to be presented, if there is one. In TLS 1.2 their messages have another form (RFC
+    /// 7250 §3), which rustls doesn't speak.
+    pub(crate) fn wants_raw_public_key(&self) -> bool {
+        self.is_tls13 && self.prefers_raw_public_key
+    }
+
     fn note(&mut self, kind: usize, content: &'a [u8]) {
         let mut fields = Fields(content);
         match kind {
@@ -191,6 +199,12 @@ impl<'a> Hello<'a> {
                 if list.number(1) == Some(0) {
                     self.name = list.vector(2);
                 }
+            }
+            // server_certificate_type (RFC 7250 §3): X.509 is 0, a raw public key 2, the most wanted first.
+            20 => {
+                let types = fields.vector(1).unwrap_or_default();
+                let first = types.iter().find(|kind| matches!(kind, 0 | 2));
+                self.prefers_raw_public_key = first == Some(&2);
             }
             // session_ticket (RFC 5077 §3.2): empty where one is wished for.
             35 => self.has_ticket = !content.is_empty(),

@@ -139,7 +139,8 @@ impl Session {
         // The name that chooses the configuration is also the one that `info` tells: whoever is let in by it
         // is let in to that name.
         let name = hello.as_ref().and_then(Hello::server_name);
-        let config = table.choose(name.as_deref());
+        let raw = hello.as_ref().is_some_and(Hello::wants_raw_public_key);
+        let config = table.choose(name.as_deref(), raw);
         if let (Some(remote), Some(hello), false) = (table.remote(), &hello, *looked_up)
             && let Some(key) = missed_session(config, hello)
         {

@@ -132,7 +132,9 @@ impl Acceptors {
 
 impl Read {
     fn jobs(&self) -> impl Iterator<Item = Job> {
-        self.settings.identities.iter().zip(&self.written.identities).map(|(identity, files)| Job {
+        let identities = self.settings.identities.iter().zip(&self.written.identities);
+        // Nobody says of a raw public key whether it was revoked.
+        identities.filter(|(identity, _)| !identity.is_raw_public_key()).map(|(identity, files)| Job {
             certificate_file: files.certificate.path.clone(),
             chain: identity.chain().map(<[u8]>::to_vec).collect(),
             staple: Arc::clone(identity.staple()),

@@ -3,6 +3,7 @@
 pub(crate) mod client_certificates;
 mod faults;
 mod handshakes;
+mod raw_public_keys;
 mod records;
 mod resumed;
 

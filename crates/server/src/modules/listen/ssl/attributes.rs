@@ -17,7 +17,8 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         name: "certificate-file",
         argument: "a file",
         default: "",
-        help: "The certificate and those of its issuers (PEM), the server's own first.",
+        help: "The certificate and those of its issuers (PEM), the server's own first; or a raw public key (`PUBLIC \
+               KEY`), for clients that ask for one in place of a certificate (RFC 7250, TLS 1.3 only).",
         set: |reading, node| {
             reading.files.certificate = Some(file(node)?);
             Ok(())
@@ -38,7 +39,7 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         argument: "a sequence of mappings with `certificate-file`, `key-file` and `ocsp-file`",
         default: "",
         help: "Several certificates, such as one with ECDSA and one with RSA; each client gets the first that \
-               it can check.",
+               it can check. Raw public keys go to the clients that ask for them rather than for certificates.",
         set: |reading, node| {
             for node in node.one_or_many() {
                 reading.identity(node)?;
