@@ -44,6 +44,7 @@ mod proxy_peers;
 mod proxy_proof;
 mod proxy_protocol;
 mod proxy_request;
+mod proxy_streaming;
 mod proxy_tls;
 mod ranges;
 mod reproxy;

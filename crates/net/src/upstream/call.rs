@@ -42,6 +42,9 @@ pub struct Manner {
     /// Its fields have `expect: 100-continue`: content is not asked for before the upstream wants it, or a second has
     /// passed (RFC 9110 §10.1.1). If it answers at once, content is not sent.
     pub expects_continue: bool,
+    /// It is a streaming call, gRPC above all, which knows nothing but HTTP/2: that is offered to an upstream which may
+    /// speak it.
+    pub streams: bool,
 }
 
 /// Is told of interim responses.

@@ -66,6 +66,7 @@ pub(super) const OWN: &[&str] = &[
     "limit-request-head",
     "limit-request-line",
     "limit-request-trailer",
+    "proxy.timeout.stream",
     "proxy.timeout.tunnel",
     "proxy.emit-forwarded-header",
     "proxy.rewrite-location",

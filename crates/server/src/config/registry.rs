@@ -36,6 +36,7 @@ pub const GROUPS: &[Group] = &[
     group("Reverse proxy", proxy::DIRECTIVES),
     group("Reverse proxy over TLS", proxy::TLS_DIRECTIVES),
     group("HTTP/2 to upstreams", proxy::HTTP2),
+    group("Streaming calls", proxy::STREAMING),
     group("Tunnels", proxy::TUNNELS),
     group("CONNECT", connect::DIRECTIVES),
     group("Answers from elsewhere", reproxy::DIRECTIVES),

@@ -24,7 +24,6 @@ use super::backend::{Backend, Protocol};
 use super::call::Call;
 use crate::clock::Millis;
 use hayami_h2::Config;
-use hayami_http::Known;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
@@ -125,7 +124,7 @@ impl Backend {
             Protocol::Http2 => true,
             Protocol::Negotiated(_) if call.upgrade.is_some() => false,
             Protocol::Negotiated(share) => {
-                let share = if is_grpc(call) { 100 } else { share };
+                let share = if call.manner.streams { 100 } else { share };
                 self.http2.is_due(share, self.outbound.clock().millis())
             }
         }
@@ -140,11 +139,6 @@ impl Backend {
             session
         }))
     }
-}
-
-/// gRPC knows nothing but HTTP/2.
-fn is_grpc(call: &Call) -> bool {
-    call.fields.get(Known::ContentType).is_some_and(|value| value.starts_with(b"application/grpc"))
 }
 
 #[cfg(test)]

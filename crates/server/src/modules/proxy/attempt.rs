@@ -3,6 +3,7 @@
 use super::failure;
 use super::handler::Passing;
 use super::response;
+use super::streaming::Watch;
 use super::target::Below;
 use super::tunnel::Asked;
 use super::upload::Blame;
@@ -26,15 +27,27 @@ pub(super) struct Attempt {
     pub(super) replaces_host: bool,
     /// The tunnel that is asked for.
     pub(super) asked: Option<Box<Asked>>,
+    /// Watches the call, if it is a streaming one.
+    pub(super) watch: Option<Watch>,
     /// The client's connection, if it ends with the upstream's.
     pub(super) ends_with: Option<Rc<ConnectionInfo>>,
 }
 
 impl Attempt {
     /// Asks the one that was chosen, and others if need be.
-    pub(super) async fn run(self, chosen: Result<Chosen, Lack>, request: Call) -> Outcome {
+    pub(super) async fn run(mut self, chosen: Result<Chosen, Lack>, request: Call) -> Outcome {
+        let mut watch = self.watch.take();
         let readdress = |call, member: &Member| self.readdressed(call, member);
-        match self.asking.run(chosen, request, readdress).await {
+        let answer = match &mut watch {
+            None => self.asking.run(chosen, request, readdress).await,
+            // Boxed, since it is rare, and would make the room that every request takes larger.
+            Some(watch) => match Box::pin(watch.guard(self.asking.run(chosen, request, readdress))).await {
+                Ok(answer) => answer,
+                Err(stood_still) => return failure::stood_still(&stood_still),
+            },
+        };
+        self.watch = watch;
+        match answer {
             Ok(answered) => self.answer(answered),
             Err(Failed::Upstream { failure, reasons }) => {
                 failure::outcome(&failure, &reasons, self.blame.as_ref())
@@ -71,7 +84,7 @@ impl Attempt {
         Outcome::Failed { response: failure::response(Status::BAD_GATEWAY), reason }
     }
 
-    fn response(self, answered: Answered) -> Outcome {
+    fn response(mut self, answered: Answered) -> Outcome {
         let Answered { reply: Reply { mut head, content, closes, timing, .. }, member, place } = answered;
         if let Err(fault) = response::clean(&mut head, self.passing.keep_server) {
             return failure::bad_response(member.shown(), &fault);
@@ -85,6 +98,10 @@ impl Attempt {
         if let Some(connection) = self.ends_with.as_ref().filter(|_| closes) {
             connection.ends.set(true);
         }
+        let content = match self.watch.take() {
+            Some(watch) => watch.follow(content),
+            None => content,
+        };
         let report = self.passing.reports_errors.then(|| self.passing.report(member, self.below));
         Outcome::Ready(Response { head, content: self.asking.follow(content, timing, place, report) })
     }

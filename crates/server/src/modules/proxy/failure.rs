@@ -1,6 +1,7 @@
 //! What the failure of an upstream means: to the client a status, to the log which upstream, what and when.
 
 use super::Blame;
+use super::streaming::StoodStill;
 use crate::handler::Outcome;
 use crate::modules::upstreams::Manner;
 use hayami_http::{Response, Status};
@@ -32,6 +33,13 @@ pub(in crate::modules) fn outcome(failure: &Failure, reasons: &[String], blame: 
 #[cold]
 pub(in crate::modules) fn bad_request(fault: &dyn fmt::Display) -> Outcome {
     Outcome::Failed { response: response(Status::BAD_REQUEST), reason: format!("client: {fault}") }
+}
+
+/// What the client of a streaming call is answered that has stood still.
+#[cold]
+pub(super) fn stood_still(stood_still: &StoodStill) -> Outcome {
+    let reason = format!("a streaming call: {stood_still}");
+    Outcome::Failed { response: response(Status::GATEWAY_TIMEOUT), reason }
 }
 
 /// What the client is answered for a response that cannot be passed on.

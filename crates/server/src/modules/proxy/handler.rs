@@ -1,6 +1,7 @@
 //! From a request to an upstream: which one, and what it is asked.
 
 use super::attempt::Attempt;
+use super::failure;
 use super::hop::TooManyElements;
 use super::location::Mapping;
 use super::manner::Particulars;
@@ -8,8 +9,7 @@ use super::request::Rewriting;
 use super::target::Below;
 use super::tunnel::{Passed, Tunnels};
 use super::upload::Upload;
-use super::{ReverseSettings, Settings, Telling};
-use super::{failure, http2};
+use super::{ReverseSettings, Settings, Streaming, Telling};
 use crate::handler::{Exchange, Handler, Outcome};
 use crate::modules::access_log::Way;
 use crate::modules::upstreams::{Asking, Member, Pool, Transport};
@@ -32,6 +32,7 @@ pub(super) struct Passing {
     preserve_host: bool,
     particulars: Particulars,
     tunnels: Tunnels,
+    streaming: Streaming,
     /// Whether the upstreams' `server` fields stay.
     pub(super) keep_server: bool,
     /// Whether a response without a date gets one.
@@ -72,6 +73,7 @@ pub fn build(
         preserve_host: settings.preserve_host,
         particulars: settings.particulars,
         tunnels: settings.tunnels,
+        streaming: settings.streaming,
         keep_server: everywhere.keep_server,
         adds_date: everywhere.telling.date,
         own: (!settings.keeps_location).then(|| encoded(prefix)),
@@ -107,14 +109,19 @@ impl Handler for Proxy {
         let below = Below::new(exchange.head, exchange.path, exchange.below);
         let account = exchange.account.map(Rc::clone);
         let content = exchange.content.take();
-        content.iter().filter(|_| http2::is_conversation(exchange.head)).for_each(Incoming::be_patient);
+        let watch = passing.streaming.watch(exchange.head);
+        content.iter().filter(|_| watch.is_some()).for_each(Incoming::be_patient);
         let content = content.map(|content| Upload::new(content, passing.rewriting.underscores));
-        let (upload, blame) = content.map_or((None, None), |(upload, blame)| (Some(upload), Some(blame)));
+        let (mut upload, blame) = content.map_or((None, None), |(upload, blame)| (Some(upload), Some(blame)));
+        if let (Some(upload), Some(watch)) = (&mut upload, &watch) {
+            upload.tell(watch.activity().clone());
+        }
         let member = chosen.as_ref().ok().map(|chosen| &**chosen.member());
         let mut call = match passing.call(exchange, member, &below, upload) {
             Ok(call) => call,
             Err(fault) => return failure::bad_request(&fault),
         };
+        call.manner.streams = watch.is_some();
         if let Some(asked) = &asked {
             asked.prepare(&mut call);
         }
@@ -131,6 +138,7 @@ impl Handler for Proxy {
             replaces_host: passing.replaces_host(exchange),
             passing: Rc::clone(passing),
             asked,
+            watch,
             ends_with: passing.particulars.forward_close.then(|| Rc::clone(exchange.connection)),
         };
         Outcome::Later(Box::pin(attempt.run(chosen, call)))

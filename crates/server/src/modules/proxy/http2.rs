@@ -1,10 +1,9 @@
-//! `proxy.http2.*`: which upstreams are spoken to over HTTP/2, and gRPC, which knows nothing else.
+//! `proxy.http2.*`: which upstreams are spoken to over HTTP/2.
 
 use super::Settings;
 use crate::config::directive::{Directive, Levels, Scope};
 use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
-use hayami_http::{Known, RequestHead};
 use hayami_net::upstream::Protocol;
 
 /// The directives of this feature.
@@ -72,11 +71,6 @@ impl Http2 {
             (false, false) => Protocol::Http1,
         }
     }
-}
-
-/// Whether a request begins a conversation, in which a client has something to say only now and then: gRPC.
-pub(super) fn is_conversation(head: &RequestHead) -> bool {
-    head.fields().get(Known::ContentType).is_some_and(|value| value.starts_with(b"application/grpc"))
 }
 
 fn own<'a>(scope: &'a mut Scope<'_>) -> &'a mut Http2 {

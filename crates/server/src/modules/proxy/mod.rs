@@ -21,6 +21,7 @@ mod remote;
 mod request;
 mod response;
 mod reverse;
+mod streaming;
 mod target;
 mod tls;
 mod tunnel;
@@ -37,6 +38,7 @@ pub(in crate::modules) use origin::origin;
 pub use remote::Remote;
 pub(in crate::modules) use response::clean;
 pub use reverse::ReverseSettings;
+pub use streaming::{DIRECTIVES as STREAMING, Streaming};
 pub use tls::{DIRECTIVES as TLS_DIRECTIVES, Tls};
 pub use tunnel::{DIRECTIVES as TUNNELS, Tunnels};
 pub(in crate::modules) use upload::{Blame, Upload};
@@ -81,6 +83,8 @@ pub struct Settings {
     pub tls: Tls,
     /// `proxy.tunnel`
     pub tunnels: Tunnels,
+    /// `proxy.timeout.stream`
+    pub streaming: Streaming,
     /// `proxy.http2.*`
     pub http2: Http2,
     /// `proxy.proxy-protocol`, `proxy.expect`, `proxy.forward.close-connection`

@@ -1,6 +1,6 @@
 //! How an upstream is spoken to, as `proxy.*` says.
 
-use super::{Settings, Url};
+use super::{Settings, Streaming, Url};
 use hayami_net::dial::Peer;
 use hayami_net::upstream::{Origin, Timeouts};
 use hayami_tls::Error;
@@ -41,6 +41,7 @@ impl Settings {
             commands: Vec::new(),
             underscores: false,
             keeps_location: false,
+            streaming: Streaming::default(),
             particulars,
             ..self.clone()
         }

@@ -1,0 +1,205 @@
+//! Streaming calls, gRPC above all: both sides may pause, for as long as `proxy.timeout.stream` says.
+//!
+//! In such a call a client has something to say only now and then, so the deadlines for its content do not hold. In their
+//! place the call as a whole is watched: it ends when nothing has moved in either direction for too long.
+
+use super::Settings;
+use crate::config::directive::{Directive, Levels};
+use hayami_http::{Content, FieldSection, Known, RequestHead, Source, SourceError, Version};
+use std::cell::Cell;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// The directives of this feature.
+pub const DIRECTIVES: &[Directive] = &[Directive {
+    name: "proxy.timeout.stream",
+    levels: Levels::GLOBAL_HOST_PATH,
+    argument: "milliseconds",
+    default: "300000",
+    help: "How long nothing may move in either direction of a streaming call: a request over HTTP/2 whose content is gRPC \
+           or Connect. It stands in the place of the timeouts for content of requests; an upstream that has the whole \
+           request still has `proxy.timeout.first_byte` and `proxy.timeout.io`.",
+    set: |scope, node| {
+        let millis = node.integer(1..=i32::MAX as u64)?;
+        let Settings { streaming, .. } = &mut scope.inherited.proxy;
+        *streaming = Streaming(Duration::from_millis(millis));
+        Ok(())
+    },
+}];
+
+/// How long a streaming call may stand still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Streaming(Duration);
+
+impl Default for Streaming {
+    fn default() -> Self {
+        // As long as a tunnel, and as Envoy's streams.
+        Self(Duration::from_secs(300))
+    }
+}
+
+impl Streaming {
+    /// Watches a request that is a streaming call.
+    pub(super) fn watch(self, head: &RequestHead) -> Option<Watch> {
+        let multiplexed = matches!(head.version(), Version::Http2 | Version::Http3);
+        let kind = head.fields().get(Known::ContentType).filter(|_| multiplexed)?;
+        is_streamed(kind).then(|| Watch::new(self.0))
+    }
+}
+
+/// gRPC and gRPC-Web, and the streams of Connect, with whatever encoding of messages.
+fn is_streamed(content_type: &[u8]) -> bool {
+    let rest = |name: &[u8]| {
+        content_type.get(..name.len())?.eq_ignore_ascii_case(name).then(|| &content_type[name.len()..])
+    };
+    match rest(b"application/grpc") {
+        Some(rest) => matches!(rest.first(), None | Some(b'+' | b'-' | b';' | b' ')),
+        None => rest(b"application/connect+").is_some(),
+    }
+}
+
+/// When something last moved.
+#[derive(Clone, Debug)]
+pub(super) struct Activity(Rc<Cell<Instant>>);
+
+impl Activity {
+    /// Something has moved.
+    pub(super) fn note(&self) {
+        self.0.set(Instant::now());
+    }
+}
+
+/// Tells when a call has stood still for too long.
+#[derive(Debug)]
+pub(super) struct Watch {
+    activity: Activity,
+    most: Duration,
+    sleep: Pin<Box<Sleep>>,
+}
+
+/// A call has stood still for so long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StoodStill(Duration);
+
+impl fmt::Display for StoodStill {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = self.0.as_millis();
+        write!(f, "nothing has moved in either direction for {millis} ms (proxy.timeout.stream)")
+    }
+}
+
+impl Watch {
+    fn new(most: Duration) -> Self {
+        let now = Instant::now();
+        Self { activity: Activity(Rc::new(Cell::new(now))), most, sleep: Box::pin(sleep_until(now + most)) }
+    }
+
+    /// What is to be told of everything that moves.
+    pub(super) fn activity(&self) -> &Activity {
+        &self.activity
+    }
+
+    /// Ready when the call has stood still for too long. The timer is moved on only when it fires.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<StoodStill> {
+        loop {
+            ready!(self.sleep.as_mut().poll(cx));
+            let until = self.activity.0.get() + self.most;
+            if until <= Instant::now() {
+                return Poll::Ready(StoodStill(self.most));
+            }
+            self.sleep.as_mut().reset(until);
+        }
+    }
+
+    /// The answer, unless the call stands still before it is there.
+    pub(super) async fn guard<T>(&mut self, answer: impl Future<Output = T>) -> Result<T, StoodStill> {
+        let mut answer = pin!(answer);
+        poll_fn(|cx| match answer.as_mut().poll(cx) {
+            Poll::Ready(answer) => Poll::Ready(Ok(answer)),
+            Poll::Pending => self.poll(cx).map(Err),
+        })
+        .await
+    }
+
+    /// The content of the answer; the watch goes on until all of it has come.
+    pub(super) fn follow(self, content: Content) -> Content {
+        self.activity.note();
+        match content {
+            Content::Stream(source) => Content::Stream(Box::new(Watched { source, watch: self })),
+            content => content,
+        }
+    }
+}
+
+/// Content of a call that is watched.
+struct Watched {
+    source: Box<dyn Source>,
+    watch: Watch,
+}
+
+impl Source for Watched {
+    fn fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        room: usize,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<bool, SourceError>> {
+        let before = out.len();
+        let filled = self.source.fill(cx, room, out);
+        if out.len() > before {
+            self.watch.activity.note();
+        }
+        if filled.is_ready() {
+            return filled;
+        }
+        self.watch.poll(cx).map(|stood_still| Err(SourceError(stood_still.to_string())))
+    }
+
+    fn length(&self) -> Option<u64> {
+        self.source.length()
+    }
+
+    fn trailers(&mut self) -> Option<FieldSection> {
+        self.source.trailers()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modules::test_support::{error, set};
+
+    #[test]
+    fn calls_are_known_by_their_content_type() {
+        let cases = [
+            ("application/grpc", true),
+            ("Application/gRPC+proto", true),
+            ("application/grpc; x=y", true),
+            ("application/grpc-web+proto", true),
+            ("application/connect+json", true),
+            ("application/grpcx", false),
+            ("application/connect", false),
+            ("application/json", false),
+            ("", false),
+        ];
+        for (kind, want) in cases {
+            assert_eq!(is_streamed(kind.as_bytes()), want, "{kind}");
+        }
+    }
+
+    #[test]
+    fn settings_are_read() {
+        assert_eq!(set(&[]).inherited.proxy.streaming, Streaming(Duration::from_secs(300)));
+        let settings = set(&["proxy.timeout.stream: 1500"]).inherited.proxy;
+        assert_eq!(settings.streaming, Streaming(Duration::from_millis(1500)));
+        assert_eq!(
+            error("proxy.timeout.stream: 0"),
+            "expected a whole number from 1 to 2147483647, found `0`"
+        );
+    }
+}
