@@ -32,6 +32,7 @@ mod hosts;
 mod http1;
 mod layers;
 mod limits;
+mod liveness;
 mod logs;
 mod manual;
 mod paths;

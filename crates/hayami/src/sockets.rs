@@ -190,6 +190,7 @@ fn options(settings: &Settings, own: &listen::Options) -> Options {
         receive_buffer: own.receive_buffer,
         congestion: own.congestion.clone(),
         initial_window: own.initial_window,
+        liveness: settings.global.tcp.of_clients(settings.global.http1.response_io_timeout),
         only_v6: true,
     }
 }

@@ -146,6 +146,7 @@ fn run(
         limits: limits(settings),
         http2: http2(settings),
         timeouts: timeouts(settings),
+        upstreams: settings.global.tcp.of_upstreams(),
         quota: Arc::clone(&plan.quota),
         // Who is told may have given up in the meantime.
         ready: Box::new(move || {

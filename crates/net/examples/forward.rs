@@ -89,6 +89,7 @@ fn main() -> std::io::Result<()> {
         limits: Limits::default(),
         http2: Http2Config::default(),
         timeouts: Timeouts::default(),
+        upstreams: Default::default(),
         quota: Arc::new(Quota::new(20_000, None)),
         ready: Box::new(|| ()),
     };

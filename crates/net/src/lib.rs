@@ -25,6 +25,7 @@ mod http2;
 mod incoming;
 mod link;
 pub mod listen;
+pub mod liveness;
 pub mod names;
 pub mod output;
 mod protocol;

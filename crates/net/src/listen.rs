@@ -1,5 +1,6 @@
 //! Listening sockets: bound by the program before it gives up its rights, handed to the workers.
 
+use crate::liveness::Liveness;
 use crate::service::Address;
 use rustix::fd::OwnedFd;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -35,7 +36,7 @@ impl fmt::Display for Endpoint {
 }
 
 /// Options of a listening socket. The defaults are the kernel's.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// One queue per worker (`SO_REUSEPORT`).
     pub reuse_port: bool,
@@ -50,8 +51,25 @@ pub struct Options {
     /// Packets sent before the first acknowledgement. Linux takes it from the route only (`ip route …
     /// initcwnd`), so it is kept for other systems and has no effect here.
     pub initial_window: Option<u32>,
+    /// How it is noticed that a client is gone; accepted sockets inherit it.
+    pub liveness: Liveness,
     /// IPv6 only (`IPV6_V6ONLY`), so that the IPv4 address can be bound beside it.
     pub only_v6: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            reuse_port: false,
+            fast_open: 0,
+            send_buffer: None,
+            receive_buffer: None,
+            congestion: None,
+            initial_window: None,
+            liveness: Liveness::NONE,
+            only_v6: false,
+        }
+    }
 }
 
 /// Binds and listens.
@@ -92,6 +110,7 @@ fn bind_tcp(address: SocketAddr, options: &Options) -> io::Result<Socket> {
     let socket = bind_inet(address, Type::STREAM, Protocol::TCP, options)?;
     // Accepted sockets inherit it: no system call per connection.
     socket.set_tcp_nodelay(true)?;
+    options.liveness.apply(&socket)?;
     set_tcp_option(&socket, libc::TCP_DEFER_ACCEPT, DEFER_ACCEPT);
     if let Some(name) = &options.congestion {
         socket.set_tcp_congestion(name.as_bytes())?;
@@ -186,6 +205,7 @@ fn set_tcp_option(socket: &Socket, option: libc::c_int, value: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::liveness::Probes;
 
     fn local(port: u16) -> Endpoint {
         Endpoint::Tcp(SocketAddr::from(([127, 0, 0, 1], port)))
@@ -206,6 +226,32 @@ mod tests {
         let options = Options { reuse_port: true, fast_open: 16, ..Options::default() };
         let first = bind(&local(0), &options).expect("a free port");
         bind(&local(bound_address(&first).port()), &options).expect("a second socket");
+    }
+
+    #[test]
+    fn accepted_sockets_inherit_how_it_is_noticed_that_a_client_is_gone() {
+        use crate::liveness::testing::of;
+        let seconds = std::time::Duration::from_secs;
+        let probes = Probes { idle: seconds(41), interval: seconds(7), count: 5 };
+        for liveness in [
+            Liveness::NONE,
+            Liveness::default(),
+            Liveness { probes: Some(probes), user_timeout: Some(seconds(77)) },
+            Liveness { probes: None, user_timeout: Some(seconds(77)) },
+        ] {
+            let fd = bind(&local(0), &Options { liveness, ..Options::default() }).expect("a free port");
+            let port = bound_address(&fd).port();
+            let mut client = std::net::TcpStream::connect(("127.0.0.1", port)).expect("connected");
+            // The kernel keeps a connection to itself until something comes.
+            std::io::Write::write_all(&mut client, b"x").expect("sent");
+            let accepted = loop {
+                match rustix::net::accept(&fd) {
+                    Ok(accepted) => break accepted,
+                    Err(error) => assert_eq!(error, rustix::io::Errno::AGAIN),
+                }
+            };
+            assert_eq!(of(&accepted), liveness);
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::accept::Quota;
 use crate::buffer::Pool;
 use crate::clock::Clock;
 use crate::common::Common;
+use crate::liveness::Liveness;
 use crate::reactor::Reactor;
 use crate::runtime;
 use crate::service::{Address, Service};
@@ -104,6 +105,8 @@ pub struct Config {
     pub http2: Http2Config,
     /// Timeouts.
     pub timeouts: Timeouts,
+    /// How it is noticed that an upstream is gone.
+    pub upstreams: Liveness,
     /// Connections of the whole process, and how many there may be.
     pub quota: Arc<Quota>,
     /// Called once, when the worker begins to serve.
@@ -170,7 +173,7 @@ fn serve<S: Service>(
     let _tasks = tasks.enter();
     let clock = Rc::new(Clock::default());
     let pool = Rc::new(Pool::default());
-    let outbound = Outbound::new(&clock, &pool).map_err(no_loop)?;
+    let outbound = Outbound::new(&clock, &pool, config.upstreams).map_err(no_loop)?;
     let worker = Rc::new(Worker {
         service: make(&clock, &outbound)?,
         clock,

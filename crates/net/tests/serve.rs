@@ -98,6 +98,7 @@ fn server(timeouts: Timeouts, most: usize) -> Server {
             limits: Limits::default(),
             http2: Http2Config::default(),
             timeouts,
+            upstreams: Default::default(),
             quota,
             ready: Box::new(|| ()),
         };

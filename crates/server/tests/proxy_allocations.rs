@@ -79,6 +79,7 @@ fn proxy(upstream: SocketAddr) -> (SocketAddr, watch::Sender<Phase>, JoinHandle<
             limits: Default::default(),
             http2: Http2Config::default(),
             timeouts: Timeouts::default(),
+            upstreams: Default::default(),
             quota: Arc::new(Quota::new(100, None)),
             ready: Box::new(|| ()),
         };

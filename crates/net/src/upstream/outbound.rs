@@ -6,6 +6,7 @@ use crate::buffer::Pool;
 use crate::clock::{Clock, Millis};
 use crate::contain::contained;
 use crate::dial::{self, Peer};
+use crate::liveness::Liveness;
 use crate::output::COPY_SIZE;
 use crate::socket::Socket;
 use hayami_http::{FieldSection, Shared};
@@ -34,6 +35,8 @@ pub struct Outbound(Rc<Inner>);
 struct Inner {
     clock: Rc<Clock>,
     pool: Rc<Pool>,
+    /// How it is noticed that an upstream is gone.
+    liveness: Liveness,
     /// The loop's own.
     epoll: Rc<OwnedFd>,
     places: RefCell<Places>,
@@ -89,12 +92,12 @@ pub(super) struct Wire {
 }
 
 impl Outbound {
-    pub(crate) fn new(clock: &Rc<Clock>, pool: &Rc<Pool>) -> io::Result<Self> {
+    pub(crate) fn new(clock: &Rc<Clock>, pool: &Rc<Pool>, liveness: Liveness) -> io::Result<Self> {
         let epoll = Rc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
         let (clock, pool) = (Rc::clone(clock), Rc::clone(pool));
         let (places, spare) = (RefCell::default(), RefCell::new(Arc::default()));
         let (queue, in_round, task) = Default::default();
-        Ok(Self(Rc::new(Inner { clock, pool, epoll, places, spare, queue, in_round, task })))
+        Ok(Self(Rc::new(Inner { clock, pool, liveness, epoll, places, spare, queue, in_round, task })))
     }
 
     pub(crate) fn epoll(&self) -> Rc<OwnedFd> {
@@ -133,6 +136,10 @@ impl Outbound {
     /// Begins a connection. The kernel watches it once somebody waits for it.
     pub(super) fn connect(&self, peer: &Peer) -> io::Result<Rc<Wire>> {
         let socket = dial::connect(peer, None)?;
+        if let Peer::Tcp(_) = peer {
+            // Without it, a connection is better than none.
+            let _ = self.0.liveness.apply(&socket);
+        }
         socket.must_not_read();
         Ok(self.0.places.borrow_mut().insert(socket))
     }
@@ -379,7 +386,7 @@ mod tests {
     #[test]
     fn memory_of_content_is_used_again_once_nobody_holds_it() {
         let (clock, pool) = (Rc::default(), Rc::default());
-        let outbound = Outbound::new(&clock, &pool).expect("an epoll");
+        let outbound = Outbound::new(&clock, &pool, Liveness::default()).expect("an epoll");
         let (a, b) = (vec![b'a'; 600], vec![b'b'; 700]);
         let first = outbound.share(&a);
         let second = outbound.share(&b);
@@ -389,6 +396,16 @@ mod tests {
         let third = outbound.share(&a);
         assert_eq!((third.as_slice(), first.as_slice()), (&a[..], &a[..]));
         assert_eq!(third.as_slice().as_ptr(), place);
+    }
+
+    #[test]
+    fn the_kernel_notices_when_an_upstream_is_gone() {
+        let (clock, pool) = (Rc::default(), Rc::default());
+        let outbound = Outbound::new(&clock, &pool, Liveness::default()).expect("an epoll");
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let peer = Peer::Tcp(listener.local_addr().expect("bound"));
+        let wire = outbound.connect(&peer).expect("begun");
+        assert_eq!(crate::liveness::testing::of(&wire.socket), Liveness::default());
     }
 
     #[test]

@@ -182,6 +182,7 @@ pub(crate) fn server(origin: Origin) -> Server {
             limits: Limits::default(),
             http2: Http2Config::default(),
             timeouts: Timeouts::default(),
+            upstreams: Default::default(),
             quota: Arc::new(Quota::new(1000, None)),
             ready: Box::new(|| ()),
         };

@@ -207,6 +207,7 @@ pub(crate) fn server(timeouts: Timeouts) -> Server {
             limits: Limits { content: LIMIT, ..Limits::default() },
             http2: Http2Config::default(),
             timeouts,
+            upstreams: Default::default(),
             quota: Arc::new(Quota::new(100, None)),
             ready: Box::new(|| ()),
         };

@@ -4,7 +4,7 @@ use super::directive::Directive;
 use crate::modules::{
     access_log, connect, early_hints, env, error_doc, error_log, expires, fastcgi, file, headers, hosts,
     http1, http2, identity, limits, listen, process, proxy, redirect, reproxy, server_timing,
-    session_resumption, stash, throttle, tolerated, try_files, upstreams,
+    session_resumption, stash, tcp, throttle, tolerated, try_files, upstreams,
 };
 
 /// A part of the manual.
@@ -24,6 +24,7 @@ pub const GROUPS: &[Group] = &[
     group("Sites", hosts::DIRECTIVES),
     group("Listening", listen::DIRECTIVES),
     group("The process", process::DIRECTIVES),
+    group("TCP", tcp::DIRECTIVES),
     group("Limits", limits::DIRECTIVES),
     group("TLS", session_resumption::DIRECTIVES),
     group("HTTP/1", http1::DIRECTIVES),

@@ -8,7 +8,7 @@ use super::yaml::{Node, Place};
 use crate::modules::{
     access_log, connect, early_hints, env, error_doc, error_log, expires, fastcgi, file, headers, http1,
     http2, identity, limits, listen, process, proxy, redirect, reproxy, server_timing, session_resumption,
-    throttle, try_files, upstreams,
+    tcp, throttle, try_files, upstreams,
 };
 
 /// A whole configuration.
@@ -27,6 +27,8 @@ pub struct GlobalSettings {
     pub listen: Vec<listen::Listener>,
     /// User, threads, files of the process.
     pub process: process::Settings,
+    /// `tcp-keepalive`, `tcp-user-timeout`, and those of upstreams.
+    pub tcp: tcp::Settings,
     /// Connection and request limits.
     pub limits: limits::Settings,
     /// HTTP/1 timeouts and limits.

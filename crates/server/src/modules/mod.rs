@@ -23,6 +23,7 @@ pub mod reproxy;
 pub mod server_timing;
 pub mod session_resumption;
 pub mod stash;
+pub mod tcp;
 pub mod throttle;
 pub mod tolerated;
 pub mod try_files;

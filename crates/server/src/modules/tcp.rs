@@ -1,0 +1,190 @@
+//! `tcp-keepalive`, `tcp-user-timeout`: how the kernel finds out that the other end of a connection is gone.
+
+use crate::config::directive::{Directive, Scope, directive};
+use crate::config::error::ConfigError;
+use crate::config::yaml::{Node, Value};
+use hayami_net::liveness::{Liveness, Probes};
+use std::time::Duration;
+
+/// The settings of this feature.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Of clients' connections.
+    clients: Peers,
+    /// Of connections to upstreams.
+    upstreams: Peers,
+}
+
+/// Those of one side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Peers {
+    probes: Option<Probes>,
+    user_timeout: UserTimeout,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum UserTimeout {
+    /// Nothing is written about it.
+    Default,
+    Off,
+    After(Duration),
+}
+
+impl Default for Peers {
+    fn default() -> Self {
+        Self { probes: Liveness::default().probes, user_timeout: UserTimeout::Default }
+    }
+}
+
+impl Peers {
+    /// The user timeout is by default no shorter than `patience`: a peer that takes nothing for so long is waited for.
+    fn liveness(self, patience: Duration) -> Liveness {
+        let user_timeout = match self.user_timeout {
+            UserTimeout::Default => Liveness::default().user_timeout.max(Some(patience)),
+            UserTimeout::Off => None,
+            UserTimeout::After(time) => Some(time),
+        };
+        Liveness { probes: self.probes, user_timeout }
+    }
+}
+
+impl Settings {
+    /// Of clients' connections; a client may take nothing of a response for `patience`.
+    pub fn of_clients(&self, patience: Duration) -> Liveness {
+        self.clients.liveness(patience)
+    }
+
+    /// Of connections to upstreams.
+    pub fn of_upstreams(&self) -> Liveness {
+        self.upstreams.liveness(Duration::ZERO)
+    }
+}
+
+const PROBES: &str = "ON | OFF, or {idle, interval, probes}";
+
+/// The directives of this feature.
+pub const DIRECTIVES: &[Directive] = &[
+    directive!(
+        "tcp-keepalive",
+        GLOBAL,
+        PROBES,
+        "{idle: 60, interval: 30, probes: 8}",
+        |scope, node| probes(node).map(|probes| own(scope).clients.probes = probes),
+        "Whether the kernel asks a client for a sign of life when nothing has moved on its connection for `idle` seconds, \
+         every `interval` seconds, and closes the connection when `probes` of them stay unanswered, or after \
+         `tcp-user-timeout`."
+    ),
+    directive!(
+        "tcp-user-timeout",
+        GLOBAL,
+        "seconds, or OFF",
+        "300, or http1-response-io-timeout if that is longer",
+        |scope, node| user_timeout(node).map(|time| own(scope).clients.user_timeout = time),
+        "How long a client may leave data unacknowledged before the kernel closes its connection; OFF leaves that to the \
+         kernel, which waits for a quarter of an hour."
+    ),
+    directive!(
+        "proxy.tcp-keepalive",
+        GLOBAL,
+        PROBES,
+        "{idle: 60, interval: 30, probes: 8}",
+        |scope, node| probes(node).map(|probes| own(scope).upstreams.probes = probes),
+        "As `tcp-keepalive`, for connections to upstreams, FastCGI applications and servers that CONNECT names."
+    ),
+    directive!(
+        "proxy.tcp-user-timeout",
+        GLOBAL,
+        "seconds, or OFF",
+        "300",
+        |scope, node| user_timeout(node).map(|time| own(scope).upstreams.user_timeout = time),
+        "As `tcp-user-timeout`, for connections to upstreams, FastCGI applications and servers that CONNECT names."
+    ),
+];
+
+fn own<'s>(scope: &'s mut Scope<'_>) -> &'s mut Settings {
+    &mut scope.global.tcp
+}
+
+/// The kernel takes no more (tcp(7)).
+const LONGEST: u64 = 32_767;
+const MOST: u64 = 127;
+
+fn probes(node: &Node) -> Result<Option<Probes>, ConfigError> {
+    let Value::Mapping(pairs) = &node.value else {
+        let on = node.on_off().map_err(|_| node.expected(PROBES))?;
+        return Ok(on.then(Probes::default));
+    };
+    let mut probes = Probes::default();
+    for (key, value) in pairs {
+        match key.one_of(&["idle", "interval", "probes"])? {
+            0 => probes.idle = seconds(value)?,
+            1 => probes.interval = seconds(value)?,
+            _ => probes.count = value.integer(1..=MOST)? as u32,
+        }
+    }
+    Ok(Some(probes))
+}
+
+fn seconds(node: &Node) -> Result<Duration, ConfigError> {
+    node.integer(1..=LONGEST).map(Duration::from_secs)
+}
+
+fn user_timeout(node: &Node) -> Result<UserTimeout, ConfigError> {
+    if node.is("OFF") {
+        return Ok(UserTimeout::Off);
+    }
+    // It is kept in milliseconds, which fit a signed number of 32 bits.
+    let most = i32::MAX as u64 / 1000;
+    node.integer(1..=most).map(|seconds| UserTimeout::After(Duration::from_secs(seconds)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::directive::Level;
+    use crate::modules::test_support::Setting;
+
+    fn set(lines: &[&str]) -> Settings {
+        let mut setting = Setting::default();
+        lines.iter().for_each(|line| setting.set(Level::Global, line).expect(line));
+        setting.global.tcp
+    }
+
+    #[test]
+    fn settings_are_read() {
+        let seconds = Duration::from_secs;
+        let plain = set(&[]);
+        assert_eq!(plain.of_clients(seconds(60)), Liveness::default());
+        assert_eq!(plain.of_clients(seconds(3600)).user_timeout, Some(seconds(3600)));
+        assert_eq!(plain.of_upstreams(), Liveness::default());
+        let lines = [
+            "tcp-keepalive: {idle: 5, probes: 2}",
+            "tcp-user-timeout: 20",
+            "proxy.tcp-keepalive: OFF",
+            "proxy.tcp-user-timeout: OFF",
+        ];
+        let tcp = set(&lines);
+        let probes = Probes { idle: seconds(5), count: 2, ..Probes::default() };
+        let want = Liveness { probes: Some(probes), user_timeout: Some(seconds(20)) };
+        assert_eq!(tcp.of_clients(seconds(60)), want);
+        assert_eq!(tcp.of_upstreams(), Liveness::NONE);
+        assert_eq!(set(&["tcp-keepalive: ON"]), plain);
+    }
+
+    #[test]
+    fn errors_name_what_is_wrong() {
+        let cases = [
+            ("tcp-keepalive: 60", "expected ON | OFF, or {idle, interval, probes}, found `60`"),
+            ("tcp-keepalive: {idle: 0}", "expected a whole number from 1 to 32767, found `0`"),
+            (
+                "tcp-keepalive: {idel: 1}",
+                "expected one of idle, interval, probes, found `idel`; did you mean `idle`?",
+            ),
+            ("tcp-user-timeout: 0", "expected a whole number from 1 to 2147483, found `0`"),
+        ];
+        for (line, want) in cases {
+            let error = Setting::default().set(Level::Global, line).expect_err(line);
+            assert_eq!(error, want);
+        }
+    }
+}
