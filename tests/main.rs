@@ -69,4 +69,5 @@ mod tunnel;
 mod tunnel_peers;
 mod upstreams;
 mod upstreams_health;
+mod upstreams_names;
 mod websocket_example;

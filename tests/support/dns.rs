@@ -40,6 +40,11 @@ impl Dns {
         Self { address, zone, fails }
     }
 
+    /// One that answers nobody.
+    pub(crate) fn silent() -> UdpSocket {
+        UdpSocket::bind("127.0.0.1:0").expect("a port")
+    }
+
     /// From now on a name has these addresses for so many seconds.
     pub(crate) fn addresses(&self, name: &str, seconds: u32, addresses: &[Ipv4Addr]) {
         let records = addresses.iter().map(|ip| (A, seconds, ip.octets().to_vec())).collect();

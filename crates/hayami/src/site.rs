@@ -5,6 +5,7 @@ use crate::dev_tls::{self, DevTls};
 use crate::exit::Failure;
 use crate::explain::CONFIG;
 use hayami_server::config::load::{self, Loaded};
+use hayami_server::modules::upstreams;
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -22,7 +23,9 @@ pub(crate) fn load(args: &Args) -> Result<Site, Failure> {
         Some(file) => load::load_file(file),
         None => load::load_text("the command line", &folder(&args.dir, &listen(args), dev_tls.as_ref())?),
     };
-    let loaded = loaded.map_err(|errors| Failure::Rendered { code: CONFIG, text: errors.text(styled) })?;
+    let mut loaded =
+        loaded.map_err(|errors| Failure::Rendered { code: CONFIG, text: errors.text(styled) })?;
+    loaded.warnings.extend(upstreams::look_up_names(&mut loaded.settings.global.upstreams));
     eprint!("{}", loaded.warnings_text(styled));
     Ok(Site { loaded, dev_tls })
 }

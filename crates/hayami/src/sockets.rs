@@ -3,9 +3,10 @@
 
 use crate::access::check_creatable;
 use crate::exit::Failure;
-use crate::explain::{CANNOT_CREATE, CONFIG, Explain, NO_PERMISSION};
+use crate::explain::{CANNOT_CREATE, CONFIG, Explain, NO_PERMISSION, SYSTEM};
 use crate::user;
 use hayami_net::listen::{Endpoint, Options, bind, bound_address, explain as explained, try_bind};
+use hayami_net::names;
 use hayami_net::service::Address as BoundAddress;
 use hayami_server::config::error::ConfigError;
 use hayami_server::config::settings::Settings;
@@ -15,7 +16,7 @@ use hayami_server::modules::listen::{
 use nix::unistd::{Gid, Uid, getegid, geteuid, getgroups};
 use std::fmt;
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -217,12 +218,14 @@ fn resolve(
         Host::Address(address) => return Ok(vec![SocketAddr::new(*address, port)]),
         Host::Name(name) => name,
     };
-    match (name.as_str(), port).to_socket_addrs() {
-        Ok(mut addresses) => Ok(addresses.next().into_iter().collect()),
+    match names::addresses(name, port, &[]) {
+        Ok(found) => Ok(found.items.into_iter().take(1).collect()),
         Err(error) => {
             let message = format!("cannot listen on {name}:{port}: the name cannot be resolved: {error}");
+            // What may be found a little later is worth a restart.
+            let code = if names::is_temporary(&error) { SYSTEM } else { CONFIG };
             let error = ConfigError::new(listener.at, message);
-            Err(explain.failure(CONFIG, error.help("write an address of this machine")))
+            Err(explain.failure(code, error.help("write an address of this machine")))
         }
     }
 }

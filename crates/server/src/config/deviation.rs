@@ -123,9 +123,9 @@ pub(super) const BEHAVIOUR: &[(&str, &str)] = &[
         "Browsers no longer take pushes.",
     ),
     (
-        "An upstream's name that cannot be resolved is an error of `-t` and of the start; names are looked up again \
-         when their time is over.",
-        "A typing error shows at once, and a deployment that moves is found.",
+        "Names of upstreams are looked up at the start, and again when their TTL expires. One that cannot be resolved \
+         is a warning of `-t` and of the start; meanwhile its requests get 502.",
+        "A typing error shows at once, a deployment that moves is found, and no request waits for a name server.",
     ),
     (
         "`proxy.reverse.url` with `balancer: two-choices` sends a request to the less busy of two that are drawn.",

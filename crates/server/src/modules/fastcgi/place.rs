@@ -6,7 +6,6 @@ use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
 use crate::modules::proxy::{Place, Url};
 use crate::modules::upstreams::{self, Group, Upstream};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -21,9 +20,8 @@ pub(super) fn connect(scope: &mut Scope<'_>, node: &Node) -> Result<usize, Confi
     if nodes.is_empty() {
         return Err(node.expected(WANTED));
     }
-    let settings = &mut scope.global.upstreams;
-    let upstreams = nodes.into_iter().map(|node| one(node, &settings.resolver)).collect::<Result<_, _>>()?;
-    Ok(settings.add(Group::new(node.at, upstreams)))
+    let upstreams = nodes.into_iter().map(one).collect::<Result<_, _>>()?;
+    Ok(scope.global.upstreams.add(Group::new(node.at, upstreams)))
 }
 
 /// The group of `fastcgi.spawn`.
@@ -59,7 +57,7 @@ fn named(scope: &mut Scope<'_>, node: &Node, name: &Node) -> Result<usize, Confi
     Ok(group)
 }
 
-fn one(node: &Node, resolver: &[SocketAddr]) -> Result<Upstream, ConfigError> {
+fn one(node: &Node) -> Result<Upstream, ConfigError> {
     let place = match &node.value {
         Value::Mapping(pairs) => {
             for (key, _) in pairs {
@@ -79,7 +77,7 @@ fn one(node: &Node, resolver: &[SocketAddr]) -> Result<Upstream, ConfigError> {
         _ => Place::Tcp("127.0.0.1".to_owned(), number(node)?),
     };
     let shown = shown(&place);
-    upstreams::resolved(node, Upstream::new(url(place, shown), Vec::new()), resolver)
+    upstreams::located(node, Upstream::new(url(place, shown), Vec::new()))
 }
 
 /// What stands for a URL where an application has none.

@@ -20,7 +20,7 @@ pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError>
     let settings = match named(scope, node)? {
         Some(settings) => settings,
         None => {
-            let group = upstreams::group(node, &scope.global.upstreams.resolver)?;
+            let group = upstreams::group(node)?;
             ReverseSettings { group: scope.global.upstreams.add(group), path: None }
         }
     };
@@ -153,13 +153,12 @@ mod tests {
     }
 
     #[test]
-    fn a_name_without_an_address_is_an_error_with_advice() {
-        // Longer than any label of a name may be: no resolver has to be asked.
-        let said = error(&format!("proxy.reverse.url: http://{}/", "a".repeat(64)));
-        assert!(
-            said.starts_with(&format!("the name of `http://{}` cannot be resolved: ", "a".repeat(64))),
-            "{said}"
-        );
-        assert!(said.ends_with("; correct it, add it to /etc/hosts, or write its address"), "{said}");
+    fn what_can_be_no_name_is_an_error_and_a_name_is_looked_up_later() {
+        for name in ["a".repeat(64), format!("{}a", "a.".repeat(127)), "a..b".to_owned()] {
+            let said = error(&format!("proxy.reverse.url: http://{name}/"));
+            assert!(said.starts_with(&format!("`{name}` cannot be the name of a host; a name")), "{said}");
+        }
+        let upstreams = settings("proxy.reverse.url: [http://a.invalid, http://127.0.0.1:1]").upstreams;
+        assert_eq!(upstreams.iter().map(|own| own.found.len()).collect::<Vec<_>>(), [0, 1]);
     }
 }

@@ -184,7 +184,8 @@ impl Asking {
         let group = &self.pool.group;
         let most = group.settings.queue.timeout;
         let ticket = match lack {
-            Lack::Down(rest) => return Err(nobody(rest, "no upstream takes connections at the moment")),
+            Lack::Down(rest) => return Err(nobody(rest, DOWN)),
+            Lack::Unresolved => return Err(unresolved()),
             Lack::Full => group.queue.join(),
         };
         let ticket = ticket.ok_or_else(|| nobody(most, "every upstream is busy, and so is the queue"))?;
@@ -196,9 +197,8 @@ impl Asking {
             if ticket.is_first() {
                 match self.pool.choose_but(&[], self.key) {
                     Ok(chosen) => return Poll::Ready(Ok(chosen)),
-                    Err(Lack::Down(rest)) => {
-                        return Poll::Ready(Err(nobody(rest, "no upstream takes connections at the moment")));
-                    }
+                    Err(Lack::Down(rest)) => return Poll::Ready(Err(nobody(rest, DOWN))),
+                    Err(Lack::Unresolved) => return Poll::Ready(Err(unresolved())),
                     Err(Lack::Full) => {}
                 }
                 while look.as_mut().poll(cx).is_ready() {
@@ -212,6 +212,14 @@ impl Asking {
         })
         .await
     }
+}
+
+const DOWN: &str = "no upstream takes connections at the moment";
+
+/// The answer while no name of an upstream can be resolved. The log has a line about the name, not one for every
+/// request.
+fn unresolved() -> Outcome {
+    Outcome::Ready(failure::response(Status::BAD_GATEWAY))
 }
 
 /// The answer when nobody can be asked for a while.

@@ -50,6 +50,16 @@ pub(in crate::modules) fn addresses(place: &Place, resolver: &[SocketAddr]) -> i
     }
 }
 
+/// The address of a place that is no name.
+pub(super) fn literal(place: &Place) -> Vec<Peer> {
+    match place {
+        Place::Unix(path) => vec![Peer::Unix(path.clone())],
+        Place::Tcp(host, port) => {
+            host.parse::<IpAddr>().map(|ip| Peer::Tcp(SocketAddr::new(ip, *port))).into_iter().collect()
+        }
+    }
+}
+
 /// Whether what an upstream stands for may change.
 pub(super) fn may_change(upstream: &Upstream) -> bool {
     upstream.srv || matches!(&upstream.url.place, Place::Tcp(host, _) if host.parse::<IpAddr>().is_err())
@@ -62,20 +72,16 @@ fn look_up(upstream: &Upstream, resolver: &[SocketAddr]) -> io::Result<Servers> 
         |host: &str, port| -> io::Result<Found<SocketAddr>> { names::addresses(host, port, resolver) };
     let tcp = |found: Vec<SocketAddr>| found.into_iter().map(Peer::Tcp).collect();
     match &upstream.url.place {
-        Place::Unix(path) => Ok((vec![endpoint(upstream, vec![Peer::Unix(path.clone())])], None)),
+        Place::Unix(path) => Ok((upstream.endpoints_at(vec![Peer::Unix(path.clone())]), None)),
         Place::Tcp(name, _) if upstream.srv => services(upstream, names::services(name, resolver)?, |own| {
             let found = peers(&own.target, own.port)?;
             Ok((tcp(found.items), found.ttl))
         }),
         Place::Tcp(host, port) => {
             let found = peers(host, *port)?;
-            Ok((vec![endpoint(upstream, tcp(found.items))], found.ttl))
+            Ok((upstream.endpoints_at(tcp(found.items)), found.ttl))
         }
     }
-}
-
-fn endpoint(upstream: &Upstream, peers: Vec<Peer>) -> Endpoint {
-    Endpoint { url: upstream.url.clone(), weight: upstream.weight, backup: upstream.backup, peers }
 }
 
 /// A server for each service: those of the best priority, and the others as backups. One whose own name cannot be

@@ -81,6 +81,8 @@ pub enum Lack {
     Full,
     /// All are left alone, at least for so long.
     Down(Duration),
+    /// Where they are is not known: their names cannot be resolved.
+    Unresolved,
 }
 
 /// Who is asked before whom.
@@ -165,6 +167,9 @@ impl Pool {
             self.renew();
         }
         let members = Rc::clone(&self.members.borrow());
+        if members.is_empty() {
+            return Err(Lack::Unresolved);
+        }
         let now = self.clock.now();
         for rank in RANKS {
             // Once for each that turns out to be full after it was chosen.

@@ -6,7 +6,7 @@ use super::{HashKey, Policy, names};
 use crate::config::directive::Scope;
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
-use crate::modules::proxy::Url;
+use crate::modules::proxy::{Place, Url};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError>
             let error = key.error(format!("the upstreams `{name}` are there twice"));
             return Err(error.also(scope.global.upstreams.groups[at].at, "here they are already"));
         }
-        let group = group(value, &scope.global.upstreams.resolver)?;
+        let group = group(value)?;
         for upstream in &group.upstreams {
             if !matches!(upstream.url.path.as_str(), "" | "/") {
                 let error = value.error(format!("`{}` may have no path here", upstream.url));
@@ -63,16 +63,16 @@ pub(super) fn set_resolver(scope: &mut Scope<'_>, node: &Node) -> Result<(), Con
 }
 
 /// A group: a mapping with `backends`, or a URL, or a sequence of upstreams.
-pub(in crate::modules) fn group(node: &Node, resolver: &[SocketAddr]) -> Result<Group, ConfigError> {
+pub(in crate::modules) fn group(node: &Node) -> Result<Group, ConfigError> {
     let is_whole = matches!(&node.value, Value::Mapping(_)) && node.get("url").is_none();
     if !is_whole {
-        return Ok(Group::new(node.at, upstreams(node, resolver)?));
+        return Ok(Group::new(node.at, upstreams(node)?));
     }
     for (key, _) in node.mapping()? {
         key.one_of(KEYS)?;
     }
     let backends = node.get("backends").ok_or_else(|| node.error("`backends` is missing"))?;
-    let mut group = Group::new(node.at, upstreams(backends, resolver)?);
+    let mut group = Group::new(node.at, upstreams(backends)?);
     if let Some(node) = node.get("balancer") {
         (group.policy, group.key) = policy(node)?;
     }
@@ -142,17 +142,17 @@ pub(super) fn milliseconds(node: &Node, least: u64) -> Result<Duration, ConfigEr
     node.integer(least..=i32::MAX as u64).map(Duration::from_millis)
 }
 
-fn upstreams(node: &Node, resolver: &[SocketAddr]) -> Result<Vec<Upstream>, ConfigError> {
+fn upstreams(node: &Node) -> Result<Vec<Upstream>, ConfigError> {
     let nodes = node.one_or_many();
     if nodes.is_empty() {
         return Err(node.error("at least one URL of an upstream is needed"));
     }
-    nodes.into_iter().map(|node| upstream(node, resolver)).collect()
+    nodes.into_iter().map(upstream).collect()
 }
 
-fn upstream(node: &Node, resolver: &[SocketAddr]) -> Result<Upstream, ConfigError> {
+fn upstream(node: &Node) -> Result<Upstream, ConfigError> {
     let Value::Mapping(pairs) = &node.value else {
-        return resolved(node, Upstream::new(Url::read(node)?, Vec::new()), resolver);
+        return located(node, Upstream::new(Url::read(node)?, Vec::new()));
     };
     for (key, _) in pairs {
         key.one_of(OF_ONE)?;
@@ -172,7 +172,7 @@ fn upstream(node: &Node, resolver: &[SocketAddr]) -> Result<Upstream, ConfigErro
         let error = url.error("with `srv: YES` ports come from DNS");
         return Err(error.help("write a service's name without a port: `http://_http._tcp.example.org`"));
     }
-    resolved(url, upstream, resolver)
+    located(url, upstream)
 }
 
 fn yes(node: &Node, key: &str) -> Result<bool, ConfigError> {
@@ -181,26 +181,27 @@ fn yes(node: &Node, key: &str) -> Result<bool, ConfigError> {
     node.get(key).map_or(Ok(false), read)
 }
 
-/// Names are looked up here, so that a wrong one shows with its place, before anything is served.
-pub(in crate::modules) fn resolved(
-    node: &Node,
-    mut upstream: Upstream,
-    resolver: &[SocketAddr],
-) -> Result<Upstream, ConfigError> {
-    if upstream.down {
-        return Ok(upstream);
-    }
-    match names::resolve(&upstream, resolver) {
-        Ok(found) => {
-            upstream.found = found;
-            Ok(upstream)
+/// An address, or a unix socket, is where it is; a name is looked up when the whole configuration is read
+/// ([`look_up_names`](super::look_up_names)).
+///
+/// # Errors
+/// What is written can be no name.
+pub(in crate::modules) fn located(node: &Node, upstream: Upstream) -> Result<Upstream, ConfigError> {
+    let found = match &upstream.url.place {
+        Place::Tcp(host, _) if names::may_change(&upstream) => {
+            if !can_be_name(host) {
+                let error = node.error(format!("`{host}` cannot be the name of a host"));
+                return Err(error.help("a name has at most 253 characters, and 63 between two dots"));
+            }
+            Vec::new()
         }
-        Err(error) => {
-            let error = node.error(format!("the name of `{}` cannot be resolved: {error}", upstream.url));
-            Err(match resolver.is_empty() && !upstream.srv {
-                true => error.help("correct it, add it to /etc/hosts, or write its address"),
-                false => error.help("correct it, or see whether the name server knows it"),
-            })
-        }
-    }
+        place => upstream.endpoints_at(names::literal(place)),
+    };
+    Ok(Upstream { at: node.at, found, ..upstream })
+}
+
+/// RFC 1035 §2.3.4
+fn can_be_name(host: &str) -> bool {
+    let host = host.strip_suffix('.').unwrap_or(host);
+    host.len() <= 253 && host.split('.').all(|label| (1..=63).contains(&label.len()))
 }

@@ -87,6 +87,8 @@ impl Group {
 /// One of `backends`.
 #[derive(Clone, Debug)]
 pub struct Upstream {
+    /// Where it stands.
+    pub at: At,
     /// Its URL.
     pub url: Url,
     /// From 1 to 256: its share, compared with that of the others.
@@ -99,7 +101,7 @@ pub struct Upstream {
     pub most: Option<u32>,
     /// Its name stands for services (RFC 2782), not for addresses.
     pub srv: bool,
-    /// Where it was when the configuration was read.
+    /// Where it was at the start; nowhere, if its name could not be resolved.
     pub found: Vec<Endpoint>,
     /// It is an application that the program starts (`fastcgi.spawn`).
     pub spawn: Option<Arc<Spawn>>,
@@ -109,14 +111,19 @@ impl Upstream {
     /// With a weight of 1 and nothing else that is special.
     pub fn new(url: Url, peers: Vec<Peer>) -> Self {
         let found = vec![Endpoint { url: url.clone(), weight: 1, backup: false, peers }];
-        Self { url, weight: 1, backup: false, down: false, most: None, srv: false, found, spawn: None }
+        let at = At::NOWHERE;
+        Self { at, url, weight: 1, backup: false, down: false, most: None, srv: false, found, spawn: None }
+    }
+
+    /// The server that it is at these addresses.
+    pub(super) fn endpoints_at(&self, peers: Vec<Peer>) -> Vec<Endpoint> {
+        vec![Endpoint { url: self.url.clone(), weight: self.weight, backup: self.backup, peers }]
     }
 
     /// Where it is at first: for an application that was started, where that takes its connections.
     pub(super) fn endpoints(&self) -> Vec<Endpoint> {
         let Some(spawn) = &self.spawn else { return self.found.clone() };
-        let peers = vec![Peer::Unix(spawn.socket().to_owned())];
-        vec![Endpoint { url: self.url.clone(), weight: self.weight, backup: self.backup, peers }]
+        self.endpoints_at(vec![Peer::Unix(spawn.socket().to_owned())])
     }
 }
 

@@ -146,6 +146,11 @@ impl SharedGroup {
         self.lookups.lock().unwrap_or_else(PoisonError::into_inner)[entry].clone()
     }
 
+    /// Whether an entry of the configuration stands for any server now.
+    pub(super) fn has_members_of(&self, entry: usize) -> bool {
+        self.lock().iter().any(|own| own.entry == entry)
+    }
+
     /// Whether the one who asks shall look after names and health: the first.
     pub(super) fn claim(&self) -> bool {
         !self.is_watched.swap(true, Ordering::Relaxed)

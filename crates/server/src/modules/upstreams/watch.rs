@@ -11,8 +11,8 @@ use std::rc::Rc;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// How soon a name is asked for again that could not be resolved.
-const AGAIN: Duration = Duration::from_secs(5);
+/// How soon a name is asked for again that could not be resolved: at first, and at most.
+const AGAIN: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(8)];
 
 /// How often it is seen whether there are new upstreams that want to be checked.
 const LOOK: Duration = Duration::from_secs(1);
@@ -30,9 +30,9 @@ pub(super) fn start(group: &Arc<SharedGroup>, outbound: &Outbound, clock: &Rc<Cl
     }
 }
 
-/// Asks for a name again and again. What cannot be resolved stays as it was.
+/// Asks for a name again and again. What cannot be resolved stays as it was, and is said once.
 async fn follow(group: Arc<SharedGroup>, entry: usize) {
-    let shown = &group.settings.upstreams[entry].url.shown;
+    let mut wait = AGAIN[0];
     loop {
         let asked = Arc::clone(&group);
         let found = tokio::task::spawn_blocking(move || {
@@ -40,26 +40,40 @@ async fn follow(group: Arc<SharedGroup>, entry: usize) {
         });
         let again = match found.await {
             Ok(Ok((endpoints, ttl))) => {
-                if group.note_lookup(entry, None) {
-                    let text = format_args!("{shown}: its name can be resolved again");
-                    report(Severity::Notice, Subject::Upstream, text);
-                }
                 group.update(entry, endpoints);
+                note_found(&group, entry);
+                wait = AGAIN[0];
                 ttl
             }
             Ok(Err(error)) => {
-                if group.note_lookup(entry, Some(&error)) {
-                    let text = format_args!(
-                        "{shown}: its name cannot be resolved: {error}; its last addresses stay"
-                    );
-                    report(Severity::Warn, Subject::Upstream, text);
-                }
-                AGAIN
+                note_lost(&group, entry, &error);
+                let longer = (wait * 2).min(AGAIN[1]);
+                std::mem::replace(&mut wait, longer)
             }
             // The thread was not started or has been ended: so are we, soon.
-            Err(_) => AGAIN,
+            Err(_) => AGAIN[0],
         };
         tokio::time::sleep(again).await;
+    }
+}
+
+fn note_found(group: &SharedGroup, entry: usize) {
+    if group.note_lookup(entry, None) {
+        let shown = &group.settings.upstreams[entry].url.shown;
+        let text = format_args!("{shown}: its name can be resolved again");
+        report(Severity::Notice, Subject::Upstream, text);
+    }
+}
+
+fn note_lost(group: &SharedGroup, entry: usize, error: &std::io::Error) {
+    if group.note_lookup(entry, Some(error)) {
+        let state = match group.has_members_of(entry) {
+            true => "its last addresses stay",
+            false => "no request goes there until it can be",
+        };
+        let shown = &group.settings.upstreams[entry].url.shown;
+        let text = format_args!("{shown}: its name cannot be resolved: {error}; {state}");
+        report(Severity::Warn, Subject::Upstream, text);
     }
 }
 
