@@ -130,6 +130,116 @@ fn a_header_that_does_not_come_closes_the_connection() {
     server.until_stderr("connection: from 127.0.0.1: the PROXY protocol header did not come in time");
 }
 
+/// The site for those whom `proxy-protocol: {WHOM}` says.
+#[track_caller]
+fn site_for(dir: &Scratch, whom: &str, lines: &str) -> Server {
+    dir.write("site/ten", "0123456789");
+    let listen = format!("listen: {{host: 127.0.0.1, port: 0, proxy-protocol: {{{whom}}}}}\n");
+    let hosts = "hosts: {default: {paths: {/: {file.dir: DIR/site}}}}\n";
+    Server::config(dir, &format!("num-threads: 1\n{listen}{LOG}{lines}{hosts}"))
+}
+
+#[test]
+fn where_a_header_is_optional_those_who_are_named_may_send_one_or_not() {
+    let dir = Scratch::new();
+    let server = site_for(&dir, "from: [127.0.0.0/8, '::1'], optional: ON", "handshake-timeout: 1\n");
+    let request = last("/ten");
+    for header in [V1, &v2(), b"", b"\r\n"] {
+        let answers = server.ask([header, request.as_bytes()].concat());
+        assert_eq!((answers.len(), answers[0].text()), (1, "0123456789".into()), "{header:?}");
+    }
+    let lines = log(&dir, 4);
+    let begins = ["192.0.2.1 56324 ", "192.0.2.1 56324 ", "127.0.0.1 ", "127.0.0.1 "];
+    assert!(lines.iter().zip(begins).all(|(line, want)| line.starts_with(want)), "{lines:?}");
+    // Octet by octet `P` may be the beginning of either.
+    let mut client = server.connect();
+    for octet in b"PUT /ten HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n" {
+        client.send([*octet]);
+    }
+    assert_eq!(client.answer().status, 405);
+    let mut wire = Wire::open(&server.address);
+    assert_eq!(wire.get(1, "/ten").answer(1).text(), "0123456789");
+    assert!(server.connect().send(b"PROXY TCP4 x\r\n").is_closed(), "a header that is wrong is no request");
+    server.until_stderr("line is malformed");
+    // One that says nothing is no fault, as on every port.
+    assert!(server.connect().is_closed());
+    assert!(!server.stderr().contains("did not come in time"), "{}", server.stderr());
+}
+
+#[test]
+fn where_a_header_is_optional_nobody_else_is_listened_to() {
+    let dir = Scratch::new();
+    let server = site_for(&dir, "from: 192.0.2.7, optional: ON", "");
+    let request = last("/ten");
+    assert_eq!(server.ask(&request)[0].text(), "0123456789");
+    let answers = server.ask([V1, request.as_bytes()].concat());
+    assert!(answers.is_empty(), "this is not HTTP: {answers:?}");
+    assert!(log(&dir, 1)[0].starts_with("127.0.0.1 "));
+}
+
+#[test]
+fn where_a_header_is_required_of_some_all_others_are_turned_away() {
+    let dir = Scratch::new();
+    let server = site_for(&dir, "from: [192.0.2.7, 10.0.0.0/8]", "");
+    for octets in [V1.to_vec(), last("/ten").into_bytes(), [V1, last("/ten").as_bytes()].concat()] {
+        assert!(server.connect().send(octets).is_closed());
+    }
+    server.until_stderr(
+        "connection: from 127.0.0.1: this address is not in `from` of `proxy-protocol`, and only those may connect here",
+    );
+    let dir = Scratch::new();
+    let server = site_for(&dir, "from: 127.0.0.1", "");
+    assert_eq!(server.ask([V1, last("/ten").as_bytes()].concat())[0].text(), "0123456789");
+    assert!(server.connect().send(last("/ten")).is_closed());
+    server.until_stderr("there is no PROXY protocol header");
+}
+
+#[test]
+fn a_unix_socket_may_have_an_optional_header_too() {
+    let dir = Scratch::new();
+    dir.write("site/ten", "0123456789");
+    let listen = "listen: {type: unix, port: DIR/socket, permission: 666, proxy-protocol: {optional: ON}}\n";
+    let hosts = "hosts: {default: {paths: {/: {file.dir: DIR/site}}}}\n";
+    let _server = Server::config(&dir, &format!("num-threads: 1\n{listen}{LOG}{hosts}"));
+    for header in [V1, b""] {
+        let mut client = crate::support::Client::connect_unix(&dir.path("socket"));
+        client.send([header, last("/ten").as_bytes()].concat());
+        assert_eq!(client.answer().text(), "0123456789");
+    }
+    let lines = log(&dir, 2);
+    assert!(lines[0].starts_with("192.0.2.1 56324 ") && lines[1].starts_with("- "), "{lines:?}");
+}
+
+#[test]
+fn what_is_wrong_with_the_directive_is_said() {
+    let dir = Scratch::new();
+    let cases = [
+        (
+            "host: 127.0.0.1, port: 0, proxy-protocol: {optional: ON}",
+            "`from` has to say whose header is believed",
+        ),
+        ("host: 127.0.0.1, port: 0, proxy-protocol: {from: []}", "an address or a network, such as 10.0.0.2"),
+        ("host: 127.0.0.1, port: 0, proxy-protocol: {from: 10.0.0.0/33}", "found `10.0.0.0/33`"),
+        (
+            "host: 127.0.0.1, port: 0, proxy-protocol: {to: 10.0.0.1}",
+            "expected one of from, optional, found `to`",
+        ),
+        (
+            "host: 127.0.0.1, port: 0, proxy-protocol: yes",
+            "expected ON, OFF, or {from, optional}, found `yes`",
+        ),
+        (
+            "type: unix, port: DIR/s, proxy-protocol: {from: 10.0.0.1}",
+            "`from` has no meaning for a unix socket",
+        ),
+    ];
+    for (listen, want) in cases {
+        let said = Launch::config(&dir, &format!("listen: {{{listen}}}\nhosts: {{a: {{paths: {{}}}}}}\n"))
+            .finish_test(&[]);
+        assert!(said.code != 0 && said.stderr.contains(want), "{listen}: {}", said.stderr);
+    }
+}
+
 #[test]
 fn a_port_without_it_never_listens_to_a_header() {
     let dir = Scratch::new();

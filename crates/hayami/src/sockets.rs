@@ -7,6 +7,7 @@ use crate::explain::{CANNOT_CREATE, CONFIG, Explain, NO_PERMISSION, SYSTEM};
 use crate::user;
 use hayami_net::listen::{Endpoint, Options, bind, bound_address, explain as explained, try_bind};
 use hayami_net::names;
+use hayami_net::proxy_protocol::Expectation;
 use hayami_net::service::Address as BoundAddress;
 use hayami_server::config::error::ConfigError;
 use hayami_server::config::settings::Settings;
@@ -31,7 +32,7 @@ pub(crate) struct Bound {
     /// Whether it speaks TLS.
     tls: bool,
     /// Whether connections begin with a header of the PROXY protocol.
-    proxy_protocol: bool,
+    proxy_protocol: Option<Expectation>,
     /// As many as there are workers; of a UDP port one, which is only kept.
     sockets: Vec<OwnedFd>,
 }
@@ -59,7 +60,7 @@ pub(crate) struct Wanted {
     /// As in [`Bound`].
     index: usize,
     tls: bool,
-    proxy_protocol: bool,
+    proxy_protocol: Option<Expectation>,
     /// Of a unix socket: its user and group, and its permissions.
     owner: (Option<Uid>, Option<Gid>),
     permission: Option<u32>,
@@ -86,7 +87,7 @@ pub(crate) fn wanted(settings: &Settings, explain: &Explain<'_>) -> Result<Vec<W
                 Err(error) if without_ipv6(&endpoint, &error) && !all.is_empty() => continue,
                 Err(error) => return Err(failure(&endpoint, &error)),
             }
-            let (tls, proxy_protocol) = (binding.is_tls(), listener.proxy_protocol);
+            let (tls, proxy_protocol) = (binding.is_tls(), listener.proxy_protocol.clone());
             all.push(Wanted { endpoint, options, index, tls, proxy_protocol, owner, permission });
         }
     }
@@ -137,7 +138,7 @@ pub(crate) fn bind_all(wanted: &[Wanted], workers: usize) -> Result<Vec<Bound>, 
             index: wanted.index,
             address,
             tls: wanted.tls,
-            proxy_protocol: wanted.proxy_protocol,
+            proxy_protocol: wanted.proxy_protocol.clone(),
             sockets,
         });
         if let Endpoint::Unix(path) = &wanted.endpoint {
@@ -176,7 +177,7 @@ pub(crate) fn share_out(
                 index: bound.index,
                 address: bound.address.clone(),
                 tls,
-                proxy_protocol: bound.proxy_protocol,
+                proxy_protocol: bound.proxy_protocol.clone(),
             });
         }
     }

@@ -1,8 +1,9 @@
 //! Accepting connections, as many as there may be.
 
+use crate::proxy_protocol::{Expectation, Expected, Fault};
 use crate::service::{Address, ConnectionInfo, Service};
 use crate::socket::Socket;
-use crate::transport::Transport;
+use crate::transport::{Announcement, Transport};
 use crate::worker::{Listener, Worker};
 use hayami_tls::Acceptor as TlsAcceptor;
 use rustix::io::Errno;
@@ -81,7 +82,7 @@ pub(crate) struct Acceptor {
     index: usize,
     address: Address,
     tls: Option<Arc<TlsAcceptor>>,
-    proxy_protocol: bool,
+    proxy_protocol: Option<Expectation>,
     /// The kernel tells when connections wait.
     pub(crate) is_watched: bool,
     /// It has told.
@@ -231,8 +232,15 @@ impl Acceptor {
             ends: Default::default(),
         };
         let mut transport = Transport::new(Socket::new(fd), self.tls.as_ref());
-        if self.proxy_protocol {
-            transport.expect_announcement();
+        match self.proxy_protocol.as_ref().map(|own| own.of(&info.peer)) {
+            None | Some(Expected::None) => {}
+            Some(Expected::Header) => transport.expect_announcement(Announcement::Required),
+            Some(Expected::Either) => transport.expect_announcement(Announcement::Optional),
+            Some(Expected::Nobody) => {
+                worker.quota.leave();
+                worker.service.report(&info, &Fault::Stranger);
+                return Accepted::Lost;
+            }
         }
         Accepted::New(transport, info)
     }

@@ -393,7 +393,7 @@ impl Connection {
             _ if self.protocol.content_is_late(worker) => {}
             Wait::Room => self.link.abort(worker, "the client did not read in time"),
             Wait::Handshake | Wait::Close => {
-                if self.transport.expects_announcement() {
+                if self.transport.lacks_announcement() {
                     worker.service.report(&self.link.info, &Fault::Late);
                 }
                 self.link.stage = Stage::Over;

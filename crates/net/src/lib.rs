@@ -27,6 +27,7 @@ mod link;
 pub mod listen;
 pub mod liveness;
 pub mod names;
+mod network;
 pub mod output;
 mod protocol;
 pub mod proxy_protocol;
@@ -46,4 +47,5 @@ pub mod worker;
 
 pub use accept::Quota;
 pub use clock::{Clock, Instant};
+pub use network::Network;
 pub use worker::{Config, Http2Config, Listener, Phase, Timeouts, run};

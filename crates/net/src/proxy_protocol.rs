@@ -1,10 +1,12 @@
 //! The PROXY protocol (HAProxy's `proxy-protocol.txt`, versions 1 and 2): who is at the ends of a connection that a
 //! balancer passes on, said in front of its octets. Reading and writing of headers; no sockets.
 
+use crate::network::Network;
 use crate::service::Address;
 use std::fmt;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
 #[cfg(test)]
 mod tests;
@@ -20,6 +22,45 @@ const FIXED: usize = 16;
 /// Octets of the longest header that is taken. Addresses are 216 at most; what balancers say beside them (TLS, names,
 /// checksums) is some hundreds, and nothing of it is used.
 pub const LONGEST: usize = 4096;
+
+/// Whose connections begin with a header. By default everybody's do, and must.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expectation {
+    /// Who is believed; `None`: whoever connects.
+    pub from: Option<Arc<[Network]>>,
+    /// A connection may as well begin without one; one of a peer that is not believed does.
+    pub optional: bool,
+}
+
+/// What is expected of one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expected {
+    /// A header.
+    Header,
+    /// A header, or none.
+    Either,
+    /// None: what looks like one is the connection's own.
+    None,
+    /// It should not be there.
+    Nobody,
+}
+
+impl Expectation {
+    /// What is expected of a connection from there.
+    pub(crate) fn of(&self, peer: &Address) -> Expected {
+        let is_believed = match (&self.from, peer) {
+            (None, _) => true,
+            (Some(networks), Address::Ip(peer)) => networks.iter().any(|own| own.contains(peer.ip())),
+            (Some(_), Address::Unix) => false,
+        };
+        match (is_believed, self.optional) {
+            (true, false) => Expected::Header,
+            (true, true) => Expected::Either,
+            (false, true) => Expected::None,
+            (false, false) => Expected::Nobody,
+        }
+    }
+}
 
 /// Both ends of a connection, as they are announced.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +105,8 @@ pub enum Fault {
     Cut,
     /// It did not come in time.
     Late,
+    /// Nobody who may send one.
+    Stranger,
 }
 
 /// Which of the two versions.
@@ -88,6 +131,7 @@ impl fmt::Display for Fault {
             Self::Long => "the PROXY protocol header is too long",
             Self::Cut => "the connection ended within the PROXY protocol header",
             Self::Late => "the PROXY protocol header did not come in time",
+            Self::Stranger => "this address is not in `from` of `proxy-protocol`, and only those may connect here",
         })
     }
 }

@@ -5,6 +5,7 @@ use crate::buffer::Pool;
 use crate::clock::Clock;
 use crate::common::Common;
 use crate::liveness::Liveness;
+use crate::proxy_protocol::Expectation;
 use crate::reactor::Reactor;
 use crate::runtime;
 use crate::service::{Address, Service};
@@ -72,8 +73,8 @@ pub struct Listener {
     pub address: Address,
     /// What it answers TLS handshakes with; `None` to serve in clear.
     pub tls: Option<Arc<Acceptor>>,
-    /// Every connection begins with a header of the PROXY protocol; nobody but balancers may reach it.
-    pub proxy_protocol: bool,
+    /// Connections begin with a header of the PROXY protocol, which is believed; `None`: it is not known here.
+    pub proxy_protocol: Option<Expectation>,
 }
 
 /// How HTTP/2 is spoken.

@@ -17,7 +17,18 @@ pub struct Transport {
     socket: Socket,
     tls: Option<Box<Tls>>,
     /// A header of the PROXY protocol comes first.
-    expects_announcement: bool,
+    announcement: Announcement,
+}
+
+/// Whether a connection begins with a header of the PROXY protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Announcement {
+    /// It does not, or has come.
+    None,
+    /// It may.
+    Optional,
+    /// It must.
+    Required,
 }
 
 /// What reading led to.
@@ -41,7 +52,7 @@ impl Transport {
         Self {
             socket,
             tls: acceptor.map(|acceptor| Box::new(Tls::new(acceptor))),
-            expects_announcement: false,
+            announcement: Announcement::None,
         }
     }
 
@@ -52,14 +63,19 @@ impl Transport {
     }
 
     /// A header of the PROXY protocol comes first.
-    pub(crate) fn expect_announcement(&mut self) {
-        self.expects_announcement = true;
+    pub(crate) fn expect_announcement(&mut self, announcement: Announcement) {
+        self.announcement = announcement;
     }
 
     /// Whether that has not come yet.
     #[inline]
     pub(crate) fn expects_announcement(&self) -> bool {
-        self.expects_announcement
+        self.announcement != Announcement::None
+    }
+
+    /// Whether a header is missing without which nothing is read.
+    pub(crate) fn lacks_announcement(&self) -> bool {
+        self.announcement == Announcement::Required
     }
 
     /// Reads the header of the PROXY protocol, and not one octet more: what follows may be TLS. `None`: the peer
@@ -73,18 +89,24 @@ impl Transport {
         };
         Poll::Ready(Some(match proxy_protocol::parse(&seen[..octets]) {
             Ok(Parsed::Whole { octets, ends }) => {
-                self.expects_announcement = false;
+                self.announcement = Announcement::None;
                 self.socket.take_seen(&mut seen[..octets]).map(|()| ends).map_err(|_| Fault::Cut)
             }
             Ok(Parsed::Partial) if self.socket.has_ended() => Err(Fault::Cut),
             Ok(Parsed::Partial) => return Poll::Pending,
+            Err(Fault::Absent) if self.announcement == Announcement::Optional => {
+                self.announcement = Announcement::None;
+                // What was seen is still to be read.
+                self.socket.may_read(false);
+                Ok(None)
+            }
             Err(fault) => Err(fault),
         }))
     }
 
     /// Whether octets of the peer cannot be read yet.
     pub(crate) fn is_handshaking(&self) -> bool {
-        self.expects_announcement || self.tls.as_ref().is_some_and(|tls| !tls.is_established())
+        self.expects_announcement() || self.tls.as_ref().is_some_and(|tls| !tls.is_established())
     }
 
     /// Whether the octets read last came before the TLS handshake was complete (RFC 8446 §2.3).
@@ -125,7 +147,7 @@ impl Transport {
     /// [`poll_lookup`](Self::poll_lookup).
     #[inline]
     pub(crate) fn is_held_up(&self) -> bool {
-        self.expects_announcement || self.tls.as_ref().is_some_and(|tls| tls.is_looking_up())
+        self.expects_announcement() || self.tls.as_ref().is_some_and(|tls| tls.is_looking_up())
     }
 
     /// Goes on with a handshake that waited for a store of sessions. `Ready(None)`: by reading.

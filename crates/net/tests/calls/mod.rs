@@ -178,7 +178,7 @@ pub(crate) fn server(origin: Origin) -> Server {
     let thread = std::thread::spawn(move || {
         let config = Config {
             cpu: None,
-            listeners: vec![Listener { fd, index: 0, address, tls: None, proxy_protocol: false }],
+            listeners: vec![Listener { fd, index: 0, address, tls: None, proxy_protocol: None }],
             limits: Limits::default(),
             http2: Http2Config::default(),
             timeouts: Timeouts::default(),

@@ -181,6 +181,11 @@ pub(super) const BEHAVIOUR: &[(&str, &str)] = &[
         "PHP would run whatever file it is told of, uploads as well.",
     ),
     (
+        "`proxy-protocol: ON` of `listen` requires a header of every connection; `{from: [ADDRESS, …], optional: ON}` takes \
+         connections without one too, and believes those of the addresses only.",
+        "h2o believes whoever sends one: every client could pretend to be another one.",
+    ),
+    (
         "A URL of the upstream in `location` becomes a path of this server, not a whole URL, over `https` as well; \
          so do those in `content-location` and `refresh`. `proxy.rewrite-location: OFF` leaves them alone.",
         "A path stays on the scheme and host that the client came by, whatever stands in front of this server.",

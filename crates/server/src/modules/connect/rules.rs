@@ -2,6 +2,7 @@
 
 use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
+use hayami_net::Network;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// The rules of `proxy.connect`, in their order.
@@ -11,8 +12,8 @@ pub struct Rules(Vec<Rule>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rule {
     allows: bool,
-    /// An address, and how many of its leading bits count; `None`: any.
-    network: Option<(IpAddr, u8)>,
+    /// `None`: any.
+    network: Option<Network>,
     /// From the first to the last; `None`: any.
     ports: Option<(u16, u16)>,
 }
@@ -40,7 +41,7 @@ impl Rules {
 impl Rule {
     fn fits(self, ip: IpAddr, port: u16) -> bool {
         self.ports.is_none_or(|(first, last)| (first..=last).contains(&port))
-            && self.network.is_none_or(|network| contains(network, ip))
+            && self.network.is_none_or(|network| network.contains(ip))
     }
 }
 
@@ -50,20 +51,6 @@ fn meant(ip: IpAddr) -> IpAddr {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
         ip => ip,
-    }
-}
-
-fn contains((network, bits): (IpAddr, u8), ip: IpAddr) -> bool {
-    match (network, ip) {
-        (IpAddr::V4(network), IpAddr::V4(ip)) => {
-            let shift = 32 - u32::from(bits);
-            u32::from(network).checked_shr(shift) == u32::from(ip).checked_shr(shift)
-        }
-        (IpAddr::V6(network), IpAddr::V6(ip)) => {
-            let shift = 128 - u32::from(bits);
-            u128::from(network).checked_shr(shift) == u128::from(ip).checked_shr(shift)
-        }
-        _ => false,
     }
 }
 
@@ -80,19 +67,9 @@ fn parse(text: &str) -> Option<Rule> {
     let (bits, ports) = suffixes(more)?;
     let network = match (host, bits) {
         ("*", None) => None,
-        _ => Some(network(host.parse().ok()?, bits)?),
+        _ => Some(Network::new(host.parse().ok()?, bits)?),
     };
     Some(Rule { allows, network, ports })
-}
-
-fn network(ip: IpAddr, bits: Option<u8>) -> Option<(IpAddr, u8)> {
-    let most = if ip.is_ipv4() { 32 } else { 128 };
-    let bits = bits.unwrap_or(most);
-    match (ip, ip.to_canonical()) {
-        _ if bits > most => None,
-        (IpAddr::V6(_), canonical @ IpAddr::V4(_)) if bits >= 96 => Some((canonical, bits - 96)),
-        _ => Some((ip, bits)),
-    }
 }
 
 /// The first port and the last.

@@ -18,6 +18,7 @@ pub(crate) use overlap::split;
 
 use crate::config::directive::{Directive, Levels};
 use crate::config::yaml::Place;
+use hayami_net::proxy_protocol::Expectation;
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -32,7 +33,7 @@ pub struct Listener {
     /// What the socket is set to.
     pub options: Options,
     /// `proxy-protocol`: connections begin by saying whose they are.
-    pub proxy_protocol: bool,
+    pub proxy_protocol: Option<Expectation>,
     /// `ssl`: speaks TLS.
     pub ssl: Option<Box<ssl::Settings>>,
 }
@@ -128,7 +129,7 @@ impl fmt::Display for Listener {
         option(f, "initcwnd", &self.options.initial_window)?;
         option(f, "sndbuf", &self.options.send_buffer)?;
         option(f, "rcvbuf", &self.options.receive_buffer)?;
-        if self.proxy_protocol {
+        if self.proxy_protocol.is_some() {
             f.write_str(", PROXY protocol")?;
         }
         if self.ssl.is_some() { f.write_str(", TLS") } else { Ok(()) }
@@ -151,7 +152,8 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
            `proxy-protocol`, `ssl`; with `type: unix`, `port` is the path of the socket, and there are `owner`, `group` and \
            `permission` (octal). With `proxy-protocol: ON` every connection must begin with a header of the PROXY \
            protocol, version 1 or 2, and the client's address is the one that it names: for a port that only a \
-           balancer can reach. Several hosts may name one address: then the server name that a client asks \
+           balancer can reach. With `proxy-protocol: {from: [10.0.0.0/8, …]}` only connections of these addresses are \
+           taken; with `optional: ON` beside it all are, and those of these addresses may begin with a header. Several hosts may name one address: then the server name that a client asks \
            for chooses the certificate, and the host by the request.",
     set: |scope, node| {
         for node in node.one_or_many() {

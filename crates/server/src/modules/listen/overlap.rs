@@ -62,7 +62,10 @@ fn overlap(other: &Address, new: &Address) -> (String, &'static str) {
 /// What a listener says of a socket that the other one has said otherwise.
 fn disagreement(other: &Listener, new: &Listener) -> Option<(String, &'static str)> {
     if other.proxy_protocol != new.proxy_protocol {
-        let message = "this address has `proxy-protocol: ON` in one place and not in another";
+        let message = match other.proxy_protocol.is_some() && new.proxy_protocol.is_some() {
+            true => "this address has another `proxy-protocol` elsewhere",
+            false => "this address has `proxy-protocol: ON` in one place and not in another",
+        };
         return Some((message.to_owned(), "write it at both or at neither, or take another port"));
     }
     if new.options != other.options && new.options != <_>::default() {

@@ -3,8 +3,11 @@
 use super::{Address, Host, HostPort, Listener, Options, UnixSocket, ssl};
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
+use hayami_net::Network;
+use hayami_net::proxy_protocol::Expectation;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Any of the forms, but for a sequence; and what the user should know of it.
 pub(super) fn listener(node: &Node) -> Result<(Listener, Vec<ConfigError>), ConfigError> {
@@ -17,7 +20,7 @@ pub(super) fn listener(node: &Node) -> Result<(Listener, Vec<ConfigError>), Conf
                     at: node.at,
                     address,
                     options: Options::default(),
-                    proxy_protocol: false,
+                    proxy_protocol: None,
                     ssl: None,
                 },
                 Vec::new(),
@@ -114,14 +117,51 @@ fn mapping(node: &Node) -> Result<(Listener, Vec<ConfigError>), ConfigError> {
     Ok((Listener { at: node.at, address, options, proxy_protocol, ssl }, warnings))
 }
 
-fn proxy_protocol(node: &Node, address: &Address) -> Result<bool, ConfigError> {
+fn proxy_protocol(node: &Node, address: &Address) -> Result<Option<Expectation>, ConfigError> {
     let own = node.mapping()?.iter().find(|(key, _)| key.is("proxy-protocol"));
-    let Some((key, value)) = own else { return Ok(false) };
-    let on = value.on_off()?;
-    if on && matches!(address, Address::Quic(_)) {
+    let Some((key, value)) = own else { return Ok(None) };
+    let expectation = match &value.value {
+        Value::Mapping(_) => Some(expectation(value, matches!(address, Address::Unix(_)))?),
+        _ => {
+            let on = value.on_off().map_err(|_| value.expected("ON, OFF, or {from, optional}"))?;
+            on.then(Expectation::default)
+        }
+    };
+    if expectation.is_some() && matches!(address, Address::Quic(_)) {
         return Err(key.error("`proxy-protocol` has no meaning for QUIC"));
     }
-    Ok(on)
+    Ok(expectation)
+}
+
+/// `{from: [10.0.0.0/8], optional: ON}`
+fn expectation(node: &Node, unix: bool) -> Result<Expectation, ConfigError> {
+    let mut expectation = Expectation::default();
+    for (key, value) in node.mapping()? {
+        match key.one_of(&["from", "optional"])? {
+            0 if unix => {
+                let error = key.error("`from` has no meaning for a unix socket");
+                return Err(error.help("its `owner`, `group` and `permission` say who may connect"));
+            }
+            0 => expectation.from = Some(networks(value)?),
+            _ => expectation.optional = value.on_off()?,
+        }
+    }
+    if expectation.optional && expectation.from.is_none() && !unix {
+        // Else every client could say that it is another one.
+        let error = node.error("with `optional: ON`, `from` has to say whose header is believed");
+        return Err(error.help("write `from: [10.0.0.2]` with the addresses of your balancers"));
+    }
+    Ok(expectation)
+}
+
+fn networks(node: &Node) -> Result<Arc<[Network]>, ConfigError> {
+    let wanted = "an address or a network, such as 10.0.0.2, 10.0.0.0/8 or 2001:db8::/32";
+    let nodes = node.one_or_many();
+    if nodes.is_empty() {
+        return Err(node.expected(wanted));
+    }
+    let network = |node: &Node| node.text().ok().and_then(|text| text.parse().ok());
+    nodes.into_iter().map(|node| network(node).ok_or_else(|| node.expected(wanted))).collect()
 }
 
 /// Refuses what is not known, or not there yet.

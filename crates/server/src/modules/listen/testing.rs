@@ -16,7 +16,7 @@ pub(crate) fn listener(port: u16, certificate: Option<&str>) -> Listener {
         at: Place::NOWHERE,
         address: Address::Tcp(HostPort { host: Host::All, port }),
         options: Options::default(),
-        proxy_protocol: false,
+        proxy_protocol: None,
         ssl: certificate.map(|certificate| Box::new(ssl::Settings::new(vec![files(certificate)]))),
     }
 }
