@@ -18,11 +18,13 @@ pub(crate) struct Schedule {
     urgencies: u8,
     /// Of which of the two rings the last turn was, for each urgency.
     shared_had_turn: u8,
+    /// Streams in all queues.
+    len: u32,
 }
 
 impl Default for Schedule {
     fn default() -> Self {
-        Self { in_order: [NONE; 8], shared: [NONE; 8], urgencies: 0, shared_had_turn: 0 }
+        Self { in_order: [NONE; 8], shared: [NONE; 8], urgencies: 0, shared_had_turn: 0, len: 0 }
     }
 }
 
@@ -32,11 +34,17 @@ impl Schedule {
         self.urgencies == 0
     }
 
+    /// Number of streams that can send.
+    pub(crate) fn len(&self) -> u32 {
+        self.len
+    }
+
     /// Adds a stream, if it doesn't stand in a queue.
     pub(crate) fn insert<T: Default>(&mut self, streams: &mut Streams<T>, slot: u32) {
         if std::mem::replace(&mut streams[slot].flags.queued, true) {
             return;
         }
+        self.len += 1;
         let Priority { urgency, incremental } = streams[slot].priority;
         self.urgencies |= 1 << urgency;
         let front = *self.ring(urgency, incremental);
@@ -66,6 +74,7 @@ impl Schedule {
         if !std::mem::replace(&mut streams[slot].flags.queued, false) {
             return;
         }
+        self.len -= 1;
         let Priority { urgency, incremental } = streams[slot].priority;
         let (next, previous) = (streams[slot].next, streams[slot].previous);
         streams[previous].next = next;

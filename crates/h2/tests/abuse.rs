@@ -185,14 +185,14 @@ fn content_that_waits_for_a_window_only_is_told() {
     let received = served.server.receive(&served.config, 0, &get(1), &mut served.head, &mut out);
     let Ok(Event::Request { key, .. }) = received.map(|received| received.event) else { panic!("a request") };
     served.server.send_head(key, &ResponseHead::new(Status::OK), None, &FieldSection::default(), 1, &mut out);
-    assert!(!served.server.stalled(), "nothing waits");
+    assert!(!served.server.has_stalled(), "nothing waits");
     served.server.set_ready(key, true);
-    assert!(served.server.stalled() && served.server.next().is_none());
+    assert!(served.server.has_stalled() && served.server.next().is_none());
     served.feed(&window_update(1, 2)).expect("a window");
-    assert!(!served.server.stalled());
+    assert!(!served.server.has_stalled());
     assert_eq!(served.server.next(), Some((key, 2)));
     served.server.send_data(key, b"hi", false, &mut out);
-    assert!(served.server.stalled());
+    assert!(served.server.has_stalled());
 }
 
 #[test]

@@ -367,6 +367,6 @@ proptest! {
         let mut pair = Pair::new(exchanges, &weather);
         pair.run(&weather);
         prop_assert_eq!((pair.client.streams(), pair.server.streams()), (0, 0));
-        prop_assert!(!pair.client.stalled() && !pair.server.stalled());
+        prop_assert!(!pair.client.has_stalled() && !pair.server.has_stalled());
     }
 }

@@ -183,9 +183,9 @@ impl<T: Default> Client<T> {
         self.core.set_ready(key, ready);
     }
 
-    /// Whether content waits to be sent and nothing but windows stops it.
-    pub fn stalled(&self) -> bool {
-        self.core.stalled()
+    /// Whether the content of some stream waits for nothing but a window: the peer has to grant credit.
+    pub fn has_stalled(&self) -> bool {
+        self.core.has_stalled()
     }
 
     /// Tells that octets of a response's content were consumed: the server may send as many again.
@@ -224,7 +224,7 @@ impl<T: Default> Client<T> {
 
     /// The open streams.
     pub fn keys(&self) -> impl Iterator<Item = Key> {
-        self.core.streams.slots().map(|slot| self.core.streams.key(slot)).filter(|key| key.id != 0)
+        self.core.keys()
     }
 
     /// Resets a stream. Gives what was kept for it. What the server still sends on it is dropped.

@@ -338,6 +338,21 @@ impl<T: Default> Core<T> {
         self.streams.open_count() - usize::from(self.finished.is_some())
     }
 
+    /// The open streams.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {
+        self.streams.slots().map(|slot| self.streams.key(slot)).filter(|key| key.id != 0)
+    }
+
+    /// Number of streams whose peer alone may still send.
+    #[cold]
+    pub(crate) fn half_closed_local(&self) -> usize {
+        let half_closed = |slot: &u32| {
+            let stream = &self.streams[*slot];
+            stream.id != 0 && stream.halves == Halves::HalfClosedLocal
+        };
+        self.streams.slots().filter(half_closed).count()
+    }
+
     /// Gives memory back that holds nothing.
     pub(crate) fn release(&mut self) {
         self.drop_finished(&mut Vec::new());

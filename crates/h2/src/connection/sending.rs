@@ -159,9 +159,14 @@ impl<T: Default> Core<T> {
         }
     }
 
-    /// Whether content waits and nothing but windows stops it.
-    pub(crate) fn stalled(&self) -> bool {
-        self.ready > 0 && (self.schedule.is_empty() || self.send_window.room() == 0)
+    /// Whether content of a stream waits for nothing but a window.
+    pub(crate) fn has_stalled(&self) -> bool {
+        self.ready > self.schedule.len() || (self.ready > 0 && self.send_window.room() == 0)
+    }
+
+    /// Whether the content of a stream waits for nothing but a window, its own or the connection's.
+    pub(crate) fn is_stalled(&self, key: Key) -> bool {
+        self.sending_slot(key).is_some_and(|slot| self.streams[slot].flags.ready && self.room_of(slot) == 0)
     }
 }
 

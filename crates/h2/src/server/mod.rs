@@ -126,9 +126,25 @@ impl<T: Default> Server<T> {
         self.core.set_ready(key, ready);
     }
 
-    /// Whether content waits to be sent and nothing but windows stops it.
-    pub fn stalled(&self) -> bool {
-        self.core.stalled()
+    /// Whether the content of some stream waits for nothing but a window: the peer has to grant credit.
+    #[inline]
+    pub fn has_stalled(&self) -> bool {
+        self.core.has_stalled()
+    }
+
+    /// Whether the content of a stream waits for nothing but a window, its own or the connection's.
+    pub fn is_stalled(&self, key: Key) -> bool {
+        self.core.is_stalled(key)
+    }
+
+    /// The streams that are open, in no order.
+    pub fn keys(&self) -> impl Iterator<Item = Key> {
+        self.core.keys()
+    }
+
+    /// Number of open streams on which the response is complete and the client still sends.
+    pub fn half_closed_local(&self) -> usize {
+        self.core.half_closed_local()
     }
 
     /// Tells that octets of a request's content were consumed: the peer may send as many again.

@@ -98,16 +98,7 @@ impl<T: Default> Core<T> {
     #[inline]
     fn is_full(&self, config: &Config) -> bool {
         let (open, most) = (self.open_count(), config.max_concurrent_streams as usize);
-        open >= most && open >= most + self.answered_count().min(most)
-    }
-
-    #[cold]
-    fn answered_count(&self) -> usize {
-        let answered = |slot: &u32| {
-            let stream = &self.streams[*slot];
-            stream.id != 0 && stream.halves == Halves::HalfClosedLocal
-        };
-        self.streams.slots().filter(answered).count()
+        open >= most && open >= most + self.half_closed_local().min(most)
     }
 
     #[inline]
