@@ -51,6 +51,7 @@ mod ranges;
 mod reproxy;
 mod response_times;
 mod rest_api;
+mod slow_clients;
 mod smuggling;
 mod starlet;
 mod start;

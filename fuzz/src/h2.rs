@@ -186,9 +186,11 @@ impl Peer {
 
     /// Whose turn it is has something to send and may send it; if it is nobody's turn, that is so of nobody.
     fn send_next(&mut self) {
+        let stalled = |key: &Key| self.server.room(*key) == 0;
+        assert!(!self.server.has_stalled() || self.ready.iter().any(stalled));
         if let Some((key, room)) = self.server.next() {
             assert!(room > 0 && room == self.server.room(key));
-            assert!(self.ready.contains(&key) && !self.server.stalled());
+            assert!(self.ready.contains(&key) && !self.server.is_stalled(key));
             let len = room.min(100);
             self.server.begin_data(key, len, false, &mut self.out);
             self.out.extend_from_slice(&[b'y'; 100][..len]);

@@ -40,6 +40,7 @@ pub(crate) mod code {
     pub(crate) const PROTOCOL_ERROR: u32 = 1;
     pub(crate) const FLOW_CONTROL_ERROR: u32 = 3;
     pub(crate) const REFUSED_STREAM: u32 = 7;
+    pub(crate) const CANCEL: u32 = 8;
     pub(crate) const COMPRESSION_ERROR: u32 = 9;
     pub(crate) const ENHANCE_YOUR_CALM: u32 = 11;
 }
@@ -111,6 +112,8 @@ pub(crate) struct Wire {
     answers: HashMap<u32, (Answer, bool)>,
     /// Credit of the connection that is kept back; `None` if it is given at once.
     kept: Option<u32>,
+    /// Whether streams are given back what their content used up.
+    credits_streams: bool,
     /// Whether somebody else sends by [`Self::pushing`]: then this one only reads.
     mute: bool,
     /// Interim responses: stream, status, the values of `link`.
@@ -173,6 +176,7 @@ impl Wire {
             decoder,
             answers: HashMap::new(),
             kept: None,
+            credits_streams: true,
             mute: false,
             interim: Vec::new(),
             end: End::default(),
@@ -298,7 +302,7 @@ impl Wire {
         answer.content.extend_from_slice(&frame.payload);
         *whole = frame.flags & flag::END_STREAM != 0;
         let credit = (frame.payload.len() as u32).to_be_bytes();
-        if !frame.payload.is_empty() && !*whole {
+        if !frame.payload.is_empty() && !*whole && self.credits_streams {
             self.frame(kind::WINDOW_UPDATE, 0, frame.stream, credit);
         }
         if let Some(kept) = &mut self.kept {
@@ -352,6 +356,12 @@ impl Wire {
         while self.kept < Some(octets) {
             self.next_of(kind::DATA);
         }
+        self
+    }
+
+    /// Gives streams no credit back from now on.
+    pub(crate) fn without_credit(mut self) -> Self {
+        self.credits_streams = false;
         self
     }
 

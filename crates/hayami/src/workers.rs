@@ -191,6 +191,7 @@ fn timeouts(settings: &Settings) -> Timeouts {
         request: http1.request_timeout,
         receive: http1.request_io_timeout,
         send: http1.response_io_timeout,
+        min_rate: settings.global.limits.min_rate,
         idle: settings.global.http2.idle_timeout,
         graceful: settings.global.http2.graceful_shutdown_timeout.unwrap_or_default(),
         handshake: settings.global.limits.handshake_timeout,

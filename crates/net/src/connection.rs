@@ -7,6 +7,7 @@ use crate::clock::Millis;
 use crate::cold;
 use crate::link::{Link, Need, Stage};
 use crate::output::Flushed;
+use crate::pace::Pace;
 use crate::protocol::Protocol;
 use crate::proxy_protocol::Fault;
 use crate::service::{ConnectionInfo, Refusal, Service};
@@ -52,8 +53,8 @@ pub(crate) enum Wait {
     Close,
     /// In HTTP/2, a request while no stream is open.
     Stream,
-    /// In HTTP/2, the peer to give credit for content, since that moment.
-    Credit { since: Millis },
+    /// Its next turn.
+    Turn,
 }
 
 /// What a turn ended with.
@@ -75,6 +76,8 @@ pub(crate) struct Connection {
     warming: Option<JoinHandle<()>>,
     wait: Wait,
     deadline: Millis,
+    /// How slowly the peer takes what waits for it; `None` while nothing does.
+    sending: Option<Pace>,
 }
 
 impl Connection {
@@ -92,6 +95,7 @@ impl Connection {
             warming: None,
             wait: Wait::Head,
             deadline: Millis::NEVER,
+            sending: None,
         }
     }
 
@@ -146,7 +150,7 @@ impl Connection {
                     Poll::Pending => return self.rest(worker, Wait::Answer),
                     Poll::Ready(()) => continue,
                 },
-                Poll::Ready(Flushed::All) => {}
+                Poll::Ready(Flushed::All) => self.sending = None,
             }
             if need == Need::Input && worker.draining.get() && self.may_end() {
                 self.link.stage = Stage::Closing { linger: true };
@@ -360,7 +364,7 @@ impl Connection {
 
     /// Lets others have a turn.
     fn yield_turn<S>(&mut self, worker: &Worker<S>) -> Turn {
-        self.rest(worker, Wait::Room);
+        self.rest(worker, Wait::Turn);
         Turn::Again
     }
 
@@ -375,23 +379,36 @@ impl Connection {
         let deadline = match wait {
             Wait::Handshake => self.link.idle_since.after(timeouts.handshake),
             Wait::Head => self.link.idle_since.after(timeouts.request),
-            Wait::Content => now.after(timeouts.receive),
-            Wait::Room => now.after(timeouts.send),
-            Wait::Answer | Wait::More => Millis::NEVER,
+            Wait::Room => self.note_sending(worker),
+            Wait::Answer | Wait::More | Wait::Content | Wait::Turn => Millis::NEVER,
             Wait::Close => self.deadline,
             Wait::Stream => self.link.idle_since.after(timeouts.idle),
-            Wait::Credit { since } => since.after(timeouts.send),
         };
-        self.deadline = deadline.min(self.protocol.latest(timeouts));
+        self.deadline = deadline.min(self.protocol.latest(now, timeouts));
         Turn::Waits
+    }
+
+    /// Takes account of how slowly the peer takes what waits for it; when it will be late.
+    #[cold]
+    fn note_sending<S>(&mut self, worker: &Worker<S>) -> Millis {
+        let patience = worker.timeouts.sending();
+        let delivered = self.transport.socket().delivered();
+        let pace = self.sending.get_or_insert_with(|| Pace::new(delivered, patience));
+        pace.note(worker.clock.millis(), delivered, true, patience);
+        pace.due()
     }
 
     /// The deadline has passed; a turn follows.
     #[cold]
     pub(crate) fn expire<S: Service>(&mut self, worker: &Worker<S>) -> Turn {
         match self.wait {
-            _ if self.protocol.content_is_late(worker) => {}
-            Wait::Room => self.link.abort(worker, "the client did not read in time"),
+            _ if self.protocol.streams_are_late(&mut self.link, worker) => {}
+            Wait::Room => {
+                if self.note_sending(worker) <= worker.clock.millis() {
+                    self.link.abort(worker, "the client did not read in time");
+                }
+            }
+            Wait::Turn => {}
             Wait::Handshake | Wait::Close => {
                 if self.transport.lacks_announcement() {
                     worker.service.report(&self.link.info, &Fault::Late);

@@ -9,6 +9,7 @@
 //! open windows, as the handler takes.
 
 use crate::clock::Millis;
+use crate::pace::{Pace, Patience};
 use crate::service::Refusal;
 use hayami_http::{FieldSection, Source, SourceError};
 use std::cell::{RefCell, RefMut};
@@ -50,8 +51,8 @@ struct Pipe {
     touched: bool,
     /// Who waits for content.
     reader: Option<Waker>,
-    /// Since when it waits for the client, in milliseconds of the worker's clock.
-    hungry_since: Option<Millis>,
+    /// How slowly the client sends while the handler waits for it; from the first time on that it does.
+    pace: Option<Pace>,
     /// The client may take its time.
     patient: bool,
     /// The connection is at work, and looks here afterwards: it need not be woken.
@@ -85,7 +86,7 @@ pub(crate) fn content(length: Option<u64>, connection: Waker) -> (Feed, Incoming
         asked: false,
         touched: false,
         reader: None,
-        hungry_since: None,
+        pace: None,
         patient: false,
         attended: false,
         connection,
@@ -161,24 +162,25 @@ impl Feed {
     }
 
     /// Content has come. Whether it is the connection itself that has to tell who waits for it.
-    pub(crate) fn put(&self, octets: &[u8]) -> bool {
+    pub(crate) fn put(&self, octets: &[u8], now: Millis, patience: Patience) -> bool {
         let mut pipe = self.0.borrow_mut();
         pipe.received += octets.len() as u64;
         pipe.waiting.extend(octets);
+        pipe.note_pace(now, false, patience);
         self.tell(pipe)
     }
 
     /// All content has come. Returns what [`put`](Self::put) does.
     pub(crate) fn complete(&self, trailers: Option<Box<FieldSection>>) -> bool {
         let mut pipe = self.0.borrow_mut();
-        (pipe.state, pipe.trailers) = (State::Complete, trailers);
+        (pipe.state, pipe.trailers, pipe.pace) = (State::Complete, trailers, None);
         self.tell(pipe)
     }
 
     /// No more content is taken from the client, by its own fault. Returns what [`put`](Self::put) does.
     pub(crate) fn refuse(&self, refusal: Refusal) -> bool {
         let mut pipe = self.0.borrow_mut();
-        pipe.state = State::Refused(refusal);
+        (pipe.state, pipe.pace) = (State::Refused(refusal), None);
         pipe.discard();
         self.tell(pipe)
     }
@@ -194,21 +196,22 @@ impl Feed {
         self.taken()
     }
 
-    /// Notes at a moment, in milliseconds of the worker's clock, whether the handler waits for the client.
-    pub(crate) fn note_hunger(&self, now: Millis) {
+    /// Notes whether the handler waits for the client. Whether it does.
+    pub(crate) fn note_starvation(&self, now: Millis, patience: Patience) -> bool {
         let mut pipe = self.0.borrow_mut();
-        let hungry = pipe.reader.is_some() && pipe.state == State::Coming && !pipe.patient;
-        pipe.hungry_since = if hungry { pipe.hungry_since.or(Some(now)) } else { None };
+        let starves = pipe.reader.is_some() && pipe.state == State::Coming && !pipe.patient;
+        pipe.note_pace(now, starves, patience);
+        starves
     }
 
-    /// Since when the handler waits for the client, as it was noted.
-    pub(crate) fn hungry_since(&self) -> Option<Millis> {
-        self.0.borrow().hungry_since.filter(|_| self.has_reader())
+    /// When the client is late with what the handler waits for, as far as that was noted.
+    pub(crate) fn due(&self) -> Millis {
+        let due = self.0.borrow().pace.map_or(Millis::NEVER, |pace| pace.due());
+        if self.has_reader() { due } else { Millis::NEVER }
     }
 
     /// Wakes who waits for content, unless the connection does so by going on with the exchange.
     fn tell(&self, mut pipe: RefMut<'_, Pipe>) -> bool {
-        pipe.hungry_since = None;
         let Some(reader) = pipe.reader.take() else { return false };
         if reader.will_wake(&pipe.connection) {
             return true;
@@ -312,6 +315,14 @@ impl Pipe {
         octets
     }
 
+    /// Takes account of the client's pace: from now on it `owes` content, or does not.
+    fn note_pace(&mut self, now: Millis, owes: bool, patience: Patience) {
+        if owes || self.pace.is_some() {
+            let pace = self.pace.get_or_insert_with(|| Pace::new(self.received, patience));
+            pace.note(now, self.received, owes, patience);
+        }
+    }
+
     /// Throws away what waits: nobody will take it.
     fn discard(&mut self) {
         self.taken += std::mem::take(&mut self.waiting).len();
@@ -327,6 +338,10 @@ impl Pipe {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+
+    const NOW: Millis = Millis::at(1000);
+    const PATIENCE: Patience = Patience { timeout: Duration::from_secs(5), min_rate: 100 };
 
     fn fill(incoming: &mut Incoming, room: usize, out: &mut Vec<u8>) -> Poll<bool> {
         let filled = incoming.fill(&mut Context::from_waker(Waker::noop()), room, out);
@@ -339,9 +354,9 @@ mod tests {
         let mut out = Vec::new();
         assert!(fill(&mut incoming, 9, &mut out).is_pending());
         assert!(incoming.is_untouched() && feed.is_asked());
-        feed.put(b"abcdef");
+        feed.put(b"abcdef", NOW, PATIENCE);
         assert_eq!(fill(&mut incoming, 4, &mut out), Poll::Ready(false));
-        feed.put(b"ghi");
+        feed.put(b"ghi", NOW, PATIENCE);
         feed.complete(None);
         assert_eq!((feed.taken(), feed.remaining()), (4, Some(0)));
         assert_eq!(fill(&mut incoming, 4, &mut out), Poll::Ready(false));
@@ -353,9 +368,9 @@ mod tests {
     #[test]
     fn there_is_room_while_somebody_may_take_and_not_too_much_waits() {
         let (feed, mut incoming) = content(None, Waker::noop().clone());
-        feed.put(&[0; ROOM - 1]);
+        feed.put(&[0; ROOM - 1], NOW, PATIENCE);
         assert!(feed.has_room());
-        feed.put(&[0]);
+        feed.put(&[0], NOW, PATIENCE);
         assert!(!feed.has_room());
         assert_eq!(fill(&mut incoming, 1, &mut Vec::new()), Poll::Ready(false));
         assert!(feed.has_room());
@@ -367,7 +382,7 @@ mod tests {
     #[test]
     fn what_breaks_off_is_an_error_with_its_reason() {
         let (feed, mut incoming) = content(None, Waker::noop().clone());
-        feed.put(b"abc");
+        feed.put(b"abc", NOW, PATIENCE);
         feed.refuse(Refusal::Timeout);
         let fill = |incoming: &mut Incoming| {
             let filled = incoming.fill(&mut Context::from_waker(Waker::noop()), 9, &mut Vec::new());
@@ -379,5 +394,31 @@ mod tests {
         drop(feed);
         fill(&mut incoming);
         assert_eq!(incoming.refusal(), None);
+    }
+
+    #[test]
+    fn a_client_is_late_only_while_somebody_waits_for_it() {
+        let (feed, mut incoming) = content(None, Waker::noop().clone());
+        let later = |seconds| NOW.after(Duration::from_secs(seconds));
+        assert!(!feed.note_starvation(NOW, PATIENCE), "nobody has asked");
+        assert_eq!(feed.due(), Millis::NEVER);
+        assert!(fill(&mut incoming, 9, &mut Vec::new()).is_pending());
+        assert!(feed.note_starvation(NOW, PATIENCE));
+        assert_eq!(feed.due(), later(5));
+        // A byte earns little, and while the handler does something else time is not counted.
+        feed.put(b"a", later(4), PATIENCE);
+        assert_eq!(feed.due(), Millis::NEVER);
+        assert_eq!(fill(&mut incoming, 9, &mut Vec::new()), Poll::Ready(false));
+        assert!(fill(&mut incoming, 9, &mut Vec::new()).is_pending());
+        assert!(feed.note_starvation(later(100), PATIENCE));
+        assert_eq!(feed.due(), later(101).after(Duration::from_millis(10)));
+        // At the minimum rate, it is as if nothing had been missing.
+        feed.put(&[0; 500], later(101), PATIENCE);
+        assert_eq!(fill(&mut incoming, 999, &mut Vec::new()), Poll::Ready(false));
+        assert!(fill(&mut incoming, 9, &mut Vec::new()).is_pending());
+        assert!(feed.note_starvation(later(101), PATIENCE));
+        assert_eq!(feed.due(), later(106));
+        drop(incoming);
+        assert_eq!(feed.due(), Millis::NEVER);
     }
 }

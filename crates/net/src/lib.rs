@@ -29,6 +29,7 @@ pub mod liveness;
 pub mod names;
 mod network;
 pub mod output;
+mod pace;
 mod protocol;
 pub mod proxy_protocol;
 mod reactor;

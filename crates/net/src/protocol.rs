@@ -154,21 +154,21 @@ impl Protocol {
         }
     }
 
-    /// When [`expire`](Self::expire) has to be called whatever is waited for, in milliseconds.
+    /// When [`expire`](Self::expire) has to be called whatever is waited for.
     #[inline]
-    pub(crate) fn latest(&mut self, timeouts: &Timeouts) -> Millis {
+    pub(crate) fn latest(&mut self, now: Millis, timeouts: &Timeouts) -> Millis {
         match self {
-            Self::Http1(http1) => http1.latest(timeouts),
-            Self::Http2(http2) => http2.latest(timeouts),
+            Self::Http1(http1) => http1.latest(now, timeouts),
+            Self::Http2(http2) => http2.latest(now, timeouts),
         }
     }
 
-    /// Whether the deadline was one of content that somebody waits for: then it is dealt with.
+    /// Whether the deadline was one of streams, or of content that a handler waits for: then it is dealt with.
     #[cold]
-    pub(crate) fn content_is_late<S>(&mut self, worker: &Worker<S>) -> bool {
+    pub(crate) fn streams_are_late<S>(&mut self, link: &mut Link, worker: &Worker<S>) -> bool {
         match self {
             Self::Http1(http1) => http1.content_is_late(worker),
-            Self::Http2(http2) => http2.content_is_late(worker),
+            Self::Http2(http2) => http2.streams_are_late(link, worker),
         }
     }
 
@@ -181,7 +181,10 @@ impl Protocol {
             }
             Self::Http1(http1) if http1.is_tunnel() => http1.leave_tunnel(link, worker),
             Self::Http1(http1) if http1.wait() == Wait::Answer => {}
-            Self::Http1(_) => link.stage = Stage::Over,
+            Self::Http1(http1) if http1.is_reading() || http1.discarding_is_late(worker.clock.millis()) => {
+                link.stage = Stage::Over;
+            }
+            Self::Http1(_) => {}
             Self::Http2(http2) => http2.expire(link, worker),
         }
     }

@@ -3,6 +3,7 @@
 use hayami_http::FileSlice;
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
+use rustix::ioctl::{Getter, Opcode};
 use rustix::net::{RecvFlags, SendFlags};
 use std::cell::Cell;
 use std::io::{self, IoSlice};
@@ -26,13 +27,24 @@ pub struct Socket {
     corked: Cell<bool>,
     /// The loop watches it.
     watched: Cell<bool>,
+    /// Bytes that the kernel has taken to send.
+    written: Cell<u64>,
 }
 
 impl Socket {
     /// A socket of which nothing is known yet; it must be non-blocking.
     pub fn new(fd: OwnedFd) -> Self {
         let no = || Cell::new(false);
-        Self { fd, readable: Cell::new(true), ended: no(), blocked: no(), corked: no(), watched: no() }
+        let written = Cell::new(0);
+        Self {
+            fd,
+            readable: Cell::new(true),
+            ended: no(),
+            blocked: no(),
+            corked: no(),
+            watched: no(),
+            written,
+        }
     }
 
     /// The descriptor alone.
@@ -82,6 +94,20 @@ impl Socket {
     /// Whether a write waits for the loop.
     pub fn is_blocked(&self) -> bool {
         self.blocked.get()
+    }
+
+    /// Bytes that the peer has received, as far as the kernel knows: for a slow peer megabytes fewer than were
+    /// written.
+    #[cold]
+    #[allow(unsafe_code)]
+    pub(crate) fn delivered(&self) -> u64 {
+        // SAFETY: TIOCOUTQ writes one int, the number of bytes that are not sent or not acknowledged (tcp(7), unix(7)).
+        let waiting = unsafe {
+            let unsent = Getter::<{ libc::TIOCOUTQ as Opcode }, libc::c_int>::new();
+            rustix::ioctl::ioctl(&self.fd, unsent)
+        };
+        // If the kernel cannot tell, what it has taken counts.
+        self.written.get().saturating_sub(u64::try_from(waiting.unwrap_or(0)).unwrap_or(0))
     }
 
     /// Reads into the spare capacity of `buffer`: `Ok(0)` is the end of the stream. `Pending`: nothing
@@ -209,7 +235,10 @@ impl Socket {
     ) -> Poll<io::Result<usize>> {
         while !self.blocked.get() {
             match write(self.fd.as_fd()) {
-                Ok(octets) => return Poll::Ready(Ok(octets)),
+                Ok(octets) => {
+                    self.written.set(self.written.get() + octets as u64);
+                    return Poll::Ready(Ok(octets));
+                }
                 Err(Errno::AGAIN) => self.blocked.set(true),
                 Err(Errno::INTR) => {}
                 Err(error) => return Poll::Ready(Err(error.into())),

@@ -5,6 +5,7 @@ use crate::buffer::Pool;
 use crate::clock::Clock;
 use crate::common::Common;
 use crate::liveness::Liveness;
+use crate::pace::Patience;
 use crate::proxy_protocol::Expectation;
 use crate::reactor::Reactor;
 use crate::runtime;
@@ -33,10 +34,12 @@ use tokio::task::LocalSet;
 pub struct Timeouts {
     /// For a whole request head, and between two requests.
     pub request: Duration,
-    /// Between two reads of request content that get anywhere.
+    /// For a client that owes request content and sends none.
     pub receive: Duration,
-    /// Between two writes of a response that get anywhere.
+    /// For a client that takes nothing of the response that waits for it.
     pub send: Duration,
+    /// Bytes per second that restore the time of `receive` and `send` while a client is slow; 0: any byte does.
+    pub min_rate: u32,
     /// Without a stream, over HTTP/2.
     pub idle: Duration,
     /// For a TLS handshake.
@@ -54,11 +57,29 @@ impl Default for Timeouts {
             request: seconds(10),
             receive: seconds(5),
             send: seconds(60),
+            min_rate: 256,
             idle: seconds(10),
             handshake: seconds(10),
             graceful: Duration::ZERO,
             linger: seconds(2),
         }
+    }
+}
+
+impl Timeouts {
+    /// With clients that owe content of requests.
+    pub(crate) fn receiving(&self) -> Patience {
+        Patience { timeout: self.receive, min_rate: self.min_rate }
+    }
+
+    /// With clients that take responses.
+    pub(crate) fn sending(&self) -> Patience {
+        Patience { timeout: self.send, min_rate: self.min_rate }
+    }
+
+    /// Over HTTP/2, with clients whose only streams wait for content.
+    pub(crate) fn idling(&self) -> Patience {
+        Patience { timeout: self.idle, min_rate: self.min_rate }
     }
 }
 

@@ -50,7 +50,10 @@ impl Http1 {
                 }
             };
             match &received.event {
-                Event::Content(range) => drop(feed.put(&input[range.clone()])),
+                Event::Content(range) => {
+                    let (now, patience) = (worker.clock.millis(), worker.timeouts.receiving());
+                    feed.put(&input[range.clone()], now, patience);
+                }
                 Event::End => {
                     self.unread_content = false;
                     feed.complete(self.engine.take_trailers().map(Box::new));
@@ -67,12 +70,14 @@ impl Http1 {
 
     /// The answer is not there yet: goes on with the request's content, if that is what it takes.
     pub(super) fn pause<S>(&mut self, link: &mut Link, worker: &Worker<S>, fed: Fed) -> Option<Need> {
+        if let Some(feed) = &self.content {
+            feed.note_starvation(worker.clock.millis(), worker.timeouts.receiving());
+        }
         let wanted = |feed: &&Feed| feed.is_asked() && feed.has_room();
         // What is behind a request may be meant for a tunnel that is not granted yet: then it is not read.
-        let Some(feed) = self.content.as_ref().filter(wanted).filter(|_| self.unread_content) else {
+        if self.content.as_ref().filter(wanted).is_none() || !self.unread_content {
             return Some(Need::Later);
-        };
-        feed.note_hunger(worker.clock.millis());
+        }
         if self.engine.expects_continue() {
             let head = ResponseHead::new(Status::CONTINUE);
             link.output.write(&worker.pool, |out| self.engine.send_interim(&head, out));
@@ -83,28 +88,42 @@ impl Http1 {
         }
     }
 
-    /// When [`content_is_late`](Self::content_is_late) has to be asked, in milliseconds.
-    pub(crate) fn latest(&self, timeouts: &Timeouts) -> Millis {
-        let since = self.content.as_ref().and_then(Feed::hungry_since);
-        let content = since.map_or(Millis::NEVER, |since| since.after(timeouts.receive));
-        content.min(self.latest_tunnel(timeouts))
+    /// When [`content_is_late`](Self::content_is_late) or [`expire`](crate::protocol::Protocol::expire) has to be
+    /// called, whatever the connection waits for.
+    #[inline]
+    pub(crate) fn latest(&mut self, now: Millis, timeouts: &Timeouts) -> Millis {
+        match (&mut self.exchange, &self.content) {
+            (Exchange::Reading, _) => Millis::NEVER,
+            (Exchange::Discarding { most, pace }, _) => {
+                pace.note(now, DISCARD - *most, true, timeouts.receiving());
+                pace.due()
+            }
+            (Exchange::Tunnel(tunnel), _) => tunnel.latest(timeouts),
+            (_, content) => content.as_ref().map_or(Millis::NEVER, Feed::due),
+        }
     }
 
-    /// Whether a client does not send what is waited for: then who waits is told.
+    /// Whether a client does not send what a handler waits for: then the handler is told.
     #[cold]
     pub(crate) fn content_is_late<S>(&mut self, worker: &Worker<S>) -> bool {
-        let late = !self.is_tunnel() && worker.clock.millis() >= self.latest(&worker.timeouts);
-        if let Some(feed) = self.content.as_ref().filter(|_| late) {
+        let late = |feed: &&Feed| feed.due() <= worker.clock.millis();
+        let late = self.content.as_ref().filter(late);
+        if let Some(feed) = late {
             feed.refuse(Refusal::Timeout);
             self.engine.refuse();
         }
-        late
+        late.is_some()
     }
 
-    /// Throws content away: what was asked is answered.
-    pub(super) fn discard(&mut self, link: &mut Link, octets: u64) {
-        let Exchange::Discarding { most } = &mut self.exchange else { return };
-        match most.checked_sub(octets) {
+    /// Whether a client sends content that is discarded, but too slowly.
+    pub(crate) fn discarding_is_late(&self, now: Millis) -> bool {
+        matches!(&self.exchange, Exchange::Discarding { pace, .. } if pace.is_late(now))
+    }
+
+    /// Discards content: its request is answered.
+    pub(super) fn discard(&mut self, link: &mut Link, bytes: u64) {
+        let Exchange::Discarding { most, .. } = &mut self.exchange else { return };
+        match most.checked_sub(bytes) {
             Some(left) => *most = left,
             None => link.stage = Stage::Closing { linger: true },
         }

@@ -7,6 +7,7 @@ mod tunnel;
 use crate::connection::Wait;
 use crate::incoming::Feed;
 use crate::link::{Link, Need, Stage};
+use crate::pace::Pace;
 use crate::reports::{Extent, Report, UNKNOWN_END};
 use crate::service::{Answer, Interim, Outcome, Refusal, Request, Service};
 use crate::turn_budget::cost;
@@ -28,8 +29,8 @@ const DISCARD: u64 = 256 * 1024;
 pub(crate) enum Exchange {
     /// A request head is awaited.
     Reading,
-    /// The answer is sent, the rest of the request's content is thrown away: so many octets at most.
-    Discarding { most: u64 },
+    /// The response is sent, the rest of the request's content is discarded: so many bytes at most.
+    Discarding { most: u64, pace: Pace },
     /// The answer needs I/O.
     Waiting(Waiting),
     /// The head is sent, the content comes piece by piece.
@@ -280,7 +281,10 @@ impl Http1 {
                 link.stage = Stage::Closing { linger: true }
             }
             Next::KeepAlive => self.begin_next(link, worker),
-            Next::Discard if !self.rests_much() => self.exchange = Exchange::Discarding { most: DISCARD },
+            Next::Discard if !self.rests_much() => {
+                self.exchange =
+                    Exchange::Discarding { most: DISCARD, pace: Pace::new(0, worker.timeouts.receiving()) };
+            }
             Next::Discard | Next::Close => {
                 let linger = !link.input.is_empty() || self.unread_content || draining;
                 link.stage = Stage::Closing { linger };

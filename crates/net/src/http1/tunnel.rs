@@ -38,6 +38,14 @@ enum Outward {
     Ended,
 }
 
+impl Tunnel {
+    /// Until when it may go on while the worker ends.
+    pub(super) fn latest(&self, timeouts: &Timeouts) -> Millis {
+        let graceful = if timeouts.graceful.is_zero() { LEAVE } else { timeouts.graceful };
+        self.leaves_since.map_or(Millis::NEVER, |since| since.after(graceful))
+    }
+}
+
 impl Http1 {
     /// What the request at hand asks for instead of an answer, with both ends of what would come then.
     #[cold]
@@ -170,20 +178,10 @@ impl Http1 {
         }
     }
 
-    /// Until when a tunnel may go on while the worker ends, in milliseconds.
-    pub(super) fn latest_tunnel(&self, timeouts: &Timeouts) -> Millis {
-        match &self.exchange {
-            Exchange::Tunnel(Tunnel { leaves_since: Some(since), .. }) => {
-                since.after(if timeouts.graceful.is_zero() { LEAVE } else { timeouts.graceful })
-            }
-            _ => Millis::NEVER,
-        }
-    }
-
     /// The worker waits no longer: both ends are closed.
     #[cold]
     pub(crate) fn leave_tunnel<S>(&mut self, link: &mut Link, worker: &Worker<S>) {
-        if worker.clock.millis() < self.latest_tunnel(&worker.timeouts) {
+        if worker.clock.millis() < self.latest(worker.clock.millis(), &worker.timeouts) {
             return;
         }
         link.reports.aborted("the server ended", link.output.sent(), &worker.clock);

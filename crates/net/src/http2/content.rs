@@ -6,12 +6,11 @@
 
 use super::Http2;
 use super::stream::{Slot, Stream, Work};
-use crate::clock::Millis;
 use crate::incoming::{self, Feed, Incoming};
 use crate::link::Link;
 use crate::output::Output;
 use crate::service::{Interim, Refusal};
-use crate::worker::{Timeouts, Worker};
+use crate::worker::Worker;
 use hayami_h1::Fault;
 use hayami_h2::{ErrorCode, Key};
 use hayami_http::{FieldSection, Known, Method, RequestHead, Status};
@@ -79,7 +78,7 @@ impl Http2 {
         octets: &[u8],
         end: bool,
     ) {
-        self.progress = worker.clock.millis();
+        self.deadlines.received += octets.len() as u64;
         let Some(slot) = self.engine.get(key) else { return };
         let stream = self.spare.stream(slot);
         stream.received += octets.len() as u64;
@@ -87,9 +86,10 @@ impl Http2 {
         let Some(feed) = stream.content.as_ref().filter(|feed| feed.has_reader()) else {
             return self.throw_away(output, worker, key, octets.len());
         };
+        let (now, patience) = (worker.clock.millis(), worker.timeouts.receiving());
         let wakes = match feed.is_open() {
             true if too_much => feed.refuse(Refusal::Fault(Fault::ContentTooLarge)),
-            true => feed.put(octets) | (end && feed.complete(None)),
+            true => feed.put(octets, now, patience) | (end && feed.complete(None)),
             // It broke a rule, and no more is granted.
             false => false,
         };
@@ -102,13 +102,7 @@ impl Http2 {
 
     /// The end of content has come by itself.
     #[inline(never)]
-    pub(super) fn content_complete<S>(
-        &mut self,
-        worker: &Worker<S>,
-        key: Key,
-        trailers: Option<Box<FieldSection>>,
-    ) {
-        self.progress = worker.clock.millis();
+    pub(super) fn content_complete(&mut self, key: Key, trailers: Option<Box<FieldSection>>) {
         let feed = stream(self.engine.get(key)).and_then(|stream| stream.content.as_ref());
         if feed.is_some_and(|feed| feed.is_open() && feed.complete(trailers)) {
             self.woken.push(key.stream_id());
@@ -151,8 +145,8 @@ impl Http2 {
         let mut taken = feed.taken();
         let mut begins = false;
         if feed.has_reader() && !matches!(stream.work, Work::None) {
-            feed.note_hunger(worker.clock.millis());
-            self.feeds = true;
+            let starves = feed.note_starvation(worker.clock.millis(), worker.timeouts.receiving());
+            self.deadlines.starving |= starves;
             let asked = feed.is_asked() && matches!(stream.work, Work::Answer(_));
             begins = asked && std::mem::take(&mut stream.expects_continue) && stream.received == 0;
         } else {
@@ -166,42 +160,9 @@ impl Http2 {
             engine.grant(config, key, taken, out);
         });
     }
-
-    /// When [`content_is_late`](Self::content_is_late) has to be asked, in milliseconds.
-    pub(super) fn latest_content(&mut self, timeouts: &Timeouts) -> Millis {
-        self.feeds = false;
-        let mut latest = Millis::NEVER;
-        for key in &self.waiting {
-            let feed = stream(self.engine.get(*key)).and_then(|stream| stream.content.as_ref());
-            if let Some(since) = feed.and_then(Feed::hungry_since) {
-                self.feeds = true;
-                latest = latest.min(since.after(timeouts.receive));
-            }
-        }
-        latest
-    }
-
-    /// Whether clients do not send what is waited for: then who waits is told.
-    #[cold]
-    pub(crate) fn content_is_late<S>(&mut self, worker: &Worker<S>) -> bool {
-        let now = worker.clock.millis();
-        let mut late = false;
-        for key in &self.waiting {
-            let feed = stream(self.engine.get(*key)).and_then(|stream| stream.content.as_ref());
-            let Some(feed) = feed else { continue };
-            let Some(since) = feed.hungry_since() else { continue };
-            if now >= since.after(worker.timeouts.receive) {
-                late = true;
-                if feed.refuse(Refusal::Timeout) {
-                    self.woken.push(key.stream_id());
-                }
-            }
-        }
-        late
-    }
 }
 
 /// The stream of a slot, if there is more to it than the engine knows.
-fn stream(slot: Option<&mut Slot>) -> Option<&mut Stream> {
+pub(super) fn stream(slot: Option<&mut Slot>) -> Option<&mut Stream> {
     slot?.as_deref_mut()
 }

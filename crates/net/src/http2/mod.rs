@@ -6,10 +6,11 @@
 //!        └ pump ──────────────── send.rs: content, by priority, as windows and the output have room
 //! ```
 //!
-//! What is different for streams that are tunnels is in tunnel.rs.
+//! What is different for streams that are tunnels is in tunnel.rs, and which of them are late is found in deadlines.rs.
 
 mod body;
 mod content;
+mod deadlines;
 mod receive;
 mod send;
 mod stream;
@@ -23,6 +24,7 @@ use crate::service::{ConnectionInfo, Service};
 use crate::turn_budget::cost;
 use crate::upgrade;
 use crate::worker::{Timeouts, Worker};
+use deadlines::Deadlines;
 use hayami_h2::{ErrorCode, Key, PREFACE, Server};
 use std::time::Duration;
 use stream::{Slot, Spare};
@@ -41,12 +43,8 @@ pub(crate) struct Http2 {
     waiting: Vec<Key>,
     /// Those of them that were woken.
     woken: Vec<u32>,
-    /// When something was last sent or received that brings a stream nearer to its end, in milliseconds
-    /// of the worker's clock.
-    progress: Millis,
     leaving: Leaving,
-    /// Somebody takes, or took, content of requests that wait.
-    feeds: bool,
+    deadlines: Deadlines,
     /// After an upgrade, until the client has said something in HTTP/2: what is sent before has to fit into
     /// the buffers in which clients still look for the end of the 101 (curl's are 32 KiB).
     expects_preface: bool,
@@ -106,9 +104,8 @@ impl Http2 {
             spare: Spare::default(),
             waiting: Vec::new(),
             woken: Vec::new(),
-            progress: worker.clock.millis(),
             leaving: Leaving::No,
-            feeds: false,
+            deadlines: Deadlines::default(),
             expects_preface: false,
             tunnels: Vec::new(),
             busiest: 0,
@@ -158,11 +155,10 @@ impl Http2 {
         }
     }
 
-    /// When [`expire`](Self::expire) has to be called whatever is waited for, in milliseconds.
-    pub(crate) fn latest(&mut self, timeouts: &Timeouts) -> Millis {
+    /// When [`expire`](Self::expire) has to be called whatever is waited for.
+    pub(crate) fn latest(&mut self, now: Millis, timeouts: &Timeouts) -> Millis {
         self.forget_tunnels();
-        let goodbye = self.latest_goodbye(timeouts);
-        if self.feeds { goodbye.min(self.latest_content(timeouts)) } else { goodbye }
+        self.latest_goodbye(timeouts).min(self.next_look(now, timeouts))
     }
 
     fn latest_goodbye(&self, timeouts: &Timeouts) -> Millis {
@@ -203,15 +199,7 @@ impl Http2 {
 
     /// What is waited for when everything received is answered and everything made is sent.
     pub(crate) fn wait(&self) -> Wait {
-        if self.is_idle() {
-            Wait::Stream
-        } else if self.engine.stalled() && self.tunnels.is_empty() {
-            Wait::Credit { since: self.progress }
-        } else if self.waiting.is_empty() && !self.engine.stalled() {
-            Wait::Content
-        } else {
-            Wait::Answer
-        }
+        if self.is_idle() { Wait::Stream } else { Wait::Answer }
     }
 
     /// What was waited for did not come in time.
@@ -228,11 +216,10 @@ impl Http2 {
                 }
                 self.give_up(link, worker, ErrorCode::NO_ERROR, "the server ended");
             }
-            _ if self.wait() == Wait::Answer => {}
-            _ if self.engine.stalled() && self.tunnels.is_empty() => {
-                self.give_up(link, worker, ErrorCode::ENHANCE_YOUR_CALM, "the client did not read in time");
+            _ if self.is_idle() && link.idle_since.after(worker.timeouts.idle) <= worker.clock.millis() => {
+                self.give_up(link, worker, ErrorCode::NO_ERROR, "the request did not arrive in time");
             }
-            _ => self.give_up(link, worker, ErrorCode::NO_ERROR, "the request did not arrive in time"),
+            _ => {}
         }
     }
 

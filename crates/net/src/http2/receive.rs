@@ -51,7 +51,7 @@ impl Http2 {
                 }
             }
             Event::End { key, trailers } => {
-                self.content_complete(worker, key, trailers);
+                self.content_complete(key, trailers);
                 if !self.tunnels.is_empty() {
                     self.end_tunnel(link, key);
                 }

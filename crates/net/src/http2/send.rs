@@ -29,8 +29,7 @@ impl Http2 {
             _ => &[],
         };
         let room = !small.is_empty() && !link.output.is_full();
-        self.progress = worker.clock.millis();
-        link.idle_since = self.progress;
+        link.idle_since = worker.clock.millis();
         let engine = &mut self.engine;
         let complete = link.output.write(&worker.pool, |out| {
             match engine.send_head(key, &head, length, &common, version, out) {
@@ -176,7 +175,6 @@ impl Http2 {
 
     /// Sends one DATA frame of a stream, `room` octets at most.
     fn send_content<S>(&mut self, link: &mut Link, worker: &Worker<S>, key: Key, room: usize) {
-        self.progress = worker.clock.millis();
         let Some(slot) = self.engine.get(key) else { return };
         let Some(Stream { work: Work::Body(body), sent, content, tunnel, .. }) = slot.as_deref_mut() else {
             return self.engine.set_ready(key, false);

@@ -4,6 +4,7 @@ use super::body::Body;
 use crate::clock::{Clock, Instant};
 use crate::incoming::Feed;
 use crate::link::Link;
+use crate::pace::Pace;
 use crate::reports::{Extent, Report};
 use crate::service::{Answer, Interim, Observer};
 use std::future::Future;
@@ -59,6 +60,8 @@ pub(crate) struct Stream {
     pub(crate) sent: u64,
     /// Octets of request content so far.
     pub(crate) received: u64,
+    /// How slowly the client grants credit for the response's content, since it was first found without.
+    pub(crate) pace: Option<Pace>,
 }
 
 /// What is still to be done for a stream.

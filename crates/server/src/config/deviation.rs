@@ -67,6 +67,7 @@ pub(super) const OWN: &[&str] = &[
     "limit-request-line",
     "limit-request-trailer",
     "proxy.timeout.stream",
+    "min-rate",
     "proxy.timeout.tunnel",
     "proxy.emit-forwarded-header",
     "proxy.rewrite-location",

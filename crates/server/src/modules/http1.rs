@@ -66,8 +66,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "seconds",
         default: "5",
-        help: "The time within which the client must send more of a request's content. A connection that \
-               stands still longer is closed.",
+        help: "How long a client may stand still that owes content of a request: it is answered with 408, or the \
+               connection is closed if the request is answered already. See `min-rate` for one that is slow.",
         set: |scope, node| {
             scope.global.http1.request_io_timeout = node.seconds()?;
             Ok(())
@@ -78,9 +78,9 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "seconds",
         default: "60",
-        help: "The time within which the client must take more of a response. One that reads nothing for \
-               longer is cut off, so that it does not hold memory and descriptors for ever. A minute lets a \
-               paused download go on.",
+        help: "How long a client may stand still that does not take a response: then it is cut off, so that it does \
+               not hold memory and descriptors for ever. A minute lets a paused download go on. See `min-rate` for \
+               one that is slow.",
         set: |scope, node| {
             scope.global.http1.response_io_timeout = node.seconds()?;
             Ok(())

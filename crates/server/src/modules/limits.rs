@@ -16,6 +16,8 @@ pub struct Settings {
     pub soft_connection_min_age: Duration,
     /// `limit-request-body`, octets.
     pub request_body: u64,
+    /// `min-rate`, bytes per second; 0: none.
+    pub min_rate: u32,
     /// `handshake-timeout`
     pub handshake_timeout: Duration,
     /// `max-reprocesses`: internal redirects of one request.
@@ -31,6 +33,7 @@ impl Default for Settings {
             soft_connection_limit: None,
             soft_connection_min_age: Duration::from_secs(30),
             request_body: 1 << 30,
+            min_rate: 256,
             handshake_timeout: Duration::from_secs(10),
             max_reprocesses: 5,
             max_delegations: 5,
@@ -84,6 +87,21 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "The largest content that a request may bring; more is answered with 413.",
         set: |scope, node| {
             scope.global.limits.request_body = node.octets()?;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "min-rate",
+        levels: Levels::GLOBAL,
+        argument: "bytes per second",
+        default: "256",
+        help: "The rate at which a client must at least send request content and take responses, on average. \
+               `http1-request-io-timeout` and `http1-response-io-timeout` are how far it may fall behind; so a \
+               client that sends a byte now and then does not hold its request for ever. The rate counts only while \
+               the server waits for the client; server-sent events, long polls, gRPC and tunnels are exempt. 0 turns \
+               it off: then any byte within the timeout is enough.",
+        set: |scope, node| {
+            scope.global.limits.min_rate = node.integer(0..=1 << 30)? as u32;
             Ok(())
         },
     },

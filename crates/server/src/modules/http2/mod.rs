@@ -58,7 +58,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "seconds",
         default: "10",
-        help: "How long an HTTP/2 connection without an open stream is kept. Then it is told to end (GOAWAY) \
+        help: "How long an HTTP/2 connection is kept that has no open stream, or whose streams all wait for content \
+               that the client does not send. Then it is told to end (GOAWAY) \
                and closed.",
         set: |scope, node| {
             scope.global.http2.idle_timeout = node.seconds()?;

@@ -1,0 +1,263 @@
+//! Clients that take their time: those that trickle to hold what they have are cut off, over every protocol and in both
+//! directions; those that are slow and honest are not.
+
+use crate::support::h2::{PREFACE, code, flag, frame, kind, request};
+use crate::support::upstream::Upstream;
+use crate::support::{Scratch, Server, Wire, until};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// How long a client that trickles may hold on: several times the timeouts of the tests.
+const AT_MOST: Duration = Duration::from_secs(8);
+/// Between two bytes of a trickle.
+const PAUSE: Duration = Duration::from_millis(20);
+/// A response that fits into no buffer of the kernel's.
+const LARGE: usize = 32_000_000;
+
+/// Short timeouts, `/` from the folder, and `/app` from an upstream that answers with the number of bytes that it got;
+/// `/app/silence` after a second and a half.
+struct Site {
+    dir: Scratch,
+    _upstream: Upstream,
+}
+
+impl Site {
+    fn new() -> Self {
+        let dir = Scratch::new();
+        dir.write("site/ten", "0123456789").write("site/large", vec![b'x'; LARGE]);
+        let upstream = Upstream::scripted(|conn| {
+            while let Some(asked) = conn.request() {
+                if asked.line().contains("silence") {
+                    std::thread::sleep(Duration::from_millis(1500));
+                }
+                let text = asked.content.len().to_string();
+                conn.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}", text.len()));
+            }
+        });
+        dir.write("upstream", &upstream.address);
+        Self { dir, _upstream: upstream }
+    }
+
+    fn serve(&self, lines: &str) -> Server {
+        let url = std::fs::read_to_string(self.dir.path("upstream")).expect("written before");
+        let hosts = format!(
+            "hosts: {{default: {{paths: {{/: {{file.dir: DIR/site}}, /app: {{proxy.reverse.url: \
+             'http://{url}/'}}}}}}}}\n"
+        );
+        Server::config(&self.dir, &format!("num-threads: 1\n{lines}{hosts}"))
+    }
+}
+
+const HASTY: &str = "http1-request-io-timeout: 0.5\nhttp1-response-io-timeout: 0.5\nmin-rate: 2000\n";
+
+/// Sends `piece` again and again while what comes back is read; what that was, and how long it took.
+#[track_caller]
+fn trickle(mut stream: TcpStream, mut piece: impl FnMut() -> Vec<u8> + Send) -> (Vec<u8>, Duration) {
+    let begun = Instant::now();
+    stream.set_read_timeout(Some(AT_MOST)).expect("a timeout");
+    let mut reading = stream.try_clone().expect("a second handle");
+    let mut received = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while begun.elapsed() < AT_MOST && stream.write_all(&piece()).is_ok() {
+                std::thread::sleep(PAUSE);
+            }
+        });
+        // Bytes that the server did not read make a reset of its close.
+        let _ = reading.read_to_end(&mut received);
+        let _ = reading.shutdown(std::net::Shutdown::Both);
+    });
+    (received, begun.elapsed())
+}
+
+fn connected(server: &Server, bytes: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(&server.address).expect("connected");
+    stream.set_nodelay(true).expect("set");
+    stream.write_all(bytes).expect("sent");
+    stream
+}
+
+/// Sends `piece` again and again and reads nothing, until the server has closed.
+#[track_caller]
+fn deaf_trickle(server: &Server, bytes: &[u8], piece: &[u8]) {
+    let before = server.sockets();
+    let mut stream = connected(server, bytes);
+    until("it is accepted", || server.sockets() > before);
+    let begun = Instant::now();
+    while begun.elapsed() < AT_MOST && stream.write_all(piece).is_ok() && server.sockets() > before {
+        std::thread::sleep(PAUSE);
+    }
+    assert!(begun.elapsed() < AT_MOST, "it holds its connection");
+}
+
+#[test]
+fn a_client_that_sends_but_does_not_read_is_cut_off() {
+    let site = Site::new();
+    let server = site.serve(HASTY);
+    deaf_trickle(&server, b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n", b"G");
+    let window = 0x7fff_0000_u32.to_be_bytes();
+    let settings = frame(kind::SETTINGS, 0, 0, [&[0, 4][..], &window].concat());
+    let credit = frame(kind::WINDOW_UPDATE, 0, 0, (0x7fff_0000_u32 - 65_536).to_be_bytes());
+    let get = frame(kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, 1, request("GET", "/large", &[]));
+    let ping = frame(kind::PING, 0, 0, [0; 8]);
+    deaf_trickle(&server, &[PREFACE, &settings, &credit, &get].concat(), &ping);
+    assert_eq!(server.get("/ten").status, 200);
+}
+
+#[test]
+fn an_upload_that_trickles_is_refused() {
+    let site = Site::new();
+    let server = site.serve(HASTY);
+    for (head, piece) in [("Content-Length: 100000", "x"), ("Transfer-Encoding: chunked", "1\r\nx\r\n")] {
+        let request = format!("POST /app HTTP/1.1\r\nHost: a\r\n{head}\r\n\r\n");
+        let (answer, took) = trickle(connected(&server, request.as_bytes()), || piece.into());
+        assert!(answer.starts_with(b"HTTP/1.1 408 "), "{head}: {}", String::from_utf8_lossy(&answer));
+        assert!(took < AT_MOST, "{head}: {took:?}");
+    }
+}
+
+#[test]
+fn an_upload_that_is_discarded_and_trickles_is_cut_off() {
+    let site = Site::new();
+    let server = site.serve(HASTY);
+    let request = b"POST /ten HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n";
+    let (answer, took) = trickle(connected(&server, request), || b"x".into());
+    assert!(answer.starts_with(b"HTTP/1.1 405 "), "{}", String::from_utf8_lossy(&answer));
+    assert!(took < AT_MOST, "{took:?}");
+}
+
+#[test]
+fn over_http_2_an_upload_that_trickles_costs_its_stream_alone() {
+    let site = Site::new();
+    let server = site.serve(HASTY);
+    let mut wire = Wire::open(&server.address);
+    wire.ask(1, "POST", "/app", &[], false);
+    let begun = Instant::now();
+    while wire.status(1).is_none() && begun.elapsed() < AT_MOST {
+        wire.frame(kind::DATA, 0, 1, b"x").ping();
+        std::thread::sleep(PAUSE);
+    }
+    assert_eq!(wire.answer(1).status, 408);
+    assert_eq!(wire.get(3, "/ten").answer(3).status, 200);
+}
+
+#[test]
+fn over_http_2_a_discarded_upload_that_trickles_ends_the_connection() {
+    let site = Site::new();
+    let server = site.serve(&format!("{HASTY}http2-idle-timeout: 0.5\n"));
+    let mut wire = Wire::open(&server.address);
+    wire.ask(1, "POST", "/ten", &[], false);
+    assert_eq!(wire.answer(1).status, 405);
+    let mut pushing = wire.pushing();
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while begun.elapsed() < AT_MOST && pushing.write_all(&frame(kind::DATA, 0, 1, b"x")).is_ok() {
+                std::thread::sleep(PAUSE);
+            }
+        });
+        assert_eq!(wire.closed().code(), Some(code::NO_ERROR));
+    });
+    assert!(begun.elapsed() < AT_MOST);
+}
+
+/// A client that gives each stream a window of nothing, and the connection as much as it likes.
+fn without_credit(server: &Server) -> Wire {
+    let mut wire = Wire::bare(&server.address).without_credit();
+    wire.send(PREFACE).frame(kind::SETTINGS, 0, 0, [0, 4, 0, 0, 0, 0]).ping();
+    wire
+}
+
+#[test]
+fn over_http_2_a_download_that_trickles_is_given_up_whatever_else_goes_on() {
+    let site = Site::new();
+    let server = site.serve(&format!("{HASTY}http2-idle-timeout: 30\n"));
+    let mut wire = without_credit(&server);
+    wire.get(1, "/large");
+    let begun = Instant::now();
+    let mut stream = 1;
+    // A byte now and then, and other requests, and uploads.
+    while wire.end.resets.is_empty() && begun.elapsed() < AT_MOST {
+        wire.frame(kind::WINDOW_UPDATE, 0, 1, 1_u32.to_be_bytes());
+        stream += 2;
+        wire.ask(stream, "HEAD", "/ten", &[], true).answer(stream);
+        stream += 2;
+        wire.ask(stream, "POST", "/app", &[], false).frame(kind::DATA, 0, stream, [0; 1000]);
+        wire.frame(kind::WINDOW_UPDATE, 0, stream, 100_u32.to_be_bytes());
+        assert_eq!(wire.frame(kind::DATA, flag::END_STREAM, stream, [0; 1000]).answer(stream).text(), "2000");
+        std::thread::sleep(PAUSE);
+    }
+    assert_eq!(wire.end.resets, [(1, code::CANCEL)]);
+    assert_eq!(wire.end.goaways, [], "the connection goes on");
+}
+
+#[test]
+fn over_http_2_a_client_that_grants_nothing_to_any_stream_has_an_idle_connection_in_the_end() {
+    let site = Site::new();
+    let server = site.serve(&format!("{HASTY}http2-idle-timeout: 0.5\n"));
+    let mut wire = without_credit(&server);
+    wire.get(1, "/large").get(3, "/large");
+    assert_eq!(wire.closed().code(), Some(code::NO_ERROR));
+    wire.end.resets.sort();
+    assert_eq!(wire.end.resets, [(1, code::CANCEL), (3, code::CANCEL)]);
+}
+
+#[test]
+fn a_connection_whose_only_streams_wait_for_content_is_idle() {
+    let site = Site::new();
+    let server = site.serve("http2-idle-timeout: 0.5\nhttp1-request-io-timeout: 60\n");
+    let begun = Instant::now();
+    let mut wire = Wire::open(&server.address);
+    wire.ask(1, "POST", "/app", &[], false).ask(3, "POST", "/app", &[], false);
+    assert_eq!(wire.closed().code(), Some(code::NO_ERROR));
+    assert!(
+        begun.elapsed() < AT_MOST && begun.elapsed() > Duration::from_millis(300),
+        "{:?}",
+        begun.elapsed()
+    );
+    // While an upstream has the turn, it is not.
+    let mut wire = Wire::open(&server.address);
+    wire.ask(1, "POST", "/app", &[], false).get(3, "/app/silence");
+    assert_eq!(wire.answer(3).status, 200);
+}
+
+#[test]
+fn slow_clients_that_keep_to_the_rate_are_served() {
+    let site = Site::new();
+    let server = site.serve(HASTY);
+    // 100 bytes in 20 milliseconds are 5,000 a second, if the machine is not busy: then they pause for longer, and are
+    // still faster than 2,000.
+    let request = b"POST /app HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 10000\r\n\r\n";
+    let (answer, took) = trickle(connected(&server, request), || vec![b'x'; 100]);
+    assert!(answer.ends_with(b"\r\n\r\n10000"), "{}", String::from_utf8_lossy(&answer));
+    assert!(took > Duration::from_secs(1), "longer than the timeout: {took:?}");
+    let mut wire = without_credit(&server);
+    wire.get(1, "/large");
+    wire.next_of(kind::HEADERS);
+    for _ in 0..75 {
+        wire.frame(kind::WINDOW_UPDATE, 0, 1, 100_u32.to_be_bytes());
+        wire.next_of(kind::DATA);
+        std::thread::sleep(PAUSE);
+    }
+    assert_eq!((&wire.end.resets[..], &wire.end.goaways[..]), (&[][..], &[][..]));
+}
+
+#[test]
+fn answers_that_are_awaited_cost_a_client_nothing() {
+    let site = Site::new();
+    let server = site.serve(HASTY);
+    assert_eq!(server.get("/app/silence").text(), "0");
+    let mut wire = Wire::open(&server.address);
+    assert_eq!(wire.get(1, "/app/silence").answer(1).text(), "0");
+}
+
+#[test]
+fn without_a_minimum_rate_any_byte_is_enough() {
+    let site = Site::new();
+    let server = site.serve(&HASTY.replace("2000", "0"));
+    let request = b"POST /app HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 100\r\n\r\n";
+    let (answer, took) = trickle(connected(&server, request), || b"x".into());
+    assert!(answer.ends_with(b"\r\n\r\n100"), "{}", String::from_utf8_lossy(&answer));
+    assert!(took > Duration::from_secs(1), "{took:?}");
+}
