@@ -52,6 +52,24 @@ fn a_new_certificate_is_taken_over_while_a_download_goes_on() {
 }
 
 #[test]
+fn a_key_that_cannot_be_read_again_is_told_to_the_caller_and_to_the_error_log() {
+    let dir = site();
+    issue_readable(&dir, &Authority::new(&dir));
+    let server = serve(&dir, "", "error-log: DIR/error.log\n");
+    dir.replace("tls/leaf.key", "not a key");
+    server.signal(Signal::HUP);
+    let why = "SIGHUP: the old certificate stays: ";
+    server.until_stderr(why);
+    let reason = format!("{}: there is no private key in this file", dir.text("tls/leaf.key"));
+    assert!(server.stderr().contains(&format!("hayami: {why}{reason}")), "{}", server.stderr());
+    until("the error log has it as well", || dir.read("error.log").contains(why));
+    let log = dir.read("error.log");
+    let line = log.lines().find(|line| line.contains(why)).expect("a line");
+    assert!(line.contains(&format!(" error tls: {why}{reason}")), "{line}");
+    assert_eq!(subject(&server), "leaf");
+}
+
+#[test]
 fn a_broken_certificate_leaves_the_old_one_and_says_so() {
     let dir = site();
     let authority = Authority::new(&dir);

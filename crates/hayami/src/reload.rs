@@ -1,5 +1,6 @@
 //! SIGHUP: certificates, keys and authorities of clients are read again, for the connections that come.
 
+use crate::error_log::Console;
 use crate::workers;
 use hayami_server::modules::listen::{Acceptors, Reloaded};
 use hayami_server::observe::{Severity, Subject, report};
@@ -16,13 +17,17 @@ pub(crate) struct Reload {
 const ELSE: &str = "other changes of the configuration need a restart";
 
 impl Reload {
-    /// Reads all files of TLS again, and says what came of it.
-    pub(crate) fn certificates(&self, acceptors: &mut Acceptors) {
+    /// Reads all files of TLS again, and says what came of it. What failed goes to the caller's standard error, too: it is
+    /// the journal where systemd started the server, which shows it by `systemctl status`.
+    pub(crate) fn certificates(&self, acceptors: &mut Acceptors, console: &Console) {
         if acceptors.is_empty() {
             let text = format_args!("SIGHUP: there are no certificates to reload; {ELSE}");
             return report(Severity::Warn, Subject::Server, text);
         }
         for (severity, line) in self.lines(&acceptors.reload(self.updaters, &workers::report())) {
+            if severity == Severity::Error && console.is_apart() {
+                console.say(&format!("hayami: {line}"));
+            }
             report(severity, Subject::Tls, line);
         }
     }

@@ -79,12 +79,13 @@ struct Ready {
 }
 
 impl Ready {
-    /// Says it. From now on the error log is all that the server writes.
-    fn say(self) {
+    /// Says it. From now on the server writes to the error log, and to the caller only what a signal of its could not do.
+    fn say(self) -> Console {
         self.console.say(&self.banner);
         if self.console.is_apart() {
             report(Severity::Notice, Subject::Server, self.line);
         }
+        self.console
     }
 }
 
@@ -121,9 +122,9 @@ async fn run(
         all_ended(&mut told).await;
         return threads.into_iter().try_for_each(outcome).map_err(|why| ready.console.fail(why));
     }
-    ready.say();
+    let console = ready.say();
     tokio::select! {
-        signal = serve_until_told(&mut signals, &mut acceptors, &reload) => {
+        signal = serve_until_told(&mut signals, &mut acceptors, &reload, &console) => {
             say(Severity::Notice, format_args!("{signal}: accepting no more, finishing what runs"));
         }
         // There is no other news once all are ready.
@@ -153,11 +154,16 @@ fn say(severity: Severity, text: impl std::fmt::Display) {
 }
 
 /// Does what signals ask for, until one asks for the end; its name.
-async fn serve_until_told(signals: &mut Signals, acceptors: &mut Acceptors, reload: &Reload) -> &'static str {
+async fn serve_until_told(
+    signals: &mut Signals,
+    acceptors: &mut Acceptors,
+    reload: &Reload,
+    console: &Console,
+) -> &'static str {
     loop {
         match signals.next().await {
             Wish::End(name) => return name,
-            Wish::Reload => reload.certificates(acceptors),
+            Wish::Reload => reload.certificates(acceptors, console),
         }
     }
 }
