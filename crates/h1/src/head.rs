@@ -86,8 +86,8 @@ impl Progress {
 /// Whether a start line with its LF, `octets` long, breaks its limit.
 pub(crate) fn too_long(octets: usize, limits: &Limits) -> Option<Fault> {
     match octets {
-        // The limit counts what stands before the LF.
-        n if n > limits.request_line as usize + 1 => Some(Fault::RequestLineTooLong),
+        // The limit counts what stands before the LF; with one more it has no room in 32 bits.
+        n if n.saturating_sub(1) > limits.request_line as usize => Some(Fault::RequestLineTooLong),
         n if n > limits.head as usize => Some(Fault::HeadTooLarge),
         _ => None,
     }

@@ -1,5 +1,6 @@
 //! One reading of the clocks for everything that happens in a turn of the loop.
 
+pub use crate::local_time::local_offset;
 use rustix::time::{ClockId, clock_gettime};
 use std::cell::Cell;
 use std::ops::Add;
@@ -160,21 +161,6 @@ impl Clock {
     pub fn unix(&self) -> u64 {
         self.unix.get()
     }
-}
-
-/// Seconds by which the local time (`TZ`, `/etc/localtime`) is ahead of UTC at a second since 1970; 0 if the
-/// system cannot tell.
-#[allow(unsafe_code)]
-pub fn local_offset(unix: u64) -> i32 {
-    let Ok(time) = libc::time_t::try_from(unix) else { return 0 };
-    let mut local = std::mem::MaybeUninit::<libc::tm>::zeroed();
-    // SAFETY: both pointers are valid for the call; all-zero octets are a valid `tm`, so it may be read
-    // even if the call fails.
-    let local = unsafe {
-        libc::localtime_r(&raw const time, local.as_mut_ptr());
-        local.assume_init()
-    };
-    i32::try_from(local.tm_gmtoff).unwrap_or(0)
 }
 
 #[cfg(test)]

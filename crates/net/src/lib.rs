@@ -26,6 +26,7 @@ mod incoming;
 mod link;
 pub mod listen;
 pub mod liveness;
+mod local_time;
 pub mod names;
 mod network;
 pub mod output;

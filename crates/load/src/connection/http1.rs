@@ -153,6 +153,11 @@ impl Http1 {
     }
 }
 
+/// `len` bytes of the expected content from `start` on, which is beyond every memory of 32 bits for long responses.
+fn part(body: &[u8], start: u64, len: usize) -> Option<&[u8]> {
+    body.get(usize::try_from(start).ok()?..)?.get(..len)
+}
+
 fn failure(fault: &Fault) -> Failure {
     match fault {
         Fault::ClosedEarly => Failure::Short,
@@ -174,11 +179,11 @@ impl InFlight {
     /// A piece of its content.
     #[inline]
     pub(super) fn content(&mut self, cx: &Cx<'_>, octets: &[u8]) {
-        let start = self.content as usize;
+        let start = self.content;
         self.content += octets.len() as u64;
         if let Some(body) = &cx.job.expect.body
             && self.wrong == Wrong::No
-            && body.get(start..start + octets.len()) != Some(octets)
+            && part(body, start, octets.len()) != Some(octets)
         {
             self.wrong = Wrong::Content;
         }
@@ -194,5 +199,27 @@ impl InFlight {
         }
         cx.pace.done(1);
         cx.count.answered(self, cx.now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_part_of_an_expected_content_stands_beyond_its_end() {
+        for (start, len, want) in [
+            (0, 3, Some(&b"abc"[..])),
+            (1, 2, Some(b"bc")),
+            (3, 0, Some(b"")),
+            (1, 3, None),
+            (4, 0, None),
+            (1 << 32, 1, None),
+            ((1 << 32) + 1, 2, None),
+            (u64::MAX, 1, None),
+        ] {
+            assert_eq!(part(b"abc", start, len), want, "{len} from {start}");
+        }
+        assert_eq!(part(b"abc", 1, usize::MAX), None);
     }
 }

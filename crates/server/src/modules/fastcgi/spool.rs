@@ -79,7 +79,8 @@ impl Source for Spooled {
         let in_file = self.length - self.memory.len() as u64;
         let (start, room) = (out.len(), room.min(IN_MEMORY));
         if let (Some(file), true) = (&self.file, self.at < in_file) {
-            out.resize(start + room.min((in_file - self.at) as usize), 0);
+            // The smaller first: what is left may be more than a usize holds.
+            out.resize(start + (in_file - self.at).min(room as u64) as usize, 0);
             // It was written a moment ago: it is in the kernel's memory.
             let read = file.read_at(&mut out[start..], self.at);
             out.truncate(start + *read.as_ref().unwrap_or(&0));
@@ -135,6 +136,23 @@ mod tests {
             while let Poll::Ready(Ok(false)) = spooled.fill(&mut cx, 40_000, &mut out) {}
             assert!(out.iter().enumerate().all(|(at, octet)| *octet == (at % 251) as u8));
             assert_eq!(out.len(), octets);
+        }
+    }
+
+    #[test]
+    fn a_file_beyond_32_bits_is_read_in_pieces_as_any() {
+        for length in [1_u64 << 32, (1 << 32) + 1, 5 << 30] {
+            let file = nameless().expect("a file");
+            file.set_len(length).expect("a sparse one");
+            let mut spooled = Spooled { file: Some(file), length, memory: Vec::new(), at: 0 };
+            let (mut out, mut cx) = (Vec::new(), Context::from_waker(std::task::Waker::noop()));
+            for _ in 0..2 {
+                assert!(
+                    matches!(spooled.fill(&mut cx, 40_000, &mut out), Poll::Ready(Ok(false))),
+                    "{length}"
+                );
+            }
+            assert_eq!((out.len(), spooled.at), (80_000, 80_000), "{length}");
         }
     }
 }

@@ -1,0 +1,121 @@
+//! The offset of the local time, also after 2038 where `time_t` has 32 bits.
+
+/// Years after which the days of the week fall on the same dates again, from 1901 to 2099.
+const CYCLE: i64 = 28;
+/// The end of the year 9999.
+const LAST: u64 = 253_402_300_799;
+const DAY: i64 = 86_400;
+
+/// Seconds by which the local time (`TZ`, `/etc/localtime`) is ahead of UTC at a second since 1970; 0 if the
+/// system cannot tell.
+pub fn local_offset(unix: u64) -> i32 {
+    offset_at(libc::time_t::try_from(unix).unwrap_or_else(|_| alike(unix)))
+}
+
+#[allow(unsafe_code)]
+fn offset_at(time: libc::time_t) -> i32 {
+    let mut local = std::mem::MaybeUninit::<libc::tm>::zeroed();
+    // SAFETY: both pointers are valid for the call; all-zero octets are a valid `tm`, so it may be read
+    // even if the call fails.
+    let local = unsafe {
+        libc::localtime_r(&raw const time, local.as_mut_ptr());
+        local.assume_init()
+    };
+    i32::try_from(local.tm_gmtoff).unwrap_or(0)
+}
+
+/// The same moment of the latest year before 2038 that has the same calendar: rules for summer time go by weekdays and
+/// dates, so they are those of that year.
+fn alike(unix: u64) -> libc::time_t {
+    let unix = unix.min(LAST) as i64;
+    let (year, day) = year_of(unix / DAY);
+    let is_alike =
+        |other: &i64| first_weekday(*other) == first_weekday(year) && days_in(*other) == days_in(year);
+    // 32 bits end in January of 2038.
+    let other = (2038 - CYCLE..2038).rev().find(is_alike).unwrap_or(2037);
+    libc::time_t::try_from((days_before(other) + day) * DAY + unix % DAY).unwrap_or(0)
+}
+
+/// The year of a day since 1970, and the day within it.
+fn year_of(day: i64) -> (i64, i64) {
+    let mut year = 1970 + day / 366;
+    while days_before(year + 1) <= day {
+        year += 1;
+    }
+    (year, day - days_before(year))
+}
+
+/// Days from 1970 to the first of January.
+fn days_before(year: i64) -> i64 {
+    let leaps = |year: i64| year / 4 - year / 100 + year / 400;
+    365 * (year - 1970) + leaps(year - 1) - leaps(1969)
+}
+
+fn days_in(year: i64) -> i64 {
+    days_before(year + 1) - days_before(year)
+}
+
+/// 1970 began with a Thursday.
+fn first_weekday(year: i64) -> i64 {
+    (days_before(year) + 4) % 7
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first second that 32 bits do not hold, and the end of 2099.
+    const BEYOND: std::ops::Range<u64> = 1 << 31..4_102_444_800;
+
+    #[test]
+    fn a_moment_beyond_32_bits_has_one_like_it_before() {
+        for unix in BEYOND.step_by(40_009) {
+            let other = alike(unix);
+            let (time, like) = (unix as i64, i64::from(other));
+            assert!((0..1 << 31).contains(&like), "{unix}");
+            assert_eq!(
+                (time % DAY, (time / DAY) % 7),
+                (like % DAY, (like / DAY) % 7),
+                "{unix}: time and weekday"
+            );
+            let ((year, day), (other_year, other_day)) = (year_of(time / DAY), year_of(like / DAY));
+            assert_eq!((day, days_in(year)), (other_day, days_in(other_year)), "{unix}: date");
+        }
+        assert_eq!((alike(u64::MAX), alike(LAST)), (alike(LAST), alike(LAST)));
+    }
+
+    #[test]
+    fn years_begin_when_they_do() {
+        for (year, seconds, days) in [
+            (1970, 0, 365),
+            (2000, 946_684_800, 366),
+            (2038, 2_145_916_800, 365),
+            (2100, 4_102_444_800_i64, 365),
+        ] {
+            assert_eq!((days_before(year) * DAY, days_in(year)), (seconds, days), "{year}");
+            assert_eq!(year_of(seconds / DAY), (year, 0));
+            assert_eq!(year_of(seconds / DAY + days - 1), (year, days - 1));
+        }
+    }
+
+    /// The zone is that of a process, so this is one of its own.
+    #[test]
+    fn summer_time_goes_on_beyond_32_bits() {
+        const CHILD: &str = "HAYAMI_TEST_OF_LOCAL_TIME";
+        if std::env::var_os(CHILD).is_none() {
+            let own = std::env::current_exe().expect("a program");
+            let mut child = std::process::Command::new(own);
+            child.args(["--exact", "local_time::tests::summer_time_goes_on_beyond_32_bits"]);
+            child.env(CHILD, "1").env("TZ", "CET-1CEST,M3.5.0,M10.5.0/3");
+            return assert!(child.output().expect("it starts").status.success());
+        }
+        let offsets: Vec<_> = BEYOND.step_by(10_007).map(|unix| offset_at(alike(unix))).collect();
+        assert!(offsets.contains(&3600) && offsets.contains(&7200));
+        // What the system says, where it can tell.
+        for (unix, offset) in BEYOND.step_by(10_007).zip(offsets) {
+            if let Ok(time) = libc::time_t::try_from(unix) {
+                assert_eq!(offset, offset_at(time), "{unix}");
+            }
+        }
+    }
+}
