@@ -2,15 +2,17 @@
 
 use super::Scratch;
 use super::certificates::Authority;
+use super::peers::free_port;
+use std::collections::HashMap;
 use std::path::Path;
 
 /// Where the folders of examples lie.
 const ROOTS: [&str; 6] = ["/etc/", "/home/", "/opt/", "/run/", "/srv/", "/var/"];
 
-/// The configuration with its absolute paths moved into the folder. What they lead to is made: certificates with their
-/// keys, folders, the folders of sockets and logs.
+/// The configuration with its absolute paths moved into the folder, and with ports that are free: `-t` binds them. What
+/// the paths lead to is made: certificates with their keys, folders, the folders of sockets and logs.
 pub(crate) fn staged(dir: &Scratch, text: &str) -> String {
-    let mut moved = text.to_owned();
+    let mut moved = renumbered(text);
     let paths: Vec<&str> =
         text.split(|mark: char| mark.is_whitespace() || "'\"[]{},".contains(mark)).collect();
     for root in ROOTS {
@@ -26,6 +28,42 @@ pub(crate) fn staged(dir: &Scratch, text: &str) -> String {
         }
     }
     moved
+}
+
+/// The ports of listeners and of the keys of hosts, each by one that is free; an address of another machine by one of this.
+fn renumbered(text: &str) -> String {
+    let mut free = HashMap::new();
+    let mut number = |port: &str| free.entry(port.to_owned()).or_insert_with(free_port).to_string();
+    let mut lines = String::new();
+    for line in text.lines() {
+        let of_host = line.trim_start().starts_with('"').then(|| line.find("\":")).flatten();
+        let of_listener = line.find("listen: ").map(|at| at + "listen: ".len());
+        let end = match (of_host, of_listener) {
+            (Some(end), _) => Some(end),
+            (None, Some(_)) if !line.contains('{') => Some(line.len()),
+            _ => None,
+        };
+        let port = end.map(|end| {
+            let begin = line[..end].rfind([':', ' ']).map_or(0, |at| at + 1);
+            (begin, end)
+        });
+        let named = line.find("port: ").map(|at| {
+            let begin = at + "port: ".len();
+            let digits =
+                line[begin..].find(|mark: char| !mark.is_ascii_digit()).unwrap_or(line.len() - begin);
+            (begin, begin + digits)
+        });
+        let place = port.or(named).filter(|(begin, end)| {
+            begin < end && line[*begin..*end].bytes().all(|mark| mark.is_ascii_digit())
+        });
+        let line = match place {
+            Some((begin, end)) => format!("{}{}{}", &line[..begin], number(&line[begin..end]), &line[end..]),
+            None => line.to_owned(),
+        };
+        lines += &line.replace("host: 10.0.0.5", "host: 127.0.0.1");
+        lines.push('\n');
+    }
+    lines
 }
 
 fn make(dir: &Scratch, path: &str) {
