@@ -68,6 +68,7 @@ mod tests {
     const BEYOND: std::ops::Range<u64> = 1 << 31..4_102_444_800;
 
     #[test]
+    #[allow(clippy::useless_conversion, reason = "a moment has 32 bits on machines of 32")]
     fn a_moment_beyond_32_bits_has_one_like_it_before() {
         for unix in BEYOND.step_by(40_009) {
             let other = alike(unix);
