@@ -97,7 +97,7 @@ pub(super) const BEHAVIOUR: &[(&str, &str)] = &[
     ),
     ("`!file` takes a pattern, `conf.d/*.conf`.", "A directory of sites is how many people keep them."),
     ("A host name is checked; h2o takes any text.", "A name that no client can send is a typing error."),
-    ("Octets may carry a letter, seconds a fraction.", "They read better."),
+    ("Sizes may carry a letter (`64k`), times a unit (`30s`) or a fraction.", "They read better."),
     (
         "TLS 1.2 is the lowest version of TLS; h2o begins with 1.0.",
         "TLS 1.0 and 1.1 are broken and withdrawn (RFC 8996).",

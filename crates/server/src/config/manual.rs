@@ -16,8 +16,9 @@ A configuration is YAML: a mapping from directives to their arguments. A directi
 file (global), below `hosts` (host), below `paths` (path) or in `file.custom-handler` (extension). An inner
 level inherits what the outer ones set, in whatever order the lines stand.
 
-ON and OFF may be written in any case. Octets may carry a letter: `64k`, `10m`, `1g`. Seconds may have a
-fraction. `!file PATH` stands for the content of a file, or of all files of a pattern such as
+ON and OFF may be written in any case. Sizes are bytes and may carry a letter: `64k`, `10m`, `1g`. Times may
+carry a unit: `500ms`, `30s`, `5m`, `1h`, `1d`; a number alone counts in the unit that the directive names, and
+seconds may have a fraction. `!file PATH` stands for the content of a file, or of all files of a pattern such as
 `conf.d/*.conf`, joined; a relative path starts from the directory in which the server is started.
 `!env NAME` stands for an environment variable. Anchors (`&x`), aliases (`*x`) and merges (`<<: *x`) work
 across files.

@@ -4,7 +4,7 @@ use super::headers::merge;
 use crate::config::directive::{Directive, Levels, Scope};
 use crate::config::error::ConfigError;
 use crate::config::nearest::nearest;
-use crate::config::yaml::Node;
+use crate::config::yaml::{self, Node};
 use crate::handler::{Filter, RequestInfo};
 use hayami_http::Response;
 
@@ -22,7 +22,7 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     argument: "OFF | N unit",
     default: "OFF",
     help: "Adds `cache-control: max-age=…` to responses with content worth keeping. The unit is second, minute, \
-           hour, day, month (30 days) or year (365 days).",
+           hour, day, month (30 days) or year (365 days); short forms are `30s`, `5m`, `1h` and `7d`.",
     set,
 }];
 
@@ -44,8 +44,11 @@ fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
 }
 
 fn seconds(node: &Node, text: &str) -> Result<u64, ConfigError> {
-    let wanted = || node.expected("OFF or a number and a unit, such as `1 day`");
-    let (number, unit) = text.split_once(char::is_whitespace).ok_or_else(wanted)?;
+    let wanted = || node.expected("OFF or a number and a unit, such as `1 day` or `1d`");
+    let Some((number, unit)) = text.split_once(char::is_whitespace) else {
+        let time = yaml::time(text, None).filter(|time| time.subsec_nanos() == 0);
+        return time.map(|time| time.as_secs()).ok_or_else(wanted);
+    };
     let unit = unit.trim().to_ascii_lowercase();
     let name = unit.strip_suffix('s').unwrap_or(&unit);
     let number = Some(number).filter(|n| n.bytes().all(|b| b.is_ascii_digit())).and_then(|n| n.parse().ok());
@@ -101,6 +104,10 @@ mod tests {
             ("1 day", Some(86400)),
             ("1 month", Some(2_592_000)),
             ("1 year", Some(31_536_000)),
+            ("90s", Some(90)),
+            ("30m", Some(1800)),
+            ("1h", Some(3600)),
+            ("7d", Some(604_800)),
         ];
         for (text, want) in cases {
             assert_eq!(set(&[&format!("expires: {text}")]).inherited.expires.max_age, want, "{text}");
@@ -109,8 +116,10 @@ mod tests {
 
     #[test]
     fn errors_say_what_is_expected() {
-        let wanted = "expected OFF or a number and a unit, such as `1 day`, found";
-        for text in ["1", "day", "-1 day", "99999999999999999999 day", "999999999999999999 year"] {
+        let wanted = "expected OFF or a number and a unit, such as `1 day` or `1d`, found";
+        for text in
+            ["1", "500ms", "1y", "day", "-1 day", "99999999999999999999 day", "999999999999999999 year"]
+        {
             assert!(error(&format!("expires: {text}")).starts_with(wanted), "{text}");
         }
         assert_eq!(error("expires: 1 dya"), "unknown unit `dya`; did you mean `day`?");

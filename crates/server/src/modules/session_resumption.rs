@@ -81,7 +81,7 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         help: "How long a session can be resumed, a week at most. A new key for tickets is made after a quarter \
                of it.",
         set: |reading, node| {
-            reading.lifetime = node.integer(1..=LONGEST)? as u32;
+            reading.lifetime = node.whole_seconds(1..=LONGEST)? as u32;
             Ok(())
         },
     },
@@ -379,7 +379,7 @@ mod tests {
             ("{mode: tickets}", "`mode`: expected one of off, cache, ticket, all, found `tickets`"),
             ("{cache-store: redis}", "the store needs `redis`"),
             ("{ticket-store: file}", "`ticket-store: file` needs `ticket-file`"),
-            ("{lifetime: 0}", "`lifetime`: expected a whole number from 1 to 604800, found `0`"),
+            ("{lifetime: 0}", "`lifetime`: expected a time from 1 s to 604800 s, found `0`"),
             ("{redis: {port: 1}}", "`host` is missing: the name or address of the store"),
             ("{redis: {host: a, user: b}}", "`redis`: expected `host`, `port` or `password`, found `user`"),
             ("{tickets: internal}", "`ssl-session-resumption` has no key `tickets`"),

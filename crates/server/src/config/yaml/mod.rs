@@ -12,9 +12,11 @@ mod include;
 mod merge;
 mod node;
 mod parse;
+mod quantity;
 mod resolve;
 
 pub use node::{Node, Place, Value};
+pub use quantity::time;
 
 use super::error::ConfigError;
 use super::source::Sources;

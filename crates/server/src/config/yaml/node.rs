@@ -1,9 +1,9 @@
 //! The tree: scalars, sequences, mappings, each with its place, and the questions a directive asks.
 
+use super::quantity;
 use crate::config::error::ConfigError;
 use crate::config::nearest;
 use std::ops::RangeInclusive;
-use std::time::Duration;
 
 /// A place in a configuration file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -116,47 +116,8 @@ impl Node {
             (least, u64::MAX) => format!("a whole number of at least {least}"),
             (least, most) => format!("a whole number from {least} to {most}"),
         };
-        self.digits(1).filter(|number| range.contains(number)).ok_or_else(|| self.expected(&what))
-    }
-
-    /// A number of octets; `k`, `m` and `g` behind the digits multiply by 1024 each.
-    pub fn octets(&self) -> Result<u64, ConfigError> {
-        let factor = match self.text().ok().and_then(|text| text.bytes().next_back()) {
-            Some(b'k' | b'K') => 1 << 10,
-            Some(b'm' | b'M') => 1 << 20,
-            Some(b'g' | b'G') => 1 << 30,
-            _ => 1,
-        };
-        self.digits(factor).ok_or_else(|| self.expected("a number of octets, such as 65536 or 64k"))
-    }
-
-    /// A number of octets within `range`.
-    pub fn octets_within(&self, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
-        let octets = self.octets()?;
-        if range.contains(&octets) {
-            return Ok(octets);
-        }
-        Err(self.expected(&format!("from {} to {} octets", range.start(), range.end())))
-    }
-
-    /// The scalar's digits times `factor`; a factor other than 1 has a letter behind the digits.
-    fn digits(&self, factor: u64) -> Option<u64> {
-        let text = self.text().ok()?;
-        let digits = if factor == 1 { text } else { &text[..text.len() - 1] };
-        // `parse` would also take a plus sign.
-        if !digits.bytes().all(|octet| octet.is_ascii_digit()) {
-            return None;
-        }
-        digits.parse::<u64>().ok()?.checked_mul(factor)
-    }
-
-    /// A duration in seconds; a decimal fraction is allowed.
-    pub fn seconds(&self) -> Result<Duration, ConfigError> {
-        let wanted = || self.expected("a number of seconds");
-        let text = self.text().map_err(|_| wanted())?;
-        let plain = !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
-        let seconds = if plain { text.parse::<f64>().ok() } else { None };
-        seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(wanted)
+        let number = self.text().ok().and_then(quantity::whole);
+        number.filter(|number| range.contains(number)).ok_or_else(|| self.expected(&what))
     }
 
     /// The elements of a sequence.
@@ -281,24 +242,5 @@ mod tests {
             message(Node::scalar("0").integer(1..=u64::MAX)),
             "expected a whole number of at least 1, found `0`"
         );
-    }
-
-    #[test]
-    fn octets_may_carry_a_letter() {
-        for (text, want) in [("0", 0), ("65536", 65536), ("64k", 65536), ("1M", 1 << 20), ("2g", 2 << 30)] {
-            assert_eq!(Node::scalar(text).octets().unwrap(), want, "{text}");
-        }
-        for text in ["", "k", "1kk", "1 k", "-1", "99999999999999999g", "é", "1é"] {
-            assert!(Node::scalar(text).octets().is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn seconds_may_have_a_fraction() {
-        assert_eq!(Node::scalar("10").seconds().unwrap(), Duration::from_secs(10));
-        assert_eq!(Node::scalar("0.25").seconds().unwrap(), Duration::from_millis(250));
-        for text in ["", ".", "1e3", "inf", "NaN", "-1", "1 s", "99999999999999999999999"] {
-            assert!(Node::scalar(text).seconds().is_err(), "{text}");
-        }
     }
 }

@@ -5,7 +5,6 @@ use crate::config::directive::{Directive, Levels, Scope};
 use crate::config::error::ConfigError;
 use crate::config::settings::HandlerSettings;
 use crate::config::yaml::Node;
-use std::time::Duration;
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[
@@ -88,14 +87,12 @@ fn emit_status(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
 
 fn attempt_delay(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     // RFC 8305 §5: never below 10 milliseconds.
-    let millis = node.integer(10..=i32::MAX as u64)?;
-    own(scope).attempt_delay = Duration::from_millis(millis);
+    own(scope).attempt_delay = node.milliseconds(10)?;
     Ok(())
 }
 
 fn resolution_delay(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
-    let millis = node.integer(0..=i32::MAX as u64)?;
-    own(scope).resolution_delay = Duration::from_millis(millis);
+    own(scope).resolution_delay = node.milliseconds(0)?;
     Ok(())
 }
 
@@ -114,6 +111,7 @@ fn identity(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
 mod tests {
     use super::*;
     use crate::modules::test_support::{error, set};
+    use std::time::Duration;
 
     #[test]
     fn settings_are_read() {
@@ -130,7 +128,7 @@ mod tests {
         assert_eq!(set(&lines).inherited.connect, want);
         assert_eq!(
             error("proxy.happy-eyeballs.connection-attempt-delay: 9"),
-            "expected a whole number from 10 to 2147483647, found `9`"
+            "expected a time from 10 ms to 2147483647 ms, found `9`"
         );
     }
 }

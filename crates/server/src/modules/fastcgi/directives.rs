@@ -6,7 +6,6 @@ use crate::config::error::ConfigError;
 use crate::config::settings::HandlerSettings;
 use crate::config::yaml::Node;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[
@@ -44,7 +43,7 @@ pub const DIRECTIVES: &[Directive] = &[
         ALL,
         "milliseconds",
         "30000",
-        |scope, node| milliseconds(node, 1).map(|value| own(scope).io = value),
+        |scope, node| node.milliseconds(1).map(|value| own(scope).io = value),
         "How long an application may take to accept a connection, and to send something of its answer."
     ),
     directive!(
@@ -52,7 +51,7 @@ pub const DIRECTIVES: &[Directive] = &[
         ALL,
         "milliseconds",
         "0",
-        |scope, node| milliseconds(node, 0).map(|value| own(scope).keep_alive = value),
+        |scope, node| node.milliseconds(0).map(|value| own(scope).keep_alive = value),
         "How long a connection to an application waits for its next request; 0: every request has a connection of its \
          own. A process of PHP-FPM serves one connection at a time and is idle while that waits: set it only if there \
          are more processes than connections."
@@ -70,10 +69,6 @@ pub const DIRECTIVES: &[Directive] = &[
 
 fn own<'s>(scope: &'s mut Scope<'_>) -> &'s mut Settings {
     &mut scope.inherited.fastcgi
-}
-
-fn milliseconds(node: &Node, least: u64) -> Result<Duration, ConfigError> {
-    node.integer(least..=u64::from(u32::MAX)).map(Duration::from_millis)
 }
 
 fn connect(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
@@ -104,6 +99,7 @@ mod tests {
     use crate::config::load_text;
     use crate::modules::test_support::{error, set};
     use crate::modules::upstreams::Upstream;
+    use std::time::Duration;
 
     fn upstreams(line: &str) -> Vec<Upstream> {
         let setting = set(&[line]);
@@ -132,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_command_may_have_a_user() {
-        for (argument, user) in [("php-cgi", None), ("{command: php-cgi, user: www}", Some("www"))] {
+        for (argument, user) in [("php-cgi", None), ("{command: php-cgi, user: daemon}", Some("daemon"))] {
             let upstreams = upstreams(&format!("fastcgi.spawn: {argument}"));
             let spawn = upstreams[0].spawn.as_ref().expect("an application");
             assert_eq!((spawn.command.as_str(), spawn.user.as_deref()), ("php-cgi", user));

@@ -10,8 +10,8 @@ fn seconds(node: &Node) -> Result<bool, ConfigError> {
     node.seconds().map(|_| true)
 }
 
-fn number(node: &Node) -> Result<bool, ConfigError> {
-    node.integer(0..=u64::MAX).map(|_| true)
+fn milliseconds(node: &Node) -> Result<bool, ConfigError> {
+    node.milliseconds(0).map(|_| true)
 }
 
 fn on_off(node: &Node) -> Result<bool, ConfigError> {
@@ -51,7 +51,7 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         "50",
         "From which round-trip time on h2o keeps little in the kernel's send buffer.",
         "what waits in the kernel does not depend on the round-trip time",
-        number
+        milliseconds
     ),
     tolerated!(
         "http2-latency-optimization-max-additional-delay",
@@ -114,7 +114,7 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         "100",
         "How long h2o delays the requests of a suspicious connection. Here such a connection is ended.",
         "a connection that breaks its budget is ended, not delayed",
-        number
+        milliseconds
     ),
     tolerated!(
         "http3-idle-timeout",

@@ -7,7 +7,6 @@ use crate::config::yaml::Node;
 use crate::modules::headers::Command;
 use crate::modules::headers::field::{self, Line, Ours};
 use crate::modules::tolerated::tolerated;
-use std::time::Duration;
 
 const LINES: &str = "`Name: value`, or a sequence of such";
 const NAMES: &str = "a name, or a sequence of names";
@@ -56,7 +55,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST_PATH,
         "milliseconds",
         "30000",
-        |scope, node| milliseconds(node, 1).map(|value| own(scope).timeouts.io = value),
+        |scope, node| node.milliseconds(1).map(|value| own(scope).timeouts.io = value),
         "How long an upstream may take nothing of a request or send nothing of a response."
     ),
     directive!(
@@ -64,7 +63,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST_PATH,
         "milliseconds",
         "as proxy.timeout.io",
-        |scope, node| milliseconds(node, 1).map(|value| own(scope).timeouts.connect = Some(value)),
+        |scope, node| node.milliseconds(1).map(|value| own(scope).timeouts.connect = Some(value)),
         "How long an upstream may take to accept a connection, for each of its addresses."
     ),
     directive!(
@@ -72,7 +71,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST_PATH,
         "milliseconds",
         "as proxy.timeout.io",
-        |scope, node| milliseconds(node, 1).map(|value| own(scope).timeouts.first_byte = Some(value)),
+        |scope, node| node.milliseconds(1).map(|value| own(scope).timeouts.first_byte = Some(value)),
         "How long an upstream may take from the end of a request to the end of the response's head."
     ),
     directive!(
@@ -80,7 +79,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST_PATH,
         "milliseconds",
         "60000",
-        |scope, node| manner::set_keep_alive(own(scope), node, milliseconds(node, 0)?),
+        |scope, node| manner::set_keep_alive(own(scope), node, node.milliseconds(0)?),
         "How long a connection to an upstream waits for its next request, if the upstream does not close it before; \
          0: every request has a connection of its own."
     ),
@@ -294,11 +293,6 @@ fn underscores(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// At most the days that fit a signed number of 32 bits, as timers of others have it.
-fn milliseconds(node: &Node, least: u64) -> Result<Duration, ConfigError> {
-    node.integer(least..=i32::MAX as u64).map(Duration::from_millis)
-}
-
 fn command(scope: &mut Scope<'_>, command: Command) -> Result<(), ConfigError> {
     own(scope).commands.push(command);
     Ok(())
@@ -329,8 +323,8 @@ fn lines_but(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::modules::test_support::{error, set};
+    use std::time::Duration;
 
     #[test]
     fn settings_are_read() {
@@ -355,8 +349,8 @@ mod tests {
     fn errors_name_what_is_wrong() {
         let framing = "is written by the server itself and cannot be changed";
         let cases = [
-            ("proxy.timeout.io: 0", "expected a whole number from 1 to 2147483647, found `0`".to_owned()),
-            ("proxy.timeout.io: 1 s", "expected a whole number from 1 to 2147483647, found `1 s`".to_owned()),
+            ("proxy.timeout.io: 0", "expected a time from 1 ms to 2147483647 ms, found `0`".to_owned()),
+            ("proxy.timeout.io: 1 s", "expected a number of milliseconds, or a time such as `500ms`, `30s`, `5m` or `1h`, found `1 s`".to_owned()),
             ("proxy.preserve-host: yes", "expected ON or OFF, found `yes`; write `ON`".to_owned()),
             ("proxy.header.add: 'Host: a'", format!("`host` {framing}; see proxy.header.set")),
             ("proxy.header.unset: host", format!("`host` {framing}; see proxy.header.set")),

@@ -206,7 +206,7 @@ const BOUNDS: &[Attribute<Sessions>] = &[
         default: "86400",
         help: "For how long a session may be taken up, if the upstream does not say less.",
         set: |sessions, node| {
-            sessions.lifetime = node.integer(1..=WEEK).map(Duration::from_secs)?;
+            sessions.lifetime = node.whole_seconds(1..=WEEK).map(Duration::from_secs)?;
             Ok(())
         },
     },
@@ -337,10 +337,7 @@ mod tests {
             ("proxy.ssl.verify-peer: true", "expected ON or OFF, found `true`; write `ON`"),
             ("proxy.ssl.cafile: ''", "expected the name of a file, found nothing"),
             ("proxy.ssl.cafile: /nonexistent.pem", "/nonexistent.pem: "),
-            (
-                "proxy.ssl.session-cache: {lifetime: 0}",
-                "`lifetime`: expected a whole number from 1 to 604800",
-            ),
+            ("proxy.ssl.session-cache: {lifetime: 0}", "`lifetime`: expected a time from 1 s to 604800 s"),
             ("proxy.ssl.session-cache: {size: 1}", "`proxy.ssl.session-cache` has no key `size`"),
             ("proxy.ssl.session-cache: 10", "expected ON or OFF, found `10`"),
             ("proxy.ssl.certificate: {certificate-file: a.pem}", "`key-file` is missing"),

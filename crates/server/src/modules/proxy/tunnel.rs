@@ -78,8 +78,7 @@ fn on_off(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
 }
 
 fn idle(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
-    let millis = node.integer(1..=i32::MAX as u64)?;
-    own(scope).tunnels.idle = Duration::from_millis(millis);
+    own(scope).tunnels.idle = node.milliseconds(1)?;
     Ok(())
 }
 
@@ -201,10 +200,7 @@ mod tests {
             let want = Tunnels { on: false, idle: Duration::from_millis(1500) };
             assert_eq!(tunnels(&[&lines[0], &lines[1]]), want);
         }
-        assert_eq!(
-            error("proxy.timeout.tunnel: 0"),
-            "expected a whole number from 1 to 2147483647, found `0`"
-        );
+        assert_eq!(error("proxy.timeout.tunnel: 0"), "expected a time from 1 ms to 2147483647 ms, found `0`");
         assert_eq!(error("proxy.tunnel: yes"), "expected ON or OFF, found `yes`; write `ON`");
     }
 

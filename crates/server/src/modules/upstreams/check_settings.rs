@@ -1,6 +1,5 @@
 //! `health-check`: how upstreams are checked.
 
-use super::read::milliseconds;
 use super::settings::Check;
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
@@ -30,8 +29,8 @@ pub(super) fn read(node: &Node) -> Result<Option<Check>, ConfigError> {
             "status" => {
                 check.statuses = value.one_or_many().into_iter().map(statuses).collect::<Result<_, _>>()?
             }
-            "interval" => check.interval = milliseconds(value, 10)?,
-            "timeout" => check.timeout = milliseconds(value, 10)?,
+            "interval" => check.interval = value.milliseconds(10)?,
+            "timeout" => check.timeout = value.milliseconds(10)?,
             "rises" => check.rises = value.integer(1..=1000)? as u32,
             "falls" => check.falls = value.integer(1..=1000)? as u32,
             _ => tcp = value.one_of(&["NO", "YES", "OFF", "ON"])? % 2 == 1,

@@ -6,9 +6,8 @@ use super::{HashKey, Policy, names};
 use crate::config::directive::Scope;
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
-use crate::modules::proxy::{Place, Url};
+use crate::modules::proxy::Url;
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
 /// Keys of a group.
 const KEYS: &[&str] =
@@ -78,7 +77,7 @@ pub(in crate::modules) fn group(node: &Node) -> Result<Group, ConfigError> {
     }
     group.patience = patience(node)?;
     if let Some(node) = node.get("slow-start") {
-        group.slow_start = milliseconds(node, 0)?;
+        group.slow_start = node.milliseconds(0)?;
     }
     if let Some(node) = node.get("queue") {
         group.queue = queue(node)?;
@@ -107,7 +106,7 @@ fn patience(node: &Node) -> Result<Patience, ConfigError> {
         failures = node.integer(0..=1000)? as u32;
     }
     if let Some(node) = node.get("fail-timeout") {
-        longest = milliseconds(node, 1)?;
+        longest = node.milliseconds(1)?;
     }
     Ok(Patience { failures, longest })
 }
@@ -120,7 +119,7 @@ fn queue(node: &Node) -> Result<Queueing, ConfigError> {
     for (key, value) in node.mapping().map_err(|_| node.expected("{length, timeout}, or OFF"))? {
         match key.one_of(&["length", "timeout"])? {
             0 => queue.length = value.integer(0..=1_000_000)? as usize,
-            _ => queue.timeout = milliseconds(value, 1)?,
+            _ => queue.timeout = value.milliseconds(1)?,
         }
     }
     Ok(queue)
@@ -131,15 +130,10 @@ fn retry(node: &Node) -> Result<Retry, ConfigError> {
     for (key, value) in node.mapping().map_err(|_| node.expected("{tries, time}"))? {
         match key.one_of(&["tries", "time"])? {
             0 => retry.tries = value.integer(1..=100)? as usize,
-            _ => retry.time = Some(milliseconds(value, 1)?),
+            _ => retry.time = Some(value.milliseconds(1)?),
         }
     }
     Ok(retry)
-}
-
-/// As `proxy.timeout.*`.
-pub(super) fn milliseconds(node: &Node, least: u64) -> Result<Duration, ConfigError> {
-    node.integer(least..=i32::MAX as u64).map(Duration::from_millis)
 }
 
 fn upstreams(node: &Node) -> Result<Vec<Upstream>, ConfigError> {
