@@ -65,8 +65,14 @@ pub fn load_text(name: &str, text: &str) -> Result<Loaded, Errors> {
 
 fn load(root: Result<Node, ConfigError>, sources: Sources) -> Result<Loaded, Errors> {
     let root = match root {
-        Ok(root) => root,
-        Err(error) => return Err(Errors { errors: vec![error], sources }),
+        Ok(root) if root.mapping().is_ok() => root,
+        root => {
+            // A file of another server is seldom YAML, and if it is, it is one text.
+            let error = foreign_file(&sources)
+                .or_else(|| root.as_ref().err().cloned())
+                .unwrap_or_else(|| no_directives(root.as_ref().ok()));
+            return Err(Errors { errors: vec![error], sources });
+        }
     };
     let mut settings = Settings::default();
     let mut inherited = Inherited::default();
@@ -88,6 +94,24 @@ fn load(root: Result<Node, ConfigError>, sources: Sources) -> Result<Loaded, Err
     settings.hosts = reading.hosts.into_iter().map(|(_, host)| host).collect();
     listen::split(&mut settings);
     Ok(Loaded { settings, warnings: sorted(reading.warnings), sources, written: reading.written })
+}
+
+fn no_directives(node: Option<&Node>) -> ConfigError {
+    let nothing = Node::scalar("");
+    node.unwrap_or(&nothing).expected("directives, a mapping such as `listen: 8080`")
+}
+
+/// What to say of the file of another server, if the first of the sources is one.
+fn foreign_file(sources: &Sources) -> Option<ConfigError> {
+    let main = Place::default();
+    let foreign = foreign::recognise(&sources.get(main)?.text)?;
+    let byte = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    let at = Place { start: byte(foreign.line.start), end: byte(foreign.line.end), ..main };
+    let error = ConfigError::new(at, format!("this is {}, not of hayami", foreign.what));
+    let section = foreign.section;
+    Some(error.help(format!(
+        "hayami reads YAML (`listen: 80`); docs/moving.md#{section} says what to write for each directive"
+    )))
 }
 
 /// Without hosts there is nothing to say, without listeners nobody to hear it.
@@ -123,8 +147,7 @@ fn sorted(mut errors: Vec<ConfigError>) -> Vec<ConfigError> {
 /// goes to the scope's list.
 pub fn apply(scope: &mut Scope<'_>, node: &Node, ignored: &[&str]) {
     let Ok(pairs) = node.mapping() else {
-        let error = node.expected("directives, a mapping such as `listen: 8080`");
-        return scope.global.reading.errors.push(error);
+        return scope.global.reading.errors.push(no_directives(Some(node)));
     };
     let mut rows = Vec::new();
     for (key, value) in pairs {
@@ -231,8 +254,8 @@ fn unknown(key: &Node, name: &str) -> ConfigError {
         return error.help(format!("{topic} comes in a later version"));
     }
     let error = key.error(format!("there is no directive `{name}`"));
-    if let Some(here) = foreign::here(name) {
-        return error.help(format!("here that is {here}"));
+    if let Some(advice) = foreign::advice(name) {
+        return error.help(advice);
     }
     match nearest::nearest(name, registry::all().map(|row| row.name)) {
         Some(near) => error.help(format!("did you mean `{near}`?")),

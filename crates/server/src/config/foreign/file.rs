@@ -1,0 +1,167 @@
+//! Configuration files of other servers, recognised by their lines.
+
+use std::ops::Range;
+
+/// A file of another server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::config) struct Foreign {
+    /// What it is: `a configuration of nginx`.
+    pub(in crate::config) what: &'static str,
+    /// The section of docs/moving.md that helps.
+    pub(in crate::config) section: &'static str,
+    /// The line that gives it away.
+    pub(in crate::config) line: Range<usize>,
+}
+
+/// Lines that are looked at: who has written that many without one that gives the server away wrote no configuration.
+const MOST_LINES: usize = 2000;
+
+const APACHE: &[&str] = &[
+    "LoadModule",
+    "ServerRoot",
+    "ServerName",
+    "ServerAdmin",
+    "DocumentRoot",
+    "ErrorLog",
+    "CustomLog",
+    "LogFormat",
+    "DirectoryIndex",
+    "IncludeOptional",
+    "AllowOverride",
+    "RewriteEngine",
+    "RewriteRule",
+    "SSLEngine",
+    "ProxyPass",
+    "MaxRequestWorkers",
+    "KeepAliveTimeout",
+];
+
+const NGINX_BLOCKS: &[&str] =
+    &["server", "http", "events", "location", "upstream", "stream", "map", "types", "mail"];
+
+const NGINX: &[&str] = &[
+    "user",
+    "worker_processes",
+    "pid",
+    "include",
+    "listen",
+    "server_name",
+    "root",
+    "index",
+    "error_log",
+    "access_log",
+    "proxy_pass",
+    "return",
+    "try_files",
+    "sendfile",
+    "keepalive_timeout",
+    "ssl_certificate",
+    "load_module",
+];
+
+const CADDY: &[&str] = &[
+    "file_server",
+    "reverse_proxy",
+    "php_fastcgi",
+    "encode",
+    "redir",
+    "handle_path",
+    "handle",
+    "respond",
+    "root",
+    "tls",
+    "log",
+    "header",
+    "import",
+    "try_files",
+    "basic_auth",
+    "email",
+    "admin",
+];
+
+/// What a text is that is no configuration of hayami, if that can be seen.
+pub(in crate::config) fn recognise(text: &str) -> Option<Foreign> {
+    let mut block = None;
+    let mut start = 0;
+    for line in text.split_inclusive('\n').take(MOST_LINES) {
+        let range = start..start + line.trim_end().len();
+        start += line.len();
+        let line = line.trim();
+        let line = line.split(" #").next().unwrap_or(line).trim();
+        let word = line.split([' ', '\t']).next().unwrap_or_default();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if is_apache(line, word) {
+            return Some(foreign("a configuration of Apache httpd", "from-apache-httpd", range));
+        }
+        if is_nginx(line, word) {
+            return Some(foreign("a configuration of nginx", "from-nginx", range));
+        }
+        // Sites of Caddy are names before a bracket, which alone could be many things.
+        match block.clone() {
+            None if line.ends_with('{') => block = Some(range),
+            Some(first) if CADDY.contains(&word) && !line.ends_with(';') && !word.ends_with(':') => {
+                return Some(foreign("a configuration of Caddy", "from-caddy", first));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn foreign(what: &'static str, section: &'static str, line: Range<usize>) -> Foreign {
+    Foreign { what, section, line }
+}
+
+fn is_apache(line: &str, word: &str) -> bool {
+    let section = line.starts_with('<') && line.ends_with('>');
+    let kinds = ["VirtualHost", "Directory", "IfModule", "Location", "Files", "IfDefine", "Proxy"];
+    (section && kinds.iter().any(|kind| line[1..].starts_with(kind)))
+        || (APACHE.contains(&word) && line.len() > word.len())
+}
+
+fn is_nginx(line: &str, word: &str) -> bool {
+    let block = line.ends_with('{') && NGINX_BLOCKS.contains(&word);
+    block || (line.ends_with(';') && NGINX.contains(&word) && line.len() > word.len() + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_other_servers_are_recognised() {
+        let cases = [
+            ("user nobody;\nworker_processes 4;\n", Some("a configuration of nginx"), "user nobody;"),
+            ("# a comment\n\nserver {\n  listen 80;\n}\n", Some("a configuration of nginx"), "server {"),
+            ("upstream app {\n  server a;\n}\n", Some("a configuration of nginx"), "upstream app {"),
+            (
+                "Listen 80\n<VirtualHost *:80>\n",
+                Some("a configuration of Apache httpd"),
+                "<VirtualHost *:80>",
+            ),
+            (
+                "ServerRoot \"/etc/httpd\"\n",
+                Some("a configuration of Apache httpd"),
+                "ServerRoot \"/etc/httpd\"",
+            ),
+            (
+                "example.com {\n\troot * /srv\n\tfile_server\n}\n",
+                Some("a configuration of Caddy"),
+                "example.com {",
+            ),
+            (":8080 {\n  reverse_proxy localhost:3000\n}\n", Some("a configuration of Caddy"), ":8080 {"),
+            ("{\n  email a@b\n}\n", Some("a configuration of Caddy"), "{"),
+            ("listen: 80\nhosts:\n  a:\n    paths: {\n      /: {file.dir: /}\n    }\n", None, ""),
+            ("{\n  \"listen\": 80,\n  \"hosts\": {}\n}\n", None, ""),
+            ("just words\n", None, ""),
+            ("", None, ""),
+        ];
+        for (text, what, line) in cases {
+            let found = recognise(text);
+            assert_eq!(found.as_ref().map(|found| found.what), what, "{text}");
+            assert_eq!(found.map_or("", |found| text[found.line].trim_start()), line, "{text}");
+        }
+    }
+}
