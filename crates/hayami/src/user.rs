@@ -121,17 +121,25 @@ pub(crate) fn named(name: &str) -> Result<User, Problem> {
     User::from_name(name).ok().flatten().ok_or_else(|| Problem::NoUser(name.to_owned()))
 }
 
-/// Owner and group of a socket file by their names.
+/// Owner and group of a socket file by their names or numbers.
 ///
 /// # Errors
 /// There is no such user or group.
 pub(crate) fn owner(user: Option<&str>, group: Option<&str>) -> Result<(Option<Uid>, Option<Gid>), Problem> {
-    let user = user.map(named).transpose()?;
-    let group = match group {
-        Some(name) => Some(group_named(name)?),
-        None => user.as_ref().map(|user| user.gid),
+    let (owner, own_group) = match user.map(|user| (user.parse().ok(), user)) {
+        None => (None, None),
+        Some((Some(number), _)) => (Some(Uid::from_raw(number)), None),
+        Some((None, name)) => {
+            let user = named(name)?;
+            (Some(user.uid), Some(user.gid))
+        }
     };
-    Ok((user.map(|user| user.uid), group))
+    let group = match group.map(|group| (group.parse().ok(), group)) {
+        None => own_group,
+        Some((Some(number), _)) => Some(Gid::from_raw(number)),
+        Some((None, name)) => Some(group_named(name)?),
+    };
+    Ok((owner, group))
 }
 
 fn group_named(name: &str) -> Result<Gid, Problem> {

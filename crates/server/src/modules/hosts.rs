@@ -96,10 +96,25 @@ fn host(scope: &mut Scope<'_>, key: &Node, value: &Node) -> Result<(), ConfigErr
     Ok(())
 }
 
+/// A URL where the name of a host belongs.
+fn with_scheme(key: &Node, scheme: &str, rest: &str) -> ConfigError {
+    let error = key.error(format!("`{}://{rest}` is a URL; here stands the name of a host", scheme));
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let below = if path.len() > 1 { format!(", and `{path}` below its `paths`") } else { String::new() };
+    let tls = match scheme {
+        "https" => "; `ssl` in a `listen` makes it https",
+        _ => "",
+    };
+    error.help(format!("write `{authority}`{below}{tls}"))
+}
+
 /// The name of a host, if it is one.
 fn check_name(key: &Node) -> Result<&str, ConfigError> {
     let wanted = || key.expected("the name of a host: `host`, `host:port`, `*.suffix`, `*` or `default`");
     let text = key.text().map_err(|_| wanted())?;
+    if let Some((scheme, rest)) = text.split_once("://") {
+        return Err(with_scheme(key, scheme, rest));
+    }
     let (host, port) = split_port(text).ok_or_else(|| match text.parse::<std::net::Ipv6Addr>() {
         Ok(_) => wanted().help(format!("an IPv6 address needs brackets: \"[{text}]\"")),
         Err(_) => wanted(),
