@@ -34,6 +34,15 @@ fn limits_are_directives_and_have_their_statuses() {
         assert_eq!(answers.len(), 1, "{request:?}");
         assert_eq!(answers[0].status, status, "{request:?}");
         assert_eq!(answers[0].field("connection"), Some("close"), "{request:?}");
+        if status == 413 {
+            assert_eq!(
+                answers[0].text(),
+                "Content Too Large: the content is longer than the limit of 10 bytes\n"
+            );
+        }
+    }
+    for limit in ["limit-request-line: 100", "limit-request-head: 400", "limit-request-fields: 5"] {
+        server.until_stderr(&format!("(`{limit}`)"));
     }
     let contents = [
         ("B\r\n01234567890\r\n0\r\n\r\n".to_owned(), 413),
@@ -49,6 +58,8 @@ fn limits_are_directives_and_have_their_statuses() {
             assert_eq!(statuses, [status], "{target} {content:?}");
         }
     }
+    // Twice: known from its length, and when it has come.
+    until("the log names the limit", || server.stderr().matches("(`limit-request-body: 10`)").count() == 2);
     assert_eq!(upstream.requests().len(), 0);
 }
 

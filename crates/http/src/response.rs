@@ -16,6 +16,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct ResponseHead {
     status: Status,
+    /// The content is a text of the server's own, in no other form yet.
+    generated: bool,
     /// The engine adds no `date`.
     dateless: bool,
     shared: Option<Arc<FieldSection>>,
@@ -26,17 +28,27 @@ pub struct ResponseHead {
 impl ResponseHead {
     /// A head without fields.
     pub fn new(status: Status) -> Self {
-        Self { status, dateless: false, shared: None, own: None }
+        Self { status, generated: false, dateless: false, shared: None, own: None }
     }
 
     /// A head whose fields were made ready beforehand.
     pub fn with_shared(status: Status, shared: Arc<FieldSection>) -> Self {
-        Self { status, dateless: false, shared: Some(shared), own: None }
+        Self { status, generated: false, dateless: false, shared: Some(shared), own: None }
     }
 
     /// The status.
     pub fn status(&self) -> Status {
         self.status
+    }
+
+    /// Whether the content is a short text that the server itself has written, and which may still take another form.
+    pub fn is_generated(&self) -> bool {
+        self.generated
+    }
+
+    /// Says whether it is.
+    pub fn set_generated(&mut self, generated: bool) {
+        self.generated = generated;
     }
 
     /// Changes the status.

@@ -262,6 +262,42 @@ impl Refusal {
     }
 }
 
+/// A limit of the configuration that a request breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// The request line.
+    RequestLine,
+    /// The whole head.
+    Head,
+    /// The number of field lines.
+    Fields,
+    /// The content.
+    Content,
+    /// The line of a chunk's size.
+    ChunkLine,
+    /// The extensions of all chunks.
+    ChunkExtensions,
+    /// The trailer section.
+    Trailer,
+}
+
+impl Refusal {
+    /// The limit that the request breaks, if it breaks one.
+    pub fn limit(&self) -> Option<Limit> {
+        let Self::Fault(fault) = self else { return None };
+        Some(match fault {
+            Fault::RequestLineTooLong => Limit::RequestLine,
+            Fault::HeadTooLarge => Limit::Head,
+            Fault::TooManyFields => Limit::Fields,
+            Fault::ContentTooLarge => Limit::Content,
+            Fault::ChunkLineTooLong => Limit::ChunkLine,
+            Fault::ExtensionsTooLong => Limit::ChunkExtensions,
+            Fault::TrailerTooLarge => Limit::Trailer,
+            _ => return None,
+        })
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

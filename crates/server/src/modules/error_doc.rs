@@ -153,6 +153,7 @@ pub fn merge(mut response: Response, page: Response) -> Response {
         response.head.append(name, value);
     }
     response.content = page.content;
+    response.head.set_generated(false);
     response
 }
 

@@ -3,6 +3,9 @@
 //! The limits of an HTTP/1 head are in `http1`.
 
 use crate::config::directive::{Directive, Levels};
+use crate::config::settings::GlobalSettings;
+use crate::modules::http1;
+use hayami_net::service::Limit;
 use std::time::Duration;
 
 /// The settings of this feature.
@@ -38,6 +41,40 @@ impl Default for Settings {
             max_reprocesses: 5,
             max_delegations: 5,
         }
+    }
+}
+
+/// The limits of requests, by name: for what is said when one is broken.
+#[derive(Debug)]
+pub struct Named {
+    http1: http1::Settings,
+    request_body: u64,
+}
+
+impl Named {
+    /// Those of a configuration.
+    pub fn new(settings: &GlobalSettings) -> Self {
+        Self { http1: settings.http1.clone(), request_body: settings.limits.request_body }
+    }
+
+    /// The directive of a limit with its value: `limit-request-body: 1073741824`.
+    pub fn directive(&self, limit: Limit) -> String {
+        let http1 = &self.http1;
+        let (name, value) = match limit {
+            Limit::RequestLine => ("limit-request-line", u64::from(http1.request_line)),
+            Limit::Head => ("limit-request-head", u64::from(http1.head)),
+            Limit::Fields => ("limit-request-fields", u64::from(http1.fields)),
+            Limit::Content => ("limit-request-body", self.request_body),
+            Limit::ChunkLine => ("limit-chunk-line", u64::from(http1.chunk_line)),
+            Limit::ChunkExtensions => ("limit-chunk-extensions", u64::from(http1.chunk_extensions)),
+            Limit::Trailer => ("limit-request-trailer", u64::from(http1.trailer)),
+        };
+        format!("{name}: {value}")
+    }
+
+    /// What the client is told of content that is too long.
+    pub fn too_large(&self) -> String {
+        format!("the content is longer than the limit of {} bytes", self.request_body)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::modules::reproxy::Kept;
 use crate::modules::server_timing::Timing;
 use crate::router::{HostIndex, Route};
 use hayami_http::{Method, PathFault, RequestHead, Response, Status, TargetForm, Version, normalize};
-use hayami_net::service::{ConnectionInfo, Incoming, Interim, Request, Upgrade};
+use hayami_net::service::{ConnectionInfo, Incoming, Interim, Limit, Request, Upgrade};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -193,7 +193,11 @@ impl Core {
                     let Delegated { handler, script } = *delegated;
                     way.ask(&*handler, head, &scratch.path, Some(&script))
                 }
-                Outcome::Failed { response, reason } => {
+                Outcome::Failed { mut response, mut reason } => {
+                    if response.head.status() == Status::CONTENT_TOO_LARGE {
+                        response = plain(Status::CONTENT_TOO_LARGE, &self.limits.too_large());
+                        reason.push_str(&format!(" (`{}`)", self.limits.directive(Limit::Content)));
+                    }
                     self.report(way, head, response.head.status(), &reason);
                     return Step::Ready(response);
                 }

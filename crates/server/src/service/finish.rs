@@ -1,7 +1,7 @@
 //! From a handler's response to the answer that leaves: error page, filters, log.
 
 use super::dispatch::{LaterOutcome, Scratch, Step, Way};
-use super::{Core, target};
+use super::{Core, page, target};
 use crate::handler::RequestInfo;
 use crate::modules::error_doc;
 use hayami_http::{Known, RequestHead, Response, Status};
@@ -173,6 +173,7 @@ impl Way {
     /// Filters, then the log: the last that happens to a response before it is sent.
     #[inline]
     fn leave(self, head: &RequestHead, path: &[u8], mut response: Response) -> Answer {
+        page::negotiate(head, &mut response);
         let request = RequestInfo { head, path, tunnel: self.tunnel };
         for filter in &self.route.filters {
             filter.apply(&request, &mut response);

@@ -22,7 +22,7 @@ use crate::modules::access_log::{Logs, WorkerLogs};
 use crate::modules::early_hints::{self, Recipients};
 use crate::modules::fastcgi;
 use crate::modules::identity::SendServerName;
-use crate::modules::{proxy, server_timing};
+use crate::modules::{limits, proxy, server_timing};
 use crate::observe::{Reporter, Severity, Subject};
 use crate::router::{self, Router};
 use crate::worker::WorkerContext;
@@ -47,6 +47,8 @@ struct Core {
     /// Of the worker, if clients of any path are told how long their requests took.
     timing: Option<Rc<Clock>>,
     max_reprocesses: u32,
+    /// For what is said when a request breaks one.
+    limits: limits::Named,
     informational: Recipients,
     scratch: RefCell<Scratch>,
     /// Memory of requests that took their time.
@@ -76,6 +78,7 @@ impl Site {
                 Rc::clone(&worker.clock)
             }),
             max_reprocesses: settings.global.limits.max_reprocesses,
+            limits: limits::Named::new(&settings.global),
             informational: settings.global.informational,
             scratch: RefCell::default(),
             spare: RefCell::default(),
@@ -140,9 +143,17 @@ impl Service for Site {
         let mut way = core.enter(host, request.connection);
         way.record = core.logs.begin(&way.route.logs, request);
         way.timing = core.timing(&way, request);
-        let reason = refusal.to_string();
-        core.report(&mut way, request.head, refusal.status(), &reason);
-        core.finish_now(way, request.head, plain(refusal.status(), &reason))
+        let (status, mut reason) = (refusal.status(), refusal.to_string());
+        let page = if status == Status::CONTENT_TOO_LARGE {
+            plain(status, &core.limits.too_large())
+        } else {
+            plain(status, &reason)
+        };
+        if let Some(limit) = refusal.limit() {
+            reason.push_str(&format!(" (`{}`)", core.limits.directive(limit)));
+        }
+        core.report(&mut way, request.head, status, &reason);
+        core.finish_now(way, request.head, page)
     }
 
     #[cold]

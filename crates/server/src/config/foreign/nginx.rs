@@ -217,6 +217,9 @@ pub(super) const NAMES: &[(&str, Answer)] = &[
     ("set_real_ip_from", Write("`proxy-protocol: ON` in `listen`")),
     ("real_ip_header", Write("`proxy-protocol: ON` in `listen`")),
     ("grpc_pass", Write("`proxy.reverse.url`")),
+    ("grpc_read_timeout", Write("`proxy.timeout.stream`")),
+    ("grpc_send_timeout", Write("`proxy.timeout.stream`")),
+    ("proxy_socket_keepalive", Write("`proxy.tcp-keepalive`; it is on")),
     ("proxy_bind", Unsupported("")),
     // FastCGI
     ("fastcgi_pass", Write("`fastcgi.connect`, in `file.custom-handler`")),

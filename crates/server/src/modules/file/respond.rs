@@ -4,6 +4,7 @@
 
 use super::entry::{Representation, ServedFile};
 use super::multipart;
+use crate::service::plain;
 use hayami_http::conditional::{self, Verdict};
 use hayami_http::negotiate::{self, Coding};
 use hayami_http::range::{self, Ranges};
@@ -18,7 +19,7 @@ pub(super) fn other_method(method: Method) -> Option<Response> {
     let mut response = match method {
         Method::Get | Method::Head => return None,
         Method::Options => Response::empty(Status::OK), // RFC 9110 §9.3.7
-        _ => Response::text(Status::METHOD_NOT_ALLOWED, "method not allowed"),
+        _ => plain(Status::METHOD_NOT_ALLOWED, ""),
     };
     response.head.append(b"allow", ALLOWED); // RFC 9110 §15.5.6 and §10.2.1
     Some(response)
@@ -60,7 +61,7 @@ pub(super) fn representation(chosen: &Representation, head: &RequestHead, now: u
             return Response { head, content: Content::Empty };
         }
         Verdict::PreconditionFailed => {
-            return Response::text(Status::PRECONDITION_FAILED, "precondition failed");
+            return plain(Status::PRECONDITION_FAILED, "");
         }
     }
     // Range means something for GET only (RFC 9110 §14.2).
@@ -110,7 +111,7 @@ fn one_part(chosen: &Representation, part: &std::ops::Range<u64>, len: u64) -> R
 fn unsatisfiable(len: u64) -> Response {
     let mut value = Vec::new();
     range::write_unsatisfied(len, &mut value);
-    let mut response = Response::text(Status::RANGE_NOT_SATISFIABLE, "range not satisfiable");
+    let mut response = plain(Status::RANGE_NOT_SATISFIABLE, "");
     response.head.append(b"content-range", &value); // RFC 9110 §15.5.17
     response
 }
@@ -128,7 +129,7 @@ pub(super) fn to_directory(path: &[u8], behind: &[u8], query: Option<&[u8]>) -> 
         location.push(b'?');
         encode_query(query, &mut location);
     }
-    let mut response = Response::text(Status::MOVED_PERMANENTLY, "moved permanently");
+    let mut response = plain(Status::MOVED_PERMANENTLY, "");
     response.head.append(b"location", &location);
     response
 }
@@ -145,17 +146,17 @@ fn encode_query(query: &[u8], out: &mut Vec<u8>) {
 
 /// 403.
 pub(super) fn forbidden() -> Response {
-    Response::text(Status::FORBIDDEN, "access forbidden")
+    plain(Status::FORBIDDEN, "")
 }
 
 /// 503: descriptors or memory have run out, which passes.
 pub(super) fn exhausted() -> Response {
-    let mut response = Response::text(Status::SERVICE_UNAVAILABLE, "please try again later");
+    let mut response = plain(Status::SERVICE_UNAVAILABLE, "");
     response.head.append(b"retry-after", b"1"); // RFC 9110 §10.2.3
     response
 }
 
 /// 500: the disk failed.
 pub(super) fn broken() -> Response {
-    Response::text(Status::INTERNAL_SERVER_ERROR, "internal server error")
+    plain(Status::INTERNAL_SERVER_ERROR, "")
 }

@@ -6,7 +6,7 @@ use super::{HashKey, Policy, names};
 use crate::config::directive::Scope;
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
-use crate::modules::proxy::Url;
+use crate::modules::proxy::{Place, Url};
 use std::net::{IpAddr, SocketAddr};
 
 /// Keys of a group.

@@ -60,7 +60,7 @@ fn every_kind_of_change_is_seen_after_the_interval() {
                 d.remove("a");
                 d.folder("a")
             },
-            (301, "moved permanently"),
+            (301, "Moved Permanently\n"),
         ),
         (
             "made a FIFO",
@@ -68,7 +68,7 @@ fn every_kind_of_change_is_seen_after_the_interval() {
                 d.remove("a");
                 d.fifo("a")
             },
-            (403, "access forbidden"),
+            (403, "Forbidden\n"),
         ),
     ];
     for (what, change, want) in cases {

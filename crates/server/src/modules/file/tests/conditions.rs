@@ -56,7 +56,7 @@ fn ranges_are_cut_from_memory_and_from_files() {
             ("bytes=8-", 206, Some("bytes 8-9/10"), "89"),
             ("bytes=-3", 206, Some("bytes 7-9/10"), "789"),
             ("bytes=0-3,2-5", 206, Some("bytes 0-5/10"), "012345"),
-            ("bytes=10-", 416, Some("bytes */10"), "range not satisfiable"),
+            ("bytes=10-", 416, Some("bytes */10"), "Range Not Satisfiable\n"),
             ("lines=1-2", 200, None, "0123456789"),
             ("bytes=x", 200, None, "0123456789"),
         ];

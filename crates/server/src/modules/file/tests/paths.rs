@@ -72,7 +72,7 @@ fn the_prefix_is_not_part_of_the_file() {
         |_| {},
     );
     let cases = [
-        ("/pre", 4, 301, "moved permanently"),
+        ("/pre", 4, 301, "Moved Permanently\n"),
         ("/pre/", 4, 200, "i"),
         ("/pre/", 5, 200, "i"),
         ("/pre/a", 4, 200, "a"),
