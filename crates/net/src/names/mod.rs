@@ -4,12 +4,21 @@
 //! addresses are sorted by RFC 6724), which does not say for how long. So DNS is asked for that, and for services,
 //! which the system does not know. Name servers that the user has named are asked for everything.
 //!
+//! ```text
+//! ask ─ config (which servers, which names) ─ exchange (UDP, TCP) ─ message (what goes over the wire)
+//!  └ system (getaddrinfo)
+//! ```
+//!
 //! Every function here waits for others and belongs on a thread that may. Nothing is kept: whoever needs a name
 //! again asks again when its time is over.
 
 mod ask;
 mod config;
+mod exchange;
+pub mod message;
 mod system;
+#[cfg(test)]
+mod tests;
 
 use config::{Config, is_in_hosts};
 use std::io;
@@ -61,12 +70,20 @@ pub fn addresses(host: &str, port: u16, servers: &[SocketAddr]) -> io::Result<Fo
     Ok(Found { items: system::addresses(host, port, None)?, ttl: None })
 }
 
-/// The addresses of one family that a host has, as the system knows it.
+/// The addresses of one family that a host has. `servers` are asked; with none of them the system is.
 ///
 /// # Errors
 /// As of [`addresses`].
-pub fn of_family(host: &str, port: u16, family: Family) -> io::Result<Vec<SocketAddr>> {
-    system::addresses(host, port, Some(family))
+pub fn of_family(
+    host: &str,
+    port: u16,
+    family: Family,
+    servers: &[SocketAddr],
+) -> io::Result<Vec<SocketAddr>> {
+    match servers {
+        [] => system::addresses(host, port, Some(family)),
+        servers => Config::of(servers).addresses_of_family(host, port, family),
+    }
 }
 
 /// Whether a name that could not be looked up may be found a little later: no server could tell.

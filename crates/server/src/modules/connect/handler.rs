@@ -114,6 +114,6 @@ impl Ways {
 /// Begins to look up the addresses of a host, as the system knows them, on another thread.
 fn look_up(host: &str, port: u16, family: Family) -> Lookup {
     let host = host.to_owned();
-    let lookup = tokio::task::spawn_blocking(move || names::of_family(&host, port, family));
+    let lookup = tokio::task::spawn_blocking(move || names::of_family(&host, port, family, &[]));
     Box::pin(async { lookup.await.map_err(io::Error::other).flatten() })
 }
