@@ -10,6 +10,7 @@ mod bench_json;
 mod bench_peers;
 mod bench_tls;
 mod bench_warnings;
+mod blocking;
 mod client_certificates;
 mod clients;
 mod config;

@@ -12,7 +12,7 @@ use crate::reload::Reload;
 use crate::signals::{Signals, Wish};
 use crate::workers::{self, News, Plan};
 use crate::{error_log, sockets, spawner, user};
-use hayami_net::{Phase, Quota};
+use hayami_net::{Phase, Quota, blocking};
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::access_log;
 use hayami_server::modules::listen::Acceptors;
@@ -58,6 +58,7 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     let upstreams = Arc::new(Shared::new(&settings.global.upstreams));
     let plan =
         Arc::new(Plan { settings: Arc::clone(&settings), logs: Arc::new(logs), upstreams, quota, cpus });
+    blocking::set_name_threads(settings.global.process.name_resolution_threads);
     let result = serve_by(&plan, shares, (acceptors, reload), ready);
     drop(applications);
     plan.logs.close(PATIENCE);

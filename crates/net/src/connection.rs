@@ -3,6 +3,7 @@
 //! A turn answers what has arrived, sends what there is in one write, and reads when nothing is left
 //! to answer. What the octets mean is the protocol's affair.
 
+use crate::blocking::{self, Lane, Task};
 use crate::clock::Millis;
 use crate::cold;
 use crate::link::{Link, Need, Stage};
@@ -19,7 +20,6 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use tokio::task::JoinHandle;
 
 /// Octets that are thrown away after the last response, so that the peer can read it: closing with
 /// unread octets makes the kernel reset the connection (RFC 9112 §9.6).
@@ -73,7 +73,7 @@ pub(crate) struct Connection {
     protocol: Protocol,
     transport: Transport,
     /// Reads cold file content.
-    warming: Option<JoinHandle<()>>,
+    warming: Option<Task<()>>,
     wait: Wait,
     deadline: Millis,
     /// How slowly the peer takes what waits for it; `None` while nothing does.
@@ -220,11 +220,14 @@ impl Connection {
         let Some(slice) = self.link.output.cold() else { return Poll::Ready(()) };
         let task = self
             .warming
-            .get_or_insert_with(|| tokio::task::spawn_blocking(move || cold::read_through(&slice)));
-        // If the task fails, sending the file tells why.
+            .get_or_insert_with(|| blocking::run(Lane::Files, move || cold::read_through(&slice)));
         let waker = self.link.waker(worker);
-        let _ = std::task::ready!(Pin::new(task).poll(&mut Context::from_waker(&waker)));
+        let warmed = std::task::ready!(Pin::new(task).poll(&mut Context::from_waker(&waker)));
         self.warming = None;
+        // Sending now would have the worker wait for the disk.
+        if warmed.is_err_and(|error| blocking::is_refused(&error)) {
+            self.link.abort(worker, "too many files wait for the disk");
+        }
         self.link.output.warmed();
         Poll::Ready(())
     }

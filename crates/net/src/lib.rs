@@ -13,6 +13,7 @@
 #![deny(unsafe_code)]
 
 mod accept;
+pub mod blocking;
 pub mod buffer;
 pub mod clock;
 mod cold;

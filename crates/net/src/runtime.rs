@@ -4,10 +4,14 @@
 //! there: a runtime on the same thread would want it to wait in the runtime's. A worker's tasks are not here, but in
 //! the worker's own set of tasks, which its loop runs.
 
+use crate::blocking;
 use std::future::pending;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 use tokio::runtime::{Builder, Handle};
+
+/// Threads for what blocks and has no lane of its own.
+const SPARE: usize = 16;
 
 /// Made by the first worker, and there for as long as the process.
 static RUNTIME: Mutex<Option<Handle>> = Mutex::new(None);
@@ -21,7 +25,8 @@ pub(crate) fn shared() -> io::Result<Handle> {
     if let Some(handle) = &*shared {
         return Ok(handle.clone());
     }
-    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let threads = blocking::threads() + SPARE;
+    let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(threads).build()?;
     let handle = runtime.handle().clone();
     let wait = move || runtime.block_on(pending::<()>());
     std::thread::Builder::new().name("timers".into()).spawn(wait)?;

@@ -3,13 +3,13 @@
 //! It costs what other content is spared: files pass through this process. So it is for few responses.
 
 use hayami_http::{Content, FieldSection, FileSlice, Shared, Source, SourceError};
+use hayami_net::blocking::{self, Lane, Task};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::future::Future;
 use std::io::{self, IoSliceMut};
 use std::os::unix::fs::FileExt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::task::JoinHandle;
 
 /// Bytes of a file that are read at once.
 const BLOCK: usize = 64 * 1024;
@@ -26,7 +26,7 @@ enum Piece {
     Shared(Shared),
     File(FileSlice),
     /// The block at the beginning of the slice is read by another thread.
-    Reading(FileSlice, JoinHandle<io::Result<Vec<u8>>>),
+    Reading(FileSlice, Task<io::Result<Vec<u8>>>),
     Stream(Box<dyn Source>),
 }
 
@@ -99,7 +99,7 @@ impl ContentSource {
             Ok(count) => Poll::Ready(self.advance(slice, count)),
             Err(Errno::AGAIN | Errno::OPNOTSUPP) => {
                 let (file, offset, len) = (slice.file.clone(), slice.offset, block(&slice));
-                let task = tokio::task::spawn_blocking(move || {
+                let task = blocking::run(Lane::Files, move || {
                     let mut bytes = vec![0; len];
                     let count = file.read_at(&mut bytes, offset)?;
                     bytes.truncate(count);
@@ -114,14 +114,14 @@ impl ContentSource {
     fn finish_read(
         &mut self,
         slice: FileSlice,
-        mut task: JoinHandle<io::Result<Vec<u8>>>,
+        mut task: Task<io::Result<Vec<u8>>>,
         cx: &mut Context<'_>,
     ) -> Poll<Filled> {
         let Poll::Ready(read) = Pin::new(&mut task).poll(cx) else {
             self.pieces.push(Piece::Reading(slice, task));
             return Poll::Pending;
         };
-        let bytes = read.map_err(io::Error::other).flatten().map_err(|error| broken(&error))?;
+        let bytes = read.flatten().map_err(|error| broken(&error))?;
         self.advance(slice, bytes.len())?;
         self.pieces.push(Piece::Shared(bytes.into()));
         Poll::Ready(Ok(()))

@@ -1,5 +1,6 @@
 //! What remains of a response's content, taken piece by piece as windows and the output have room.
 
+use crate::blocking::{self, Lane, Task};
 use crate::cold;
 use hayami_http::{Content, FieldSection, FileSlice, Shared, Source};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
@@ -8,7 +9,6 @@ use std::future::Future;
 use std::io::IoSliceMut;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
-use tokio::task::JoinHandle;
 
 /// Octets of a cold file that are brought into memory at once.
 const WARM: u64 = 1024 * 1024;
@@ -18,7 +18,7 @@ pub(crate) enum Body {
     Shared(Shared),
     File(FileSlice),
     /// What remains of a file, and the read that brings its next part into memory.
-    Cold(FileSlice, JoinHandle<()>),
+    Cold(FileSlice, Task<()>),
     Parts(VecDeque<Body>),
     Source(Box<dyn Source>),
 }
@@ -96,9 +96,13 @@ impl Body {
     fn warm(&mut self, wake: &dyn Fn() -> Waker) -> Piece {
         let Self::File(slice) = self else { return Piece::Pending };
         let next = FileSlice { len: slice.len.min(WARM), ..slice.clone() };
-        let mut task = tokio::task::spawn_blocking(move || cold::read_through(&next));
-        if Pin::new(&mut task).poll(&mut Context::from_waker(&wake())).is_ready() {
-            return Piece::Copied { last: false };
+        let mut task = blocking::run(Lane::Files, move || cold::read_through(&next));
+        match Pin::new(&mut task).poll(&mut Context::from_waker(&wake())) {
+            Poll::Ready(Err(error)) if blocking::is_refused(&error) => {
+                return Piece::Broken("too many files wait for the disk");
+            }
+            Poll::Ready(_) => return Piece::Copied { last: false },
+            Poll::Pending => {}
         }
         *self = Self::Cold(slice.clone(), task);
         Piece::Pending

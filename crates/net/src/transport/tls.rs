@@ -1,6 +1,7 @@
 //! TLS over a socket: records are gathered, so that a turn's answers leave in one write.
 
 use super::Read;
+use crate::blocking::{self, Lane, Task};
 use crate::buffer::{Input, Pool};
 use crate::socket::Socket;
 use hayami_http::FileSlice;
@@ -9,7 +10,6 @@ use std::future::Future;
 use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt;
 use std::task::{Context, Poll, ready};
-use tokio::task::JoinHandle;
 
 /// Octets that are put into records at once: several full ones, and few enough to stay in the cache.
 const PIECE: usize = 64 * 1024;
@@ -28,7 +28,7 @@ pub(crate) struct Tls {
     sealed: Vec<u8>,
     sent: usize,
     /// The search for the client's session in a store elsewhere.
-    lookup: Option<JoinHandle<()>>,
+    lookup: Option<Task<()>>,
     established: bool,
 }
 
@@ -100,7 +100,7 @@ impl Tls {
             }
             Ok(Progress::PeerClosed) => Some(octets.unwrap_or(Read::End)),
             Ok(Progress::NeedsLookup(lookup)) => {
-                self.lookup = Some(tokio::task::spawn_blocking(move || lookup.run()));
+                self.lookup = Some(blocking::run(Lane::Sessions, move || lookup.run()));
                 Some(Read::Lookup)
             }
             Err(Fault::PlainHttp) => {
@@ -125,7 +125,7 @@ impl Tls {
         input: &mut Input,
     ) -> Poll<io::Result<Option<Read>>> {
         let Some(lookup) = &mut self.lookup else { return Poll::Ready(Ok(None)) };
-        // If it failed, the handshake is a full one.
+        // If it failed or was refused, the handshake is a full one.
         let _ = ready!(std::pin::Pin::new(lookup).poll(cx));
         self.lookup = None;
         Poll::Ready(self.receive(socket, pool, input))

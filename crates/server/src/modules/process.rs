@@ -87,7 +87,9 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a number",
         default: "32",
-        help: "The threads that look up the names of upstream servers. Here they are started as they are needed.",
+        help: "The most threads that look up names that requests bring (CONNECT, `x-reproxy-url`), and as many more for names \
+               of upstreams; they are started as they are needed. 32 look-ups for each of the first wait for one; \
+               beyond that a request gets 503.",
         set: |scope, node| {
             scope.global.process.name_resolution_threads = node.integer(1..=MOST_THREADS)? as usize;
             Ok(())

@@ -9,12 +9,13 @@ use crate::handler::{Exchange, Handler, Outcome};
 use crate::modules::proxy;
 use crate::worker::WorkerContext;
 use hayami_http::{Method, Response, ResponseHead, Status, split_authority};
+use hayami_net::blocking::{self, Lane};
 use hayami_net::names::{self, Family};
 use hayami_net::service::{Incoming, Upgrade, Wish};
 use hayami_net::upstream::{Outbound, Tunnel};
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Connects clients with servers that they name.
@@ -25,6 +26,8 @@ struct Ways {
     patience: Patience,
     /// How long addresses of IPv4 wait for those of IPv6.
     resolution_delay: Duration,
+    /// Name servers to ask; none: those of the system.
+    resolver: Arc<[SocketAddr]>,
     /// Who speaks in `proxy-status`, if that is sent.
     identity: Option<String>,
     /// `None` where a configuration is only tried.
@@ -44,6 +47,7 @@ pub fn build(
         rules: rules.clone(),
         patience: Patience { delay: settings.attempt_delay, connect, idle: proxy.tunnels.idle },
         resolution_delay: settings.resolution_delay,
+        resolver: worker.upstreams.resolver(),
         identity: settings.emit_status.then(|| identity.0.clone()),
         outbound: worker.outbound.clone(),
     })))
@@ -103,7 +107,7 @@ impl Ways {
         let candidates = match bare.parse::<IpAddr>() {
             Ok(ip) => Candidates::one(&self.rules, SocketAddr::new(ip, port)),
             Err(_) => {
-                let look_up = |family| look_up(host, port, family);
+                let look_up = |family| look_up(host, port, family, &self.resolver);
                 Candidates::new(&self.rules, look_up(Family::V6), look_up(Family::V4), self.resolution_delay)
             }
         };
@@ -111,9 +115,10 @@ impl Ways {
     }
 }
 
-/// Begins to look up the addresses of a host, as the system knows them, on another thread.
-fn look_up(host: &str, port: u16, family: Family) -> Lookup {
-    let host = host.to_owned();
-    let lookup = tokio::task::spawn_blocking(move || names::of_family(&host, port, family, &[]));
-    Box::pin(async { lookup.await.map_err(io::Error::other).flatten() })
+/// Begins to look up the addresses of a host, on another thread.
+fn look_up(host: &str, port: u16, family: Family, resolver: &Arc<[SocketAddr]>) -> Lookup {
+    let (host, resolver) = (host.to_owned(), Arc::clone(resolver));
+    let lookup = move || names::of_family(&host, port, family, &resolver);
+    let lookup = blocking::run(Lane::RequestedNames, lookup);
+    Box::pin(async { lookup.await.flatten() })
 }

@@ -1,6 +1,7 @@
 //! What became of a CONNECT: the status, the words for the log, and the `proxy-status` field (RFC 9209).
 
 use hayami_http::Status;
+use hayami_net::blocking;
 use rustix::io::Errno;
 use std::io;
 use std::net::SocketAddr;
@@ -23,6 +24,9 @@ impl Failure {
     fn kind(&self) -> (Status, &'static str) {
         match self {
             Self::Denied => (Status::FORBIDDEN, "destination_ip_prohibited"),
+            Self::Unknown(error) if blocking::is_refused(error) => {
+                (Status::SERVICE_UNAVAILABLE, "proxy_internal_error")
+            }
             Self::Unknown(_) => (Status::BAD_GATEWAY, "dns_error"),
             Self::LookupTimeout => (Status::GATEWAY_TIMEOUT, "dns_timeout"),
             Self::Unreachable(error) if error.kind() == io::ErrorKind::TimedOut => {
@@ -82,6 +86,12 @@ mod tests {
         let cases = [
             (Failure::Denied, 403, "destination_ip_prohibited", "allow none of its addresses"),
             (Failure::Unknown(io::ErrorKind::NotFound.into()), 502, "dns_error", "cannot be looked up"),
+            (
+                Failure::Unknown(io::ErrorKind::ResourceBusy.into()),
+                503,
+                "proxy_internal_error",
+                "cannot be looked up",
+            ),
             (Failure::LookupTimeout, 504, "dns_timeout", "could not be looked up in time"),
             (Failure::Unreachable(io::ErrorKind::TimedOut.into()), 504, "connection_timeout", "timed out"),
             (io(Errno::CONNREFUSED), 502, "connection_refused", "refused"),

@@ -7,6 +7,7 @@
 use super::Script;
 use super::script::joined;
 use hayami_net::Instant;
+use hayami_net::blocking::{self, Lane};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
 use std::borrow::Cow;
@@ -94,7 +95,7 @@ impl Search {
             there.position(|there| there)
         };
         // The task does not panic, and is not cancelled unless the process ends.
-        let found = tokio::task::spawn_blocking(looked).await.ok()?;
+        let found = blocking::run(Lane::Files, looked).await.ok()?;
         for (index, file) in files.iter().enumerate().take(found.map_or(files.len(), |found| found + 1)) {
             self.remember(file, found == Some(index), now);
         }

@@ -2,6 +2,7 @@
 //! (CONTENT_LENGTH, RFC 3875 §4.1.2), so it is collected first, in memory or in a file without a name.
 
 use hayami_http::{Source, SourceError};
+use hayami_net::blocking::{self, Lane};
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
@@ -55,8 +56,7 @@ impl Spooled {
             self.file = Some(file);
             Ok(self)
         };
-        let written: std::io::Result<Self> =
-            tokio::task::spawn_blocking(task).await.unwrap_or_else(|gone| Err(std::io::Error::other(gone)));
+        let written: std::io::Result<Self> = blocking::run(Lane::Spool, task).await.flatten();
         written.map_err(|error| SourceError(format!("it cannot be kept on disk: {error}")))
     }
 }

@@ -5,6 +5,7 @@
 
 use flate2::read::MultiGzDecoder;
 use hayami_http::{Source, SourceError};
+use hayami_net::blocking::{self, Lane, Task};
 use std::fs::File;
 use std::future::Future;
 use std::io::{self, Read};
@@ -12,7 +13,6 @@ use std::os::unix::fs::FileExt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use tokio::task::JoinHandle;
 
 /// Most octets, unpacked, that are kept in memory.
 pub(super) const IN_MEMORY: usize = 256 << 10;
@@ -58,7 +58,7 @@ impl Work {
 enum State {
     /// The piece from this index on is still to be sent.
     Sending(Box<Work>, usize),
-    Working(JoinHandle<io::Result<Box<Work>>>),
+    Working(Task<io::Result<Box<Work>>>),
     Ended,
 }
 
@@ -88,14 +88,14 @@ impl Source for Unpacking {
                     return Poll::Ready(Ok(false));
                 }
                 State::Sending(work, _) => {
-                    self.0 = State::Working(tokio::task::spawn_blocking(move || work.next()));
+                    self.0 = State::Working(blocking::run(Lane::Files, move || work.next()));
                 }
                 State::Working(mut task) => {
                     let Poll::Ready(done) = Pin::new(&mut task).poll(cx) else {
                         self.0 = State::Working(task);
                         return Poll::Pending;
                     };
-                    let work = done.map_err(io::Error::other).flatten().map_err(broken)?;
+                    let work = done.flatten().map_err(broken)?;
                     if work.piece.is_empty() {
                         return Poll::Ready(Ok(true));
                     }

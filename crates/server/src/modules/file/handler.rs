@@ -19,6 +19,7 @@ use crate::worker::WorkerContext;
 use hayami_http::RequestHead;
 use hayami_net::Clock;
 use hayami_net::Instant;
+use hayami_net::blocking::{self, Lane};
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -303,8 +304,8 @@ impl Server {
         let (root, plan) = (self.root()?, Arc::clone(&self.plan));
         let wanted = OwnedWanted::of(self.wanted(path, below));
         let task = move || load(&root, &plan, wanted.borrow(), Patience::Unlimited, now);
-        // The task does not panic and is not cancelled unless the process ends.
-        tokio::task::spawn_blocking(task).await.unwrap_or(Err(Failure::Exhausted))
+        // The task does not panic; it is refused if too many wait for the disk.
+        blocking::run(Lane::Files, task).await.unwrap_or(Err(Failure::Exhausted))
     }
 
     fn keep(&self, id: u32, path: &[u8], below: usize, entry: Entry) -> Rc<Entry> {

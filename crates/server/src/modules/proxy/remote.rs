@@ -7,7 +7,8 @@ use crate::config::yaml::Node;
 use crate::handler::Outcome;
 use crate::modules::upstreams;
 use crate::worker::WorkerContext;
-use hayami_http::{FieldSection, RequestHead, Response};
+use hayami_http::{FieldSection, RequestHead, Response, Status};
+use hayami_net::blocking::{self, Lane};
 use hayami_net::service::ConnectionInfo;
 use hayami_net::upstream::{Backend, Call, Origin, Outbound, Reply, call};
 use std::net::SocketAddr;
@@ -92,10 +93,15 @@ impl Remote {
 impl Asking {
     async fn run(&self, url: Url, request: Call) -> Outcome {
         let (place, resolver) = (url.place.clone(), Arc::clone(&self.resolver));
-        let peers = match tokio::task::spawn_blocking(move || upstreams::addresses(&place, &resolver)).await {
-            Ok(Ok(peers)) => peers,
-            Ok(Err(error)) => return failed(format!("upstream {url}: its name cannot be resolved: {error}")),
-            Err(error) => return failed(format!("upstream {url}: {error}")),
+        let look_up = move || upstreams::addresses(&place, &resolver);
+        let peers = match blocking::run(Lane::RequestedNames, look_up).await.flatten() {
+            Ok(peers) => peers,
+            Err(error) => {
+                let refused = blocking::is_refused(&error);
+                let status = if refused { Status::SERVICE_UNAVAILABLE } else { Status::BAD_GATEWAY };
+                let reason = format!("upstream {url}: its name cannot be resolved: {error}");
+                return Outcome::Failed { response: failure::response(status), reason };
+            }
         };
         let origin = match super::origin(&url, peers, &self.settings) {
             Ok(origin) => Origin { idle: 0, ..origin },
@@ -115,5 +121,5 @@ impl Asking {
 }
 
 fn failed(reason: String) -> Outcome {
-    Outcome::Failed { response: failure::response(hayami_http::Status::BAD_GATEWAY), reason }
+    Outcome::Failed { response: failure::response(Status::BAD_GATEWAY), reason }
 }

@@ -6,6 +6,7 @@ use super::shared::{SharedGroup, SharedMember};
 use super::transport::Transport;
 use crate::observe::{Severity, Subject, report};
 use hayami_net::Clock;
+use hayami_net::blocking::{self, Lane};
 use hayami_net::upstream::Outbound;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
@@ -35,7 +36,7 @@ async fn follow(group: Arc<SharedGroup>, entry: usize) {
     let mut wait = AGAIN[0];
     loop {
         let asked = Arc::clone(&group);
-        let found = tokio::task::spawn_blocking(move || {
+        let found = blocking::run(Lane::ConfiguredNames, move || {
             names::refreshed(&asked.settings.upstreams[entry], &asked.resolver)
         });
         let again = match found.await {
