@@ -47,9 +47,16 @@ fn a_folder_shows_listings_and_precompressed_files() {
 fn mistakes_of_the_command_line_say_what_to_do() {
     let dir = site();
     let (missing, file) = (dir.text("none"), dir.text("site/index.html"));
-    let cases: [(&[&str], i32, &str); 12] = [
-        (&[&missing], 66, "`hayami DIR` takes an existing folder"),
-        (&[&file], 66, "is a file; `hayami DIR` takes the folder it is in"),
+    let cases: [(&[&str], i32, &str); 15] = [
+        (&[&missing], 66, "`hayami DIR` serves one that exists"),
+        (&[&file], 66, "is a file; `hayami DIR` serves the directory it is in"),
+        (
+            &["8080"],
+            66,
+            "there is no directory `8080`; to serve this directory at that address: `hayami -l 8080`",
+        ),
+        (&["serve"], 66, "`hayami DIR` serves a directory"),
+        (&["stop"], 66, "SIGTERM"),
         (&["-c", &missing], 66, "there is no file"),
         (&["--no-such-option"], 64, "--no-such-option"),
         (&["--hel"], 64, "--help"),
@@ -106,7 +113,10 @@ fn help_and_version_go_to_standard_output() {
     let mut lines = version.stdout.lines();
     assert!(lines.next().is_some_and(|line| line.starts_with("hayami version 0.")));
     assert!(lines.all(|line| line.split_once(": ").is_some_and(|(_, value)| !value.is_empty())));
-    assert_eq!(Launch::new(["-v"]).finish().stdout, version.stdout);
+    for word in ["-v", "-V", "version"] {
+        assert_eq!(Launch::new([word]).finish().stdout, version.stdout, "{word}");
+    }
+    assert_eq!(Launch::new(["help"]).finish().stdout, help.stdout);
     assert_eq!(help.stderr + &version.stderr, "");
 }
 

@@ -7,15 +7,17 @@ use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 Examples:
-  hayami                      serve this folder on http://127.0.0.1:8080
-  hayami public -l 0.0.0.0:80 serve the folder `public` to everybody
-  hayami --dev-tls public     serve it on https://127.0.0.1:8443, with a certificate made for this machine
+  hayami                      serve this directory at http://127.0.0.1:8080
+  hayami -l 9000              serve it at http://127.0.0.1:9000
+  hayami public -l 0.0.0.0:80 serve the directory `public` to everybody
+  hayami --dev-tls public     serve it at https://127.0.0.1:8443, with a certificate made for this machine
   hayami -c h2o.conf          serve by a configuration file (h2o's format)
   hayami -t -c h2o.conf       check it; with -v, print what it means for every host and path
-  hayami bench URL            make load on a server and measure it; see hayami bench --help
+  hayami bench URL            generate load on a server and measure it; see hayami bench --help
+  hayami help, hayami version the same as --help and --version; a directory of that name is ./help
 
 Signals:
-  SIGTERM, SIGINT             accept no more, finish what runs, exit 0; a second one, half a second
+  SIGTERM, SIGINT             stop accepting, finish open requests, exit 0; a second one, half a second
                               later or more, exits at once
   SIGHUP                      read certificates and keys again
 
@@ -30,28 +32,28 @@ Exit codes:
 #[derive(Debug, Parser, PartialEq, Eq)]
 #[command(name = "hayami", disable_version_flag = true, after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The folder to serve
+    /// The directory to serve
     #[arg(value_name = "DIR", default_value = ".", conflicts_with = "conf")]
     pub dir: PathBuf,
 
-    /// The configuration file to serve by
+    /// Serve by this configuration file
     #[arg(short, long, value_name = "FILE")]
     pub conf: Option<PathBuf>,
 
-    /// With DIR: the address to listen on; a port alone means 127.0.0.1 [default: 127.0.0.1:8080, and
+    /// With DIR: the address to listen on; a port alone means 127.0.0.1 [default: 127.0.0.1:8080, or
     /// 127.0.0.1:8443 with --dev-tls]
     #[arg(short, long, value_name = "[ADDRESS:]PORT", conflicts_with = "conf")]
     pub listen: Option<String>,
 
-    /// With DIR: serve https, with a certificate of an authority that is made and kept for this machine
+    /// With DIR: serve https, with a certificate from an authority that is created and kept for this machine
     #[arg(long, conflicts_with = "conf")]
     pub dev_tls: bool,
 
-    /// How to run: `worker` in the foreground (`master` and `daemon` are not there yet)
+    /// How to run: `worker`, in the foreground (`master` and `daemon` are not supported yet)
     #[arg(short, long, value_name = "MODE", default_value = "worker")]
     pub mode: String,
 
-    /// Check the configuration and exit
+    /// Check everything that a start checks, and exit
     #[arg(short, long)]
     pub test: bool,
 
@@ -60,7 +62,7 @@ pub(crate) struct Args {
     pub verbose: bool,
 
     /// Print the version and the features, a line each
-    #[arg(long)]
+    #[arg(short = 'V', long)]
     pub version: bool,
 }
 
@@ -80,7 +82,14 @@ pub(crate) enum Command {
 /// # Errors
 /// [`Failure::Usage`] with clap's own explanation.
 pub(crate) fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Command, Failure> {
-    let args = match Args::try_parse_from(args) {
+    let mut words: Vec<_> = args.into_iter().collect();
+    // A directory of such a name is `./help`.
+    match words.get(1).and_then(|word| word.to_str()).filter(|_| words.len() == 2) {
+        Some("help") => words[1] = "--help".into(),
+        Some("version") => words[1] = "--version".into(),
+        _ => {}
+    }
+    let args = match Args::try_parse_from(words) {
         Ok(args) => args,
         Err(error) if error.kind() == ErrorKind::DisplayHelp => return Ok(Command::Print(error.to_string())),
         Err(error) => {
@@ -98,12 +107,12 @@ pub(crate) fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Resul
 fn check_mode(mode: &str) -> Result<(), Failure> {
     match mode {
         "worker" => Ok(()),
-        "test" => Err(Failure::Usage("`-m test` is written `-t` here".into())),
+        "test" => Err(Failure::Usage("`-m test` is `-t` in hayami: `hayami -t -c FILE`".into())),
         "master" | "daemon" => Err(Failure::Usage(format!(
-            "`-m {mode}` is not there yet in this version; run in the foreground (`-m worker`, the default) \
-             and let systemd or another supervisor keep it running"
+            "`-m {mode}` is not supported yet; run in the foreground (`-m worker`, the default) under systemd or \
+             another supervisor"
         ))),
-        _ => Err(Failure::Usage(format!("there is no mode `{mode}`; use `-m worker`"))),
+        _ => Err(Failure::Usage(format!("unknown mode `{mode}`; use `-m worker`"))),
     }
 }
 
@@ -159,6 +168,14 @@ mod tests {
         let Ok(Command::Print(text)) = parsed("hayami --version") else { panic!("a text") };
         assert!(text.starts_with("hayami version 0."));
         assert!(text.lines().skip(1).all(|line| line.contains(": ")));
-        assert_eq!(parsed("hayami -v").ok(), Some(Command::Print(text)));
+        for line in ["hayami -v", "hayami -V", "hayami version"] {
+            assert_eq!(parsed(line).ok().as_ref(), Some(&Command::Print(text.clone())), "{line}");
+        }
+        let help = parsed("hayami --help").ok();
+        assert!(matches!(&help, Some(Command::Print(text)) if text.contains("Exit codes")));
+        assert_eq!(parsed("hayami help").ok(), help);
+        assert!(
+            matches!(parsed("hayami ./help"), Ok(Command::Serve(a)) if a.dir == std::path::Path::new("./help"))
+        );
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn text(facts: &Facts<'_>) -> String {
     if let Some((dev_tls, bound)) = facts.dev_tls.zip(facts.bound.first()) {
         row(
             "authority",
-            format!("{} vouches for this machine; to trust it, one of:", dev_tls.authority.display()),
+            format!("{} signs the certificate; to trust it, one of:", dev_tls.authority.display()),
         );
         dev_tls.advice(&bound.to_string()).into_iter().for_each(|(who, how)| row(who, how));
     }

@@ -19,6 +19,7 @@ mod dev_tls;
 mod error_log;
 mod exit;
 mod explain;
+mod hints;
 mod pid_file;
 mod prepare;
 mod reach;

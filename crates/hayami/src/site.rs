@@ -4,6 +4,7 @@ use crate::args::Args;
 use crate::dev_tls::{self, DevTls};
 use crate::exit::Failure;
 use crate::explain::CONFIG;
+use crate::hints::check_directory;
 use hayami_server::config::load::{self, Loaded};
 use hayami_server::modules::upstreams;
 use std::io::IsTerminal;
@@ -17,9 +18,10 @@ pub(crate) fn load(args: &Args) -> Result<Site, Failure> {
     let dev_tls = args.dev_tls.then(dev_tls::prepare).transpose()?;
     let styled = std::io::stderr().is_terminal();
     let loaded = match &args.conf {
-        Some(file) if !file.exists() => {
-            Err(Failure::NoInput(format!("there is no file {}", file.display())))?
-        }
+        Some(file) if !file.exists() => Err(Failure::NoInput(format!(
+            "there is no file `{}`; `-c` takes a configuration file",
+            file.display()
+        )))?,
         Some(file) => load::load_file(file),
         None => load::load_text("the command line", &folder(&args.dir, &listen(args), dev_tls.as_ref())?),
     };
@@ -46,16 +48,7 @@ fn listen(args: &Args) -> String {
 
 /// A configuration that serves a folder: index files, listings, precompressed files beside the originals.
 fn folder(dir: &Path, listen: &str, dev_tls: Option<&DevTls>) -> Result<String, Failure> {
-    let metadata = std::fs::metadata(dir).map_err(|error| {
-        Failure::NoInput(format!(
-            "cannot serve {}: {error}; `hayami DIR` takes an existing folder",
-            dir.display()
-        ))
-    })?;
-    if !metadata.is_dir() {
-        let text = format!("{} is a file; `hayami DIR` takes the folder it is in", dir.display());
-        return Err(Failure::NoInput(text));
-    }
+    check_directory(dir)?;
     let (host, port) = address(listen)?;
     let ssl = match dev_tls {
         Some(DevTls { identity, .. }) => {
@@ -75,7 +68,12 @@ fn folder(dir: &Path, listen: &str, dev_tls: Option<&DevTls>) -> Result<String, 
 }
 
 fn text(path: &Path) -> Result<&str, Failure> {
-    path.to_str().ok_or_else(|| Failure::NoInput(format!("the name {} is not UTF-8", path.display())))
+    path.to_str().ok_or_else(|| {
+        Failure::NoInput(format!(
+            "the path `{}` is not UTF-8, which a configuration has to be; rename it",
+            path.display()
+        ))
+    })
 }
 
 /// A scalar that YAML reads as it stands.
@@ -88,7 +86,7 @@ fn address(listen: &str) -> Result<(&str, u16), Failure> {
     let (host, port) = listen.rsplit_once(':').unwrap_or(("127.0.0.1", listen));
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     let port = port.parse().map_err(|_| {
-        Failure::Usage(format!("`{listen}` is no address to listen on; write a port, or ADDRESS:PORT"))
+        Failure::Usage(format!("`{listen}` is not an address to listen on; write a port, or ADDRESS:PORT"))
     })?;
     Ok((host, port))
 }

@@ -178,7 +178,10 @@ pub fn explain(endpoint: &Endpoint, error: &io::Error) -> String {
         (io::ErrorKind::AddrNotAvailable, _) => {
             "this machine has no such address: `ip address` lists those it has"
         }
-        _ => "see the reason given by the kernel",
+        (io::ErrorKind::NotFound, Endpoint::Unix(_)) => {
+            "the directory of the socket does not exist: create it, or choose another path"
+        }
+        _ => return format!("cannot listen on {endpoint}: {error}"),
     };
     format!("cannot listen on {endpoint}: {error}; {advice}")
 }

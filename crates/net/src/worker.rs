@@ -234,8 +234,8 @@ fn serve<S: Service>(
 }
 
 fn no_loop(error: io::Error) -> io::Error {
-    let advice = "more files must be allowed to be open, see `ulimit -n`";
-    io::Error::new(error.kind(), format!("cannot set up the loop of a worker: {error}; {advice}"))
+    let advice = "raise the limit of open files (`ulimit -n`)";
+    io::Error::new(error.kind(), format!("cannot set up the event loop of a worker: {error}; {advice}"))
 }
 
 /// Whether a worker could stay on this CPU.
@@ -254,7 +254,7 @@ fn pin_to(cpu: usize) -> io::Result<()> {
     rustix::thread::sched_setaffinity(None, &set).map_err(|error| {
         io::Error::new(
             error.kind(),
-            format!("cannot run on CPU {cpu}: {error}; `nproc` and num-threads tell which there are"),
+            format!("cannot run on CPU {cpu}: {error}; `taskset -cp $$` and `nproc` show the CPUs that may be used"),
         )
     })
 }

@@ -1,0 +1,103 @@
+//! Words of the command line that name no directory: what was probably meant.
+
+use crate::exit::Failure;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// Why `dir` cannot be served, with the command that was probably meant.
+pub(crate) fn check_directory(dir: &Path) -> Result<(), Failure> {
+    let shown = dir.display();
+    match std::fs::metadata(dir) {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(Failure::NoInput(of_file(dir))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(Failure::NoInput(match meant(dir) {
+            Some(advice) => format!("there is no directory `{shown}`; {advice}"),
+            None => format!("there is no directory `{shown}`; `hayami DIR` serves one that exists"),
+        })),
+        Err(error) => Err(Failure::NoInput(format!(
+            "cannot serve `{shown}`: {error}; `hayami DIR` serves a directory that this user can enter"
+        ))),
+    }
+}
+
+fn of_file(file: &Path) -> String {
+    let shown = file.display();
+    let is_conf = file.extension().is_some_and(|end| ["conf", "yaml", "yml"].iter().any(|own| end == *own));
+    match is_conf {
+        true => format!("`{shown}` is a file; to serve by this configuration: `hayami -c {shown}`"),
+        false => format!("`{shown}` is a file; `hayami DIR` serves the directory it is in"),
+    }
+}
+
+/// The command for a word that is no directory.
+fn meant(dir: &Path) -> Option<String> {
+    let word = dir.to_str()?;
+    if let Some(listen) = address(word) {
+        return Some(format!("to serve this directory at that address: `hayami -l {listen}`"));
+    }
+    let command = match word {
+        "start" | "run" | "serve" | "server" | "up" => {
+            "`hayami DIR` serves a directory, `hayami -c FILE` by a configuration"
+        }
+        "stop" | "quit" | "shutdown" => "to stop a server, send it SIGTERM: `kill PID`",
+        "reload" | "restart" => {
+            "to have certificates read again, send SIGHUP: `kill -HUP PID`; all else needs a restart"
+        }
+        "test" | "check" | "validate" => "to check a configuration: `hayami -t -c FILE`",
+        "load" | "benchmark" => "to make load: `hayami bench URL`",
+        _ => return None,
+    };
+    Some(command.to_owned())
+}
+
+/// `8080`, `:8080`, `localhost:8080` or `[::1]:8080` as `-l` takes it.
+fn address(word: &str) -> Option<&str> {
+    let (host, port) = word.rsplit_once(':').unwrap_or(("", word));
+    let is_host = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte));
+    let fits = is_host && port.parse::<u16>().is_ok();
+    fits.then_some(if host.is_empty() { port } else { word })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_are_no_directory_say_what_was_meant() {
+        let cases = [
+            ("8080", "`hayami -l 8080`"),
+            (":8080", "`hayami -l 8080`"),
+            ("0.0.0.0:80", "`hayami -l 0.0.0.0:80`"),
+            ("localhost:80", "`hayami -l localhost:80`"),
+            ("[::1]:80", "`hayami -l [::1]:80`"),
+            ("serve", "`hayami DIR`"),
+            ("stop", "SIGTERM"),
+            ("reload", "SIGHUP"),
+            ("check", "`hayami -t -c FILE`"),
+            ("benchmark", "`hayami bench URL`"),
+            ("99999", "serves one that exists"),
+            ("a b:80", "serves one that exists"),
+            ("public", "serves one that exists"),
+        ];
+        for (word, want) in cases {
+            let failure = check_directory(Path::new(word)).expect_err(word);
+            let text = failure.to_string();
+            assert_eq!(failure.code(), 66);
+            assert!(text.starts_with(&format!("hayami: there is no directory `{word}`; ")), "{text}");
+            assert!(text.contains(want), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_served_by_or_beside() {
+        let dir = std::env::temp_dir().join(format!("hayami-hints-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("made");
+        for (name, want) in [("site.conf", "`hayami -c "), ("a.html", "the directory it is in")] {
+            std::fs::write(dir.join(name), "").expect("written");
+            let text = check_directory(&dir.join(name)).expect_err(name).to_string();
+            assert!(text.contains(want), "{text}");
+        }
+        assert!(check_directory(&dir).is_ok());
+        std::fs::remove_dir_all(&dir).expect("removed");
+    }
+}
