@@ -3,7 +3,9 @@
 
 use crate::support::h2::{flag, frame, kind};
 use crate::support::upstream::Upstream;
-use crate::support::{Client, Scratch, Server, Wire};
+use crate::support::{Client, Scratch, Server, Wire, until};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// An `http` upstream is spoken to over HTTP/2.
 const CLEAR: &str = "proxy.http2.force-cleartext: ON";
@@ -196,6 +198,30 @@ fn a_response_without_content_ends_with_its_head_over_http2() {
         assert!(head.flags & flag::END_STREAM != 0, "{what}");
         assert!([200, 204].contains(&wire.status(1).expect("an answer")), "{what}");
         wire.ping();
+    }
+}
+
+#[test]
+fn an_upstream_that_speaks_http2_may_send_ahead_as_much_as_may_wait() {
+    for (lines, want) in [("", 262_144), ("\nproxy.max-buffer-size: 10k", 10_240)] {
+        let window = Arc::<AtomicU32>::default();
+        let seen = Arc::clone(&window);
+        let upstream = Upstream::scripted(move |conn| {
+            conn.octets(24);
+            let head = conn.octets(9).expect("a frame");
+            assert_eq!(head[3], kind::SETTINGS);
+            let settings = conn.octets(usize::from(head[2])).expect("settings");
+            // SETTINGS_INITIAL_WINDOW_SIZE
+            let size = settings.chunks(6).find(|setting| setting[..2] == [0, 4]).expect("the window's size");
+            seen.store(u32::from_be_bytes([size[2], size[3], size[4], size[5]]), Ordering::SeqCst);
+            conn.is_closed();
+        });
+        let dir = Scratch::new();
+        let server = before(&dir, &upstream, &format!("{CLEAR}{lines}"));
+        let mut client = server.connect();
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        until("the settings have come", || window.load(Ordering::SeqCst) != 0);
+        assert_eq!(window.load(Ordering::SeqCst), want, "{lines}");
     }
 }
 

@@ -70,6 +70,7 @@ fn backend(outbound: &Outbound, upstream: SocketAddr) -> Rc<Backend> {
         tls: None,
         limits: Limits::default(),
         streams: 100,
+        buffer: hayami_net::upstream::BUFFER,
         timeouts,
         idle: 1000,
     };

@@ -29,11 +29,17 @@ pub struct Origin {
     pub limits: Limits,
     /// Calls under way at once on a connection that speaks HTTP/2.
     pub streams: u32,
+    /// Bytes of a response's content that may wait in memory for whoever takes it, over HTTP/2, where nobody else on the
+    /// connection waits for that. Over HTTP/1.1 nothing waits beyond what one read brings.
+    pub buffer: u32,
     /// How long is waited for what.
     pub timeouts: Timeouts,
     /// Connections that may wait for a request; with 0, every connection serves one.
     pub idle: usize,
 }
+
+/// What may wait of a response by default: as much as a round trip of 100 ms brings at 10 MB a second.
+pub const BUFFER: u32 = 1024 * 1024;
 
 /// What is spoken to an upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,7 +121,7 @@ impl Backend {
             timeouts: origin.timeouts,
             protocol: origin.protocol,
             tls: origin.tls,
-            http2: Sessions::new(http2::config(origin.streams, &origin.limits)),
+            http2: Sessions::new(http2::config(origin.streams, origin.buffer, &origin.limits)),
             peers: RefCell::new(origin.peers.into()),
             first: Cell::new(0),
             lists: Cell::new(0),

@@ -32,7 +32,7 @@ mod secure;
 mod sending;
 mod tunnel;
 
-pub use backend::{Backend, Counters, Origin, Protocol, Timeouts, Tls};
+pub use backend::{BUFFER, Backend, Counters, Origin, Protocol, Timeouts, Tls};
 pub use call::{Call, Cause, ErrorSink, Failure, InterimSink, Manner, Phase, Reply, Timing};
 pub use calling::{Calling, call};
 pub use eyeballs::reach;

@@ -161,7 +161,16 @@ pub(crate) fn origin(peers: &[SocketAddr]) -> Origin {
     let timeouts = Patience { connect: long, first_byte: long, io: long, keep_alive: long };
     let peers = peers.iter().copied().map(Peer::Tcp).collect();
     let (protocol, tls, limits) = (Default::default(), None, Limits::default());
-    Origin { peers, protocol, tls, limits, streams: 100, timeouts, idle: 1000 }
+    Origin {
+        peers,
+        protocol,
+        tls,
+        limits,
+        streams: 100,
+        buffer: hayami_net::upstream::BUFFER,
+        timeouts,
+        idle: 1000,
+    }
 }
 
 pub(crate) fn impatient(peers: &[SocketAddr]) -> Origin {

@@ -36,6 +36,11 @@ pub(super) const DEVIATIONS: &[Deviation] = &[
                  a request that meets such an end is sent again if that may be done.",
     },
     Deviation {
+        name: "proxy.max-buffer-size",
+        h2o: "unlimited",
+        reason: "A slow client must not fill the memory of the machine.",
+    },
+    Deviation {
         name: "proxy.tunnel",
         h2o: "OFF",
         reason: "Who proxies an application with WebSocket wants it to work. Nothing is let through that the client did \

@@ -30,9 +30,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 /// Octets of content for which a stream has room before its client takes any, and as many as it grows to while the
-/// client takes them as fast as they come. That much of a response waits in memory for a slow client.
+/// client takes them as fast as they come: [`Origin::buffer`](super::Origin).
 const WINDOW: u32 = 256 * 1024;
-const LARGEST_WINDOW: u32 = 1024 * 1024;
 
 /// The same for all streams together: more than one slow client holds up, since what waits for clients does not count.
 const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
@@ -53,11 +52,11 @@ pub(super) struct Sessions {
 }
 
 /// What may be asked at once over HTTP/2, and how large its heads may be.
-pub(super) fn config(streams: u32, limits: &hayami_h1::Limits) -> Config {
+pub(super) fn config(streams: u32, buffer: u32, limits: &hayami_h1::Limits) -> Config {
     Config {
         max_concurrent_streams: streams,
-        initial_window: WINDOW,
-        max_stream_window: LARGEST_WINDOW,
+        initial_window: WINDOW.min(buffer),
+        max_stream_window: buffer,
         connection_window: CONNECTION_WINDOW,
         max_header_list: limits.head.max(hayami_h2::DEFAULT.max_header_list),
         max_fields: limits.fields,

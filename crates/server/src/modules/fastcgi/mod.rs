@@ -27,7 +27,7 @@ pub use script::Script;
 pub use spawn::{Spawn, is_used, spawned};
 
 use hayami_net::dial::Peer;
-use hayami_net::upstream::{Origin, Protocol, Timeouts};
+use hayami_net::upstream::{BUFFER, Origin, Protocol, Timeouts};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -79,6 +79,7 @@ impl Settings {
             limits: Default::default(),
             timeouts: Timeouts { connect: io, first_byte: io, io, keep_alive },
             streams: 1,
+            buffer: BUFFER,
             idle: if keep_alive.is_zero() { 0 } else { IDLE },
         };
         // What it sends is passed on, not kept.

@@ -242,26 +242,15 @@ pub const DIRECTIVES: &[Directive] = &[
 ];
 
 /// Directives of h2o that change nothing here.
-pub const TOLERATED: &[Directive] = &[
-    tolerated!(
-        "proxy.max-buffer-size",
-        GLOBAL_HOST_PATH,
-        "octets",
-        "unlimited",
-        "How much of a response h2o buffers. Here a response is read only as fast as its client takes it.",
-        "a response is read only as fast as its client takes it",
-        |node| node.octets().map(|_| false)
-    ),
-    tolerated!(
-        "proxy.zerocopy",
-        GLOBAL,
-        "ON | OFF | ALWAYS",
-        "OFF",
-        "Whether h2o passes content on through pipes.",
-        "content does not pass through pipes",
-        |node| node.one_of(&["ON", "OFF", "ALWAYS"]).map(|_| false)
-    ),
-];
+pub const TOLERATED: &[Directive] = &[tolerated!(
+    "proxy.zerocopy",
+    GLOBAL,
+    "ON | OFF | ALWAYS",
+    "OFF",
+    "Whether h2o passes content on through pipes.",
+    "content does not pass through pipes",
+    |node| node.one_of(&["ON", "OFF", "ALWAYS"]).map(|_| false)
+)];
 
 /// In requests for upstreams: fields of the connection (RFC 9110 §7.6.1) and of the framing (RFC 9112 §6).
 const OF_REQUESTS: &Ours = &[

@@ -4,7 +4,7 @@ use super::Settings;
 use crate::config::directive::{Directive, Levels, Scope};
 use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
-use hayami_net::upstream::Protocol;
+use hayami_net::upstream::{BUFFER, Protocol};
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[
@@ -43,6 +43,24 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "The name of `proxy.http2.max-concurrent-streams` in h2o 2.2.",
         set: streams,
     },
+    Directive {
+        name: "proxy.max-buffer-size",
+        levels: Levels::GLOBAL_HOST_PATH,
+        argument: "bytes",
+        default: "1m",
+        help: "How much of each response waits in memory for a slow client, if the upstream speaks HTTP/2. Over HTTP/1.1, and \
+               from FastCGI applications, a response is read as fast as its client takes it, and some 64 KiB wait.",
+        set: |scope, node| {
+            // A window of flow control has 31 bits (RFC 9113 §6.9.1).
+            match node.octets()?.min(i32::MAX as u64) {
+                0 => Err(node.expected("more than 0 bytes")),
+                bytes => {
+                    own(scope).buffer = bytes as u32;
+                    Ok(())
+                }
+            }
+        },
+    },
 ];
 
 /// How upstreams are spoken to over HTTP/2.
@@ -54,11 +72,13 @@ pub struct Http2 {
     pub force_cleartext: bool,
     /// `proxy.http2.max-concurrent-streams`
     pub streams: u32,
+    /// `proxy.max-buffer-size`
+    pub buffer: u32,
 }
 
 impl Default for Http2 {
     fn default() -> Self {
-        Self { ratio: 0, force_cleartext: false, streams: 100 }
+        Self { ratio: 0, force_cleartext: false, streams: 100, buffer: BUFFER }
     }
 }
 

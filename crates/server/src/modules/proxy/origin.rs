@@ -24,6 +24,7 @@ pub(in crate::modules) fn origin(url: &Url, peers: Vec<Peer>, settings: &Setting
         tls,
         limits: Default::default(),
         streams: settings.http2.streams,
+        buffer: settings.http2.buffer,
         timeouts: Timeouts { connect, first_byte, io, keep_alive },
         idle: if keep_alive.is_zero() || settings.particulars.announce.is_some() { 0 } else { IDLE },
     };
