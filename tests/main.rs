@@ -14,6 +14,7 @@ mod blocking;
 mod client_certificates;
 mod clients;
 mod config;
+mod content_limits;
 mod early_hints;
 mod error_log;
 mod fairness;

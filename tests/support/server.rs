@@ -108,6 +108,21 @@ impl Server {
         tasks.filter_map(|task| nanos(&task)).sum()
     }
 
+    /// Bytes of the files that it has open and that have no name.
+    pub(crate) fn nameless_bytes(&self) -> u64 {
+        let links = std::fs::read_dir(format!("/proc/{}/fd", self.id())).expect("it runs").flatten();
+        let is_nameless = |entry: &std::fs::DirEntry| {
+            let target = std::fs::read_link(entry.path()).unwrap_or_default();
+            let text = target.to_string_lossy();
+            text.ends_with(" (deleted)") && !text.starts_with("/memfd:")
+        };
+        links
+            .filter(is_nameless)
+            .filter_map(|entry| std::fs::metadata(entry.path()).ok())
+            .map(|own| own.len())
+            .sum()
+    }
+
     /// How many sockets it has open.
     pub(crate) fn sockets(&self) -> usize {
         let links = std::fs::read_dir(format!("/proc/{}/fd", self.id())).expect("it runs").flatten();

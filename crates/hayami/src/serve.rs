@@ -12,7 +12,7 @@ use crate::reload::Reload;
 use crate::signals::{Signals, Wish};
 use crate::workers::{self, News, Plan};
 use crate::{error_log, sockets, spawner, user};
-use hayami_net::{Phase, Quota, blocking};
+use hayami_net::{ByteBudget, Phase, Quota, blocking};
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::access_log;
 use hayami_server::modules::listen::Acceptors;
@@ -54,10 +54,17 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     let ready = Ready { banner: banner::text(&facts), line: banner::line(&facts), console };
     let socket_files = sockets::files(&bound);
     let (shares, _udp) = sockets::share_out(bound, cpus.len(), &acceptors);
+    let content = Arc::new(ByteBudget::new(settings.global.limits.request_memory));
     let quota = Arc::new(Quota::new(connections, soft_limit(&settings)));
-    let upstreams = Arc::new(Shared::new(&settings.global.upstreams));
-    let plan =
-        Arc::new(Plan { settings: Arc::clone(&settings), logs: Arc::new(logs), upstreams, quota, cpus });
+    let upstreams = Arc::new(Shared::new(&settings.global.upstreams, settings.global.limits.request_spool));
+    let plan = Arc::new(Plan {
+        settings: Arc::clone(&settings),
+        logs: Arc::new(logs),
+        upstreams,
+        quota,
+        content,
+        cpus,
+    });
     blocking::set_name_threads(settings.global.process.name_resolution_threads);
     let result = serve_by(&plan, shares, (acceptors, reload), ready);
     drop(applications);

@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use crate::explain::{CONFIG, Explain};
 use hayami_h1::Limits;
 use hayami_net::upstream::Outbound;
-use hayami_net::{Clock, Config, Http2Config, Listener, Phase, Quota, Timeouts};
+use hayami_net::{ByteBudget, Clock, Config, Http2Config, Listener, Phase, Quota, Timeouts};
 use hayami_server::build;
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::access_log::Logs;
@@ -34,6 +34,8 @@ pub(crate) struct Plan {
     pub upstreams: Arc<Shared>,
     /// The quota of connections.
     pub quota: Arc<Quota>,
+    /// Memory in which content of requests may wait.
+    pub content: Arc<ByteBudget>,
     /// The CPU of each worker, or `None` to leave it to the kernel.
     pub cpus: Vec<Option<usize>>,
 }
@@ -148,6 +150,7 @@ fn run(
         timeouts: timeouts(settings),
         upstreams: settings.global.tcp.of_upstreams(),
         quota: Arc::clone(&plan.quota),
+        content: Arc::clone(&plan.content),
         // Who is told may have given up in the meantime.
         ready: Box::new(move || {
             let _ = ready.send(News::Ready);

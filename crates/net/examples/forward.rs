@@ -91,6 +91,7 @@ fn main() -> std::io::Result<()> {
         http2: Http2Config::default(),
         timeouts: Timeouts::default(),
         upstreams: Default::default(),
+        content: Arc::new(hayami_net::ByteBudget::new(1 << 30)),
         quota: Arc::new(Quota::new(20_000, None)),
         ready: Box::new(|| ()),
     };

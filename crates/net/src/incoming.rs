@@ -8,6 +8,7 @@
 //! Nothing here knows of frames or chunks: the protocols put in what they have received, and read on, or
 //! open windows, as the handler takes.
 
+use crate::byte_budget::{ByteBudget, ByteShare};
 use crate::clock::Millis;
 use crate::pace::{Pace, Patience};
 use crate::service::Refusal;
@@ -15,11 +16,15 @@ use hayami_http::{FieldSection, Source, SourceError};
 use std::cell::{RefCell, RefMut};
 use std::collections::VecDeque;
 use std::fmt;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 /// Octets that wait for the handler before no more are read. What one read brings may come on top.
 const ROOM: usize = 48 * 1024;
+/// Octets that may wait whatever waits elsewhere. Only what is more counts towards the memory that all requests have
+/// together, in steps of as many: a request whose content is taken as it comes touches no number that others touch.
+const FREE: usize = 16 * 1024;
 /// Memory that is kept for octets while none wait.
 const KEPT: usize = 4 * 1024;
 
@@ -30,10 +35,15 @@ const KEPT: usize = 4 * 1024;
 /// use for the rest, which is thrown away.
 pub struct Incoming(Rc<RefCell<Pipe>>);
 
+/// Tells whether content of a request was refused.
+#[derive(Clone, Debug)]
+pub struct Refusals(Weak<RefCell<Pipe>>);
+
 /// The connection's end of the content of a request.
 pub(crate) struct Feed(Rc<RefCell<Pipe>>);
 
 /// What is between the two.
+#[derive(Debug)]
 struct Pipe {
     state: State,
     /// Octets of the whole content, if that was said.
@@ -51,6 +61,8 @@ struct Pipe {
     touched: bool,
     /// Who waits for content.
     reader: Option<Waker>,
+    /// Who wants to know that content is refused, even while it does not wait for more.
+    watcher: Option<Waker>,
     /// How slowly the client sends while the handler waits for it; from the first time on that it does.
     pace: Option<Pace>,
     /// The client may take its time.
@@ -58,6 +70,8 @@ struct Pipe {
     /// The connection is at work, and looks here afterwards: it need not be woken.
     attended: bool,
     connection: Waker,
+    /// What of the memory of all requests it has.
+    share: ByteShare,
 }
 
 /// How far content is.
@@ -74,8 +88,8 @@ enum State {
 }
 
 /// The two ends of the content of a request, of which `length` octets will come if that is known. `connection`
-/// wakes the connection.
-pub(crate) fn content(length: Option<u64>, connection: Waker) -> (Feed, Incoming) {
+/// wakes the connection; `budget` is the memory of all requests.
+pub(crate) fn content(length: Option<u64>, connection: Waker, budget: &Arc<ByteBudget>) -> (Feed, Incoming) {
     let pipe = Rc::new(RefCell::new(Pipe {
         state: State::Coming,
         length,
@@ -86,10 +100,12 @@ pub(crate) fn content(length: Option<u64>, connection: Waker) -> (Feed, Incoming
         asked: false,
         touched: false,
         reader: None,
+        watcher: None,
         pace: None,
         patient: false,
         attended: false,
         connection,
+        share: budget.share(),
     }));
     (Feed(Rc::clone(&pipe)), Incoming(pipe))
 }
@@ -114,10 +130,40 @@ impl Incoming {
         }
     }
 
+    /// What tells of a refusal, whoever takes the content by then.
+    pub fn refusals(&self) -> Refusals {
+        Refusals(Rc::downgrade(&self.0))
+    }
+
     /// Lets the client pause for as long as it likes: for conversations, in which it has something to say
     /// only now and then. Otherwise a client that sends nothing for a while when it should is refused.
     pub fn be_patient(&self) {
         self.0.borrow_mut().patient = true;
+    }
+}
+
+impl Refusals {
+    /// Why content broke off by the client's fault, or for want of memory, if it did.
+    pub fn get(&self) -> Option<Refusal> {
+        match &self.0.upgrade()?.borrow().state {
+            State::Refused(refusal) => Some(refusal.clone()),
+            State::Coming | State::Complete | State::Gone => None,
+        }
+    }
+
+    /// Ready when content is refused. Whoever takes it learns of that when it asks for more, which may be much later.
+    pub fn poll(&self, cx: &mut Context<'_>) -> Poll<Refusal> {
+        let Some(pipe) = self.0.upgrade() else { return Poll::Pending };
+        let mut pipe = pipe.borrow_mut();
+        match &pipe.state {
+            State::Refused(refusal) => return Poll::Ready(refusal.clone()),
+            State::Coming => {}
+            State::Complete | State::Gone => return Poll::Pending,
+        }
+        if !pipe.watcher.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+            pipe.watcher = Some(cx.waker().clone());
+        }
+        Poll::Pending
     }
 }
 
@@ -134,7 +180,7 @@ impl Feed {
 
     /// Whether it is open and more should be read.
     pub(crate) fn has_room(&self) -> bool {
-        self.is_open() && self.0.borrow().waiting.len() < ROOM
+        self.is_open() && self.0.borrow().has_room()
     }
 
     /// Whether the handler has asked for content at least once.
@@ -161,11 +207,25 @@ impl Feed {
         result
     }
 
+    /// Content has come that had to be taken. If there is no memory left for it, no more is taken from the client: this
+    /// request is one of those whose content is taken too slowly. Returns what [`put`](Self::put) does.
+    pub(crate) fn put_or_refuse(&self, octets: &[u8], now: Millis, patience: Patience) -> bool {
+        let fits = {
+            let mut pipe = self.0.borrow_mut();
+            let waiting = pipe.waiting.len() + octets.len();
+            pipe.reserve(waiting)
+        };
+        if fits { self.put(octets, now, patience) } else { self.refuse(Refusal::Overload) }
+    }
+
     /// Content has come. Whether it is the connection itself that has to tell who waits for it.
     pub(crate) fn put(&self, octets: &[u8], now: Millis, patience: Patience) -> bool {
         let mut pipe = self.0.borrow_mut();
         pipe.received += octets.len() as u64;
         pipe.waiting.extend(octets);
+        let waiting = pipe.waiting.len();
+        // What does not fit is little: nobody has to take more than there is room for.
+        let _ = pipe.reserve(waiting);
         pipe.note_pace(now, false, patience);
         self.tell(pipe)
     }
@@ -182,6 +242,9 @@ impl Feed {
         let mut pipe = self.0.borrow_mut();
         (pipe.state, pipe.pace) = (State::Refused(refusal), None);
         pipe.discard();
+        if let Some(watcher) = pipe.watcher.take().filter(|_| pipe.reader.is_none()) {
+            pipe.reader = Some(watcher);
+        }
         self.tell(pipe)
     }
 
@@ -312,7 +375,25 @@ impl Pipe {
         }
         self.taken += octets;
         self.touched |= octets > 0;
+        self.give_back();
         octets
+    }
+
+    /// Whether more content should be read: while memory is short, only what may wait in any case.
+    fn has_room(&self) -> bool {
+        let waiting = self.waiting.len();
+        waiting < FREE || waiting < ROOM && !self.share.is_spent()
+    }
+
+    /// Whether there is memory for so many octets.
+    fn reserve(&mut self, waiting: usize) -> bool {
+        self.share.resize(counted(waiting))
+    }
+
+    /// Memory of octets that do not wait any more is there for others.
+    fn give_back(&mut self) {
+        // Less always fits.
+        let _ = self.share.resize(counted(self.waiting.len()).min(self.share.bytes()));
     }
 
     /// Takes account of the client's pace: from now on it `owes` content, or does not.
@@ -326,6 +407,7 @@ impl Pipe {
     /// Throws away what waits: nobody will take it.
     fn discard(&mut self) {
         self.taken += std::mem::take(&mut self.waiting).len();
+        self.give_back();
     }
 
     fn wake_connection(&self) {
@@ -335,9 +417,18 @@ impl Pipe {
     }
 }
 
+/// What so many octets that wait count of the memory of all requests.
+fn counted(waiting: usize) -> u64 {
+    waiting.saturating_sub(FREE).next_multiple_of(FREE) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn budget() -> Arc<ByteBudget> {
+        Arc::new(ByteBudget::new(1 << 20))
+    }
     use std::time::Duration;
 
     const NOW: Millis = Millis::at(1000);
@@ -350,7 +441,7 @@ mod tests {
 
     #[test]
     fn octets_are_taken_in_their_order_and_counted_once() {
-        let (feed, mut incoming) = content(Some(9), Waker::noop().clone());
+        let (feed, mut incoming) = content(Some(9), Waker::noop().clone(), &budget());
         let mut out = Vec::new();
         assert!(fill(&mut incoming, 9, &mut out).is_pending());
         assert!(incoming.is_untouched() && feed.is_asked());
@@ -367,7 +458,7 @@ mod tests {
 
     #[test]
     fn there_is_room_while_somebody_may_take_and_not_too_much_waits() {
-        let (feed, mut incoming) = content(None, Waker::noop().clone());
+        let (feed, mut incoming) = content(None, Waker::noop().clone(), &budget());
         feed.put(&[0; ROOM - 1], NOW, PATIENCE);
         assert!(feed.has_room());
         feed.put(&[0], NOW, PATIENCE);
@@ -381,7 +472,7 @@ mod tests {
 
     #[test]
     fn what_breaks_off_is_an_error_with_its_reason() {
-        let (feed, mut incoming) = content(None, Waker::noop().clone());
+        let (feed, mut incoming) = content(None, Waker::noop().clone(), &budget());
         feed.put(b"abc", NOW, PATIENCE);
         feed.refuse(Refusal::Timeout);
         let fill = |incoming: &mut Incoming| {
@@ -390,7 +481,7 @@ mod tests {
         };
         fill(&mut incoming);
         assert_eq!(incoming.refusal(), Some(Refusal::Timeout));
-        let (feed, mut incoming) = content(None, Waker::noop().clone());
+        let (feed, mut incoming) = content(None, Waker::noop().clone(), &budget());
         drop(feed);
         fill(&mut incoming);
         assert_eq!(incoming.refusal(), None);
@@ -398,7 +489,7 @@ mod tests {
 
     #[test]
     fn a_client_is_late_only_while_somebody_waits_for_it() {
-        let (feed, mut incoming) = content(None, Waker::noop().clone());
+        let (feed, mut incoming) = content(None, Waker::noop().clone(), &budget());
         let later = |seconds| NOW.after(Duration::from_secs(seconds));
         assert!(!feed.note_starvation(NOW, PATIENCE), "nobody has asked");
         assert_eq!(feed.due(), Millis::NEVER);
@@ -420,5 +511,26 @@ mod tests {
         assert_eq!(feed.due(), later(106));
         drop(incoming);
         assert_eq!(feed.due(), Millis::NEVER);
+    }
+
+    #[test]
+    fn memory_is_shared_by_all_requests_and_what_waits_too_long_is_refused() {
+        let budget = Arc::new(ByteBudget::new(2 * FREE as u64));
+        let new = || content(None, Waker::noop().clone(), &budget);
+        let ((slow, mut incoming), (other, _kept)) = (new(), new());
+        let put = |feed: &Feed, octets: usize| {
+            feed.put_or_refuse(&vec![0; octets], NOW, PATIENCE);
+            feed.is_open()
+        };
+        assert!(put(&slow, FREE) && put(&other, FREE) && !budget.is_spent(), "so many are free");
+        assert!(put(&slow, 2 * FREE) && budget.is_spent());
+        assert!(!slow.has_room() && !other.has_room(), "HTTP/1.1 stops reading");
+        assert!(!put(&other, 1), "there is no more");
+        assert_eq!(_kept.refusal(), Some(Refusal::Overload));
+        assert_eq!(fill(&mut incoming, 2 * FREE, &mut Vec::new()), Poll::Ready(false));
+        assert!(!budget.is_spent() && slow.has_room());
+        drop((slow, incoming));
+        let (third, _kept) = new();
+        assert!(put(&third, 3 * FREE));
     }
 }

@@ -15,6 +15,7 @@
 mod accept;
 pub mod blocking;
 pub mod buffer;
+mod byte_budget;
 pub mod clock;
 mod cold;
 mod common;
@@ -49,6 +50,7 @@ mod waker;
 pub mod worker;
 
 pub use accept::Quota;
+pub use byte_budget::{ByteBudget, ByteShare};
 pub use clock::{Clock, Instant};
 pub use network::Network;
 pub use worker::{Config, Http2Config, Listener, Phase, Timeouts, run};

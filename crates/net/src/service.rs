@@ -14,7 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
 
-pub use crate::incoming::Incoming;
+pub use crate::incoming::{Incoming, Refusals};
 
 /// The address of one end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -249,6 +249,8 @@ pub enum Refusal {
     Timeout,
     /// A request in clear on a port for TLS (400).
     PlainHttp,
+    /// Too much content of requests waits in memory, this one's among it (503).
+    Overload,
 }
 
 impl Refusal {
@@ -258,6 +260,7 @@ impl Refusal {
             Self::Fault(fault) => fault.status(),
             Self::Timeout => Status::REQUEST_TIMEOUT,
             Self::PlainHttp => Status::BAD_REQUEST,
+            Self::Overload => Status::SERVICE_UNAVAILABLE,
         }
     }
 }
@@ -304,6 +307,9 @@ impl fmt::Display for Refusal {
             Self::Fault(fault) => fault.fmt(f),
             Self::Timeout => f.write_str("the request did not arrive in time"),
             Self::PlainHttp => f.write_str("this port speaks TLS: ask for https:// instead of http://"),
+            Self::Overload => {
+                f.write_str("too much content of requests waits in memory (limit-request-memory)")
+            }
         }
     }
 }

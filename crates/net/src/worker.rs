@@ -2,6 +2,7 @@
 
 use crate::accept::Quota;
 use crate::buffer::Pool;
+use crate::byte_budget::ByteBudget;
 use crate::clock::Clock;
 use crate::common::Common;
 use crate::liveness::Liveness;
@@ -131,6 +132,8 @@ pub struct Config {
     pub upstreams: Liveness,
     /// Connections of the whole process, and how many there may be.
     pub quota: Arc<Quota>,
+    /// Memory in which content of requests may wait, in the whole process.
+    pub content: Arc<ByteBudget>,
     /// Called once, when the worker begins to serve.
     pub ready: Box<dyn FnOnce() + Send>,
 }
@@ -153,6 +156,7 @@ pub(crate) struct Worker<S> {
     pub(crate) http2: Http2Config,
     pub(crate) timeouts: Timeouts,
     pub(crate) quota: Arc<Quota>,
+    pub(crate) content: Arc<ByteBudget>,
     pub(crate) draining: Cell<bool>,
     /// Of the turn at hand.
     pub(crate) budget: TurnBudget,
@@ -204,6 +208,7 @@ fn serve<S: Service>(
         http2: config.http2,
         timeouts: config.timeouts,
         quota: config.quota,
+        content: config.content,
         draining: Cell::new(false),
         budget: TurnBudget::default(),
         woken: Woken::new().map_err(no_loop)?,

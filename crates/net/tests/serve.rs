@@ -99,6 +99,7 @@ fn server(timeouts: Timeouts, most: usize) -> Server {
             http2: Http2Config::default(),
             timeouts,
             upstreams: Default::default(),
+            content: Arc::new(hayami_net::ByteBudget::new(1 << 30)),
             quota,
             ready: Box::new(|| ()),
         };

@@ -80,6 +80,7 @@ fn proxy(upstream: SocketAddr) -> (SocketAddr, watch::Sender<Phase>, JoinHandle<
             http2: Http2Config::default(),
             timeouts: Timeouts::default(),
             upstreams: Default::default(),
+            content: Arc::new(hayami_net::ByteBudget::new(1 << 30)),
             quota: Arc::new(Quota::new(100, None)),
             ready: Box::new(|| ()),
         };
@@ -90,7 +91,7 @@ fn proxy(upstream: SocketAddr) -> (SocketAddr, watch::Sender<Phase>, JoinHandle<
         let logs = Logs::open_all(&settings).expect("logs");
         let made = run(config, phases, |clock, outbound| {
             let files = Rc::new(FileCache::new(&settings.global.file_cache, 1));
-            let upstreams = Rc::new(Pools::new(Arc::new(Shared::new(&settings.global.upstreams))));
+            let upstreams = Rc::new(Pools::new(Arc::new(Shared::new(&settings.global.upstreams, 0))));
             let outbound = Some(outbound.clone());
             let worker = WorkerContext { clock: Rc::clone(clock), outbound, upstreams, workers: 1, files };
             Ok(Counted(build(&settings, &logs, worker).map_err(std::io::Error::other)?))

@@ -27,7 +27,7 @@ impl Http1 {
         worker: &Worker<S>,
         length: Option<u64>,
     ) -> Option<Incoming> {
-        let (feed, incoming) = incoming::content(length, link.waker(worker));
+        let (feed, incoming) = incoming::content(length, link.waker(worker), &worker.content);
         self.content = Some(feed);
         Some(incoming)
     }

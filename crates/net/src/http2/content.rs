@@ -41,7 +41,7 @@ impl Http2 {
         length: Option<u64>,
     ) -> (Option<Expected>, Option<Incoming>) {
         let waker = worker.woken.waker(link.index as usize, key.stream_id());
-        let (feed, incoming) = incoming::content(length, waker);
+        let (feed, incoming) = incoming::content(length, waker, &worker.content);
         let expectation = head.get(Known::Expect);
         let waits = expectation.is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
         let tunnel = head.method() == Method::Connect;
@@ -89,7 +89,9 @@ impl Http2 {
         let (now, patience) = (worker.clock.millis(), worker.timeouts.receiving());
         let wakes = match feed.is_open() {
             true if too_much => feed.refuse(Refusal::Fault(Fault::ContentTooLarge)),
-            true => feed.put(octets, now, patience) | (end && feed.complete(None)),
+            true => {
+                feed.put_or_refuse(octets, now, patience) | (end && feed.is_open() && feed.complete(None))
+            }
             // It broke a rule, and no more is granted.
             false => false,
         };

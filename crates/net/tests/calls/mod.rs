@@ -192,6 +192,7 @@ pub(crate) fn server(origin: Origin) -> Server {
             http2: Http2Config::default(),
             timeouts: Timeouts::default(),
             upstreams: Default::default(),
+            content: Arc::new(hayami_net::ByteBudget::new(1 << 30)),
             quota: Arc::new(Quota::new(1000, None)),
             ready: Box::new(|| ()),
         };

@@ -208,6 +208,7 @@ pub(crate) fn server(timeouts: Timeouts) -> Server {
             http2: Http2Config::default(),
             timeouts,
             upstreams: Default::default(),
+            content: Arc::new(hayami_net::ByteBudget::new(1 << 30)),
             quota: Arc::new(Quota::new(100, None)),
             ready: Box::new(|| ()),
         };

@@ -70,6 +70,8 @@ pub(super) const OWN: &[&str] = &[
     "limit-request-fields",
     "limit-request-head",
     "limit-request-line",
+    "limit-request-memory",
+    "limit-request-spool",
     "limit-request-trailer",
     "proxy.timeout.stream",
     "min-rate",

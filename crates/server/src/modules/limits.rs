@@ -19,6 +19,10 @@ pub struct Settings {
     pub soft_connection_min_age: Duration,
     /// `limit-request-body`, octets.
     pub request_body: u64,
+    /// `limit-request-memory`, bytes.
+    pub request_memory: u64,
+    /// `limit-request-spool`, bytes.
+    pub request_spool: u64,
     /// `min-rate`, bytes per second; 0: none.
     pub min_rate: u32,
     /// `handshake-timeout`
@@ -36,6 +40,8 @@ impl Default for Settings {
             soft_connection_limit: None,
             soft_connection_min_age: Duration::from_secs(30),
             request_body: 1 << 30,
+            request_memory: 256 << 20,
+            request_spool: 1 << 30,
             min_rate: 256,
             handshake_timeout: Duration::from_secs(10),
             max_reprocesses: 5,
@@ -124,6 +130,31 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "The largest content that a request may bring; more is answered with 413.",
         set: |scope, node| {
             scope.global.limits.request_body = node.octets()?;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "limit-request-memory",
+        levels: Levels::GLOBAL,
+        argument: "bytes",
+        default: "256m",
+        help: "How much content of all requests together waits in memory for upstreams that take it slowly, beside 16 KiB for \
+               each request. Beyond it, requests over HTTP/2 whose content waits are answered with 503, and content over \
+               HTTP/1.1 is read more slowly.",
+        set: |scope, node| {
+            scope.global.limits.request_memory = node.octets()?;
+            Ok(())
+        },
+    },
+    Directive {
+        name: "limit-request-spool",
+        levels: Levels::GLOBAL,
+        argument: "bytes",
+        default: "1g",
+        help: "How much content of all requests together is in temporary files: what is longer than 64 KiB, is for a FastCGI \
+               application, and comes without `content-length`. Beyond it such requests are answered with 503.",
+        set: |scope, node| {
+            scope.global.limits.request_spool = node.octets()?;
             Ok(())
         },
     },

@@ -1,30 +1,36 @@
 //! One request on its way to an application, and what the client is answered.
 
 use super::response::{Meaning, read};
-use super::spool::Spooled;
+use super::spool::{self, Spooled};
 use super::words;
 use crate::handler::Outcome;
 use crate::modules::access_log::Way;
-use crate::modules::proxy::{Blame, Upload, failure};
+use crate::modules::proxy::{Upload, failure, poll_refused};
 use crate::modules::upstreams::{Answered, Asking, Failed, Member};
 use crate::observe::Severity;
-use hayami_http::{Response, Source, SourceError, Status};
+use hayami_http::{Response, Source, SourceError};
+use hayami_net::ByteBudget;
+use hayami_net::service::Refusals;
 use hayami_net::upstream::{Call, Reply};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
 
 /// A request under way.
 pub(super) struct Attempt {
     pub(super) asking: Asking,
-    /// Where the client's content says what is wrong with it.
-    pub(super) blame: Option<Blame>,
+    /// What tells that the client's content is refused.
+    pub(super) refusals: Option<Refusals>,
     /// Whether errors of requests go to the error log.
     pub(super) reports_errors: bool,
 }
 
 impl Attempt {
     /// Collects the content first, to tell its length.
-    pub(super) async fn collect(self, upload: Upload, mut call: Call) -> Outcome {
-        match Spooled::collect(upload).await {
+    pub(super) async fn collect(self, upload: Upload, mut call: Call, budget: Arc<ByteBudget>) -> Outcome {
+        match Spooled::collect(upload, &budget).await {
             Ok(spooled) => {
                 let length = spooled.length().unwrap_or_default();
                 call.fields.append(b"CONTENT_LENGTH", length.to_string().as_bytes());
@@ -34,10 +40,10 @@ impl Attempt {
         }
     }
 
-    fn broke_off(&self, error: &SourceError) -> Outcome {
-        let refusal = self.blame.as_ref().and_then(|blame| blame.borrow().clone());
-        let status = refusal.map_or(Status::INTERNAL_SERVER_ERROR, |refusal| refusal.status());
-        let reason = format!("the request's content: {error}");
+    fn broke_off(&self, failure: &spool::Failure) -> Outcome {
+        let refusal = self.refusals.as_ref().and_then(Refusals::get);
+        let status = refusal.map_or(failure.status(), |refusal| refusal.status());
+        let reason = format!("the request's content: {failure}");
         Outcome::Failed { response: failure::response(status), reason }
     }
 
@@ -57,12 +63,23 @@ impl Attempt {
         if let Ok(chosen) = &chosen {
             call = self.listening(call, chosen.member());
         }
-        match self.asking.run(chosen, call, |call, member| self.listening(call, member)).await {
-            Ok(answered) => self.answer(answered),
-            Err(Failed::Upstream { failure, reasons }) => {
-                failure::outcome(&failure, &reasons, self.blame.as_ref())
+        let answer = {
+            let listening = |call, member: &Member| self.listening(call, member);
+            let mut answer = pin!(self.asking.run(chosen, call, listening));
+            poll_fn(|cx| match answer.as_mut().poll(cx) {
+                Poll::Ready(answer) => Poll::Ready(Ok(answer)),
+                Poll::Pending => {
+                    poll_refused(self.refusals.as_ref(), cx).map(|refusal| Err(failure::refused(&refusal)))
+                }
+            })
+            .await
+        };
+        match answer {
+            Ok(Ok(answered)) => self.answer(answered),
+            Ok(Err(Failed::Upstream { failure, reasons })) => {
+                failure::outcome(&failure, &reasons, self.refusals.as_ref())
             }
-            Err(Failed::Nobody(outcome)) => outcome,
+            Ok(Err(Failed::Nobody(outcome))) | Err(outcome) => outcome,
         }
     }
 

@@ -7,13 +7,15 @@ use super::{Script, Settings};
 use crate::handler::{Exchange, Handler, Outcome};
 use crate::modules::access_log::Account;
 use crate::modules::env::{self, Environment};
-use crate::modules::proxy::{Blame, Upload};
+use crate::modules::proxy::Upload;
 use crate::modules::upstreams::{Asking, Pool, Transport};
 use crate::worker::WorkerContext;
 use hayami_http::{Method, RequestHead, Source};
-use hayami_net::service::ConnectionInfo;
+use hayami_net::ByteBudget;
+use hayami_net::service::{ConnectionInfo, Refusals};
 use hayami_net::upstream::Call;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Passes requests on to an application; without a loop there is nothing to connect with, and no application.
 struct FastCgi(Option<Rc<Passing>>);
@@ -22,6 +24,8 @@ struct FastCgi(Option<Rc<Passing>>);
 pub(super) struct Passing {
     pub(super) pool: Rc<Pool>,
     transport: usize,
+    /// Bytes of temporary files that all requests may have.
+    spool: Arc<ByteBudget>,
     /// `fastcgi.document_root`
     search: Option<Search>,
     send_delegated_uri: bool,
@@ -45,6 +49,7 @@ pub fn build(
         Rc::new(Passing {
             transport: pool.transport(Transport::FastCgi(Box::new(settings.of_connections()))),
             pool,
+            spool: Arc::clone(worker.upstreams.spool()),
             search: settings.document_root.as_deref().map(Search::new),
             send_delegated_uri: settings.send_delegated_uri,
             underscores: settings.underscores,
@@ -102,8 +107,8 @@ struct Request<'a> {
     env: &'a Rc<Environment>,
 }
 
-/// Its content, and where its refusal will be.
-type Content = Option<(Upload, Blame)>;
+/// Its content, and what tells of its refusal.
+type Content = Option<(Upload, Refusals)>;
 
 impl Passing {
     /// Asks the application.
@@ -114,7 +119,7 @@ impl Passing {
         content: Content,
         account: Option<Rc<Account>>,
     ) -> Outcome {
-        let (upload, blame) = content.map_or((None, None), |(upload, blame)| (Some(upload), Some(blame)));
+        let (upload, refusals) = content.unzip();
         let length = upload.as_ref().map(Source::length);
         let call = self.call(request, script.as_ref(), length.flatten());
         let asking = Asking {
@@ -124,10 +129,12 @@ impl Passing {
             account,
             subject: script.map(|script| shown(&script.name)),
         };
-        let attempt = Attempt { asking, blame, reports_errors: self.reports_errors };
+        let attempt = Attempt { asking, refusals, reports_errors: self.reports_errors };
         match (upload, length) {
             // Its length has to be told, and is not known before it is all there.
-            (Some(upload), Some(None)) => Outcome::Later(Box::pin(attempt.collect(upload, call))),
+            (Some(upload), Some(None)) => {
+                Outcome::Later(Box::pin(attempt.collect(upload, call, Arc::clone(&self.spool))))
+            }
             (Some(upload), _) => Outcome::Later(Box::pin(attempt.run_with(upload, call))),
             (None, _) => Outcome::Later(Box::pin(attempt.run(call))),
         }

@@ -6,14 +6,17 @@ use super::response;
 use super::streaming::Watch;
 use super::target::Below;
 use super::tunnel::Asked;
-use super::upload::Blame;
+use super::upload::poll_refused;
 use crate::handler::Outcome;
 use crate::modules::upstreams::{Answered, Asking, Chosen, Failed, Lack, Member, follow};
 use crate::observe::Severity;
 use hayami_http::{FieldSection, Response, SourceError, Status};
-use hayami_net::service::ConnectionInfo;
+use hayami_net::service::{ConnectionInfo, Refusals};
 use hayami_net::upstream::{Call, Reply};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 
 /// A request under way.
 pub(super) struct Attempt {
@@ -21,8 +24,8 @@ pub(super) struct Attempt {
     pub(super) asking: Asking,
     /// For another upstream's target.
     pub(super) below: Below,
-    /// Where the client's content says what is wrong with it.
-    pub(super) blame: Option<Blame>,
+    /// What tells that the client's content is refused.
+    pub(super) refusals: Option<Refusals>,
     /// Another upstream gets another Host.
     pub(super) replaces_host: bool,
     /// The tunnel that is asked for.
@@ -37,22 +40,27 @@ impl Attempt {
     /// Asks the one that was chosen, and others if need be.
     pub(super) async fn run(mut self, chosen: Result<Chosen, Lack>, request: Call) -> Outcome {
         let mut watch = self.watch.take();
-        let readdress = |call, member: &Member| self.readdressed(call, member);
-        let answer = match &mut watch {
-            None => self.asking.run(chosen, request, readdress).await,
-            // Boxed, since it is rare, and would make the room that every request takes larger.
-            Some(watch) => match Box::pin(watch.guard(self.asking.run(chosen, request, readdress))).await {
-                Ok(answer) => answer,
-                Err(stood_still) => return failure::stood_still(&stood_still),
-            },
+        let answer = {
+            let readdress = |call, member: &Member| self.readdressed(call, member);
+            let mut answer = pin!(self.asking.run(chosen, request, readdress));
+            poll_fn(|cx| {
+                if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
+                    return Poll::Ready(Ok(answer));
+                }
+                if let Some(Poll::Ready(stood_still)) = watch.as_mut().map(|watch| watch.poll(cx)) {
+                    return Poll::Ready(Err(failure::stood_still(&stood_still)));
+                }
+                poll_refused(self.refusals.as_ref(), cx).map(|refusal| Err(failure::refused(&refusal)))
+            })
+            .await
         };
         self.watch = watch;
         match answer {
-            Ok(answered) => self.answer(answered),
-            Err(Failed::Upstream { failure, reasons }) => {
-                failure::outcome(&failure, &reasons, self.blame.as_ref())
+            Ok(Ok(answered)) => self.answer(answered),
+            Ok(Err(Failed::Upstream { failure, reasons })) => {
+                failure::outcome(&failure, &reasons, self.refusals.as_ref())
             }
-            Err(Failed::Nobody(outcome)) => outcome,
+            Ok(Err(Failed::Nobody(outcome))) | Err(outcome) => outcome,
         }
     }
 

@@ -1,11 +1,10 @@
 //! What the failure of an upstream means: to the client a status, to the log which upstream, what and when.
 
-use super::Blame;
 use super::streaming::StoodStill;
 use crate::handler::Outcome;
 use crate::modules::upstreams::Manner;
 use hayami_http::{Response, Status};
-use hayami_net::service::Refusal;
+use hayami_net::service::{Refusal, Refusals};
 use hayami_net::upstream::{Cause, Failure, Phase};
 use rustix::io::Errno;
 use std::{fmt, io};
@@ -24,8 +23,12 @@ pub(in crate::modules) fn status(failure: &Failure, refusal: Option<&Refusal>) -
 }
 
 /// What the client is answered when nobody else is asked; `reasons` are those of all tries.
-pub(in crate::modules) fn outcome(failure: &Failure, reasons: &[String], blame: Option<&Blame>) -> Outcome {
-    let refusal = blame.and_then(|blame| blame.borrow().clone());
+pub(in crate::modules) fn outcome(
+    failure: &Failure,
+    reasons: &[String],
+    refusals: Option<&Refusals>,
+) -> Outcome {
+    let refusal = refusals.and_then(Refusals::get);
     Outcome::Failed { response: response(status(failure, refusal.as_ref())), reason: reasons.join("; ") }
 }
 
@@ -33,6 +36,16 @@ pub(in crate::modules) fn outcome(failure: &Failure, reasons: &[String], blame: 
 #[cold]
 pub(in crate::modules) fn bad_request(fault: &dyn fmt::Display) -> Outcome {
     Outcome::Failed { response: response(Status::BAD_REQUEST), reason: format!("client: {fault}") }
+}
+
+/// What the client is answered whose content was refused while the upstream had no use for more of it.
+#[cold]
+pub(in crate::modules) fn refused(refusal: &Refusal) -> Outcome {
+    let reason = match refusal {
+        Refusal::Overload => refusal.to_string(),
+        _ => format!("client: the request's content: {refusal}"),
+    };
+    Outcome::Failed { response: response(refusal.status()), reason }
 }
 
 /// What the client of a streaming call is answered that has stood still.

@@ -112,7 +112,7 @@ impl Handler for Proxy {
         let watch = passing.streaming.watch(exchange.head);
         content.iter().filter(|_| watch.is_some()).for_each(Incoming::be_patient);
         let content = content.map(|content| Upload::new(content, passing.rewriting.underscores));
-        let (mut upload, blame) = content.map_or((None, None), |(upload, blame)| (Some(upload), Some(blame)));
+        let (mut upload, refusals) = content.unzip();
         if let (Some(upload), Some(watch)) = (&mut upload, &watch) {
             upload.tell(watch.activity().clone());
         }
@@ -134,7 +134,7 @@ impl Handler for Proxy {
                 subject: None,
             },
             below,
-            blame,
+            refusals,
             replaces_host: passing.replaces_host(exchange),
             passing: Rc::clone(passing),
             asked,

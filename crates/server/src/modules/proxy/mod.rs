@@ -41,7 +41,7 @@ pub use reverse::ReverseSettings;
 pub use streaming::{DIRECTIVES as STREAMING, Streaming};
 pub use tls::{DIRECTIVES as TLS_DIRECTIVES, Tls};
 pub use tunnel::{DIRECTIVES as TUNNELS, Tunnels};
-pub(in crate::modules) use upload::{Blame, Upload};
+pub(in crate::modules) use upload::{Upload, poll_refused};
 pub use url::{Place, Url};
 
 use self::request::Rewriting;

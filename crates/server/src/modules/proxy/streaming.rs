@@ -8,8 +8,8 @@ use crate::config::directive::{Directive, Levels};
 use hayami_http::{Content, FieldSection, Known, RequestHead, Source, SourceError, Version};
 use std::cell::Cell;
 use std::fmt;
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -105,7 +105,7 @@ impl Watch {
     }
 
     /// Ready when the call has stood still for too long. The timer is moved on only when it fires.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<StoodStill> {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<StoodStill> {
         loop {
             ready!(self.sleep.as_mut().poll(cx));
             let until = self.activity.0.get() + self.most;
@@ -114,16 +114,6 @@ impl Watch {
             }
             self.sleep.as_mut().reset(until);
         }
-    }
-
-    /// The answer, unless the call stands still before it is there.
-    pub(super) async fn guard<T>(&mut self, answer: impl Future<Output = T>) -> Result<T, StoodStill> {
-        let mut answer = pin!(answer);
-        poll_fn(|cx| match answer.as_mut().poll(cx) {
-            Poll::Ready(answer) => Poll::Ready(Ok(answer)),
-            Poll::Pending => self.poll(cx).map(Err),
-        })
-        .await
     }
 
     /// The content of the answer; the watch goes on until all of it has come.

@@ -2,34 +2,33 @@
 
 use super::streaming::Activity;
 use hayami_http::{FieldSection, Source, SourceError};
-use hayami_net::service::{Incoming, Refusal};
-use std::cell::RefCell;
-use std::rc::Rc;
+use hayami_net::service::{Incoming, Refusal, Refusals};
 use std::task::{Context, Poll};
 
-/// Why the content of a request broke off by the client's fault.
-pub(in crate::modules) type Blame = Rc<RefCell<Option<Refusal>>>;
-
-/// Content that remembers its refusal for whoever answers.
+/// Content on its way.
 pub(in crate::modules) struct Upload {
     incoming: Incoming,
-    blame: Blame,
     underscores: bool,
     /// Is told of everything that comes.
     activity: Option<Activity>,
 }
 
 impl Upload {
-    /// The content, and where its refusal will be. `underscores`: whether trailers with `_` in their names stay.
-    pub(in crate::modules) fn new(incoming: Incoming, underscores: bool) -> (Self, Blame) {
-        let blame = Blame::default();
-        (Self { incoming, blame: Rc::clone(&blame), underscores, activity: None }, blame)
+    /// The content, and what tells of its refusal. `underscores`: whether trailers with `_` in their names stay.
+    pub(in crate::modules) fn new(incoming: Incoming, underscores: bool) -> (Self, Refusals) {
+        let refusals = incoming.refusals();
+        (Self { incoming, underscores, activity: None }, refusals)
     }
 
     /// Tells `activity` of everything that comes.
     pub(super) fn tell(&mut self, activity: Activity) {
         self.activity = Some(activity);
     }
+}
+
+/// Ready when the content of a request was refused; a request without content never is.
+pub(in crate::modules) fn poll_refused(refusals: Option<&Refusals>, cx: &mut Context<'_>) -> Poll<Refusal> {
+    refusals.map_or(Poll::Pending, |refusals| refusals.poll(cx))
 }
 
 impl Source for Upload {
@@ -43,9 +42,6 @@ impl Source for Upload {
         let filled = self.incoming.fill(cx, room, out);
         if let Some(activity) = self.activity.as_ref().filter(|_| out.len() > before) {
             activity.note();
-        }
-        if let Poll::Ready(Err(_)) = filled {
-            *self.blame.borrow_mut() = self.incoming.refusal();
         }
         filled
     }

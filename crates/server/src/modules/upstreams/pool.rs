@@ -10,7 +10,7 @@ use crate::observe::{Reporter, Severity, Subject};
 use hayami_http::RequestHead;
 use hayami_net::service::ConnectionInfo;
 use hayami_net::upstream::Outbound;
-use hayami_net::{Clock, Instant};
+use hayami_net::{ByteBudget, Clock, Instant};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::net::SocketAddr;
@@ -29,6 +29,11 @@ impl Pools {
     /// For one worker.
     pub fn new(shared: Arc<Shared>) -> Self {
         Self { shared, pools: RefCell::default() }
+    }
+
+    /// Bytes of temporary files with content of requests.
+    pub fn spool(&self) -> &Arc<ByteBudget> {
+        &self.shared.spool
     }
 
     /// Who is asked for names; nobody: the system.

@@ -7,8 +7,8 @@ use super::hash;
 use super::queue::Queue;
 use super::settings::{Endpoint, Group, Settings};
 use crate::modules::proxy::Url;
-use hayami_net::Instant;
 use hayami_net::dial::Peer;
+use hayami_net::{ByteBudget, Instant};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,14 +21,17 @@ pub struct Shared {
     pub(super) groups: Vec<Arc<SharedGroup>>,
     /// Who is asked for names; nobody: the system.
     pub(super) resolver: Arc<[std::net::SocketAddr]>,
+    /// Bytes of temporary files with content of requests.
+    pub(super) spool: Arc<ByteBudget>,
 }
 
 impl Shared {
-    /// As they are configured.
-    pub fn new(settings: &Settings) -> Self {
+    /// As they are configured; content of requests may take so many bytes of temporary files.
+    pub fn new(settings: &Settings, spool: u64) -> Self {
         let resolver: Arc<[_]> = settings.resolver.clone().into();
         let group = |group: &Group| Arc::new(SharedGroup::new(group, Arc::clone(&resolver)));
-        Self { groups: settings.groups.iter().map(group).collect(), resolver }
+        let groups = settings.groups.iter().map(group).collect();
+        Self { groups, resolver, spool: Arc::new(ByteBudget::new(spool)) }
     }
 }
 
@@ -280,10 +283,8 @@ pub(super) mod tests {
     }
 
     fn group(upstreams: Vec<Upstream>) -> Arc<SharedGroup> {
-        let mut shared = Shared::new(&Settings {
-            groups: vec![Group::new(Place::default(), upstreams)],
-            ..Settings::default()
-        });
+        let groups = vec![Group::new(Place::default(), upstreams)];
+        let mut shared = Shared::new(&Settings { groups, ..Settings::default() }, 0);
         shared.groups.remove(0)
     }
 
