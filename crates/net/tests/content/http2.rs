@@ -336,9 +336,11 @@ fn who_is_answered_early_may_send_a_little_more_and_is_told_to_stop_then() {
     let mut sent = 0;
     while client.stream(3).reset.is_none() {
         assert!(sent < 1 << 20, "nobody stops us");
-        client.until(3, |stream| stream.reset.is_some() || sent + 1000 <= WINDOW + stream.granted);
-        client.send(&frame(DATA, 0, 3, &[b'x'; 1000]));
-        sent += 1000;
+        let fits = |stream: &Stream| sent + 1000 <= WINDOW + stream.granted;
+        if fits(client.until(3, |stream| stream.reset.is_some() || fits(stream))) {
+            client.send(&frame(DATA, 0, 3, &[b'x'; 1000]));
+            sent += 1000;
+        }
     }
     assert_eq!((client.answer(3), client.stream(3).reset), ("early".to_owned(), Some(0)));
     client.check(5);
