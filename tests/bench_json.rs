@@ -49,13 +49,14 @@ fn members(value: &Value, path: &str, found: &mut BTreeMap<String, bool>) {
 #[test]
 fn the_manual_lists_every_member_of_the_report_and_no_other() {
     let dir = Scratch::new();
-    dir.write("site/index.html", "front");
+    dir.write("site/index.html", "front").write("urls", "1 /\n1 /missing\n");
     Authority::new(&dir).issue_leaf();
     let server = tls::site(&dir, "", "");
     let url = format!("{}/", server.banner("address").trim_end_matches('/'));
     // Everything that makes an object of a `null`.
     let options = ["-k", "-c", "2", "-d", "200ms", "-r", "100", "--rtt", "2ms", "--rounds", "2"];
-    let (report, code) = measured(&[&options[..], &[&url, &url]].concat());
+    let urls = ["--urls", &dir.text("urls")];
+    let (report, code) = measured(&[&options[..], &urls, &[&url, &url]].concat());
     assert_eq!(code, 0, "{report}");
     let mut found = BTreeMap::new();
     members(&report, "", &mut found);

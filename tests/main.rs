@@ -5,6 +5,7 @@
 //! program is missing or only root can try it, says so by `skip`; with `HAYAMI_ALL_CLIENTS=1` that is a failure.
 
 mod answers;
+mod bench_causes;
 mod bench_command;
 mod bench_json;
 mod bench_peers;

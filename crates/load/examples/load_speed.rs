@@ -87,5 +87,5 @@ fn main() {
         let at = [0.5, 0.9, 0.99, 0.999, 1.0].map(|quantile| histogram.quantile(quantile));
         println!("{name}: p50 {:?} p90 {:?} p99 {:?} p99.9 {:?} max {:?}", at[0], at[1], at[2], at[3], at[4]);
     }
-    println!("status {:?}, {:?}", tally.status, tally.errors);
+    println!("status {:?}, {:?}", tally.statuses.classes(), tally.errors);
 }

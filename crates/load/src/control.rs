@@ -1,6 +1,6 @@
 //! What a run and the thread that started it tell each other while it goes on: stop, how far, how much.
 
-use crate::Histogram;
+use crate::{Causes, Histogram};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -49,6 +49,9 @@ impl Control {
 
     /// For the run: another phase begins.
     pub fn enter(&self, phase: Phase) {
+        if phase == Phase::Measuring {
+            self.live.forget_causes();
+        }
         self.phase.store(phase as u8, Relaxed);
         if let Some(hook) = &self.hook {
             hook(phase);
@@ -85,12 +88,28 @@ pub struct Live {
     pub connections: AtomicU64,
     /// Latencies since measuring began.
     latency: Mutex<Histogram>,
+    /// Why requests failed, in this phase.
+    causes: Mutex<Causes>,
 }
 
 impl Live {
     /// Adds a worker's latencies since its last call.
     pub fn add_latency(&self, latest: &Histogram) {
         self.latency.lock().unwrap_or_else(PoisonError::into_inner).merge(latest);
+    }
+
+    /// Adds why a worker's requests failed since its last call.
+    pub fn add_causes(&self, latest: &Causes) {
+        self.causes.lock().unwrap_or_else(PoisonError::into_inner).merge(latest);
+    }
+
+    /// Why requests failed so far.
+    pub fn causes(&self) -> Causes {
+        self.causes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn forget_causes(&self) {
+        self.causes.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// The latencies so far.

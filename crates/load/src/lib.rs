@@ -26,7 +26,7 @@ pub mod warnings;
 mod worker;
 
 pub use control::{Control, Live, Phase};
-pub use outcome::{CpuRoom, Ended, Errors, Outcome, Sample, ServerCost, Tally, TlsSpoken};
+pub use outcome::{CpuRoom, Death, Ended, Errors, Outcome, Sample, ServerCost, Tally, TlsSpoken};
 pub use plan::{Plan, Target};
 pub use run::run;
-pub use tally::{Histogram, Slot, Timeline};
+pub use tally::{Cause, Causes, Histogram, Slot, Statuses, Timeline};

@@ -2,7 +2,7 @@
 //!
 //! Only the measured part of a run is in here: nothing of ramp-up and warm-up.
 
-use crate::{Histogram, Timeline};
+use crate::{Causes, Histogram, Statuses, Timeline};
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
@@ -28,6 +28,17 @@ pub struct Outcome {
     pub room: Option<CpuRoom>,
     /// Whether the run went its whole way.
     pub ended: Ended,
+    /// The server's death, if it answered at first and no longer at the end.
+    pub death: Option<Death>,
+}
+
+/// A server that stopped answering during a run and did not come back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Death {
+    /// When it answered last, since measuring began; zero if that was before.
+    pub at: Duration,
+    /// What requests failed with since: `connection refused`. `None`: they were not answered in the time left.
+    pub cause: Option<String>,
 }
 
 /// How a run ended.
@@ -53,10 +64,12 @@ pub struct Tally {
     pub connect_before: Histogram,
     /// From the sending of a request to the first octet of its answer.
     pub first_byte: Histogram,
-    /// Complete answers by class of status: `status[2]` counts 200 to 299; `status[0]` what is outside 100 to 599.
-    pub status: [u64; 6],
-    /// What went wrong.
+    /// Complete answers by status code.
+    pub statuses: Statuses,
+    /// What went wrong, by kind.
     pub errors: Errors,
+    /// Why it went wrong. Unexpected statuses are not in here: `statuses` has them.
+    pub causes: Causes,
     /// Requests sent, whole.
     pub requests: u64,
     /// Complete final answers, right or wrong.

@@ -1,8 +1,9 @@
 //! A run: one target, loaded by as many workers as the plan has threads.
 
 use crate::Tally;
+use crate::connection::Failure;
 use crate::control::{Control, Phase};
-use crate::outcome::{Ended, Outcome};
+use crate::outcome::{Death, Ended, Outcome};
 use crate::plan::{Plan, Until};
 use crate::worker::job::Job;
 use crate::worker::{Done, Share, Times, Worker, now};
@@ -42,6 +43,7 @@ pub fn run(plan: &Plan, target: usize, control: &Control) -> Result<Outcome, Str
     let ended = done.iter().map(|done| done.ended).max().unwrap_or(measure);
     let mut tally = Tally::default();
     done.iter().for_each(|done| tally.merge(&done.tally));
+    let death = death(&done, measure, ended);
     let stopped = control.is_stopped() && end.is_none_or(|end| ended < end);
     Ok(Outcome {
         target,
@@ -53,6 +55,30 @@ pub fn run(plan: &Plan, target: usize, control: &Control) -> Result<Outcome, Str
         server: None,
         room: None,
         ended: if stopped { Ended::Interrupted } else { Ended::Complete },
+        death,
+    })
+}
+
+/// So long without a response, in nanoseconds, after a connection was refused: the server is gone.
+const GONE: u64 = 50_000_000;
+
+/// So long without a response, in nanoseconds, is silence; three times the longest latency if that is more.
+const SILENCE: u64 = 1_000_000_000;
+
+/// Whether the server stopped answering before the run ended at `ended`.
+fn death(done: &[Done], measure: u64, ended: u64) -> Option<Death> {
+    let last = done.iter().map(|done| done.last_response).max().filter(|last| *last > 0)?;
+    let failures = done.iter().filter_map(|done| done.last_failure.as_ref());
+    let failure = failures.filter(|failure| failure.at > last).max_by_key(|failure| failure.at);
+    let is_pending = failure.is_some() || done.iter().any(|done| done.unanswered > 0);
+    let slowest = done.iter().map(|done| done.tally.latency.max()).max().unwrap_or_default();
+    let patience = match failure {
+        Some(failure) if failure.failure == Failure::Connect => GONE,
+        _ => SILENCE.max(3 * u64::try_from(slowest.as_nanos()).unwrap_or(u64::MAX / 3)),
+    };
+    (is_pending && ended.saturating_sub(last) > patience).then(|| Death {
+        at: Duration::from_nanos(last.saturating_sub(measure)),
+        cause: failure.map(|failure| failure.why.clone()),
     })
 }
 

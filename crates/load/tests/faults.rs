@@ -76,7 +76,10 @@ fn an_answer_too_much_is_a_fault_and_the_first_one_counts() {
 fn wrong_answers_are_answers_and_errors() {
     let gone = serve(|stream, _| answer_each(stream, b"HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n"));
     let outcome = check("410", gone, errors(|errors| errors.status = 8));
-    assert_eq!((outcome.tally.responses, outcome.tally.successes(), outcome.tally.status[4]), (8, 0, 8));
+    assert_eq!(
+        (outcome.tally.responses, outcome.tally.successes(), outcome.tally.statuses.classes()[4]),
+        (8, 0, 8)
+    );
 
     let address = serve(|stream, _| answer_each(stream, &ok("hello")));
     let body = |body: &'static [u8]| Expect { body: Some(body.into()), ..Expect::default() };

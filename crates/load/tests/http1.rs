@@ -22,7 +22,7 @@ fn every_request_of_a_count_is_answered_once() {
         (plan.pipeline, plan.connections, plan.threads) = (pipeline, connections, threads);
         let outcome = outcome(&plan);
         let tally = &outcome.tally;
-        assert_eq!((tally.responses, tally.requests, tally.status[2]), (1001, 1001, 1001));
+        assert_eq!((tally.responses, tally.requests, tally.statuses.classes()[2]), (1001, 1001, 1001));
         assert_eq!(tally.errors, Errors::default());
         assert_eq!((tally.latency.count(), tally.first_byte.count()), (1001, 1001));
         assert_eq!(tally.connections, connections as u64);

@@ -84,7 +84,10 @@ fn http2(address: SocketAddr, requests: u64, streams: usize) -> Plan {
 
 fn all_answered(plan: &Plan, requests: u64) -> Tally {
     let tally = outcome(plan).tally;
-    assert_eq!((tally.responses, tally.status[2], tally.errors), (requests, requests, Errors::default()));
+    assert_eq!(
+        (tally.responses, tally.statuses.classes()[2], tally.errors),
+        (requests, requests, Errors::default())
+    );
     assert_eq!(tally.octets_content, 5 * requests);
     tally
 }

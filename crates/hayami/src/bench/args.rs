@@ -25,7 +25,7 @@ A folder called `bench` is served by `hayami ./bench`.
 
 Exit codes:
   0    measured
-  1    no answer was right, or, with --expect-…, some answer was wrong
+  1    no response was right, the server stopped answering, or, with --expect-…, some was wrong
   64   the command line is wrong
   66   a file that it names is not there
   69   no such host, or nobody listens there

@@ -21,18 +21,23 @@ use hayami_load::server::{Server, Unknown, is_local};
 use hayami_load::{Control, Ended, Outcome, Phase, Plan, limits, report, warnings};
 use meter::Meter;
 use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::Arc;
 use stop::Stop;
 
-/// Nothing was answered rightly, or something that was to be checked was wrong.
+/// No response was right, the server died, or something that was to be checked was wrong.
 const WRONG: u8 = 1;
 
 /// Runs `hayami bench` with the words after it; the process's exit code.
 pub(crate) fn bench(words: &[OsString]) -> ExitCode {
     match run(words) {
         Ok(code) => ExitCode::from(code),
-        Err(failure) => exit::finish(Err(failure)),
+        Err(failure) => {
+            eprintln!("{}", wrapped(&failure.to_string(), &std::io::stderr()));
+            ExitCode::from(failure.code())
+        }
     }
 }
 
@@ -54,10 +59,23 @@ fn run(words: &[OsString]) -> Result<u8, Failure> {
     let warnings = [before, warnings::warnings(&plan, &outcomes)].concat();
     let report = Report { plan: &plan, outcomes: &outcomes, warnings: &warnings, about: &about };
     if !output::takes_stdout(&args) {
-        exit::print(&report::text(&report))?;
+        exit::print(&wrapped(&report::text(&report), &std::io::stdout()))?;
     }
     output::write(&args, &report)?;
     Ok(code(&args, &outcomes))
+}
+
+/// The text with its lines broken at words, where the output is a terminal.
+fn wrapped(text: &str, output: &(impl IsTerminal + AsFd)) -> String {
+    match live::screen(output) {
+        Some(screen) => report::wrap(text, screen.columns),
+        None => text.to_owned(),
+    }
+}
+
+/// A line on standard error.
+fn tell(text: &str) {
+    eprintln!("{}", wrapped(&format!("hayami: {text}"), &std::io::stderr()));
 }
 
 fn about(command: Vec<String>) -> About {
@@ -71,7 +89,7 @@ fn before(plan: &Plan) -> Result<Vec<String>, Failure> {
         return Err(Failure::System(text));
     }
     let warnings: Vec<_> = limits::ports_short(plan, limits::ports()).into_iter().collect();
-    warnings.iter().for_each(|text| eprintln!("hayami: {text}"));
+    warnings.iter().for_each(|text| tell(text));
     Ok(warnings)
 }
 
@@ -86,11 +104,11 @@ fn servers(args: &Args, plan: &Plan) -> Result<Vec<Option<Server>>, Failure> {
             Ok(server) => Ok(Some(server)),
             Err(Unknown::Remote) => Ok(None),
             Err(Unknown::Hidden) => {
-                eprintln!(
-                    "hayami: {}: the server's processes are not ours to see, so its CPU time and memory are not \
-                     measured: start as root, or name one with --server-pid",
+                tell(&format!(
+                    "{}: the server's processes cannot be read, so its CPU time and memory are not measured; run \
+                     as root, or name one with --server-pid",
                     target.name
-                );
+                ));
                 Ok(None)
             }
             Err(Unknown::NoProcess(pid)) => {
@@ -167,6 +185,7 @@ fn code(args: &Args, outcomes: &[Outcome]) -> u8 {
     let checked = args.expect_status.is_some() || args.expect_body.is_some() || args.expect_length.is_some();
     let wrong = |outcome: &Outcome| {
         outcome.tally.successes() == 0
+            || outcome.death.is_some()
             || (checked && outcome.tally.errors.status + outcome.tally.errors.content > 0)
     };
     if outcomes.is_empty() || outcomes.iter().any(|outcome| outcome.ended == Ended::Interrupted) {

@@ -1,5 +1,6 @@
 //! How a connection ends: done with, closed or broken by the server, out of time; and what that counts as.
 
+use super::why::{self, Broken, Why};
 use super::{Connection, Cx, Failure, Stage};
 
 /// How long the server has to close a connection that is done with, in nanoseconds.
@@ -37,29 +38,28 @@ impl Connection {
         self.ended = true;
         match self.stage {
             Stage::Closing => self.stage = Stage::Over(None),
-            Stage::Shaking => self.fail(Failure::Tls),
+            Stage::Shaking => self.fail(Failure::Tls, why::CLOSED_HANDSHAKE),
             Stage::Open => match self.engine.eof(cx) {
                 None => {
                     self.no_longer_usable(cx);
                     self.stage = Stage::Over(None);
                 }
-                Some(failure) => self.fail(failure),
+                Some(Broken { failure, why }) => self.fail(failure, why),
             },
-            _ => self.fail(Failure::Connect),
+            _ => self.fail(Failure::Connect, why::CLOSED_UNANSWERED),
         }
     }
 
     /// The connection was reset.
-    pub(super) fn broken(&mut self) {
+    pub(super) fn broken(&mut self, why: Why) {
         match self.stage {
             Stage::Closing => self.stage = Stage::Over(None),
-            Stage::Shaking => self.fail(Failure::Tls),
-            Stage::Open if self.engine.unanswered() == 0 => self.stage = Stage::Over(Some(Failure::Reset)),
-            Stage::Open => {
-                let begun = self.engine.has_begun();
-                self.fail(if begun { Failure::Short } else { Failure::Reset });
+            Stage::Shaking => self.fail(Failure::Tls, format!("{why} during the TLS handshake")),
+            Stage::Open if self.engine.has_begun() => {
+                self.fail(Failure::Short, format!("{why} in the middle of a response"));
             }
-            _ => self.fail(Failure::Connect),
+            Stage::Open => self.fail(Failure::Reset, why),
+            _ => self.fail(Failure::Connect, why),
         }
     }
 
@@ -68,12 +68,13 @@ impl Connection {
         if self.has_answered { 0 } else { self.failures + 1 }
     }
 
-    pub(super) fn fail(&mut self, failure: Failure) {
+    pub(super) fn fail(&mut self, failure: Failure, why: impl Into<Why>) {
         if !matches!(self.stage, Stage::Over(_) | Stage::Free | Stage::Gone | Stage::Leaving) {
             self.stage = match self.stage {
                 Stage::Closing => Stage::Over(None),
                 _ => Stage::Over(Some(failure)),
             };
+            self.why = why.into();
         }
     }
 
@@ -86,21 +87,17 @@ impl Connection {
         if !was_usable && lost == 0 && failure != Failure::Lost {
             cx.pace.spoil();
         }
-        let errors = &mut cx.count.tally.errors;
         // A server may close a connection that rests.
         let first = u64::from(lost > 0 || failure != Failure::Reset);
-        let kind = match failure {
-            Failure::Connect => &mut errors.connect,
-            Failure::Tls => &mut errors.tls,
-            Failure::Reset => &mut errors.reset,
-            Failure::Timeout => &mut errors.timeout,
-            Failure::Protocol => &mut errors.protocol,
-            Failure::Short => &mut errors.short,
-            Failure::Lost => &mut errors.lost,
-        };
-        *kind += first;
         let others = lost.saturating_sub(1);
-        *(if failure == Failure::Timeout { &mut errors.timeout } else { &mut errors.reset }) += others;
+        let why = std::mem::take(&mut self.why);
+        match failure {
+            Failure::Reset | Failure::Timeout => cx.count.failed(failure, &why, first + others, cx.now),
+            failure => {
+                cx.count.failed(failure, &why, first, cx.now);
+                cx.count.failed(Failure::Reset, why::OTHERS, others, cx.now);
+            }
+        }
     }
 
     /// Gives the connection up if its time has passed.
@@ -112,11 +109,18 @@ impl Connection {
             Stage::Free | Stage::Over(_) | Stage::Leaving | Stage::Gone => {}
             Stage::Closing => self.stage = Stage::Over(None),
             Stage::Astray => self.stage = Stage::Over(Some(Failure::Lost)),
-            Stage::Dialing | Stage::Shaking => self.fail(Failure::Timeout),
+            Stage::Dialing => self.fail(Failure::Timeout, why::late("no connection", cx.job.timeout)),
+            Stage::Shaking => self.fail(Failure::Timeout, why::late("no TLS handshake", cx.job.timeout)),
             Stage::Open => {
                 // It was set for a request that has been answered since.
                 match self.engine.oldest().map(|sent| sent + cx.job.timeout) {
-                    Some(deadline) if deadline <= cx.now => self.fail(Failure::Timeout),
+                    Some(deadline) if deadline <= cx.now => {
+                        let what = match self.engine.has_begun() {
+                            true => "no complete response",
+                            false => "no response",
+                        };
+                        self.fail(Failure::Timeout, why::late(what, cx.job.timeout));
+                    }
                     deadline => self.deadline = deadline.unwrap_or(0),
                 }
             }

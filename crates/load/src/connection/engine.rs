@@ -1,8 +1,9 @@
 //! The protocol that a connection speaks: requests out, responses in, whichever it is.
 
+use super::Cx;
 use super::http1::Http1;
 use super::http2::Http2;
-use super::{Cx, Failure};
+use super::why::Broken;
 use crate::TlsSpoken;
 use crate::plan::Protocol;
 use hayami_tls::Alpn;
@@ -99,12 +100,12 @@ impl Engine {
         cx: &mut Cx<'_>,
         input: &[u8],
         tls: TlsName<'_>,
-    ) -> Result<usize, Failure> {
+    ) -> Result<usize, Broken> {
         engine!(self, Ok(input.len()), engine => engine.receive(cx, input, tls))
     }
 
     /// The server sends no more: why that is a failure, if it is one.
-    pub(super) fn eof(&mut self, cx: &mut Cx<'_>) -> Option<Failure> {
+    pub(super) fn eof(&mut self, cx: &mut Cx<'_>) -> Option<Broken> {
         engine!(self, None, engine => engine.eof(cx))
     }
 

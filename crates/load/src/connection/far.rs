@@ -6,6 +6,7 @@
 //! of TCP's handshake is kept back for the request to carry it
 //! ([`OurEnd::speaks_at_once`](hayami_net::dial::OurEnd)), so that a server accepts when it would.
 
+use super::why;
 use super::wire::READ;
 use super::{Connection, Cx, Failure, Stage};
 use crate::distance::{Due, Entry};
@@ -148,7 +149,8 @@ impl Connection {
                 return false;
             }
             // Over the loopback interface a connection may be made and ended by then.
-            if ready.ended && dial::outcome(socket).is_err() {
+            if let Err(error) = if ready.ended { dial::outcome(socket) } else { Ok(()) } {
+                self.why = why::system(&error);
                 far.towards_client(cx, Due::Refused);
                 return false;
             }
@@ -170,7 +172,8 @@ impl Connection {
     pub(crate) fn due(&mut self, cx: &mut Cx<'_>, what: Due) {
         match what {
             Due::Dial => {
-                if !self.dial(cx) {
+                if let Err(error) = self.dial(cx) {
+                    self.why = why::system(&error);
                     if let Some(far) = &mut self.wire.far {
                         far.towards_client(cx, Due::Refused);
                     }
@@ -190,7 +193,10 @@ impl Connection {
                     self.connected(cx); // there was nothing to say
                 }
             }
-            Due::Refused => self.fail(Failure::Connect),
+            Due::Refused => {
+                let why = std::mem::take(&mut self.why);
+                self.fail(Failure::Connect, why);
+            }
             Due::Arrived(octets) => {
                 self.wire.arrived(cx, octets as usize);
                 self.received(cx);
@@ -199,7 +205,7 @@ impl Connection {
                 self.ended = true;
                 self.eof(cx);
             }
-            Due::Broken => self.broken(),
+            Due::Broken => self.broken(why::RESET.into()),
             Due::Open(_) => {}
         }
     }

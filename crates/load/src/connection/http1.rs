@@ -1,6 +1,7 @@
 //! HTTP/1 on a connection: ready-made requests out, several at a time if pipelined, responses in their order.
 
 use super::engine::TlsName;
+use super::why::{self, Broken};
 use super::{Cx, Failure, InFlight, Wrong};
 use hayami_h1::{Client, ClientEvent, Fault, Limits, ResponseContent};
 use hayami_http::Status;
@@ -56,14 +57,11 @@ impl Http1 {
         cx: &mut Cx<'_>,
         input: &[u8],
         tls: TlsName<'_>,
-    ) -> Result<usize, Failure> {
+    ) -> Result<usize, Broken> {
         let mut at = 0;
         loop {
             let rest = &input[at..];
-            let received = self
-                .client
-                .receive_repeated(&LIMITS, rest, &mut cx.last_head)
-                .map_err(|fault| failure(&fault))?;
+            let received = self.client.receive_repeated(&LIMITS, rest, &mut cx.last_head).map_err(broken)?;
             at += received.consumed;
             match received.event {
                 ClientEvent::More => return Ok(at),
@@ -105,7 +103,7 @@ impl Http1 {
     }
 
     /// RFC 9112 §8: without a length the end of the connection is the end of the content.
-    pub(super) fn eof(&mut self, cx: &mut Cx<'_>) -> Option<Failure> {
+    pub(super) fn eof(&mut self, cx: &mut Cx<'_>) -> Option<Broken> {
         let begun = self.has_begun();
         match self.client.receive_eof() {
             Ok(event) => {
@@ -117,8 +115,8 @@ impl Http1 {
                 self.asked.clear();
                 None
             }
-            Err(_) if begun => Some(Failure::Short),
-            Err(_) => Some(Failure::Reset),
+            Err(_) if begun => Some(Broken { failure: Failure::Short, why: why::CLOSED_SHORT.into() }),
+            Err(_) => Some(Broken { failure: Failure::Reset, why: why::CLOSED_UNANSWERED.into() }),
         }
     }
 
@@ -158,11 +156,9 @@ fn part(body: &[u8], start: u64, len: usize) -> Option<&[u8]> {
     body.get(usize::try_from(start).ok()?..)?.get(..len)
 }
 
-fn failure(fault: &Fault) -> Failure {
-    match fault {
-        Fault::ClosedEarly => Failure::Short,
-        _ => Failure::Protocol,
-    }
+#[cold]
+fn broken(fault: Fault) -> Broken {
+    Broken { failure: Failure::Protocol, why: format!("malformed response: {fault}").into() }
 }
 
 impl InFlight {
@@ -195,7 +191,7 @@ impl InFlight {
         let expect = &cx.job.expect;
         let length = expect.body.as_ref().map(|body| body.len() as u64).or(expect.length);
         if self.wrong == Wrong::No && length.is_some_and(|length| length != self.content) {
-            self.wrong = Wrong::Content;
+            self.wrong = Wrong::Length;
         }
         cx.pace.done(1);
         cx.count.answered(self, cx.now);

@@ -1,9 +1,12 @@
 //! HTTP/2 on a connection: a stream for each request, field blocks copied as long as the table is what it was.
 
 use super::engine::TlsName;
+use super::why::{self, Broken, Why};
 use super::{Cx, Failure, InFlight};
 use crate::worker::job::Template;
-use hayami_h2::{Client, ClientEvent, ErrorCode, Key, Request, RequestContent, RequestMemo, ResponseContent};
+use hayami_h2::{
+    Client, ClientEvent, ErrorCode, Fault, Key, Request, RequestContent, RequestMemo, ResponseContent,
+};
 use std::collections::VecDeque;
 
 /// Requests whose field blocks a connection remembers.
@@ -17,6 +20,8 @@ pub(super) struct Http2 {
     unanswered: u64,
     /// The server takes no more requests.
     goes: bool,
+    /// What it said when it ended the connection.
+    goodbye: Option<ErrorCode>,
 }
 
 impl Http2 {
@@ -26,14 +31,14 @@ impl Http2 {
             _ => Vec::new(),
         };
         let client = Client::new(&cx.job.h2);
-        Self { client, memos, asked: VecDeque::new(), unanswered: 0, goes: false }
+        Self { client, memos, asked: VecDeque::new(), unanswered: 0, goes: false, goodbye: None }
     }
 
     pub(super) fn renew(&mut self, cx: &Cx<'_>) {
         self.client = Client::new(&cx.job.h2);
         self.memos.fill(RequestMemo::default());
         self.forget();
-        self.goes = false;
+        (self.goes, self.goodbye) = (false, None);
     }
 
     pub(super) fn start(&mut self, cx: &mut Cx<'_>) {
@@ -105,13 +110,13 @@ impl Http2 {
         cx: &mut Cx<'_>,
         input: &[u8],
         tls: TlsName<'_>,
-    ) -> Result<usize, Failure> {
+    ) -> Result<usize, Broken> {
         let (config, now) = (&cx.job.h2, (cx.now / 1_000_000) as u32);
         let mut at = 0;
         loop {
             let rest = &input[at..];
             let received = self.client.receive(config, now, rest, &mut cx.head, &mut cx.out);
-            let Ok(received) = received else { return Err(Failure::Protocol) };
+            let received = received.map_err(broken)?;
             at += received.consumed;
             match received.event {
                 ClientEvent::More => return Ok(at),
@@ -135,9 +140,9 @@ impl Http2 {
                 }
                 ClientEvent::End { key, .. } => self.end(cx, key),
                 ClientEvent::Reset { data, code, fault, .. } => {
-                    self.reset(cx, &data, code, fault.is_some());
+                    self.reset(cx, &data, code, fault);
                 }
-                ClientEvent::GoAway { .. } => self.go(cx),
+                ClientEvent::GoAway { code, .. } => self.go(cx, code),
             }
         }
     }
@@ -166,37 +171,47 @@ impl Http2 {
 
     /// One request has failed, the connection has not.
     #[cold]
-    fn reset(&mut self, cx: &mut Cx<'_>, request: &InFlight, code: ErrorCode, our_doing: bool) {
+    fn reset(&mut self, cx: &mut Cx<'_>, request: &InFlight, code: ErrorCode, fault: Option<Fault>) {
         self.unanswered = self.unanswered.saturating_sub(1);
         // RFC 9113 §8.7: it was not looked at, so it is asked again.
-        if code == ErrorCode::REFUSED_STREAM && !our_doing {
+        if code == ErrorCode::REFUSED_STREAM && fault.is_none() {
             return cx.pace.put_back(1);
         }
         cx.pace.done(1);
-        let errors = &mut cx.count.tally.errors;
-        match (our_doing, request.first) {
-            (true, _) => errors.protocol += 1,
-            (false, 0) => errors.reset += 1,
-            (false, _) => errors.short += 1,
-        }
+        let (failure, why) = match (fault, request.first) {
+            (Some(fault), _) => (Failure::Protocol, broken(fault).why),
+            (None, 0) => (Failure::Reset, format!("the server reset the stream: {code}").into()),
+            (None, _) => (
+                Failure::Short,
+                format!("the server reset the stream in the middle of a response: {code}").into(),
+            ),
+        };
+        cx.count.failed(failure, &why, 1, cx.now);
     }
 
     /// RFC 9113 §6.8: what the server did not look at is asked again elsewhere.
     #[cold]
-    fn go(&mut self, cx: &mut Cx<'_>) {
-        self.goes = true;
+    fn go(&mut self, cx: &mut Cx<'_>, code: ErrorCode) {
+        (self.goes, self.goodbye) = (true, Some(code));
         while self.client.next_unanswered().is_some() {
             self.unanswered = self.unanswered.saturating_sub(1);
             cx.pace.put_back(1);
         }
     }
 
-    pub(super) fn eof(&mut self, _cx: &mut Cx<'_>) -> Option<Failure> {
-        match (self.unanswered, self.has_begun()) {
-            (0, _) => None,
-            (_, true) => Some(Failure::Short),
-            (_, false) => Some(Failure::Reset),
-        }
+    pub(super) fn eof(&mut self, _cx: &mut Cx<'_>) -> Option<Broken> {
+        let (failure, closed) = match (self.unanswered, self.has_begun()) {
+            (0, _) => return None,
+            (_, true) => (Failure::Short, why::CLOSED_SHORT),
+            (_, false) => (Failure::Reset, why::CLOSED_UNANSWERED),
+        };
+        let why: Why = match self.goodbye {
+            Some(code) if code != ErrorCode::NO_ERROR => {
+                format!("the server closed the connection with GOAWAY: {code}").into()
+            }
+            _ => closed.into(),
+        };
+        Some(Broken { failure, why })
     }
 
     pub(super) fn unanswered(&self) -> u64 {
@@ -232,6 +247,11 @@ impl Http2 {
     pub(super) fn is_done(&self, left: u64) -> bool {
         self.unanswered == 0 && (left == 0 || self.goes || self.client.is_over())
     }
+}
+
+#[cold]
+fn broken(fault: Fault) -> Broken {
+    Broken { failure: Failure::Protocol, why: format!("HTTP/2 protocol error: {fault}").into() }
 }
 
 fn request(template: &Template, secure: bool) -> Request<'_> {

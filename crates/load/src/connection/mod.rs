@@ -17,6 +17,7 @@ mod http1;
 mod http2;
 mod opening;
 mod tls;
+mod why;
 mod wire;
 
 pub(crate) use crate::worker::count::Wrong;
@@ -31,6 +32,7 @@ use hayami_h1::LastHead;
 use hayami_http::ResponseHead;
 use hayami_net::dial::{Poller, Ready, Spare};
 use std::task::Poll;
+use why::Why;
 use wire::Wire;
 
 /// Reads of one turn; then the other connections get theirs.
@@ -144,6 +146,8 @@ pub(crate) struct Connection {
     failures: u32,
     /// The server has sent something of use.
     has_answered: bool,
+    /// What it failed with.
+    why: Why,
 }
 
 impl Connection {
@@ -165,6 +169,7 @@ impl Connection {
             is_opening: false,
             failures: 0,
             has_answered: false,
+            why: Why::default(),
         }
     }
 
@@ -214,8 +219,8 @@ impl Connection {
         if !ready.writable {
             return;
         }
-        if self.wire.outcome().is_err() {
-            return self.fail(Failure::Connect);
+        if let Err(error) = self.wire.outcome() {
+            return self.fail(Failure::Connect, why::system(&error));
         }
         cx.now = crate::worker::now();
         self.begin_speaking(cx);
@@ -231,8 +236,8 @@ impl Connection {
             return self.turn_far(cx);
         }
         for _ in 0..READS {
-            if self.wire.flush().is_err() {
-                self.fail(Failure::Reset);
+            if let Err(error) = self.wire.flush() {
+                self.fail(Failure::Reset, why::system(&error));
             }
             if !self.is_reading() {
                 return false;
@@ -250,7 +255,7 @@ impl Connection {
                     cx.now = crate::worker::now();
                     self.received(cx);
                 }
-                Poll::Ready(Err(_)) => self.broken(),
+                Poll::Ready(Err(error)) => self.broken(why::system(&error)),
             }
         }
         true
@@ -267,7 +272,7 @@ impl Connection {
         }
         cx.out.clear();
         match self.wire.open(cx) {
-            Err(_) => self.fail(Failure::Tls),
+            Err(fault) => self.fail(Failure::Tls, why::tls(&fault)),
             Ok(opened) => {
                 if opened.established && !self.agreed(cx) {
                     return;
@@ -287,7 +292,7 @@ impl Connection {
         let alpn = self.wire.info().map(|info| (info.alpn, info.resumed));
         let (alpn, resumed) = alpn.unwrap_or_default();
         if !self.engine.choose(cx, Some(alpn)) {
-            self.fail(Failure::Tls);
+            self.fail(Failure::Tls, why::NO_HTTP2);
             return false;
         }
         self.established(cx);
@@ -302,17 +307,18 @@ impl Connection {
         cx.count.tally.octets_in += (input.len() - self.wire.kept()) as u64;
         let wire = &self.wire;
         let received = self.engine.receive(cx, &input, &|| wire.tls_spoken());
-        let answered = match &received {
+        let broken = match received {
             Ok(consumed) => {
-                self.wire.keep(&input[*consumed..]);
-                true
+                self.wire.keep(&input[consumed..]);
+                None
             }
-            Err(_) => false,
+            Err(broken) if self.has_answered => Some(broken.why),
+            Err(broken) => why::other_protocol(&input, self.engine.is_http1()).or(Some(broken.why)),
         };
         cx.input = input;
-        if !answered {
+        if let Some(why) = broken {
             self.wire.send(cx); // HTTP/2 says why
-            return self.fail(Failure::Protocol);
+            return self.fail(Failure::Protocol, why);
         }
         self.has_answered = true;
         self.fill_and_send(cx);
@@ -329,7 +335,7 @@ impl Connection {
             None => 0,
         };
         if !cx.out.is_empty() && !self.wire.send(cx) {
-            self.fail(Failure::Reset);
+            self.fail(Failure::Reset, why::RESET);
         }
     }
 
@@ -350,9 +356,12 @@ impl Connection {
 
     /// Has the kernel tell what happens to the socket; that it can be written, if it cannot now.
     fn watch(&mut self, cx: &mut Cx<'_>, writable: bool) {
-        if matches!(self.stage, Stage::Over(_)) || self.wire.watch(&cx.poller, self.token, writable).is_ok() {
+        if matches!(self.stage, Stage::Over(_)) {
             return;
         }
-        self.fail(Failure::Connect); // the system's limit of watches is reached
+        if let Err(error) = self.wire.watch(&cx.poller, self.token, writable) {
+            // Mostly the limit of fs.epoll.max_user_watches.
+            self.fail(Failure::Connect, format!("the connection cannot be watched: {}", why::system(&error)));
+        }
     }
 }

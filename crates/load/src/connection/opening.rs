@@ -1,8 +1,10 @@
 //! How a connection comes about: the socket, the first words, the moment from which it is of use.
 
+use super::why;
 use super::wire::Watched;
 use super::{Connection, Cx, Failure, Origin, Stage};
 use hayami_net::dial::{self, OurEnd, Peer};
+use std::io;
 use std::task::Poll;
 
 impl Connection {
@@ -16,16 +18,18 @@ impl Connection {
         match &cx.job.delay {
             Some(delay) if delay.loses(&mut cx.random) => self.stage = Stage::Astray,
             Some(_) => self.open_far(cx),
-            None if self.dial(cx) => {
-                cx.now = crate::worker::now();
-                self.begin_speaking(cx);
-            }
-            None => self.fail(Failure::Connect),
+            None => match self.dial(cx) {
+                Ok(()) => {
+                    cx.now = crate::worker::now();
+                    self.begin_speaking(cx);
+                }
+                Err(error) => self.fail(Failure::Connect, why::system(&error)),
+            },
         }
     }
 
-    /// Makes the socket, of the last connection's if that was left for it. Whether that worked.
-    pub(super) fn dial(&mut self, cx: &mut Cx<'_>) -> bool {
+    /// Makes the socket, of the last connection's if that was left for it.
+    pub(super) fn dial(&mut self, cx: &mut Cx<'_>) -> io::Result<()> {
         self.origin = cx.origins.take();
         let Origin { source, port } = self.origin;
         if let (Some((socket, watched)), Peer::Tcp(address)) = (self.wire.take_spare(), &cx.job.peer)
@@ -33,28 +37,24 @@ impl Connection {
                 dial::finish(socket).and_then(|spare| dial::connect_again(spare, *address, port))
         {
             self.wire.set_socket(socket, watched); // with its old token
-            return true;
+            return Ok(());
         }
         self.token = u64::from(self.generation) << 32 | u64::from(self.slot);
         if let (Some(spare), Peer::Tcp(address)) = (cx.spares.pop(), &cx.job.peer)
             && let Ok(socket) = dial::connect_again(spare, *address, port)
         {
             self.wire.set_socket(socket, Watched::ByAnother);
-            return true;
+            return Ok(());
         }
         // Without a distance the kernel acknowledges the handshake by itself, as that of any client does: a server
         // that accepts at once, and then has to wait for the request, pays for that in earnest, too.
         let speaks_at_once = cx.job.delay.is_some() && (cx.job.speaks_first() || !cx.pace.is_open());
-        match dial::connect_from(&cx.job.peer, OurEnd { source, port, speaks_at_once }) {
-            Ok(socket) => {
-                if cx.job.writes_twice() {
-                    dial::send_at_once(&socket);
-                }
-                self.wire.set_socket(socket, Watched::No);
-                true
-            }
-            Err(_) => false,
+        let socket = dial::connect_from(&cx.job.peer, OurEnd { source, port, speaks_at_once })?;
+        if cx.job.writes_twice() {
+            dial::send_at_once(&socket);
         }
+        self.wire.set_socket(socket, Watched::No);
+        Ok(())
     }
 
     /// Writes what a client says first, whether the connection is known to be made or not: over loopback it
@@ -70,11 +70,11 @@ impl Connection {
                 self.engine.fill(cx, &mut self.left);
             }
         } else if !self.wire.start_tls(cx) {
-            return self.fail(Failure::Tls);
+            return self.fail(Failure::Tls, why::NO_NAME);
         }
         match self.wire.send_first(cx) {
             Poll::Ready(Ok(true)) => self.connected(cx),
-            Poll::Ready(Err(_)) => self.fail(Failure::Connect),
+            Poll::Ready(Err(error)) => self.fail(Failure::Connect, why::system(&error)),
             _ => {
                 // Not connected yet, or nothing to say: nothing was sent, so it is said again later.
                 self.left = cx.job.per_connection;

@@ -95,6 +95,11 @@ impl Pace {
         }
     }
 
+    /// Requests that were sent and not answered.
+    pub(crate) fn under_way(&self) -> u64 {
+        self.under_way
+    }
+
     /// Whether no request is left and none is under way.
     pub(crate) fn is_over(&self) -> bool {
         self.budget == Some(0) && self.under_way == 0

@@ -52,7 +52,10 @@ fn cells(name: &str, round: usize, outcome: &Outcome) -> Vec<Cell> {
     ];
     let classes = ["other", "1xx", "2xx", "3xx", "4xx", "5xx"];
     cells.extend(
-        classes.iter().zip(tally.status).map(|(class, count)| cell(&format!("status_{class}"), count)),
+        classes
+            .iter()
+            .zip(tally.statuses.classes())
+            .map(|(class, count)| cell(&format!("status_{class}"), count)),
     );
     cells.extend(tally.errors.by_kind().map(|(kind, count)| cell(&format!("error_{kind}"), count)));
     cells.push(cell("lost", tally.errors.lost));

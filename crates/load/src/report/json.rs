@@ -3,6 +3,7 @@
 //! Its members, units and rules are in docs/bench.md (JSON), and a test compares that list with what is written
 //! here. [`VERSION`] rises when a member changes its meaning or goes away; members may be added at any time.
 
+use super::failures::causes;
 use super::summary::Summary;
 use super::{About, PERCENTILES, Report, figure};
 use crate::compare::{Comparison, Figure, Row};
@@ -17,7 +18,7 @@ const VERSION: u32 = 1;
 /// The measurement as one JSON object, indented, ending with a newline.
 #[must_use]
 pub fn json(report: &Report<'_>) -> String {
-    let targets: Vec<_> = Summary::all(report).iter().map(target).collect();
+    let targets: Vec<_> = Summary::all(report).iter().map(|summary| target(report.plan, summary)).collect();
     let comparison = Comparison::of(report.plan, report.outcomes);
     let whole = json!({
         "format": { "name": "hayami bench", "version": VERSION },
@@ -101,7 +102,7 @@ fn protocol(protocol: Protocol) -> &'static str {
     }
 }
 
-fn target(summary: &Summary<'_>) -> Value {
+fn target(plan: &Plan, summary: &Summary<'_>) -> Value {
     let Target { name, address, secure, host, requests } = summary.target;
     let histogram: Vec<_> = summary
         .tally
@@ -109,7 +110,7 @@ fn target(summary: &Summary<'_>) -> Value {
         .recorded()
         .map(|(low, high, count)| json!([low / 1e3, high / 1e3, count]))
         .collect();
-    let mut total = figures(&summary.tally, summary.elapsed, summary.server.as_ref());
+    let mut total = figures(plan, &summary.tally, summary.elapsed, summary.server.as_ref());
     total.insert("generator".into(), generator(summary.generator_cpu, summary.elapsed, summary.threads));
     total.insert("ended".into(), ended(summary.ended));
     json!({
@@ -123,7 +124,7 @@ fn target(summary: &Summary<'_>) -> Value {
         "requests": requests.iter().map(request).collect::<Vec<_>>(),
         "sample": summary.tally.sample.as_ref().map(sample),
         "total": total,
-        "rounds": summary.rounds.iter().map(|outcome| round(outcome)).collect::<Vec<_>>(),
+        "rounds": summary.rounds.iter().map(|outcome| round(plan, outcome)).collect::<Vec<_>>(),
         "latency_histogram_us": histogram,
     })
 }
@@ -152,11 +153,14 @@ fn sample(sample: &Sample) -> Value {
     })
 }
 
-fn round(outcome: &Outcome) -> Value {
-    let mut round = figures(&outcome.tally, outcome.elapsed, outcome.server.as_ref());
+fn round(plan: &Plan, outcome: &Outcome) -> Value {
+    let mut round = figures(plan, &outcome.tally, outcome.elapsed, outcome.server.as_ref());
     round.insert("started".into(), figure::moment(outcome.started).into());
     round.insert("generator".into(), generator(outcome.generator_cpu, outcome.elapsed, outcome.threads));
     round.insert("ended".into(), ended(outcome.ended));
+    let death = outcome.death.as_ref();
+    round.insert("stopped_at_s".into(), death.map(|death| death.at.as_secs_f64()).into());
+    round.insert("stopped_cause".into(), death.and_then(|death| death.cause.clone()).into());
     round.insert("machine".into(), outcome.room.as_ref().map_or(Value::Null, |room| machine(outcome, room)));
     round.insert("timeline".into(), timeline(&outcome.tally.timeline));
     round.into()
@@ -170,7 +174,7 @@ fn ended(ended: Ended) -> Value {
     .into()
 }
 
-fn figures(tally: &Tally, elapsed: Duration, server: Option<&ServerCost>) -> Map<String, Value> {
+fn figures(plan: &Plan, tally: &Tally, elapsed: Duration, server: Option<&ServerCost>) -> Map<String, Value> {
     let successes = tally.successes();
     let mut errors: Map<_, _> =
         tally.errors.by_kind().map(|(kind, count)| (kind.to_owned(), count.into())).into_iter().collect();
@@ -179,7 +183,7 @@ fn figures(tally: &Tally, elapsed: Duration, server: Option<&ServerCost>) -> Map
     let classes = ["other", "1xx", "2xx", "3xx", "4xx", "5xx"];
     let status: Map<_, _> = classes
         .into_iter()
-        .zip(tally.status)
+        .zip(tally.statuses.classes())
         .map(|(class, count)| (class.to_owned(), count.into()))
         .collect();
     let members = [
@@ -196,7 +200,9 @@ fn figures(tally: &Tally, elapsed: Duration, server: Option<&ServerCost>) -> Map
         ("head_octets", tally.octets_head.into()),
         ("content_octets", tally.octets_content.into()),
         ("status", status.into()),
+        ("statuses", statuses(tally)),
         ("errors", errors.into()),
+        ("causes", reasons(plan, tally)),
         ("latency_us", times(Some(&tally.latency))),
         ("uncorrected_us", times(tally.uncorrected.as_ref())),
         ("first_byte_us", times(Some(&tally.first_byte))),
@@ -204,6 +210,15 @@ fn figures(tally: &Tally, elapsed: Duration, server: Option<&ServerCost>) -> Map
         ("server", server.map_or(Value::Null, |server| cost(server, successes))),
     ];
     members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn statuses(tally: &Tally) -> Value {
+    tally.statuses.iter().map(|(code, count)| json!({ "status": code, "count": count })).collect()
+}
+
+fn reasons(plan: &Plan, tally: &Tally) -> Value {
+    let all = causes(plan, tally).into_iter();
+    all.map(|cause| json!({ "kind": cause.kind, "cause": cause.text, "count": cause.count })).collect()
 }
 
 fn times(times: Option<&Histogram>) -> Value {

@@ -3,10 +3,14 @@
 //! [`View`] turns a [`Progress`] into text and touches nothing; [`watch`] asks a [`Control`] and writes until the run
 //! is over.
 
+use super::bars::{bar as filled, bars};
+use super::failures::remedy;
 use super::figure::{duration, grouped, octets, percent, rate};
+use super::wrap::wrap;
 use crate::plan::{Plan, Until};
-use crate::{Control, Histogram, Phase};
+use crate::{Causes, Control, Histogram, Phase};
 use std::io::{IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -15,6 +19,15 @@ const FRAME: Duration = Duration::from_millis(200);
 
 /// Without a terminal, a line this often.
 const LINE: Duration = Duration::from_secs(1);
+
+/// Causes of errors that are shown, the most frequent first.
+const CAUSES: usize = 3;
+
+/// Bars of the histogram, if the terminal has room for them.
+const BARS: usize = 8;
+
+/// So long without a response is told.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// How often [`watch`] looks whether the run is over.
 const LOOK: Duration = Duration::from_millis(20);
@@ -40,6 +53,17 @@ pub struct Progress {
     pub connections: u64,
     /// Latencies so far.
     pub latency: Histogram,
+    /// Why requests failed so far.
+    pub causes: Causes,
+}
+
+/// The size of a terminal, in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Screen {
+    /// Its width.
+    pub columns: usize,
+    /// Its height.
+    pub rows: usize,
 }
 
 impl Progress {
@@ -67,50 +91,71 @@ impl Progress {
 /// Makes the text of a live view. Remembers the last frame, to draw over it and to tell the rate of late.
 #[derive(Debug)]
 pub struct View {
-    /// Columns of the terminal; `None`: it is none.
-    columns: Option<usize>,
+    /// The terminal; `None`: it is none.
+    screen: Option<Screen>,
     /// Lines drawn that the next frame goes over.
     drawn: usize,
     last: Option<(Phase, Duration, u64)>,
+    /// When the number of responses last changed, in which phase, and what it was.
+    answered: (Phase, Duration, u64),
 }
 
 impl View {
-    /// A view for a terminal of so many columns, or for what is no terminal.
+    /// A view for a terminal of this size, or for what is no terminal.
     #[must_use]
-    pub fn new(columns: Option<usize>) -> Self {
-        Self { columns, drawn: 0, last: None }
+    pub fn new(screen: Option<Screen>) -> Self {
+        Self { screen, drawn: 0, last: None, answered: (Phase::Waiting, Duration::ZERO, 0) }
     }
 
-    /// The terminal may have another width now.
-    pub fn resize(&mut self, columns: Option<usize>) {
-        self.columns = columns;
+    /// The terminal may have another size now.
+    pub fn resize(&mut self, screen: Option<Screen>) {
+        self.screen = screen;
     }
 
     /// How long to wait before the next [`View::frame`].
     #[must_use]
     pub fn pause(&self) -> Duration {
-        if self.columns.is_some() { FRAME } else { LINE }
+        if self.screen.is_some() { FRAME } else { LINE }
     }
 
     /// The text that shows this progress: on a terminal it replaces the last frame.
     #[must_use]
     pub fn frame(&mut self, progress: &Progress) -> String {
         let rate = self.rate(progress);
-        let Some(columns) = self.columns else { return plain(progress, rate) };
-        let lines = [
-            heading(progress),
-            bar(progress, columns),
-            figures(progress, rate, columns),
-            times(progress, columns),
-        ];
+        let silence = self.silence(progress);
+        let Some(screen) = self.screen else { return plain(progress, rate, silence) };
+        // The cursor stands in the row below the frame, and a letter in the last column may take another row.
+        let (columns, rows) = (screen.columns.saturating_sub(1).max(1), screen.rows.saturating_sub(1).max(1));
+        let mut lines = vec![heading(progress), bar(progress, columns)];
+        lines.extend(figures(progress, rate, columns));
+        lines.extend(times(progress, columns));
+        lines.extend(silence.map(|silence| format!("no response for {}", clock(silence))));
+        lines.extend(causes(progress));
+        let text: String = lines.iter().map(|line| wrap(line, columns) + "\n").collect();
+        let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+        if rows >= lines.len() + BARS {
+            lines.extend(bars(&progress.latency, BARS, columns));
+        }
+        // Lines that scrolled away could not be drawn over.
+        lines.truncate(rows);
         let mut out = self.erase();
         for line in &lines {
-            // A line that wraps would take two rows, and the next frame would go over the wrong ones.
-            out.extend(line.chars().take(columns.saturating_sub(1)));
+            out.extend(line.chars().take(columns));
             out.push('\n');
         }
         self.drawn = lines.len();
         out
+    }
+
+    /// How long no response came, if there were some before and that is long.
+    fn silence(&mut self, progress: &Progress) -> Option<Duration> {
+        let (phase, since, responses) = self.answered;
+        if (phase, responses) != (progress.phase, progress.responses) {
+            self.answered = (progress.phase, progress.elapsed, progress.responses);
+            return None;
+        }
+        let silence = progress.elapsed.saturating_sub(since);
+        (responses > 0 && silence >= SILENCE).then_some(silence)
     }
 
     /// The text that takes the view away; what is written next stands where it was.
@@ -166,29 +211,27 @@ fn heading(progress: &Progress) -> String {
 fn bar(progress: &Progress, columns: usize) -> String {
     let Some(share) = progress.share() else { return format!("{} so far", clock(progress.elapsed)) };
     let tail = format!(" {:>3.0} %  {}", share * 100.0, left(progress));
-    let width = columns.saturating_sub(tail.chars().count() + 3).min(60);
-    let eighths = (share * width as f64 * 8.0) as usize;
-    let mut done = "█".repeat(eighths / 8);
-    if let Some(part) = (eighths % 8).checked_sub(1) {
-        done.push(['▏', '▎', '▍', '▌', '▋', '▊', '▉'][part]);
-    }
+    let width = columns.saturating_sub(tail.chars().count() + 2).min(60);
+    let done = filled((share * width as f64 * 8.0) as usize);
     format!("[{done:<width$}]{tail}")
 }
 
-/// The first of the parts, as many as there is room for.
-fn fitting(parts: &[String], columns: usize) -> String {
-    let mut line = String::new();
+/// The parts in as many lines as they need, each part whole.
+fn in_lines(parts: &[String], columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
     for part in parts {
-        if line.chars().count() + 2 + part.chars().count() >= columns && !line.is_empty() {
-            break;
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 2 + part.chars().count() <= columns => {
+                line.push_str("  ");
+                line.push_str(part);
+            }
+            _ => lines.push(part.clone()),
         }
-        line += if line.is_empty() { "" } else { "  " };
-        line += part;
     }
-    line
+    lines
 }
 
-fn figures(progress: &Progress, now: f64, columns: usize) -> String {
+fn figures(progress: &Progress, now: f64, columns: usize) -> Vec<String> {
     let parts = [
         format!("{:>9}/s", rate(now)),
         format!("{} errors", grouped(progress.errors)),
@@ -196,21 +239,31 @@ fn figures(progress: &Progress, now: f64, columns: usize) -> String {
         octets(progress.octets_in as f64),
         format!("{} connections", grouped(progress.connections)),
     ];
-    fitting(&parts, columns)
+    in_lines(&parts, columns)
 }
 
-fn times(progress: &Progress, columns: usize) -> String {
+fn times(progress: &Progress, columns: usize) -> Vec<String> {
     if progress.latency.is_empty() {
-        return "latency: no answer yet".into();
+        return vec!["latency: no response yet".into()];
     }
     let named = [("latency  p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
     let parts =
         named.map(|(name, quantile)| format!("{name} {:>6}", duration(progress.latency.quantile(quantile))));
-    fitting(&parts, columns)
+    in_lines(&parts, columns)
+}
+
+/// `1,200 × connection refused`, and what helps.
+fn causes(progress: &Progress) -> Vec<String> {
+    let causes = progress.causes.sorted().into_iter().take(CAUSES);
+    let line = |cause: crate::Cause| {
+        let remedy = remedy(&cause).map(|remedy| format!("; {remedy}")).unwrap_or_default();
+        format!("{:>9} × {}{remedy}", grouped(cause.count), cause.text)
+    };
+    causes.map(line).collect()
 }
 
 /// One line for logs and pipes.
-fn plain(progress: &Progress, now: f64) -> String {
+fn plain(progress: &Progress, now: f64, silence: Option<Duration>) -> String {
     let done = progress
         .share()
         .map_or_else(String::new, |share| format!(" ({})", percent((share * 100.0).round() / 100.0)));
@@ -222,8 +275,11 @@ fn plain(progress: &Progress, now: f64) -> String {
             duration(progress.latency.quantile(0.99))
         ),
     };
+    let cause =
+        progress.causes.sorted().first().map(|cause| format!(" ({})", cause.text)).unwrap_or_default();
+    let silence = silence.map(|time| format!(", no response for {}", clock(time))).unwrap_or_default();
     format!(
-        "{} {}: {}{done}, {}/s, {} responses, {} errors{p99}\n",
+        "{} {}: {}{done}, {}/s, {} responses, {} errors{cause}{p99}{silence}\n",
         phase(progress),
         progress.name,
         duration(progress.elapsed),
@@ -238,8 +294,7 @@ fn plain(progress: &Progress, now: f64) -> String {
 /// reason to stop a run: it is not written.
 pub fn watch(control: &Control, plan: &Plan, name: &str) {
     let stderr = std::io::stderr();
-    let columns = || stderr.is_terminal().then(terminal_columns);
-    let mut view = View::new(columns());
+    let mut view = View::new(screen(&stderr));
     let (mut phase, mut began, mut shown) = (control.phase(), Instant::now(), Instant::now());
     loop {
         let now = control.phase();
@@ -251,7 +306,7 @@ pub fn watch(control: &Control, plan: &Plan, name: &str) {
         }
         if shown.elapsed() >= view.pause() {
             shown = Instant::now();
-            view.resize(columns());
+            view.resize(screen(&stderr));
             let _ = stderr
                 .lock()
                 .write_all(view.frame(&look(control, plan, name, phase, began.elapsed())).as_bytes());
@@ -278,15 +333,22 @@ fn look(control: &Control, plan: &Plan, name: &str, phase: Phase, elapsed: Durat
         octets_in: live.octets_in.load(Relaxed),
         connections: live.connections.load(Relaxed),
         latency: live.latency(),
+        causes: live.causes(),
     }
 }
 
-/// What the terminal says of itself; 80, the oldest custom, if it does not.
-fn terminal_columns() -> usize {
-    match rustix::termios::tcgetwinsize(std::io::stderr()) {
-        Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
-        _ => 80,
+/// The size of the terminal behind an output: 80 by 24, the oldest custom, if it does not tell. `None`: it is none.
+#[must_use]
+pub fn screen(output: &(impl IsTerminal + AsFd)) -> Option<Screen> {
+    if !output.is_terminal() {
+        return None;
     }
+    Some(match rustix::termios::tcgetwinsize(output) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
+            Screen { columns: size.ws_col.into(), rows: size.ws_row.into() }
+        }
+        _ => Screen { columns: 80, rows: 24 },
+    })
 }
 
 #[cfg(test)]
@@ -306,12 +368,24 @@ mod tests {
             octets_in: responses * 850,
             connections: 100,
             latency,
+            causes: Causes::default(),
         }
+    }
+
+    fn terminal(columns: usize, rows: usize) -> View {
+        View::new(Some(Screen { columns, rows }))
+    }
+
+    fn failing() -> Progress {
+        let mut progress = progress(5000, 1_000_000_000);
+        progress.causes.add("tls", "the server's certificate has expired", 1_200);
+        progress.causes.add("connect", "connection refused", 5);
+        progress
     }
 
     #[test]
     fn a_terminal_is_drawn_over_and_left_clean() {
-        let mut view = View::new(Some(80));
+        let mut view = terminal(80, 8);
         let first = view.frame(&progress(1000, 50_000));
         assert!(!first.contains('\x1b') && first.lines().count() == 4, "{first}");
         let second = view.frame(&progress(2000, 110_000));
@@ -320,20 +394,56 @@ mod tests {
     }
 
     #[test]
-    fn no_line_is_as_wide_as_the_terminal() {
+    fn no_frame_is_as_wide_or_as_high_as_the_terminal() {
         for columns in [1, 2, 10, 20, 40, 79, 80, 81, 200] {
-            let frame = View::new(Some(columns)).frame(&progress(5000, 1_000_000_000));
-            assert!(frame.lines().all(|line| line.chars().count() < columns.max(1)), "{columns}: {frame}");
-            assert_eq!(frame.matches('\n').count(), 4);
+            for rows in [1, 2, 5, 24] {
+                let mut view = terminal(columns, rows);
+                let frame = view.frame(&failing());
+                assert!(
+                    frame.lines().all(|line| line.chars().count() < columns.max(2)),
+                    "{columns}: {frame}"
+                );
+                let lines = frame.matches('\n').count();
+                assert!(lines < rows.max(2), "{lines} of {rows} rows: {frame}");
+                assert_eq!(view.erase(), format!("\x1b[{lines}F\x1b[J"));
+            }
         }
     }
 
     #[test]
-    fn what_does_not_fit_is_left_out_whole() {
+    fn a_frame_has_causes_what_helps_and_a_histogram_and_breaks_lines_at_words() {
+        let mut progress = failing();
+        progress.latency.record(9_000_000);
+        let frame = terminal(50, 30).frame(&progress);
+        let want = "    1,200 × the server's certificate has expired;\n      add -k to accept any certificate, or\n      \
+                    --cacert FILE to trust its issuer\n        5 × connection refused\n  ≤ 1.";
+        assert!(frame.contains(want), "{frame}");
+        assert!(frame.lines().any(|line| line.contains("1,000,000,000  █████")), "{frame}");
+    }
+
+    #[test]
+    fn a_server_that_no_longer_answers_is_told() {
+        let mut view = terminal(80, 24);
+        assert!(!view.frame(&progress(1000, 50_000)).contains("no response for"));
+        assert!(!view.frame(&progress(1900, 50_000)).contains("no response for"));
+        assert!(view.frame(&progress(2500, 50_000)).contains("no response for 2s\n"));
+        assert!(!view.frame(&progress(3500, 50_001)).contains("no response for"));
+        let mut view = View::new(None);
+        let _ = view.frame(&progress(1000, 50_000));
+        assert!(view.frame(&progress(3000, 50_000)).ends_with(", no response for 2s\n"));
+    }
+
+    #[test]
+    fn parts_stay_whole_and_take_another_line() {
         let parts = ["abc", "def", "ghi"].map(str::to_owned);
-        let cases = [(1, "abc"), (8, "abc"), (9, "abc  def"), (13, "abc  def"), (14, "abc  def  ghi")];
+        let cases: [(usize, &[&str]); 4] = [
+            (1, &["abc", "def", "ghi"]),
+            (7, &["abc", "def", "ghi"]),
+            (8, &["abc  def", "ghi"]),
+            (13, &["abc  def  ghi"]),
+        ];
         for (columns, expected) in cases {
-            assert_eq!(fitting(&parts, columns), expected, "{columns}");
+            assert_eq!(in_lines(&parts, columns), expected, "{columns}");
         }
     }
 
@@ -365,8 +475,8 @@ mod tests {
     #[test]
     fn nothing_yet_is_shown_as_that() {
         let nothing = Progress { until: None, errors: 0, phase: Phase::Waiting, ..progress(0, 0) };
-        let frame = View::new(Some(80)).frame(&nothing);
-        assert!(frame.contains("no answer yet") && frame.contains(" 0/s"), "{frame}");
+        let frame = terminal(80, 24).frame(&nothing);
+        assert!(frame.contains("no response yet") && frame.contains(" 0/s"), "{frame}");
         assert!(View::new(None).frame(&nothing).ends_with(", 0/s, 0 responses, 0 errors\n"));
     }
 }

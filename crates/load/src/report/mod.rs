@@ -5,13 +5,16 @@
 //! opens a file.
 
 mod about;
+mod bars;
 mod csv;
-mod figure;
+pub(crate) mod failures;
+pub(crate) mod figure;
 mod html;
 mod json;
 pub mod live;
 mod summary;
 mod text;
+mod wrap;
 
 #[cfg(test)]
 pub(crate) mod samples;
@@ -21,6 +24,7 @@ pub use csv::csv;
 pub use html::html;
 pub use json::json;
 pub use text::text;
+pub use wrap::wrap;
 
 use crate::{Outcome, Plan};
 

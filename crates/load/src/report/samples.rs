@@ -5,7 +5,7 @@ use crate::plan::{
     Address, Distance, Expect, KeepAlive, Plan, Protocol, RequestTemplate, Target, TlsOptions, Until,
     Weighted,
 };
-use crate::{CpuRoom, Ended, Errors, Outcome, Sample, ServerCost, Tally};
+use crate::{CpuRoom, Death, Ended, Errors, Outcome, Sample, ServerCost, Statuses, Tally};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -85,7 +85,7 @@ fn outcome(target: usize, round: u64, rate: u64, median_us: f64) -> Outcome {
     }
     (0..100).for_each(|connection| tally.connect_before.record(150_000 + connection * 1_000));
     tally.requests = tally.responses;
-    tally.status[2] = tally.responses;
+    tally.statuses.add(200, tally.responses);
     (tally.octets_in, tally.octets_out) = (tally.responses * 850, tally.responses * 60);
     (tally.octets_head, tally.octets_content) = (tally.responses * 238, tally.responses * 612);
     tally.sample = Some(Sample {
@@ -115,6 +115,7 @@ fn outcome(target: usize, round: u64, rate: u64, median_us: f64) -> Outcome {
             idle: Duration::from_millis(1_000),
         }),
         ended: Ended::Complete,
+        death: None,
         tally,
     }
 }
@@ -149,9 +150,25 @@ pub(crate) fn troubled() -> (Plan, Vec<Outcome>) {
         content: 2,
         lost: 53,
     };
-    tally.status = [1, 0, tally.responses - 30, 3, 20, 6];
+    tally.statuses = Statuses::default();
+    for (code, count) in [(200, tally.responses - 29), (304, 3), (404, 19), (500, 6), (999, 1)] {
+        tally.statuses.add(code, count);
+    }
+    for (kind, text, count) in [
+        ("connect", "connection refused", 3),
+        ("tls", "the server's certificate isn't for example.test but for www.example.test", 1),
+        ("reset", "connection reset by the server", 4),
+        ("timeout", "no response within 30s", 1),
+        ("protocol", "malformed response: the Content-Length field is repeated", 5),
+        ("short", "the server closed the connection in the middle of a response", 9),
+        ("content", "the content differs from the expected content", 2),
+    ] {
+        tally.causes.add(kind, text, count);
+    }
     (0..40).for_each(|step| tally.timeline.at(4_000_000_000 + step * 20_000_000).errors += 1);
     (outcome.server, outcome.room, outcome.ended) = (None, None, Ended::Interrupted);
+    outcome.death =
+        Some(Death { at: Duration::from_millis(9_840), cause: Some("connection refused".into()) });
     (plan, vec![outcome])
 }
 
@@ -184,6 +201,7 @@ pub(crate) fn nothing() -> (Plan, Vec<Outcome>) {
     let (plan, mut outcomes) = single();
     let errors = Errors { connect: 1200, ..Errors::default() };
     outcomes[0].tally = Tally { errors, ..Tally::default() };
+    outcomes[0].tally.causes.add("connect", "connection refused", 1200);
     outcomes[0].server = None;
     outcomes[0].generator_cpu = Duration::from_millis(40);
     (plan, outcomes)

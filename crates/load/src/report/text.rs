@@ -1,5 +1,7 @@
 //! The summary in a terminal: reads like wrk's, and says more.
 
+use super::bars::bars;
+use super::failures::{causes, death, remedy};
 use super::figure::{duration, grouped, measured, octets, percent, plural, rate, three};
 use super::summary::Summary;
 use super::{PERCENTILES, Report};
@@ -39,9 +41,15 @@ fn one(out: &mut String, plan: &Plan, summary: &Summary<'_>) {
     let stopped = if summary.ended == Ended::Interrupted { ", interrupted" } else { "" };
     line(out, &format!("{}{in_rounds}{stopped} @ {}", duration(summary.elapsed), summary.target.name));
     line(out, &format!("  {}", set_up(plan, summary)));
+    deaths(out, summary);
     times(out, summary);
     distribution(out, summary);
+    if plan.targets.len() == 1 {
+        histogram(out, summary);
+    }
     totals(out, summary);
+    statuses(out, summary);
+    errors(out, plan, summary);
     costs(out, summary);
     line(out, &format!("Requests/sec: {:>12.2}", summary.rate()));
     line(out, &format!("Transfer/sec: {:>12}", octets(summary.transfer())));
@@ -100,7 +108,7 @@ fn times(out: &mut String, summary: &Summary<'_>) {
         ("Connect", Some(&connects)),
     ];
     if tally.latency.is_empty() && connects.is_empty() {
-        return line(out, "  no answer came");
+        return line(out, "  no response came");
     }
     line(out, &format!("  {:<14}{:>10}{:>10}{:>10}{:>10}", "", "Avg", "Stdev", "Min", "Max"));
     for (name, times) in rows {
@@ -111,7 +119,7 @@ fn times(out: &mut String, summary: &Summary<'_>) {
         }
     }
     if tally.latency.is_empty() {
-        line(out, "  no answer came");
+        line(out, "  no response came");
     }
 }
 
@@ -149,26 +157,51 @@ fn totals(out: &mut String, summary: &Summary<'_>) {
             plural(connections),
         ),
     );
-    let classes: Vec<_> =
-        statuses(&tally.status).map(|(class, count)| format!("{} {class}", grouped(count))).collect();
-    if !classes.is_empty() {
-        line(out, &format!("  Status: {}", classes.join(", ")));
-    }
-    let kinds = tally.errors.by_kind().into_iter().filter(|(_, count)| *count > 0);
-    let kinds: Vec<_> = kinds.map(|(kind, count)| format!("{kind} {}", grouped(count))).collect();
-    if !kinds.is_empty() {
-        line(out, &format!("  Errors: {}", kinds.join(", ")));
-    }
     if tally.errors.lost > 0 {
-        line(out, &format!("  Lost on purpose: {} connections", grouped(tally.errors.lost)));
+        line(out, &format!("  Lost by --loss: {} connections", grouped(tally.errors.lost)));
     }
 }
 
-/// The classes of status that came, with their counts.
-pub(super) fn statuses(status: &[u64; 6]) -> impl Iterator<Item = (&'static str, u64)> {
-    const NAMES: [&str; 6] = ["other", "1xx", "2xx", "3xx", "4xx", "5xx"];
-    let came = NAMES.into_iter().zip(*status).filter(|(_, count)| *count > 0);
-    came.collect::<Vec<_>>().into_iter()
+/// The runs in which the server stopped answering.
+fn deaths(out: &mut String, summary: &Summary<'_>) {
+    for (round, outcome) in summary.rounds.iter().enumerate() {
+        let Some(dead) = &outcome.death else { continue };
+        let round = if summary.rounds.len() > 1 { format!("Round {}: ", round + 1) } else { String::new() };
+        line(out, &format!("  {round}{}", death(outcome, dead)));
+    }
+}
+
+/// Columns of the bars: with the summary's other tables, no wider than 80.
+const COLUMNS: usize = 72;
+
+fn histogram(out: &mut String, summary: &Summary<'_>) {
+    let bars = bars(&summary.tally.latency, 10, COLUMNS);
+    if !bars.is_empty() {
+        line(out, "  Latency histogram");
+    }
+    bars.iter().for_each(|bar| line(out, bar));
+}
+
+fn statuses(out: &mut String, summary: &Summary<'_>) {
+    let mut statuses: Vec<_> = summary.tally.statuses.iter().collect();
+    statuses.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    if !statuses.is_empty() {
+        line(out, "  Status code distribution");
+    }
+    for (code, count) in statuses {
+        line(out, &format!("    [{code}] {} response{}", grouped(count), plural(count)));
+    }
+}
+
+fn errors(out: &mut String, plan: &Plan, summary: &Summary<'_>) {
+    let causes = causes(plan, &summary.tally);
+    if !causes.is_empty() {
+        line(out, "  Error distribution");
+    }
+    for cause in causes {
+        let remedy = remedy(&cause).map(|remedy| format!("; {remedy}")).unwrap_or_default();
+        line(out, &format!("    [{}] {}{remedy}", grouped(cause.count), cause.text));
+    }
 }
 
 fn costs(out: &mut String, summary: &Summary<'_>) {
@@ -177,7 +210,7 @@ fn costs(out: &mut String, summary: &Summary<'_>) {
     line(out, &format!("  Generator: {share} of the CPU time of {threads} thread{}", plural(threads)));
     if let Some(server) = &summary.server {
         let cost = summary.cost_us().map_or_else(
-            || "no right answer to share the cost".to_owned(),
+            || "no successful response".to_owned(),
             |(user, system)| {
                 format!(
                     "{} µs CPU a response ({} user, {} system)",
@@ -276,6 +309,6 @@ mod tests {
         let about = samples::about();
         let report = Report { plan: &plan, outcomes: &[], warnings: &["nothing ran".into()], about: &about };
         let text = text(&report);
-        assert!(text.contains("no answer came") && text.contains("Warning: nothing ran"), "{text}");
+        assert!(text.contains("no response came") && text.contains("Warning: nothing ran"), "{text}");
     }
 }

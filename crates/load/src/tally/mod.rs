@@ -3,10 +3,14 @@
 //!
 //! The counts themselves are fields of [`Tally`], in `outcome`.
 
+pub(crate) mod causes;
 mod histogram;
+mod statuses;
 mod timeline;
 
+pub use causes::{Cause, Causes};
 pub use histogram::{Bucket, Histogram};
+pub use statuses::Statuses;
 pub use timeline::{Slot, Timeline};
 
 use crate::{Errors, Tally};
@@ -31,8 +35,9 @@ impl Tally {
         self.connect.merge(&other.connect);
         self.connect_before.merge(&other.connect_before);
         self.first_byte.merge(&other.first_byte);
-        self.status.iter_mut().zip(other.status).for_each(|(own, more)| *own += more);
+        self.statuses.merge(&other.statuses);
         self.errors.merge(&other.errors);
+        self.causes.merge(&other.causes);
         self.requests += other.requests;
         self.responses += other.responses;
         self.octets_in += other.octets_in;
@@ -49,6 +54,13 @@ impl Tally {
 }
 
 impl Errors {
+    /// The kind of [`Errors::connect`], as reports call it.
+    pub const CONNECT: &str = "connect";
+    /// The kind of [`Errors::tls`].
+    pub const TLS: &str = "tls";
+    /// The kind of [`Errors::status`].
+    pub const STATUS: &str = "status";
+
     /// Adds another count.
     pub fn merge(&mut self, other: &Self) {
         self.connect += other.connect;
@@ -66,13 +78,13 @@ impl Errors {
     #[must_use]
     pub fn by_kind(&self) -> [(&'static str, u64); 8] {
         [
-            ("connect", self.connect),
-            ("tls", self.tls),
+            (Self::CONNECT, self.connect),
+            (Self::TLS, self.tls),
             ("reset", self.reset),
             ("timeout", self.timeout),
             ("protocol", self.protocol),
             ("short", self.short),
-            ("status", self.status),
+            (Self::STATUS, self.status),
             ("content", self.content),
         ]
     }
@@ -85,7 +97,7 @@ mod tests {
 
     fn one(status: u16) -> Tally {
         let mut tally = Tally { requests: 2, responses: 1, octets_in: 100, ..Tally::default() };
-        tally.status[usize::from(status / 100)] += 1;
+        tally.statuses.add(status, 1);
         tally.latency.record(1000);
         tally.timeline.at(5).responses += 1;
         tally.connect_before.record(7);
@@ -100,7 +112,7 @@ mod tests {
         sum.merge(&one(200));
         sum.merge(&one(404));
         assert_eq!((sum.requests, sum.responses, sum.octets_in), (4, 2, 200));
-        assert_eq!(sum.status, [0, 0, 1, 0, 1, 0]);
+        assert_eq!(sum.statuses.classes(), [0, 0, 1, 0, 1, 0]);
         assert_eq!((sum.latency.count(), sum.timeline.slots()[0].responses), (2, 2));
         assert_eq!((sum.errors.total(), sum.connects().count()), (2, 2));
         assert_eq!(sum.sample.map(|sample| sample.status), Some(200));

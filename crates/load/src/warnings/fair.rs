@@ -1,38 +1,13 @@
-//! Whether all targets did the same work, and did it.
+//! Whether all targets did the same work.
 
 use super::{by_target, sum};
-use crate::{Errors, Outcome, Plan, Sample};
+use crate::{Outcome, Plan, Sample};
 
 /// Content may differ by this share: a date or a counter in it.
 const CONTENT: f64 = 0.01;
 
 /// Heads may differ by so many octets an answer: the server's name, a date, an entity tag.
 const HEADS: f64 = 50.0;
-
-pub(super) fn errors(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
-    let targets = by_target(plan, outcomes);
-    let failed = targets.iter().filter_map(|(name, own)| {
-        let mut errors = Errors::default();
-        own.iter().for_each(|outcome| errors.merge(&outcome.tally.errors));
-        let all = sum(own, |outcome| outcome.tally.successes()) + errors.total();
-        let kinds: Vec<_> = errors.by_kind().iter().filter(|(_, count)| *count > 0).map(kind).collect();
-        let share = 100.0 * errors.total() as f64 / all.max(1) as f64;
-        (errors.total() > 0).then(|| {
-            format!("{name}: {} of {all} failed ({share:.2} %: {})", errors.total(), kinds.join(", "))
-        })
-    });
-    let failed: Vec<_> = failed.collect();
-    (!failed.is_empty()).then(|| {
-        format!(
-            "{}. A failure is often cheaper than an answer: rates and latencies of such a run flatter the server.",
-            failed.join("; ")
-        )
-    })
-}
-
-fn kind((name, count): &(&'static str, u64)) -> String {
-    format!("{count} {name}")
-}
 
 /// A figure of each target, for each of its answers.
 fn per_answer(plan: &Plan, outcomes: &[Outcome], octets: fn(&Outcome) -> u64) -> Vec<(String, f64)> {
@@ -138,15 +113,6 @@ mod tests {
         let mut other = fine(1);
         change(&mut other.tally);
         (plan, vec![fine(0), other])
-    }
-
-    #[test]
-    fn failures_are_counted_by_kind() {
-        let (plan, outcomes) = two(|tally| tally.errors.timeout = 25);
-        let text = errors(&plan, &outcomes).expect("warned");
-        assert!(text.contains("http://b/: 25 of 100025 failed (0.02 %: 25 timeout)"), "{text}");
-        let (plan, outcomes) = two(|tally| tally.errors.lost = 25);
-        assert_eq!(errors(&plan, &outcomes), None, "asked for");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod busy;
 mod enough;
+mod failed;
 mod fair;
 
 use crate::{Outcome, Plan};
@@ -14,7 +15,8 @@ type Warning = fn(&Plan, &[Outcome]) -> Option<String>;
 
 /// All of them, the weightiest first.
 const ALL: &[(&str, Warning)] = &[
-    ("errors", fair::errors),
+    ("death", failed::deaths),
+    ("errors", failed::errors),
     ("generator saturated", busy::saturated),
     ("machine full", busy::machine_full),
     ("machine busy", busy::others),
@@ -68,7 +70,7 @@ mod testing {
             connections: 64,
             ..Tally::default()
         };
-        tally.status[2] = 100_000;
+        tally.statuses.add(200, 100_000);
         Outcome {
             target,
             started: SystemTime::UNIX_EPOCH,
@@ -84,6 +86,7 @@ mod testing {
                 idle: Duration::from_secs(5),
             }),
             ended: Ended::Complete,
+            death: None,
         }
     }
 }

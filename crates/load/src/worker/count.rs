@@ -1,8 +1,8 @@
 //! What a worker counts, and when it tells those who watch.
 
-use crate::connection::InFlight;
+use crate::connection::{Failure, InFlight};
 use crate::control::{Control, Phase};
-use crate::{Histogram, Sample, Slot, Tally, TlsSpoken};
+use crate::{Causes, Histogram, Sample, Slot, Statuses, Tally, TlsSpoken};
 use hayami_http::ResponseHead;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -17,6 +17,20 @@ pub(crate) struct Count {
     told: Told,
     /// When measuring began; `None`: not yet.
     began: Option<u64>,
+    /// Why requests failed since the last report.
+    recent_causes: Causes,
+    recent_unexpected: Statuses,
+    /// When the last response came, measured or before; 0: none.
+    pub(crate) last_response: u64,
+    pub(crate) last_failure: Option<LastFailure>,
+}
+
+/// The latest failure, to tell what a server died of.
+#[derive(Clone, Debug)]
+pub(crate) struct LastFailure {
+    pub(crate) at: u64,
+    pub(crate) failure: Failure,
+    pub(crate) why: String,
 }
 
 /// What those who watch know.
@@ -33,15 +47,27 @@ struct Told {
 impl Count {
     pub(crate) fn new(open_model: bool) -> Self {
         let tally = Tally { uncorrected: open_model.then(Histogram::default), ..Tally::default() };
-        Self { tally, recent: Histogram::default(), usable: 0, told: Told::default(), began: None }
+        Self {
+            tally,
+            recent: Histogram::default(),
+            usable: 0,
+            told: Told::default(),
+            began: None,
+            recent_causes: Causes::default(),
+            recent_unexpected: Statuses::default(),
+            last_response: 0,
+            last_failure: None,
+        }
     }
 
     /// Measuring begins.
     pub(crate) fn begin(&mut self, now: u64) {
         let (usable, told) = (self.usable, self.told.usable);
         let connect_before = std::mem::take(&mut self.tally.connect);
+        let last_response = self.last_response;
         *self = Self::new(self.tally.uncorrected.is_some());
         self.tally.connect_before = connect_before;
+        self.last_response = last_response;
         (self.usable, self.told.usable, self.began) = (usable, told, Some(now));
     }
 
@@ -58,20 +84,49 @@ impl Count {
             uncorrected.record(now.saturating_sub(request.sent));
         }
         tally.first_byte.record(request.first.saturating_sub(request.sent));
-        let class = usize::from(request.status / 100);
-        tally.status[if class < 6 { class } else { 0 }] += 1;
+        self.last_response = now;
+        tally.statuses.add(request.status, 1);
         tally.responses += 1;
         tally.octets_content += request.content;
         match request.wrong {
             Wrong::No => {}
-            Wrong::Status => tally.errors.status += 1,
-            Wrong::Content => tally.errors.content += 1,
+            Wrong::Status => {
+                tally.errors.status += 1;
+                self.recent_unexpected.add(request.status, 1);
+            }
+            Wrong::Content => self.wrong_content("the content differs from the expected content"),
+            Wrong::Length => self.wrong_content("the content's length is not the expected one"),
         }
         if request.is_sample
-            && let Some(sample) = &mut tally.sample
+            && let Some(sample) = &mut self.tally.sample
         {
             sample.content = request.content;
         }
+    }
+
+    #[cold]
+    fn wrong_content(&mut self, why: &'static str) {
+        self.tally.errors.content += 1;
+        self.tally.causes.add("content", why, 1);
+        self.recent_causes.add("content", why, 1);
+    }
+
+    /// So many requests, or attempts to connect, have failed.
+    #[cold]
+    pub(crate) fn failed(&mut self, failure: Failure, why: &str, count: u64, now: u64) {
+        if count == 0 {
+            return;
+        }
+        *failure.count_in(&mut self.tally.errors) += count;
+        if failure == Failure::Lost {
+            return; // as the plan wants it
+        }
+        self.tally.causes.add(failure.name(), why, count);
+        self.recent_causes.add(failure.name(), why, count);
+        let last = self.last_failure.get_or_insert(LastFailure { at: now, failure, why: String::new() });
+        (last.at, last.failure) = (now, failure);
+        last.why.clear();
+        last.why.push_str(why);
     }
 
     /// Keeps a response head, to see what the server sends.
@@ -92,6 +147,14 @@ impl Count {
         let (live, tally, told) = (&control.live, &mut self.tally, &mut self.told);
         live.connections.fetch_add(self.usable.wrapping_sub(told.usable), Relaxed);
         told.usable = self.usable;
+        self.recent_unexpected
+            .iter()
+            .for_each(|(code, count)| self.recent_causes.add_unexpected(code, count));
+        self.recent_unexpected.clear();
+        if !self.recent_causes.is_empty() {
+            live.add_causes(&self.recent_causes);
+            self.recent_causes.clear();
+        }
         let Some(began) = self.began else { return };
         let errors = tally.errors.total();
         let at = now.saturating_sub(began);
@@ -130,4 +193,5 @@ pub(crate) enum Wrong {
     No,
     Status,
     Content,
+    Length,
 }

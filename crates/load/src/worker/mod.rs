@@ -13,7 +13,7 @@ use crate::connection::{Connection, Cx, Failure, Stage};
 use crate::control::Control;
 use crate::distance::{Due, Entry, Random, Wheel};
 use crate::pace::Pace;
-use count::Count;
+use count::{Count, LastFailure};
 use hayami_h1::LastHead;
 use hayami_http::{ResponseHead, Status};
 use hayami_net::dial::Poller;
@@ -32,6 +32,8 @@ const TICK: u64 = 50_000_000;
 const BATCH: usize = 64;
 /// How long a connection waits after the first of several failures; twice as long after each other one.
 const BACK_OFF: u64 = 10_000_000;
+/// So many failed handshakes of a worker, and no success, are enough to know.
+const HANDSHAKES: u64 = 5;
 /// As often it becomes longer: 320 ms at most.
 const LONGEST_BACK_OFF: u32 = 5;
 
@@ -75,6 +77,11 @@ pub(crate) struct Done {
     pub(crate) ended: u64,
     /// CPU time of the thread while it was measured.
     pub(crate) cpu: Duration,
+    /// When the last response came; 0: none ever.
+    pub(crate) last_response: u64,
+    pub(crate) last_failure: Option<LastFailure>,
+    /// Requests that were under way at the end.
+    pub(crate) unanswered: u64,
 }
 
 /// The worker of a thread.
@@ -97,8 +104,6 @@ pub(crate) struct Worker<'a> {
     next_tick: u64,
     /// CPU time when measuring began.
     cpu: Duration,
-    /// Anything was ever answered.
-    is_of_use: bool,
 }
 
 impl<'a> Worker<'a> {
@@ -138,7 +143,6 @@ impl<'a> Worker<'a> {
             entries: Vec::new(),
             next_tick: times.start + TICK,
             cpu: Duration::ZERO,
-            is_of_use: false,
         })
     }
 
@@ -187,7 +191,6 @@ impl<'a> Worker<'a> {
         if self.cx.count.is_measuring() || self.cx.now < self.times.measure {
             return;
         }
-        self.is_of_use |= self.cx.count.tally.responses > 0;
         self.cx.count.begin(self.times.measure.max(self.times.start));
         if let Some(requests) = self.share.requests {
             self.cx.pace.limit(requests);
@@ -198,18 +201,24 @@ impl<'a> Worker<'a> {
     fn is_over(&mut self) -> bool {
         self.control.is_stopped()
             || self.times.end.is_some_and(|end| self.cx.now >= end)
-            || self.cx.count.is_measuring() && (self.cx.pace.is_over() || self.is_hopeless())
+            || self.cx.count.is_measuring()
+                && (self.cx.pace.is_over() || self.is_hopeless() || self.is_untrusted())
     }
 
-    /// Whether a count of requests will hardly ever be reached: for the time of the plan connections fail, and
-    /// no answer ever came.
-    fn is_hopeless(&mut self) -> bool {
-        let tally = &self.cx.count.tally;
+    /// Whether a count of requests will hardly ever be reached: for the time of the plan requests fail, and no
+    /// response came.
+    fn is_hopeless(&self) -> bool {
+        let count = &self.cx.count;
         self.share.requests.is_some()
-            && !self.is_of_use
-            && tally.responses == 0
-            && tally.errors.total() > 0
-            && self.cx.now > self.times.measure + self.cx.job.timeout.max(20 * TICK)
+            && count.last_failure.as_ref().is_some_and(|failure| failure.at > count.last_response)
+            && self.cx.now > self.times.measure.max(count.last_response) + self.cx.job.timeout.max(20 * TICK)
+    }
+
+    /// Whether nothing but TLS handshakes failed and no response ever came: a certificate that is not trusted now
+    /// is not trusted in ten seconds.
+    fn is_untrusted(&self) -> bool {
+        let (count, errors) = (&self.cx.count, &self.cx.count.tally.errors);
+        count.last_response == 0 && errors.tls >= HANDSHAKES && errors.tls == errors.total()
     }
 
     fn end(mut self) -> Done {
@@ -220,7 +229,9 @@ impl<'a> Worker<'a> {
         }
         let ended = self.times.end.map_or(self.cx.now, |end| self.cx.now.min(end));
         let cpu = cpu().saturating_sub(self.cpu);
-        Done { tally: Box::new(self.cx.count.end(self.control, ended)), ended, cpu }
+        let (last_response, last_failure) = (self.cx.count.last_response, self.cx.count.last_failure.take());
+        let tally = Box::new(self.cx.count.end(self.control, ended));
+        Done { tally, ended, cpu, last_response, last_failure, unanswered: self.cx.pace.under_way() }
     }
 
     /// Deadlines, and news for those who watch.

@@ -1,13 +1,15 @@
 //! What the page says in figures.
 
+use super::super::failures::causes;
 use super::super::figure::{duration, grouped, octets, percent, plural, rate, three};
 use super::super::summary::Summary;
-use super::super::text::{protocol, statuses};
+use super::super::text::protocol;
 use super::super::{PERCENTILES, Report, figure, shell};
 use super::plot::COLOURS;
 use super::{escape, section};
 use crate::Histogram;
 use crate::plan::{Address, KeepAlive, Plan, Until};
+use crate::tally::causes::status;
 
 /// The figures that people look for first, of one target.
 pub(super) fn cards(summary: &Summary<'_>) -> String {
@@ -128,12 +130,11 @@ fn times(summary: &Summary<'_>) -> String {
 
 fn counts(plan: &Plan, summary: &Summary<'_>) -> String {
     let tally = &summary.tally;
-    let list = |counts: Vec<(&str, u64)>| {
-        let counts: Vec<_> =
-            counts.iter().map(|(name, count)| format!("{} {name}", grouped(*count))).collect();
-        if counts.is_empty() { "none".to_owned() } else { counts.join(", ") }
-    };
-    let errors = tally.errors.by_kind().into_iter().filter(|(_, count)| *count > 0).collect();
+    let statuses =
+        tally.statuses.iter().map(|(code, count)| format!("{} × {}", grouped(count), status(code)));
+    let errors = causes(plan, tally)
+        .into_iter()
+        .map(|cause| format!("{} × {}", grouped(cause.count), escape(&cause.text)));
     let resumed = if tally.resumed > 0 {
         format!(", {} resumed TLS sessions", grouped(tally.resumed))
     } else {
@@ -159,9 +160,9 @@ fn counts(plan: &Plan, summary: &Summary<'_>) -> String {
     facts(&[
         ("protocol", escape(&protocol(plan, summary))),
         ("responses", format!("{} in {}", grouped(tally.responses), duration(summary.elapsed))),
-        ("status", list(statuses(&tally.status).collect())),
+        ("status", list(statuses)),
         ("errors", list(errors)),
-        ("lost on purpose", lost),
+        ("lost by --loss", lost),
         (
             "connections",
             format!(
@@ -190,6 +191,12 @@ fn counts(plan: &Plan, summary: &Summary<'_>) -> String {
             ),
         ),
     ])
+}
+
+/// Lines, or `none`.
+fn list(lines: impl Iterator<Item = String>) -> String {
+    let lines = lines.collect::<Vec<_>>().join("<br>");
+    if lines.is_empty() { "none".to_owned() } else { lines }
 }
 
 /// What is needed to run it again.

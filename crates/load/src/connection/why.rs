@@ -1,0 +1,142 @@
+//! Why a connection failed, in a line for the user.
+
+use super::Failure;
+use crate::Errors;
+use hayami_tls::Fault;
+use std::borrow::Cow;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+/// A line: mostly one that is known in advance.
+pub(crate) type Why = Cow<'static, str>;
+
+/// The server sent something that ends the connection.
+#[derive(Debug)]
+pub(super) struct Broken {
+    pub(super) failure: Failure,
+    pub(super) why: Why,
+}
+
+pub(super) const RESET: &str = "connection reset by the server";
+pub(super) const CLOSED_UNANSWERED: &str = "the server closed the connection before it answered";
+pub(super) const CLOSED_SHORT: &str = "the server closed the connection in the middle of a response";
+pub(super) const CLOSED_HANDSHAKE: &str = "the server closed the connection during the TLS handshake";
+pub(super) const NO_HTTP2: &str = "the server did not agree to HTTP/2 (ALPN); leave out --http 2";
+pub(super) const NO_NAME: &str = "the host is not a name that a certificate can be checked for";
+/// Requests behind the one that ended their connection.
+pub(super) const OTHERS: &str =
+    "the connection ended before their turn (other requests of failed connections)";
+
+/// The kinds of failures, as reports call them.
+impl Failure {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Connect => Errors::CONNECT,
+            Self::Tls => Errors::TLS,
+            Self::Reset => "reset",
+            Self::Timeout => "timeout",
+            Self::Protocol => "protocol",
+            Self::Short => "short",
+            Self::Lost => "lost",
+        }
+    }
+
+    pub(crate) fn count_in(self, errors: &mut Errors) -> &mut u64 {
+        match self {
+            Self::Connect => &mut errors.connect,
+            Self::Tls => &mut errors.tls,
+            Self::Reset => &mut errors.reset,
+            Self::Timeout => &mut errors.timeout,
+            Self::Protocol => &mut errors.protocol,
+            Self::Short => &mut errors.short,
+            Self::Lost => &mut errors.lost,
+        }
+    }
+}
+
+/// What the system says of a connection, in the words that people search for.
+pub(super) fn system(error: &io::Error) -> Why {
+    match error.kind() {
+        ErrorKind::ConnectionRefused => "connection refused".into(),
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => RESET.into(),
+        ErrorKind::TimedOut => "the host does not answer (connection timed out)".into(),
+        ErrorKind::HostUnreachable => "no route to the host".into(),
+        ErrorKind::NetworkUnreachable => "the network is unreachable".into(),
+        ErrorKind::AddrNotAvailable => "no local port is left; add addresses with --source".into(),
+        // A unix socket whose queue is full.
+        ErrorKind::WouldBlock => "the server's queue of connections is full".into(),
+        _ => {
+            let text = error.to_string();
+            text.split(" (os error").next().unwrap_or(&text).to_lowercase().into()
+        }
+    }
+}
+
+/// What TLS failed at.
+pub(super) fn tls(fault: &Fault) -> Why {
+    match fault {
+        Fault::PlainHttp => "the server answers in plain HTTP: use http://".into(),
+        Fault::NotTls => "the server does not speak TLS on this port".into(),
+        Fault::Handshake(why) => why.clone().into(),
+        Fault::Alert(_) => fault.to_string().replacen("the peer gave up", "the server ended TLS", 1).into(),
+        other => format!("TLS: {other}").into(),
+    }
+}
+
+/// What the first bytes say if the server speaks another protocol than the one it was asked in.
+pub(super) fn other_protocol(input: &[u8], http1: bool) -> Option<Why> {
+    // The head of a SETTINGS frame, which comes first (RFC 9113 §3.4): three bytes of length, the type 4.
+    let is_settings = input.len() >= 9 && input[0] == 0 && input[3] == 4 && input[5..9] == [0; 4];
+    match input {
+        // An alert or a handshake message of TLS (RFC 8446 §5.1).
+        [21 | 22, 3, ..] if http1 => Some("the server answers in TLS: use https://".into()),
+        _ if http1 && is_settings => Some("the server answers in HTTP/2: add --http 2".into()),
+        [b'H', b'T', b'T', b'P', b'/', b'1', ..] if !http1 => {
+            Some("the server answers in HTTP/1 and does not support HTTP/2 here: leave out --http 2".into())
+        }
+        _ => None,
+    }
+}
+
+/// What did not happen in time.
+pub(super) fn late(what: &str, nanos: u64) -> Why {
+    format!("{what} within {:?}", Duration::from_nanos(nanos)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system_have_no_numbers() {
+        for (number, want) in [
+            (111, "connection refused"),
+            (104, RESET),
+            (32, RESET),
+            (110, "the host does not answer (connection timed out)"),
+            (113, "no route to the host"),
+            (24, "too many open files"),
+        ] {
+            assert_eq!(system(&io::Error::from_raw_os_error(number)), want);
+        }
+        assert_eq!(late("no response", 300_000_000), "no response within 300ms");
+        assert_eq!(late("no response", 10_000_000_000), "no response within 10s");
+    }
+
+    #[test]
+    fn another_protocol_is_recognised_by_its_first_bytes() {
+        let alert = [21, 3, 3, 0, 2, 2, 50];
+        let settings = [0, 0, 18, 4, 0, 0, 0, 0, 0, 0, 3];
+        for (input, http1, want) in [
+            (&alert[..], true, Some("use https://")),
+            (&settings, true, Some("add --http 2")),
+            (b"HTTP/1.1 400 Bad Request\r\n", false, Some("leave out --http 2")),
+            (b"SSH-2.0", true, None),
+            (&settings, false, None),
+        ] {
+            let said = other_protocol(input, http1);
+            assert_eq!(said.is_some(), want.is_some(), "{input:?}");
+            assert!(want.is_none_or(|want| said.is_some_and(|said| said.ends_with(want))), "{input:?}");
+        }
+    }
+}
