@@ -66,10 +66,15 @@ impl Default for Encoder {
 impl Encoder {
     /// An encoder with the protocol's default table size, 4096 octets. It owns no memory yet.
     pub fn new() -> Self {
+        Self::with_seed(RandomState::new().hash_one(0))
+    }
+
+    /// The same with hashes that are known beforehand, for measurements: every run does the same work.
+    pub fn with_seed(seed: u64) -> Self {
         Self {
             table: DynamicTable::new(OUR_MOST),
             heads: Vec::new(),
-            seed: RandomState::new().hash_one(0),
+            seed,
             wanted: OUR_MOST,
             smallest: OUR_MOST,
         }

@@ -1,0 +1,66 @@
+//! One worker that forwards everything, without the parts of the server that only its start and its end need.
+
+use hayami_net::listen::{Endpoint, Options, bind, bound_address};
+use hayami_net::service::Address;
+use hayami_net::{ByteBudget, Config, Http2Config, Listener, Phase, Quota, Timeouts, run};
+use hayami_server::config::load::load_text;
+use hayami_server::modules::access_log::Logs;
+use hayami_server::modules::file::FileCache;
+use hayami_server::modules::upstreams::{Pools, Shared};
+use hayami_server::worker::WorkerContext;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::sync::watch;
+
+/// A worker in a thread of its own.
+pub(crate) struct Worker {
+    pub(crate) address: SocketAddr,
+    phase: watch::Sender<Phase>,
+    thread: JoinHandle<()>,
+}
+
+impl Worker {
+    /// Ends the worker once its connections have ended.
+    pub(crate) fn stop(self) {
+        self.phase.send(Phase::Drain).expect("the worker runs");
+        self.thread.join().expect("the worker ends");
+    }
+}
+
+/// Starts a worker that forwards to this upstream.
+pub(crate) fn start(upstream: SocketAddr) -> Worker {
+    let fd = bind(&Endpoint::Tcp(([127, 0, 0, 1], 0).into()), &Options::default()).expect("a free port");
+    let bound = bound_address(&fd);
+    let Address::Ip(address) = bound else { panic!("an IP address") };
+    let (phase, phases) = watch::channel(Phase::Run);
+    let config = move || Config {
+        cpu: None,
+        listeners: vec![Listener { fd, index: 0, address: bound, tls: None, proxy_protocol: None }],
+        limits: Default::default(),
+        http2: Http2Config::default(),
+        timeouts: Timeouts::default(),
+        upstreams: Default::default(),
+        content: Arc::new(ByteBudget::new(1 << 30)),
+        quota: Arc::new(Quota::new(100, None)),
+        ready: Box::new(|| ()),
+    };
+    let thread = std::thread::spawn(move || serve(config(), phases, upstream));
+    Worker { address, phase, thread }
+}
+
+fn serve(config: Config, phases: watch::Receiver<Phase>, upstream: SocketAddr) {
+    let site = format!("{{/: {{proxy.reverse.url: 'http://{upstream}/'}}}}");
+    let text = format!("listen: 80\nhosts: {{a: {{paths: {site}}}}}");
+    let settings = load_text("forward", &text).unwrap_or_else(|errors| panic!("{errors}")).settings;
+    let logs = Logs::open_all(&settings).expect("logs");
+    let ran = run(config, phases, |clock, outbound| {
+        let files = Rc::new(FileCache::new(&settings.global.file_cache, 1));
+        let upstreams = Rc::new(Pools::new(Arc::new(Shared::new(&settings.global.upstreams, 0))));
+        let outbound = Some(outbound.clone());
+        let worker = WorkerContext { clock: Rc::clone(clock), outbound, upstreams, workers: 1, files };
+        hayami_server::build(&settings, &logs, worker).map_err(std::io::Error::other)
+    });
+    ran.expect("a worker");
+}
