@@ -17,7 +17,7 @@ use std::task::{Poll, ready};
 pub(crate) const COPY_SIZE: usize = 8 * 1024;
 /// Octets of responses that may wait for the client to read before no more requests of its are
 /// answered, and before streamed content is no longer pulled.
-const ROOM: usize = 64 * 1024;
+pub(crate) const ROOM: usize = 64 * 1024;
 /// Large contents that may wait likewise: a client that asks for many and reads none costs us little.
 const MOST_PIECES: usize = 32;
 /// Pieces gathered by one write.

@@ -127,6 +127,12 @@ impl<T: Default> Core<T> {
         Some((self.streams.key(slot), self.room_of(slot)))
     }
 
+    /// Whether a stream need not let others have a turn after one frame.
+    pub(crate) fn may_send_on(&self, key: Key) -> bool {
+        let shares = |slot: u32| self.streams[slot].priority.incremental && self.schedule.len() > 1;
+        self.sending_slot(key).is_some_and(|slot| !shares(slot))
+    }
+
     /// The caller has content for a stream, or has none for the moment.
     pub(crate) fn set_ready(&mut self, key: Key, ready: bool) {
         let Some(slot) = self.sending_slot(key) else { return };

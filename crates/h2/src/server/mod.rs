@@ -121,6 +121,12 @@ impl<T: Default> Server<T> {
         self.core.next()
     }
 
+    /// Whether a stream that [`next`](Self::next) gave may send several frames before that is asked again: those that
+    /// share take turns frame by frame (RFC 9218 §10), the others one after the other.
+    pub fn may_send_on(&self, key: Key) -> bool {
+        self.core.may_send_on(key)
+    }
+
     /// Tells whether the caller has content to send for a stream, or waits for its source.
     pub fn set_ready(&mut self, key: Key, ready: bool) {
         self.core.set_ready(key, ready);

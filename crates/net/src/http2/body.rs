@@ -1,5 +1,6 @@
 //! What remains of a response's content, taken piece by piece as windows and the output have room.
 
+use super::send::FRAME_HEADER;
 use crate::blocking::{self, Lane, Task};
 use crate::cold;
 use hayami_http::{Content, FieldSection, FileSlice, Shared, Source};
@@ -54,16 +55,24 @@ impl Body {
         }
     }
 
-    /// Takes at most `room` octets, which is more than none; those that have to be copied are appended
-    /// to `out`. `wake` makes the waker that tells when a pending one can go on.
-    pub(crate) fn take(&mut self, wake: &dyn Fn() -> Waker, room: usize, out: &mut Vec<u8>) -> Piece {
+    /// Takes at most `room` bytes, which is more than none; those that have to be copied are appended to `out`. Of a
+    /// file they may be more than one frame of `frame` bytes: then room for a header is between any two of them. `wake`
+    /// makes the waker that tells when a pending one can go on.
+    pub(crate) fn take(
+        &mut self,
+        wake: &dyn Fn() -> Waker,
+        room: usize,
+        frame: usize,
+        out: &mut Vec<u8>,
+    ) -> Piece {
         match self {
             Self::Shared(shared) => {
+                let room = room.min(frame);
                 let octets = shared.slice(0, room.min(shared.len()));
                 *shared = shared.slice(octets.len(), shared.len() - octets.len());
                 Piece::Shared { octets, last: shared.is_empty() }
             }
-            Self::File(slice) => match read(slice, room, ReadWriteFlags::NOWAIT, out) {
+            Self::File(slice) => match read(slice, room, frame, ReadWriteFlags::NOWAIT, out) {
                 Err(Errno::AGAIN) => self.warm(wake),
                 Err(_) => Piece::Broken("the file could not be read"),
                 Ok(0) if slice.len > 0 => Piece::Broken("the file became shorter while it was sent"),
@@ -73,7 +82,7 @@ impl Body {
                 Poll::Pending => Piece::Pending,
                 Poll::Ready(_) => {
                     // Memory may be short, so that it is gone again already: this time it is waited for.
-                    let sent = read(slice, room, ReadWriteFlags::empty(), out);
+                    let sent = read(slice, room, frame, ReadWriteFlags::empty(), out);
                     let last = slice.len == 0;
                     *self = Self::File(slice.clone());
                     match sent {
@@ -82,12 +91,14 @@ impl Body {
                     }
                 }
             },
-            Self::Parts(parts) => take_part(parts, wake, room, out),
-            Self::Source(source) => match source.fill(&mut Context::from_waker(&wake()), room, out) {
-                Poll::Pending => Piece::Pending,
-                Poll::Ready(Ok(last)) => Piece::Copied { last },
-                Poll::Ready(Err(_)) => Piece::Broken("the content ended early"),
-            },
+            Self::Parts(parts) => take_part(parts, wake, room, frame, out),
+            Self::Source(source) => {
+                match source.fill(&mut Context::from_waker(&wake()), room.min(frame), out) {
+                    Poll::Pending => Piece::Pending,
+                    Poll::Ready(Ok(last)) => Piece::Copied { last },
+                    Poll::Ready(Err(_)) => Piece::Broken("the content ended early"),
+                }
+            }
         }
     }
 
@@ -110,9 +121,15 @@ impl Body {
 }
 
 /// Takes from the first part.
-fn take_part(parts: &mut VecDeque<Body>, wake: &dyn Fn() -> Waker, room: usize, out: &mut Vec<u8>) -> Piece {
+fn take_part(
+    parts: &mut VecDeque<Body>,
+    wake: &dyn Fn() -> Waker,
+    room: usize,
+    frame: usize,
+    out: &mut Vec<u8>,
+) -> Piece {
     let Some(part) = parts.front_mut() else { return Piece::Copied { last: true } };
-    let taken = part.take(wake, room, out);
+    let taken = part.take(wake, room, frame, out);
     if matches!(taken, Piece::Shared { last: true, .. } | Piece::Copied { last: true }) {
         parts.pop_front();
     }
@@ -123,20 +140,69 @@ fn take_part(parts: &mut VecDeque<Body>, wake: &dyn Fn() -> Waker, room: usize, 
     }
 }
 
-/// Reads the next octets of a file, at most `room` and what is left of it.
+/// Frames that one read fills.
+const FRAMES: usize = 4;
+
+/// Reads the next bytes of a file, at most `room` and what is left of it, into frames of `frame` bytes. How many.
 fn read(
     slice: &mut FileSlice,
     room: usize,
+    frame: usize,
     flags: ReadWriteFlags,
     out: &mut Vec<u8>,
 ) -> rustix::io::Result<usize> {
-    let len = slice.len.min(room as u64) as usize;
+    let len = slice.len.min(room.min(FRAMES * frame) as u64) as usize;
     let start = out.len();
-    out.resize(start + len, 0);
-    let octets = preadv2(&*slice.file, &mut [IoSliceMut::new(&mut out[start..])], slice.offset, flags);
-    let got = *octets.as_ref().unwrap_or(&0);
-    out.truncate(start + got);
+    out.resize(start + framed(len, frame), 0);
+    let mut frames = out[start..].chunks_mut(frame + FRAME_HEADER);
+    let mut pieces: [IoSliceMut<'_>; FRAMES] = std::array::from_fn(|_| {
+        let piece = frames.next().unwrap_or_default();
+        let len = piece.len().min(frame);
+        IoSliceMut::new(&mut piece[..len])
+    });
+    let count = len.div_ceil(frame);
+    let read = preadv2(&*slice.file, &mut pieces[..count], slice.offset, flags);
+    let got = *read.as_ref().unwrap_or(&0);
+    out.truncate(start + framed(got, frame));
     slice.offset += got as u64;
     slice.len -= got as u64;
-    octets
+    read
+}
+
+/// What `len` bytes in frames of `frame` bytes take, with the headers between them.
+fn framed(len: usize, frame: usize) -> usize {
+    len + len.div_ceil(frame).saturating_sub(1) * FRAME_HEADER
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::io::Write;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_file_is_read_into_frames_with_room_for_their_headers() {
+        let content: Vec<u8> = (0..1000).map(|at| at as u8).collect();
+        let path = std::env::temp_dir().join(format!("hayami-frames-{}", std::process::id()));
+        File::create_new(&path).expect("made").write_all(&content).expect("written");
+        let file = Arc::new(File::open(&path).expect("opened"));
+        std::fs::remove_file(&path).expect("removed");
+        for (len, room, want) in
+            [(1000, 300, 300), (1000, 50, 50), (1000, 9999, 400), (250, 999, 250), (100, 999, 100)]
+        {
+            let mut slice = FileSlice { file: Arc::clone(&file), offset: 0, len };
+            let mut out = vec![b'!'];
+            let got = read(&mut slice, room, 100, ReadWriteFlags::empty(), &mut out).expect("read");
+            assert_eq!((got, slice.offset, slice.len), (want, want as u64, len - want as u64));
+            let frames: Vec<u8> =
+                out[1..].chunks(109).flat_map(|frame| &frame[..frame.len().min(100)]).copied().collect();
+            assert_eq!(frames, content[..want], "{len} {room}");
+        }
+        // What is not there any more is not made up.
+        let mut slice = FileSlice { file, offset: 900, len: 1000 };
+        let mut out = Vec::new();
+        assert_eq!(read(&mut slice, 400, 90, ReadWriteFlags::empty(), &mut out), Ok(100));
+        assert_eq!(out.len(), 100 + FRAME_HEADER);
+    }
 }

@@ -5,7 +5,7 @@ use super::body::{Body, Piece};
 use super::stream::{Slot, Stream, Work};
 use crate::incoming::Feed;
 use crate::link::{Link, Need};
-use crate::output::COPY_SIZE;
+use crate::output::{COPY_SIZE, ROOM};
 use crate::reports::{Extent, Report};
 use crate::service::{Answer, Observer, Service};
 use crate::turn_budget::cost;
@@ -15,7 +15,7 @@ use hayami_http::{Content, Response};
 use std::task::{Context, Poll};
 
 /// Octets of a frame's header (RFC 9113 §4.1).
-const FRAME_HEADER: usize = 9;
+pub(super) const FRAME_HEADER: usize = 9;
 
 impl Http2 {
     /// Writes a response's head, and its content if that is little and nothing stops it.
@@ -167,14 +167,23 @@ impl Http2 {
             let Some((key, room)) = self.engine.next() else {
                 return if worker.budget.is_used_up() { Need::Turn } else { Need::Input };
             };
-            self.send_content(link, worker, key, room.min(self.engine.max_data()));
+            let frame = self.max_frame();
+            let most = if self.engine.may_send_on(key) { link.output.room().max(frame) } else { frame };
+            self.send_content(link, worker, key, room.min(most));
             worker.budget.spend(cost::SYSTEM_CALL);
         }
         Need::Room
     }
 
-    /// Sends one DATA frame of a stream, `room` octets at most.
+    /// The most content of a frame: what the peer takes, and no more than the output holds.
+    fn max_frame(&self) -> usize {
+        self.engine.max_data().min(ROOM)
+    }
+
+    /// Sends content of a stream, `room` bytes at most: of a file as many frames as that takes, since each read of it is
+    /// a system call, of anything else one.
     fn send_content<S>(&mut self, link: &mut Link, worker: &Worker<S>, key: Key, room: usize) {
+        let frame = self.max_frame();
         let Some(slot) = self.engine.get(key) else { return };
         let Some(Stream { work: Work::Body(body), sent, content, tunnel, .. }) = slot.as_deref_mut() else {
             return self.engine.set_ready(key, false);
@@ -183,15 +192,15 @@ impl Http2 {
         let own = || worker.woken.waker(link.index as usize, key.stream_id());
         let wake = || content.map_or_else(own, Feed::waker);
         let mut take = |out: &mut Vec<u8>| match content {
-            Some(feed) => feed.attend(|| body.take(&wake, room, out)),
-            None => body.take(&wake, room, out),
+            Some(feed) => feed.attend(|| body.take(&wake, room, frame, out)),
+            None => body.take(&wake, room, frame, out),
         };
         // The place of the header is kept, since only afterwards it is known how much there was.
         let (piece, header, copied) = link.output.write(&worker.pool, |out| {
             let header = out.len();
             out.resize(header + FRAME_HEADER, 0);
             let piece = take(out);
-            (piece, header, out.len() - header - FRAME_HEADER)
+            (piece, header, framed_len(out.len() - header, frame))
         });
         let (len, last, shared, pending) = match piece {
             Piece::Shared { octets, last } => (octets.len(), last, Some(octets), false),
@@ -208,7 +217,7 @@ impl Http2 {
         let held = ended.as_mut().and_then(|stream| stream.content.take()).map_or(0, Feed::end);
         let (engine, config) = (&mut self.engine, &worker.http2.engine);
         link.output.write(&worker.pool, |out| {
-            write_header(engine, key, header, len, last && trailers.is_none(), out);
+            write_headers(engine, key, header, (len, frame), last && trailers.is_none(), out);
             if let Some(trailers) = trailers {
                 engine.send_trailers(key, &trailers, out);
             }
@@ -250,8 +259,33 @@ impl Http2 {
     }
 }
 
-/// Writes the header of a DATA frame with `len` octets into its place. A frame that would say nothing is
-/// left out.
+/// Bytes of content in DATA frames that take `framed` bytes, all but the last of them with `frame` bytes of content.
+fn framed_len(framed: usize, frame: usize) -> usize {
+    framed - framed.div_ceil(FRAME_HEADER + frame) * FRAME_HEADER
+}
+
+/// Writes the headers of DATA frames into their places, the first of which is `place`: `left` bytes of content, in frames
+/// of `frame` bytes but for the last. A frame that would say nothing is left out.
+fn write_headers(
+    engine: &mut Server<Slot>,
+    key: Key,
+    mut place: usize,
+    (mut left, frame): (usize, usize),
+    last: bool,
+    out: &mut Vec<u8>,
+) {
+    if left == 0 && !last {
+        return out.truncate(place);
+    }
+    while left > frame {
+        write_header(engine, key, place, frame, false, out);
+        place += FRAME_HEADER + frame;
+        left -= frame;
+    }
+    write_header(engine, key, place, left, last, out);
+}
+
+/// Writes the header of a DATA frame with `len` bytes of content into its place.
 fn write_header(
     engine: &mut Server<Slot>,
     key: Key,
@@ -260,11 +294,20 @@ fn write_header(
     last: bool,
     out: &mut Vec<u8>,
 ) {
-    if len == 0 && !last {
-        return out.truncate(place);
-    }
     let end = out.len();
     engine.begin_data(key, len, last, out);
     out.copy_within(end.., place);
     out.truncate(end);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_content_of_frames_is_what_is_between_their_headers() {
+        for (framed, len) in [(9, 0), (10, 1), (109, 100), (119, 101), (218, 200), (228, 201)] {
+            assert_eq!(framed_len(framed, 100), len, "{framed}");
+        }
+    }
 }

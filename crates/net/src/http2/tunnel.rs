@@ -45,7 +45,7 @@ impl Http2 {
             return;
         };
         let wake = || feed.waker();
-        let piece = link.output.write(&worker.pool, |out| feed.attend(|| body.take(&wake, 0, out)));
+        let piece = link.output.write(&worker.pool, |out| feed.attend(|| body.take(&wake, 0, 0, out)));
         match piece {
             Piece::Broken(why) => {
                 let end = link.output.write(&worker.pool, |out| out.len());

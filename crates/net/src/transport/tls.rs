@@ -133,7 +133,9 @@ impl Tls {
 
     pub(super) fn send(&mut self, socket: &Socket, pool: &Pool, octets: &[u8]) -> Poll<io::Result<usize>> {
         ready!(self.make_room(socket, pool))?;
-        let piece = &octets[..octets.len().min(PIECE)];
+        // A little more is sealed with it: it would be a write of its own, and a segment.
+        let most = if octets.len() <= PIECE + PIECE / 8 { octets.len() } else { PIECE };
+        let piece = &octets[..most];
         self.session.seal(piece, &mut self.sealed);
         Poll::Ready(Ok(piece.len()))
     }
