@@ -8,7 +8,7 @@ use std::cell::RefCell;
 /// What one read asks for at most. A request head fits many times; a larger one makes the buffer grow.
 const READ_SIZE: usize = 16 * 1024;
 /// Buffers that grew beyond this are given back to the allocator.
-const KEPT_SIZE: usize = 128 * 1024;
+const KEPT_SIZE: usize = 256 * 1024;
 /// Free buffers kept by a worker: as many as connections are in the middle of a turn, and a few more.
 const KEPT_COUNT: usize = 64;
 

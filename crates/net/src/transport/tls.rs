@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::task::{Context, Poll, ready};
 
 /// Octets that are put into records at once: several full ones, and few enough to stay in the cache.
-const PIECE: usize = 64 * 1024;
+const PIECE: usize = 96 * 1024;
 /// Room for one record of the greatest size (RFC 8446 §5.2) beside what is there.
 const RECORD: usize = 16 * 1024 + 256 + 5;
 /// Octets of records that wait for the peer before no more is read from it. Responses stay below two pieces and what
@@ -147,15 +147,7 @@ impl Tls {
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         ready!(self.make_room(socket, pool))?;
-        let mut plain = pool.take();
-        for piece in pieces {
-            let room = PIECE - plain.len();
-            plain.extend_from_slice(&piece[..piece.len().min(room)]);
-        }
-        self.session.seal(&plain, &mut self.sealed);
-        let taken = plain.len();
-        pool.give(plain);
-        Poll::Ready(Ok(taken))
+        Poll::Ready(Ok(self.session.seal_gathered(pieces, PIECE, &mut self.sealed)))
     }
 
     pub(super) fn sendfile(

@@ -1,11 +1,13 @@
 //! A session from its first octets to its end, whichever role it is in.
 
 use super::Progress;
+use super::gather::Gather;
 use super::handshake::{Handshake, Step};
 use super::open::Open;
 use super::records;
 use super::side::Side;
 use crate::{Fault, Info};
+use std::io::IoSlice;
 
 /// A session in the role of `S`.
 pub(crate) struct Course<S: Side> {
@@ -57,19 +59,30 @@ impl<S: Side> Course<S> {
     }
 
     pub(crate) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) {
-        let small = SENT_SMALL.saturating_sub(self.sent).min(plain.len());
-        let (small, large) = plain.split_at(small);
-        self.sent += small.len();
+        self.seal_gathered(&[IoSlice::new(plain)], plain.len(), out);
+    }
+
+    /// Seals the first `most` bytes of `pieces`, or all if they are fewer. How many.
+    pub(crate) fn seal_gathered(&mut self, pieces: &[IoSlice<'_>], most: usize, out: &mut Vec<u8>) -> usize {
+        let mut plain = Gather::new(pieces, most);
+        let len = plain.len();
+        let small = SENT_SMALL.saturating_sub(self.sent).min(len);
+        let large = len - small;
+        self.sent += small;
         match &mut self.state {
             State::Open(open) => {
-                out.reserve(
-                    plain.len() + (small.len() / SMALL + large.len() / LARGE + 2) * records::OVERHEAD,
-                );
-                open.seal(small.chunks(SMALL).chain(large.chunks(LARGE)), out);
+                out.reserve(len + (small / SMALL + large / LARGE + 2) * records::OVERHEAD);
+                open.seal(&mut plain, SMALL, large, out);
+                open.seal(&mut plain, LARGE, 0, out);
             }
-            State::Handshake(handshake) => handshake.seal(plain, out),
+            State::Handshake(handshake) => {
+                let mut gathered = Vec::with_capacity(len);
+                plain.append_to(&mut gathered, len);
+                handshake.seal(&gathered, out);
+            }
             State::Waiting(_) | State::Over => {}
         }
+        len
     }
 
     pub(crate) fn was_idle(&mut self) {

@@ -12,6 +12,7 @@
 //! for the server here and for the client of [`crate::client`]; `side` is all in which the roles differ.
 
 mod course;
+mod gather;
 mod handshake;
 pub(crate) mod hello;
 mod open;
@@ -29,6 +30,7 @@ use hello::{First, Hello, Scan};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 pub(crate) use side::{Role, Side};
 use std::fmt;
+use std::io::IoSlice;
 use std::sync::Arc;
 
 /// How far a session is.
@@ -87,6 +89,11 @@ impl Session {
     /// Appends records with `plain` in them. Nothing is appended before `Established` and after `close`.
     pub fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) {
         self.0.seal(plain, out);
+    }
+
+    /// As [`seal`](Self::seal), with the first `most` bytes of `pieces`, or all if they are fewer. How many.
+    pub fn seal_gathered(&mut self, pieces: &[IoSlice<'_>], most: usize, out: &mut Vec<u8>) -> usize {
+        self.0.seal_gathered(pieces, most, out)
     }
 
     /// Says that nothing was sent for a second or longer: records start small again, as the congestion

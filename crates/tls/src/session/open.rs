@@ -1,6 +1,7 @@
 //! A session whose handshake is over: application data, alerts, and new keys now and then.
 
 use super::Progress;
+use super::gather::Gather;
 use super::records::{ALERT, APPLICATION_DATA, HANDSHAKE, Protection, whole};
 use super::side::{Role, Side};
 use crate::{Fault, Info, Version};
@@ -211,17 +212,18 @@ impl<S: Side> Open<S> {
         Ok(())
     }
 
-    /// Appends a record for each of `pieces`.
-    pub(super) fn seal<'a>(&mut self, pieces: impl Iterator<Item = &'a [u8]>, out: &mut Vec<u8>) {
+    /// Appends records with at most `size` bytes of content, until at most `left` bytes of `plain` are left.
+    pub(super) fn seal(&mut self, plain: &mut Gather<'_>, size: usize, left: usize, out: &mut Vec<u8>) {
         if self.closed {
             return;
         }
         self.refused_renegotiation = false;
-        for piece in pieces {
+        while plain.len() > left {
             if self.is_key_update_due() && self.update_write_key(out).is_err() {
                 return;
             }
-            self.write.seal(APPLICATION_DATA, piece, out);
+            let len = size.min(plain.len() - left);
+            self.write.seal_with(APPLICATION_DATA, len, |out| plain.append_to(out, len), out);
         }
     }
 

@@ -79,23 +79,36 @@ impl Protection {
     }
 
     /// Appends a record with `content` in it, which is at most 16 KB.
+    #[inline]
     pub(super) fn seal(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) {
+        self.seal_with(kind, content.len(), |out| out.extend_from_slice(content), out);
+    }
+
+    /// Appends a record with `len` bytes of content in it, at most 16 KB, which `write` appends.
+    #[inline]
+    pub(super) fn seal_with(
+        &mut self,
+        kind: u8,
+        len: usize,
+        write: impl FnOnce(&mut Vec<u8>),
+        out: &mut Vec<u8>,
+    ) {
         let nonce = self.next_nonce();
         if self.form == Form::Tls13 {
             // The type goes behind the content, and all records look like application data (RFC 8446 §5.2).
-            let header = header(APPLICATION_DATA, content.len() + 1 + TAG);
+            let header = header(APPLICATION_DATA, len + 1 + TAG);
             out.extend_from_slice(&header);
             let start = out.len();
-            out.extend_from_slice(content);
+            write(out);
             out.push(kind);
             self.seal_from(start, nonce, Aad::from(header), out);
         } else {
             let explicit = if self.form == Form::Gcm12 { &nonce[4..] } else { &[] };
-            out.extend_from_slice(&header(kind, explicit.len() + content.len() + TAG));
+            out.extend_from_slice(&header(kind, explicit.len() + len + TAG));
             out.extend_from_slice(explicit);
             let start = out.len();
-            out.extend_from_slice(content);
-            let additional = additional12(self.sequence - 1, header(kind, content.len()));
+            write(out);
+            let additional = additional12(self.sequence - 1, header(kind, len));
             self.seal_from(start, nonce, Aad::from(additional), out);
         }
     }
