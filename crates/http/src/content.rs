@@ -3,7 +3,7 @@
 use crate::field::FieldSection;
 use std::fmt;
 use std::fs::File;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
 /// The content of a response.
@@ -82,6 +82,11 @@ impl Shared {
         assert!(start + len <= self.len(), "a slice lies within its octets");
         let start = self.start + start;
         Self { octets: Arc::clone(&self.octets), start, end: start + len }
+    }
+
+    /// What tells for how long somebody has these octets.
+    pub fn downgrade(&self) -> Weak<[u8]> {
+        Arc::downgrade(&self.octets)
     }
 
     /// The octets.

@@ -59,6 +59,7 @@ pub(super) const DEVIATIONS: &[Deviation] = &[
 pub(super) const OWN: &[&str] = &[
     "file.cache.descriptors",
     "file.cache.max-file-size",
+    "file.cache.max-frequent-file-size",
     "file.cache.revalidate",
     "file.cache.size",
     "file.symlinks",

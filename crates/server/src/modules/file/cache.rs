@@ -4,12 +4,14 @@
 //! asked for makes room first; a scan of paths that are asked for once does not push out the others.
 
 use super::entry::Entry;
+use hayami_http::Shared;
 use hayami_net::Clock;
 use hayami_net::Instant;
 use quick_cache::unsync::{Cache, DefaultLifecycle};
 use quick_cache::{Equivalent, OptionsBuilder, Weighter};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Weak;
 use std::time::Duration;
 
 /// Below this a worker's cache would hold next to nothing.
@@ -72,6 +74,9 @@ type Entries = Cache<Key, Rc<Entry>, Weigh, foldhash::fast::RandomState, Default
 /// The entries of all file handlers of a worker.
 pub struct FileCache {
     entries: RefCell<Entries>,
+    /// Copies of open files, also those that are no more in the cache but still being sent.
+    copies: RefCell<Vec<Weak<[u8]>>>,
+    most_copied: u64,
     next_handler: Cell<u32>,
     closes_idle_files: Cell<bool>,
 }
@@ -92,6 +97,8 @@ impl FileCache {
         let entries = Cache::with_options(options, weigh, hasher, DefaultLifecycle::default());
         Self {
             entries: RefCell::new(entries),
+            copies: RefCell::default(),
+            most_copied: size,
             next_handler: Cell::new(0),
             closes_idle_files: Cell::new(false),
         }
@@ -115,6 +122,29 @@ impl FileCache {
         if path.len() <= LONGEST_PATH {
             self.entries.borrow_mut().insert(Key { handler, path: path.into() }, entry);
         }
+    }
+
+    /// Whether one more copy of an open file of this length may be made. Clients that take their time keep copies
+    /// alive that the cache has dropped: these count as well.
+    pub fn has_room_for_copy(&self, len: u64) -> bool {
+        let mut copies = self.copies.borrow_mut();
+        copies.retain(|copy| copy.strong_count() > 0);
+        let held: u64 = copies.iter().filter_map(Weak::upgrade).map(|copy| copy.len() as u64).sum();
+        held + len <= self.most_copied
+    }
+
+    /// Counts a copy for as long as somebody has it.
+    pub fn count_copy(&self, copy: &Shared) {
+        self.copies.borrow_mut().push(copy.downgrade());
+    }
+
+    /// Has `change` add to an entry that is kept, which weighs more from then on. What it returns is handed through.
+    pub fn grow<T>(&self, handler: u32, path: &[u8], entry: &Rc<Entry>, change: impl FnOnce() -> T) -> T {
+        // The cache counts on it that what it holds weighs the same until it leaves.
+        self.entries.borrow_mut().remove(&KeyRef { handler, path });
+        let result = change();
+        self.insert(handler, path, Rc::clone(entry));
+        result
     }
 
     /// Lets go of all entries that hold descriptors. Those in use are closed when their transfers end.
@@ -163,7 +193,7 @@ fn descriptor_bound(settings: &CacheSettings) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::entry::{Body, Found, Representation};
+    use super::super::entry::{Body, Found, OpenFile, Representation};
     use super::super::root::Timestamp;
     use super::*;
     use hayami_http::FieldSection;
@@ -184,7 +214,7 @@ mod tests {
             not_modified: Arc::clone(&fields),
             fields,
             modified: None,
-            body: Body::File(Arc::new(file), 0),
+            body: Body::File(OpenFile::new(Arc::new(file), 0)),
         };
         let now = Timestamp { seconds: 0, nanoseconds: 0 };
         Entry::new(Found::Listing(representation), Vec::new(), now, validated)

@@ -140,6 +140,17 @@ pub const DIRECTIVES: &[Directive] = &[
         "Files up to this size are kept in memory; of larger ones the cache keeps the open file. At most 16m."
     ),
     directive!(
+        "file.cache.max-frequent-file-size",
+        GLOBAL_HOST_PATH,
+        "octets",
+        "1m",
+        |scope, node| {
+            node.octets().map(|value| own(scope).max_frequent_file_size = value.min(LARGEST_IN_MEMORY))
+        },
+        "Larger files, up to this size, are kept in memory as well once they are asked for often over TLS or HTTP/2, \
+         where a copy in memory saves reading them for each response. At most 16m; 0 keeps none."
+    ),
+    directive!(
         "file.cache.size",
         GLOBAL,
         "octets",

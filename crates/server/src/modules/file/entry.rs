@@ -8,7 +8,7 @@ use hayami_http::negotiate::Coding;
 use hayami_http::{Content, FieldSection, FileSlice, Known, Shared, conditional};
 use hayami_net::Instant;
 use rustix::io::Errno;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
@@ -60,10 +60,30 @@ pub struct Representation {
 pub enum Body {
     /// In memory.
     Memory(Shared),
-    /// In an open file of that many octets.
-    File(Arc<File>, u64),
+    /// In an open file.
+    File(OpenFile),
     /// In an open gzip file; they have to be unpacked and their number is not known.
     Packed(Arc<File>),
+}
+
+/// An open file that is served.
+#[derive(Debug)]
+pub struct OpenFile {
+    /// The file.
+    pub file: Arc<File>,
+    /// Its length in bytes.
+    pub len: u64,
+    /// How often it was requested where a copy in memory would help; starts again from 0 when it is large.
+    pub asked: Cell<u8>,
+    /// The copy.
+    pub copy: OnceCell<Shared>,
+}
+
+impl OpenFile {
+    /// Without a copy in memory.
+    pub fn new(file: Arc<File>, len: u64) -> Self {
+        Self { file, len, asked: Cell::new(0), copy: OnceCell::new() }
+    }
 }
 
 impl Representation {
@@ -76,7 +96,7 @@ impl Representation {
     pub fn len(&self) -> Option<u64> {
         match &self.body {
             Body::Memory(octets) => Some(octets.len() as u64),
-            Body::File(_, len) => Some(*len),
+            Body::File(open) => Some(open.len),
             Body::Packed(_) => None,
         }
     }
@@ -86,8 +106,8 @@ impl Representation {
         match &self.body {
             Body::Memory(octets) if octets.is_empty() => Content::Empty,
             Body::Memory(octets) => Content::Shared(octets.clone()),
-            Body::File(file, len) => {
-                Content::File(FileSlice { file: Arc::clone(file), offset: 0, len: *len })
+            Body::File(open) => {
+                Content::File(FileSlice { file: Arc::clone(&open.file), offset: 0, len: open.len })
             }
             Body::Packed(file) => Content::Stream(Box::new(super::gunzip::Unpacking::new(Arc::clone(file)))),
         }
@@ -98,8 +118,8 @@ impl Representation {
         let len = range.end - range.start;
         match &self.body {
             Body::Memory(octets) => Content::Shared(octets.slice(range.start as usize, len as usize)),
-            Body::File(file, _) => {
-                Content::File(FileSlice { file: Arc::clone(file), offset: range.start, len })
+            Body::File(open) => {
+                Content::File(FileSlice { file: Arc::clone(&open.file), offset: range.start, len })
             }
             Body::Packed(_) => self.content(),
         }
@@ -184,12 +204,14 @@ impl Entry {
     pub fn octets(&self) -> usize {
         let contents = self.representations().iter().map(|r| match &r.body {
             Body::Memory(octets) => octets.len() + 512,
-            _ => 512,
+            Body::File(open) => open.copy.get().map_or(0, Shared::len) + 512,
+            Body::Packed(_) => 512,
         });
         contents.sum::<usize>() + self.watched.iter().map(|w| w.path.len() + 128).sum::<usize>() + 256
     }
 
-    fn representations(&self) -> &[Representation] {
+    /// The forms that it has ready.
+    pub fn representations(&self) -> &[Representation] {
         match &self.found {
             Found::File(file) => &file.representations,
             Found::Listing(listing) => std::slice::from_ref(listing),

@@ -11,7 +11,7 @@ use super::entry::{Entry, Found};
 use super::load::{Failure, Wanted, load};
 use super::loading::Loading;
 use super::root::{Patience, Root, Symlinks};
-use super::{Plan, respond};
+use super::{Plan, frequent, respond};
 use crate::config::settings::Inherited;
 use crate::handler::{Delegated, Exchange, Handler, Outcome, RequestInfo};
 use crate::modules::fastcgi::Script;
@@ -59,6 +59,8 @@ struct Server {
     /// The path of the root as others find it.
     absolute: Rc<Path>,
     interval: Duration,
+    /// Files up to that many bytes are copied to memory when they are asked for often.
+    most_frequent: u64,
     files: Rc<FileCache>,
     loading: Loading,
     clock: Rc<Clock>,
@@ -95,6 +97,7 @@ impl FileHandler {
             rules: settings.rules.filters(),
             handlers: settings.rules.build(inherited.error_log.emit_request_errors, worker),
             interval: settings.revalidate,
+            most_frequent: settings.max_frequent_file_size,
             files: Rc::clone(&worker.files),
             loading: Loading::default(),
             clock: Rc::clone(&worker.clock),
@@ -120,7 +123,12 @@ impl Handler for FileHandler {
         if let Some(entry) = server.files.get(server.id.get(), key)
             && (entry.is_fresh(now, server.interval) || server.revalidate(&entry, now))
         {
-            return server.answer(&entry, exchange.head, exchange.path, exchange.below);
+            let mut outcome = server.answer(&entry, exchange.head, exchange.path, exchange.below);
+            if let Outcome::Ready(response) = &mut outcome {
+                let place = (&*server.files, server.id.get(), key);
+                frequent::answer_from_memory(exchange, &entry, place, server.most_frequent, response);
+            }
+            return outcome;
         }
         self.load_now(exchange, now)
     }

@@ -3,7 +3,7 @@
 //! Runs in the loop first, where nothing may wait, and in a thread of the blocking pool if the disk has
 //! to be asked. What runs out (descriptors, memory) is told apart from what is not there.
 
-use super::entry::{Body, Entry, Found, Representation, ServedFile, Watched};
+use super::entry::{Body, Entry, Found, OpenFile, Representation, ServedFile, Watched};
 use super::root::{Fingerprint, Patience, Root, Timestamp, stat_descriptor};
 use super::{Plan, SendCompressed, gunzip, listing};
 use hayami_http::negotiate::Coding;
@@ -151,7 +151,7 @@ impl Search<'_> {
                 Some(unpacked) => Body::Memory(Shared::from(unpacked)),
                 None => Body::Packed(Arc::new(self.reopen(path)?)),
             },
-            Body::File(file, _) | Body::Packed(file) => Body::Packed(Arc::clone(file)),
+            Body::File(OpenFile { file, .. }) | Body::Packed(file) => Body::Packed(Arc::clone(file)),
         };
         let unpacked = self.dressed(path, Coding::Identity, body, &state);
         Ok(self.served(path, vec![unpacked, packed]))
@@ -239,7 +239,7 @@ impl Search<'_> {
         let body = if state.size <= self.plan.max_file_size {
             Body::Memory(Shared::from(read(&file, state.size as usize, self.patience)?))
         } else {
-            Body::File(Arc::new(file), state.size)
+            Body::File(OpenFile::new(Arc::new(file), state.size))
         };
         Ok(self.dressed(path, coding, body, state))
     }
@@ -303,6 +303,13 @@ fn failure(error: Errno) -> Option<Failure> {
         Errno::TXTBSY | Errno::OVERFLOW | Errno::ISDIR | Errno::INVAL => None,
         other => Some(Failure::Io(other)),
     }
+}
+
+/// The whole of a file of this length, if the kernel has it in memory.
+#[cold]
+pub(super) fn at_hand(file: &File, len: u64) -> Option<Shared> {
+    let octets = read(file, usize::try_from(len).ok()?, Patience::None).ok()?;
+    (octets.len() as u64 == len).then(|| Shared::from(octets))
 }
 
 /// The first `len` octets of a file; fewer if it has fewer by now.

@@ -14,6 +14,7 @@ mod cache;
 mod custom;
 mod directives;
 mod entry;
+mod frequent;
 mod gunzip;
 mod handler;
 mod listing;
@@ -75,6 +76,9 @@ pub struct Settings {
     pub revalidate: Duration,
     /// Files up to that many octets are kept in memory, others open.
     pub max_file_size: u64,
+    /// Of larger files that are asked for often, those up to that many bytes are kept in memory as well, for connections
+    /// that copy content.
+    pub max_frequent_file_size: u64,
     /// `file.custom-handler`.
     pub rules: Rules,
 }
@@ -90,6 +94,7 @@ impl Default for Settings {
             symlinks: Symlinks::Follow,
             revalidate: Duration::from_secs(1),
             max_file_size: 64 << 10,
+            max_frequent_file_size: 1 << 20,
             rules: Rules::default(),
         }
     }

@@ -5,14 +5,16 @@ use super::*;
 use crate::handler::{Exchange, Outcome};
 use crate::modules::env::Environment;
 use hayami_http::request::{RequestLine, TargetForm};
-use hayami_http::{Content, Known, RequestHead, Response, Span, Status, Version};
+use hayami_http::{Content, Known, RequestHead, Response, Shared, Span, Status, Version};
 use hayami_net::Clock;
 use hayami_net::Instant;
 use hayami_net::service::{Address, ConnectionInfo};
+use std::cell::Cell;
 use std::rc::Rc;
 
 mod changes;
 mod conditions;
+mod frequent;
 mod paths;
 mod refused;
 
@@ -22,6 +24,8 @@ pub(super) struct Site {
     pub(super) clock: Rc<Clock>,
     handler: Box<dyn Handler>,
     connection: Rc<ConnectionInfo>,
+    /// The protocol that requests come by.
+    pub(super) version: Cell<Version>,
     env: Rc<Environment>,
     runtime: tokio::runtime::Runtime,
 }
@@ -63,7 +67,8 @@ impl Site {
             ends: Default::default(),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        Self { dir, clock, handler, connection: Rc::new(connection), env: Rc::default(), runtime }
+        let version = Cell::new(Version::Http11);
+        Self { dir, clock, handler, connection: Rc::new(connection), version, env: Rc::default(), runtime }
     }
 
     /// What the handler says; `None` if it declines.
@@ -78,7 +83,7 @@ impl Site {
         below: usize,
         fields: &[(&str, &str)],
     ) -> Option<Response> {
-        let mut head = request(method, path, fields);
+        let mut head = request(self.version.get(), method, path, fields);
         let path = path.split('?').next().unwrap_or_default();
         let mut exchange = Exchange {
             head: &mut head,
@@ -125,7 +130,7 @@ impl Site {
 }
 
 /// A request head as a parser would leave it.
-fn request(method: &str, target: &str, fields: &[(&str, &str)]) -> RequestHead {
+fn request(version: Version, method: &str, target: &str, fields: &[(&str, &str)]) -> RequestHead {
     let mut octets = format!("{method} {target} ").into_bytes();
     let mut spans = Vec::new();
     for (name, value) in fields {
@@ -150,7 +155,7 @@ fn request(method: &str, target: &str, fields: &[(&str, &str)]) -> RequestHead {
         path: Span::new(start, mark.unwrap_or(end)),
         query: mark.map(|mark| Span::new(mark + 1, end)),
         authority: None,
-        version: Version::Http11,
+        version,
     });
     head
 }
