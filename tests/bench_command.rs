@@ -255,6 +255,24 @@ fn another_tools_command_is_run_and_ours_is_printed() {
 }
 
 #[test]
+fn the_summary_has_the_parts_of_ohas() {
+    let server = Recorder::new(OK);
+    let url = &server.url;
+    let ended = bench(&["--like", &format!("oha -n 30 -c 2 --disable-compression -m PUT -d 'a b' {url}")]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let command = format!("hayami bench -n 30 -c 2 -X PUT --body-text 'a b' --http 1.1 {url} -q\n");
+    assert!(ended.stderr.contains(&command), "{}", ended.stderr);
+    let parts =
+        ["Latency distribution", "Latency histogram", "Status code distribution\n    [200] 30 responses\n"];
+    for part in parts {
+        assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
+    }
+    assert!(
+        server.requests().iter().all(|request| request.starts_with("PUT / ") && request.ends_with("a b"))
+    );
+}
+
+#[test]
 fn every_report_is_written() {
     let (dir, server) = site();
     let url = format!("http://{}/", server.address);

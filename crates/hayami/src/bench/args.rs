@@ -94,10 +94,19 @@ pub(super) struct Args {
     #[arg(help_heading = "What is asked", short = 'H', long = "header", value_name = "'NAME: VALUE'", value_parser = plan::field)]
     pub header: Vec<(String, String)>,
     /// The request's content
-    #[arg(help_heading = "What is asked", long, visible_alias = "data", value_name = "FILE")]
+    #[arg(
+        help_heading = "What is asked",
+        long,
+        visible_alias = "data",
+        value_name = "FILE",
+        group = "content"
+    )]
     pub body: Option<PathBuf>,
+    /// The request's content, as text
+    #[arg(help_heading = "What is asked", long, value_name = "TEXT", group = "content")]
+    pub body_text: Option<String>,
     /// The type of the request's content
-    #[arg(help_heading = "What is asked", short = 'T', long, value_name = "TYPE", requires = "body")]
+    #[arg(help_heading = "What is asked", short = 'T', long, value_name = "TYPE", requires = "content")]
     pub content_type: Option<String>,
     /// A file of [WEIGHT] [METHOD] URL lines, asked at random by their weights
     #[arg(help_heading = "What is asked", long, visible_alias = "input-file", value_name = "FILE")]
@@ -179,7 +188,7 @@ pub(super) struct Args {
     /// No live view
     #[arg(help_heading = "Reports and the rest", short = 'q', long)]
     pub quiet: bool,
-    /// Do what this command of ab, wrk, wrk2, h2load or hey does; options beside it override
+    /// Do what this command of ab, wrk, wrk2, h2load, hey or oha does; options beside it override
     #[arg(help_heading = "Reports and the rest", long, value_name = "COMMAND")]
     pub like: Option<String>,
     /// This text
@@ -343,6 +352,8 @@ pub(super) mod tests {
             ("-d 10x http://a/", "write 10s"),
             ("-n 0 http://a/", "above 0"),
             ("-n 1 -d 1 http://a/", "cannot be used with"),
+            ("--body a --body-text b http://a/", "cannot be used with"),
+            ("-T text/plain http://a/", "--body"),
             ("--keepalive maybe http://a/", "on, off, or the number"),
             ("--http 3 http://a/", "possible values"),
             ("--jitter 1ms http://a/", "--rtt"),

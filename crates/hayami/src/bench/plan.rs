@@ -196,7 +196,10 @@ fn target(args: &Args, name: String, url: &Url, list: &[Line]) -> Result<Target,
 
 fn requests(args: &Args, url: &Url, list: &[Line]) -> Result<Vec<Weighted>, Failure> {
     let (authority, fields) = fields(args, url)?;
-    let body: Option<Arc<[u8]>> = args.body.as_deref().map(read).transpose()?.map(Arc::from);
+    let body: Option<Arc<[u8]>> = match (&args.body_text, &args.body) {
+        (Some(text), _) => Some(text.as_bytes().into()),
+        (None, file) => file.as_deref().map(read).transpose()?.map(Arc::from),
+    };
     let default = if body.is_some() { "POST" } else { "GET" };
     let request = |method: Option<&String>, target: &str| RequestTemplate {
         method: method.or(args.method.as_ref()).map_or(default, String::as_str).to_owned(),
@@ -299,6 +302,9 @@ mod tests {
         let request = &plan.targets[0].requests[0].request;
         assert_eq!((request.method.as_str(), request.body.as_deref()), ("POST", Some(&[][..])));
         assert_eq!(request.fields, [("Content-Type".to_owned(), "text/plain".to_owned())]);
+        let plan = planned(&format!("--body-text 'a b' -T text/plain -X PUT {url}")).expect("a plan");
+        let request = &plan.targets[0].requests[0].request;
+        assert_eq!((request.method.as_str(), request.body.as_deref()), ("PUT", Some(&b"a b"[..])));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! run. An option that has no counterpart is an error, one that only changes what the other program prints is
 //! left out.
 
+mod hey;
 mod tools;
 mod words;
 
@@ -11,7 +12,7 @@ pub use words::{quoted, split};
 
 use tools::{Does, Tool};
 
-/// The arguments of `hayami bench` that do what this command line of ab, wrk, h2load or hey does.
+/// The arguments of `hayami bench` that do what this command line of ab, wrk, h2load, hey or oha does.
 ///
 /// # Errors
 /// A line that says which program or option is not understood.
@@ -21,7 +22,7 @@ pub fn translate(line: &str) -> Result<Vec<String>, String> {
         words.split_first().ok_or("an empty command; write --like 'wrk -c 100 http://…'")?;
     let name = program.rsplit('/').next().unwrap_or(program);
     let tool = Tool::named(name)
-        .ok_or_else(|| format!("the program {name}; --like knows ab, wrk, wrk2, h2load and hey"))?;
+        .ok_or_else(|| format!("`{name}` is not supported; supported: ab, wrk, wrk2, h2load, hey, oha"))?;
     Translation { tool, out: Vec::new(), urls: Vec::new(), given: Vec::new() }.run(words)
 }
 
@@ -84,7 +85,7 @@ impl Translation {
         let tool = self.tool;
         let option = tool
             .find(name)
-            .ok_or_else(|| format!("{}'s option {name} has no counterpart; leave it out", tool.name))?;
+            .ok_or_else(|| format!("option {name} of {} has no counterpart; leave it out", tool.name))?;
         let value = match (option.does.takes_value(), value) {
             (false, _) => "",
             (true, Some(value)) => value,
@@ -102,24 +103,42 @@ impl Translation {
     }
 
     fn finish(mut self) -> Result<Vec<String>, String> {
+        self.drop_requests();
         let given = |name: &str| self.given.contains(&name);
+        if let Some(default) = self.tool.method
+            && default.content.iter().any(|name| given(name))
+            && !given(default.named_by)
+        {
+            self.out.extend(["-X".to_owned(), default.method.to_owned()]);
+        }
         for (unless, words) in self.tool.defaults {
             if !unless.iter().any(|name| given(name)) {
                 self.out.extend(words.iter().map(|&word| word.to_owned()));
             }
         }
         if self.urls.is_empty() && !self.out.iter().any(|word| word == "--urls") {
-            return Err(format!("no URL for {}", self.tool.name));
+            return Err(format!("the command of {} has no URL", self.tool.name));
         }
         // h2load and hey repeat nothing: several URLs of h2load are one list, which is ours of `--urls`.
         if self.urls.len() > 1 {
             return Err(format!(
-                "several URLs for {}; write them into a file, and --urls FILE",
+                "the command of {} has several URLs; write them to a file, and use --urls FILE",
                 self.tool.name
             ));
         }
         self.out.extend(self.urls);
         Ok(self.out)
+    }
+
+    /// Leaves a number of requests out where a duration counts alone.
+    fn drop_requests(&mut self) {
+        let has_duration = self.out.iter().any(|word| word == "-d");
+        if !self.tool.duration_wins || !has_duration {
+            return;
+        }
+        while let Some(at) = self.out.iter().position(|word| word == "-n") {
+            self.out.drain(at..at + 2);
+        }
     }
 }
 
@@ -185,13 +204,44 @@ mod tests {
     }
 
     #[test]
+    fn methods_of_requests_with_content_and_durations_are_theirs() {
+        becomes("hey -d x http://a/", "--body-text x -X GET -n 200 -c 50 http://a/");
+        becomes("hey -m PUT -d x -n 5 -z 1s http://a/", "-X PUT --body-text x -d 1s -c 50 http://a/");
+    }
+
+    #[test]
+    fn oha_speaks_http_1_1_and_accepts_compression() {
+        let gzip = "-H 'Accept-Encoding: gzip, compress, deflate, br'";
+        becomes("oha http://a/", &format!("-n 200 -c 50 --http 1.1 {gzip} http://a/"));
+        becomes(
+            "oha -z 10s -c 100 -q 2000 --latency-correction --disable-keepalive --no-tui http://a/",
+            &format!("-d 10s -c 100 -r 2000 --keepalive off -q --http 1.1 {gzip} http://a/"),
+        );
+        becomes(
+            "oha -n 9 -c 2 -p 10 --http2 --insecure --disable-compression -r 0 https://a/",
+            "-n 9 -c 2 -m 10 --http 2 -k https://a/",
+        );
+        becomes(
+            "oha -j -m POST -d '{\"a\": 1}' -T application/json -t 5s --disable-compression http://a/",
+            "--json - -X POST --body-text '{\"a\": 1}' -T application/json --timeout 5s -n 200 -c 50 --http 1.1 http://a/",
+        );
+        becomes(
+            "oha -D f --connect-to a:443:[::1]:8443 --host b --http-version 2.0 --disable-compression https://a/",
+            "--body f --connect-to [::1]:8443 -H 'Host: b' --http 2 -X GET -n 200 -c 50 https://a/",
+        );
+    }
+
+    #[test]
     fn what_cannot_be_translated_is_named() {
         for (line, words) in [
             ("", "empty"),
-            ("siege -c 1 http://a/", "ab, wrk, wrk2, h2load and hey"),
+            ("siege -c 1 http://a/", "supported: ab, wrk, wrk2, h2load, hey, oha"),
+            ("oha --burst-rate 5 http://a/", "--burst-rate"),
+            ("oha --http-version 3 http://a/", "1.0, 1.1 or 2"),
+            ("oha --connect-to b:80 http://a/", "TARGET"),
             ("wrk -s x.lua http://a/", "-s"),
             ("ab -c", "-c needs a value"),
-            ("wrk -c 1", "no URL"),
+            ("wrk -c 1", "has no URL"),
             ("wrk -c 1 http://a/ http://b/", "several URLs"),
             ("wrk 'http://a/", "quote"),
             ("ab -X proxy:1 http://a/", "-X"),

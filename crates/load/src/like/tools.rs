@@ -1,11 +1,29 @@
-//! The options of other load generators: a table for each, with what ours is called.
+//! The options of other load generators: a table for each, with what ours is called. Those of hey and oha are in
+//! `hey`.
+
+use super::hey;
 
 /// Another load generator.
 pub(super) struct Tool {
     pub(super) name: &'static str,
-    options: &'static [Opt],
+    pub(super) options: &'static [Opt],
     /// Our words for what it does by itself: added unless one of these options was there.
     pub(super) defaults: &'static [(&'static [&'static str], &'static [&'static str])],
+    /// The method of requests with content, if it is not POST as here.
+    pub(super) method: Option<DefaultMethod>,
+    /// With a duration, a number of requests has no effect.
+    pub(super) duration_wins: bool,
+}
+
+/// The method of requests with content.
+#[derive(Clone, Copy)]
+pub(super) struct DefaultMethod {
+    /// The options for content.
+    pub(super) content: &'static [&'static str],
+    /// The option that names a method.
+    pub(super) named_by: &'static str,
+    /// The method without it.
+    pub(super) method: &'static str,
 }
 
 /// An option under its names, and what becomes of it.
@@ -36,7 +54,7 @@ impl Does {
 
 impl Tool {
     pub(super) fn named(name: &str) -> Option<&'static Self> {
-        [&AB, &WRK, &WRK2, &H2LOAD, &HEY].into_iter().find(|tool| tool.name == name)
+        [&AB, &WRK, &WRK2, &H2LOAD, &hey::HEY, &hey::OHA].into_iter().find(|tool| tool.name == name)
     }
 
     pub(super) fn find(&self, name: &str) -> Option<&'static Opt> {
@@ -44,7 +62,7 @@ impl Tool {
     }
 }
 
-const fn opt(names: &'static [&'static str], does: Does) -> Opt {
+pub(super) const fn opt(names: &'static [&'static str], does: Does) -> Opt {
     Opt { names, does }
 }
 
@@ -78,13 +96,19 @@ static AB: Tool = Tool {
         (&["-k"], &["--keepalive", "off"]),
         (&[], &["--threads", "1"]),
     ],
+    method: None,
+    duration_wins: false,
 };
 
 /// wrk: HTTP/1.1, connections kept.
-static WRK: Tool = Tool { name: "wrk", options: WRK_OPTIONS, defaults: WRK_DEFAULTS };
+static WRK: Tool = wrk("wrk");
 
 /// wrk2: wrk with a rate.
-static WRK2: Tool = Tool { name: "wrk2", options: WRK_OPTIONS, defaults: WRK_DEFAULTS };
+static WRK2: Tool = wrk("wrk2");
+
+const fn wrk(name: &'static str) -> Tool {
+    Tool { name, options: WRK_OPTIONS, defaults: WRK_DEFAULTS, method: None, duration_wins: false }
+}
 
 const WRK_OPTIONS: &[Opt] = &[
     opt(&["-c", "--connections"], Same("-c")),
@@ -143,38 +167,15 @@ static H2LOAD: Tool = Tool {
         (&["--h1", "-p"], &["--http", "2"]),
         (&[], &["-k"]),
     ],
-};
-
-/// hey: Go's client, connections kept.
-static HEY: Tool = Tool {
-    name: "hey",
-    options: &[
-        opt(&["-n"], Same("-n")),
-        opt(&["-c"], Same("-c")),
-        opt(&["-z"], Same("-d")),
-        opt(&["-cpus"], Same("-t")),
-        opt(&["-t"], Same("--timeout")),
-        opt(&["-m"], Same("-X")),
-        opt(&["-H"], Same("-H")),
-        opt(&["-A"], Through(|value| Ok(field("Accept", value)))),
-        opt(&["-U"], Through(|value| Ok(field("User-Agent", value)))),
-        opt(&["-a"], Through(|value| Ok(basic(value)))),
-        opt(&["-D"], Same("--body")),
-        opt(&["-T"], Same("-T")),
-        opt(&["-host"], Through(|value| Ok(field("Host", value)))),
-        opt(&["-h2"], Flag(&["--http", "2"])),
-        opt(&["-disable-keepalive"], Flag(&["--keepalive", "off"])),
-        opt(&["-disable-compression", "-disable-redirects"], Ignore),
-        opt(&["-o"], IgnoreValue),
-    ],
-    defaults: &[(&["-n", "-z"], &["-n", "200"]), (&["-c"], &["-c", "50"])],
+    method: None,
+    duration_wins: false,
 };
 
 fn body(method: &str, file: &str) -> Vec<String> {
     ["-X", method, "--body", file].map(String::from).into()
 }
 
-fn field(name: &str, value: &str) -> Vec<String> {
+pub(super) fn field(name: &str, value: &str) -> Vec<String> {
     vec!["-H".into(), format!("{name}: {value}")]
 }
 
@@ -187,7 +188,7 @@ fn plain_protocol(name: &str) -> Result<Vec<String>, String> {
 }
 
 /// The Basic scheme (RFC 7617 §2): user, colon and password in base64 (RFC 4648 §4).
-fn basic(credentials: &str) -> Vec<String> {
+pub(super) fn basic(credentials: &str) -> Vec<String> {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for octets in credentials.as_bytes().chunks(3) {
