@@ -64,9 +64,11 @@ impl Entry {
     }
 
     fn time(&self, name: &str) -> Result<u64, String> {
-        let time: u64 =
-            self.get(name)?.parse().map_err(|_| format!("`{name}` has to be seconds since 1970"))?;
-        Ok(if time > SECONDS { time / 1000 } else { time })
+        let time: Option<u64> = self.get(name)?.parse().ok();
+        let seconds = time.map(|time| if time > SECONDS { time / 1000 } else { time });
+        // Beyond that, what was written would be taken for milliseconds when it is read again.
+        let seconds = seconds.filter(|seconds| *seconds <= SECONDS);
+        seconds.ok_or_else(|| format!("`{name}` has to be seconds since 1970"))
     }
 
     fn get(&self, name: &str) -> Result<&str, String> {
@@ -160,6 +162,11 @@ mod tests {
             "key 2: `key` has 26 digits and needs 64"
         );
         assert_eq!(with("1515196800,", "soon,"), "key 2: `not_before` has to be seconds since 1970");
+        assert_eq!(
+            with("1515196799999", "1515196799999000"),
+            "key 1: `not_after` has to be seconds since 1970",
+            "microseconds"
+        );
         assert_eq!(with("1515283199", "1"), "key 2: `not_after` is before `not_before`");
         assert_eq!(with("  key: ", "  kee: "), "key 1: `key` is missing");
         for wrong in ["a: b", "- a", "- [a]", "- {a: {b: c}}", "text"] {
