@@ -338,9 +338,10 @@ impl<T: Default> Core<T> {
         self.streams.open_count() - usize::from(self.finished.is_some())
     }
 
-    /// The open streams.
+    /// The open streams; one that the last event ended is none of them.
     pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {
-        self.streams.slots().map(|slot| self.streams.key(slot)).filter(|key| key.id != 0)
+        let keys = self.streams.slots().map(|slot| self.streams.key(slot));
+        keys.filter(|key| key.id != 0 && Some(*key) != self.finished)
     }
 
     /// Number of streams whose peer alone may still send.
