@@ -104,6 +104,9 @@ fn place(node: &Node, authority: &str, default_port: u16) -> Result<(Place, Stri
             let error = node.error(format!("`{path}` is no absolute path of a unix socket"));
             return Err(error.help("write `http://[unix:/run/app.sock]/`"));
         }
+        if path.contains('\0') {
+            return Err(node.error("the path of a unix socket may not hold NUL"));
+        }
         // A path is no host, and servers refuse a Host field that is none (RFC 9112 §3.2).
         return Ok((Place::Unix(path.into()), "localhost".to_owned()));
     }
@@ -156,6 +159,12 @@ mod tests {
             assert_eq!(url.tls, text.to_ascii_lowercase().starts_with("https"), "{text}");
             assert!(url.shown.starts_with(if url.tls { "https://" } else { "http://" }), "{text}");
         }
+    }
+
+    #[test]
+    fn no_path_of_a_socket_holds_nul() {
+        let error = Url::read(&Node::scalar("http://[unix:/run/a\0.sock]/")).expect_err("no such path");
+        assert_eq!(error.message, "the path of a unix socket may not hold NUL");
     }
 
     #[test]
