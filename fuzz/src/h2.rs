@@ -1,11 +1,12 @@
 //! The targets of HTTP/2: octets as frames to both roles, and sequences of frames and calls to a server.
 
 use crate::Decisions;
+use crate::h2_windows::{Windows, frame, frames};
 use hayami_h2::{Body, Client, Config, ErrorCode, Event, Key, PREFACE, Request, RequestContent, Server};
 use hayami_http::{FieldSection, RequestHead, ResponseHead, Status};
 
 /// Limits that short inputs can reach.
-const SMALL: Config = Config {
+pub(crate) const SMALL: Config = Config {
     max_concurrent_streams: 3,
     initial_window: 20,
     max_stream_window: 80,
@@ -54,7 +55,7 @@ fn serve(config: &Config, wire: &[u8], step: usize) -> (Vec<u8>, usize) {
             }
             assert!(received.consumed > 0);
         }
-        check_frames(&out);
+        frames(&out).for_each(drop);
     }
     (out, events)
 }
@@ -84,17 +85,8 @@ fn ask(config: &Config, wire: &[u8], step: usize) -> (Vec<u8>, usize) {
             assert!(received.consumed > 0);
         }
     }
-    check_frames(&out[PREFACE.len()..]);
+    frames(&out[PREFACE.len()..]).for_each(drop);
     (out, events)
-}
-
-/// Output is whole frames of types that there are.
-fn check_frames(mut out: &[u8]) {
-    while !out.is_empty() {
-        let len = u32::from_be_bytes([0, out[0], out[1], out[2]]) as usize;
-        assert!(out[3] < 10 && len <= 16_384);
-        out = &out[9 + len..];
-    }
 }
 
 /// A server never panics and never sends beyond a window, whatever frames come between whatever calls; keys
@@ -111,7 +103,7 @@ pub fn h2_server(octets: &[u8]) {
     }
 }
 
-/// The windows that a peer has granted, and its server.
+/// A server, and what its peer has granted.
 struct Peer {
     server: Server<Vec<u8>>,
     head: RequestHead,
@@ -119,11 +111,7 @@ struct Peer {
     keys: Vec<Key>,
     /// Those for which the server was told last that there is content.
     ready: Vec<Key>,
-    connection: i64,
-    initial: i64,
-    /// Granted on streams, beside the initial window; sent on them.
-    streams: [(i64, i64); 16],
-    sent: i64,
+    windows: Windows,
     now: u32,
 }
 
@@ -137,8 +125,8 @@ impl Peer {
             server.receive(config, 0, &beginning[at..], &mut head, &mut out).expect("a beginning");
         }
         out.clear();
-        let (keys, ready, streams) = (Vec::new(), Vec::new(), [(0, 0); 16]);
-        Self { server, head, out, keys, ready, connection: 65_535, initial: 65_535, streams, sent: 0, now: 0 }
+        let (keys, ready, windows) = (Vec::new(), Vec::new(), Windows::new());
+        Self { server, head, out, keys, ready, windows, now: 0 }
     }
 
     /// A frame or a call. `false` when the connection is over.
@@ -240,10 +228,8 @@ impl Peer {
         };
         let stream = if matches!(kind, 4 | 16) || (kind == 8 && flags % 2 == 0) { 0 } else { stream };
         payload.truncate(16_384);
-        let mut wire = vec![0, 0, payload.len() as u8, kind, flags];
-        wire.extend(stream.to_be_bytes());
-        wire.extend(&payload);
-        self.grant(kind, flags, stream, &payload);
+        let wire = frame(kind, flags, stream, &payload);
+        self.windows.grant(kind, flags, stream, &payload);
         let Ok(received) = self.server.receive(config, self.now, &wire, &mut self.head, &mut self.out) else {
             self.server.drain_data().for_each(drop);
             return false;
@@ -260,40 +246,9 @@ impl Peer {
         true
     }
 
-    /// Windows that a frame grants, if it's taken.
-    fn grant(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
-        match (kind, payload) {
-            (8, [a, b, c, d]) => {
-                let increment = i64::from(u32::from_be_bytes([*a, *b, *c, *d]) & 0x7fff_ffff);
-                match stream {
-                    0 => self.connection += increment,
-                    stream => self.streams[stream as usize].0 += increment,
-                }
-            }
-            (4, pairs) if flags & 1 == 0 => {
-                for pair in pairs.chunks_exact(6).filter(|pair| pair[..2] == [0, 4]) {
-                    self.initial = i64::from(u32::from_be_bytes([pair[2], pair[3], pair[4], pair[5]]));
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// What was written keeps to the windows. What was sent before a window shrank doesn't count as too much.
+    /// What was written keeps to the windows.
     fn check(&mut self) {
-        let mut out = &self.out[..];
-        while !out.is_empty() {
-            let len = u32::from_be_bytes([0, out[0], out[1], out[2]]) as usize;
-            let stream = u32::from_be_bytes([out[5], out[6], out[7], out[8]]) as usize;
-            assert!(out[3] < 10 && len <= 16_384);
-            if out[3] == 0 && len > 0 {
-                self.sent += len as i64;
-                self.streams[stream].1 += len as i64;
-                assert!(self.sent <= self.connection);
-                assert!(self.streams[stream].1 <= self.initial + self.streams[stream].0);
-            }
-            out = &out[9 + len..];
-        }
+        self.windows.check(&self.out);
         self.out.clear();
     }
 }

@@ -6,32 +6,43 @@
 #![forbid(unsafe_code)]
 
 mod client;
+mod command_line;
 mod conditions;
 mod config;
 mod fastcgi;
 mod fields;
 mod h2;
+mod h2_client;
+mod h2_windows;
 mod heads;
 mod hpack;
+mod names;
 mod pair;
 mod proxy_protocol;
 mod server;
 mod targets;
 mod tls;
+mod tls_decoders;
+mod tls_records;
 
 pub use client::client_engine;
+pub use command_line::{like, url};
 pub use conditions::{conditional, etag};
 pub use config::{config, log_format};
 pub use fastcgi::fastcgi;
 pub use fields::{date, negotiate, range};
 pub use h2::{h2_frames, h2_server};
+pub use h2_client::h2_client;
 pub use heads::{chunked, request_head};
 pub use hpack::hpack;
+pub use names::dns_answer;
 pub use pair::exchanges;
 pub use proxy_protocol::proxy_protocol;
 pub use server::server_engine;
 pub use targets::{authority, path};
 pub use tls::{tls, tls_client};
+pub use tls_decoders::{certificate, ocsp_response, store_replies, ticket_keys};
+pub use tls_records::tls_records;
 
 /// A target: its name, which is that of its corpus, and its function.
 pub type Target = (&'static str, fn(&[u8]));
@@ -45,6 +56,7 @@ pub const TARGETS: &[Target] = &[
     ("exchanges", exchanges),
     ("h2_frames", h2_frames),
     ("h2_server", h2_server),
+    ("h2_client", h2_client),
     ("path", path),
     ("authority", authority),
     ("range", range),
@@ -57,6 +69,14 @@ pub const TARGETS: &[Target] = &[
     ("hpack", hpack),
     ("tls", tls),
     ("tls_client", tls_client),
+    ("tls_records", tls_records),
+    ("ticket_keys", ticket_keys),
+    ("store_replies", store_replies),
+    ("ocsp_response", ocsp_response),
+    ("certificate", certificate),
+    ("dns_answer", dns_answer),
+    ("like", like),
+    ("url", url),
     ("fastcgi", fastcgi),
     ("proxy_protocol", proxy_protocol),
 ];
@@ -99,6 +119,19 @@ impl<'a> Decisions<'a> {
             }
             [] => 255,
         }
+    }
+
+    /// Whether there are no more.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// So many octets as the next decision says, as far as there are so many.
+    pub(crate) fn piece(&mut self) -> &'a [u8] {
+        let len = usize::from(self.next()).min(self.0.len());
+        let (piece, rest) = self.0.split_at(len);
+        self.0 = rest;
+        piece
     }
 
     /// All that are left, the first one being the highest octet of a number.

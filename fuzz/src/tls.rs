@@ -7,7 +7,7 @@ use hayami_tls::{
 use std::sync::{Arc, LazyLock};
 
 /// Two configurations, so that the name in a ClientHello counts; the key is good for nothing else.
-static ACCEPTOR: LazyLock<Arc<Acceptor>> = LazyLock::new(|| {
+pub(crate) static ACCEPTOR: LazyLock<Arc<Acceptor>> = LazyLock::new(|| {
     let certificate = include_bytes!("fixtures/certificate.der").to_vec();
     let key = include_bytes!("fixtures/key.der").to_vec();
     // In the certificate's first century.
@@ -19,7 +19,7 @@ static ACCEPTOR: LazyLock<Arc<Acceptor>> = LazyLock::new(|| {
 });
 
 /// Believes anyone, and makes the cheapest of keys.
-static CONNECTOR: LazyLock<Connector> = LazyLock::new(|| {
+pub(crate) static CONNECTOR: LazyLock<Connector> = LazyLock::new(|| {
     let groups = Some(groups(["x25519"]).chosen);
     Connector::new(&ClientSettings { groups, ..ClientSettings::new(Trust::Anyone) }).expect("a group")
 });

@@ -20,6 +20,9 @@ mod client;
 mod der;
 mod error;
 mod fault;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod identity;
 mod info;
 /// OCSP staples (RFC 6066 §8).

@@ -9,7 +9,7 @@ use std::fmt;
 
 /// One connection's TLS, the client's side. Used as a [`crate::Session`] is, but that it speaks first:
 /// [`ClientSession::start`].
-pub struct ClientSession(pub(super) Course<ClientConnectionData>);
+pub struct ClientSession(pub(crate) Course<ClientConnectionData>);
 
 impl ClientSession {
     /// A session with the server of that name or address, which its certificate has to be for. Takes a ticket

@@ -47,3 +47,9 @@ impl Staple {
         self.version.load(Ordering::Acquire)
     }
 }
+
+/// What a response says: until when it is good. For fuzz targets.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn check_response(der: &[u8], chain: &[Vec<u8>], now: u64) -> Result<Option<u64>, &'static str> {
+    response::check(der, chain, now).map(|checked| checked.next_update)
+}

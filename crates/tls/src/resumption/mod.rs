@@ -13,6 +13,8 @@
 
 pub(crate) mod alive;
 pub(crate) mod clock;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod memory;
 mod missed;
 mod outbox;

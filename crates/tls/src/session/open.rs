@@ -266,6 +266,23 @@ impl<S: Side> Open<S> {
     }
 }
 
+/// What a peer of ours never does, for tests and fuzz targets.
+#[cfg(any(test, feature = "fuzzing"))]
+impl<S: Side> Open<S> {
+    /// Seals content of any type.
+    pub(crate) fn seal_as(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) {
+        self.send_unless_closed(kind, content, out);
+    }
+
+    /// Changes our key, and with `asks` wants the peer to do likewise. TLS 1.2 knows no such thing.
+    pub(crate) fn change_key(&mut self, asks: bool, out: &mut Vec<u8>) {
+        let Some(updates) = self.updates.as_mut().filter(|_| !self.closed) else { return };
+        self.write.seal(HANDSHAKE, &[KEY_UPDATE, 0, 0, 1, asks.into()], out);
+        let secrets = updates.update_tx_secret().expect("TLS 1.3 has a next key");
+        self.write = Protection::new(Version::Tls13, secrets).expect("the suite stays");
+    }
+}
+
 #[cfg(test)]
 impl<S: Side> Open<S> {
     pub(super) fn write_as_if_worn_out(&mut self) {
@@ -274,7 +291,7 @@ impl<S: Side> Open<S> {
 
     /// Sends a message as it is, in a record of its own.
     pub(crate) fn say_in_handshake(&mut self, message: &[u8], out: &mut Vec<u8>) {
-        self.write.seal(HANDSHAKE, message, out);
+        self.seal_as(HANDSHAKE, message, out);
     }
 
     /// Receives a handshake message.
@@ -284,9 +301,7 @@ impl<S: Side> Open<S> {
 
     /// Changes our key, and asks the peer to do likewise.
     pub(crate) fn ask_for_new_keys(&mut self, out: &mut Vec<u8>) {
-        self.write.seal(HANDSHAKE, &[KEY_UPDATE, 0, 0, 1, 1], out);
-        let secrets = self.updates.as_mut().unwrap().update_tx_secret().unwrap();
-        self.write = Protection::new(Version::Tls13, secrets).unwrap();
+        self.change_key(true, out);
     }
 
     pub(super) fn records_written(&self) -> u64 {

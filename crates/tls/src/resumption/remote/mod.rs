@@ -16,6 +16,30 @@ pub(super) use store::Store;
 use std::io;
 use wire::Wire;
 
+/// What a store with these replies gives to be read, kept, removed and swapped, one call after the other until one fails;
+/// the values that were read.
+#[cfg(feature = "fuzzing")]
+pub fn replies(kind: super::RemoteKind, stream: std::net::TcpStream) -> Vec<Vec<u8>> {
+    use super::RemoteKind;
+    let wire = Wire::over(stream, std::time::Duration::from_secs(10));
+    let mut client = match kind {
+        RemoteKind::Memcached => Client::Memcached(memcached::Memcached { wire }),
+        RemoteKind::Redis => Client::Redis(redis::Redis { wire }),
+    };
+    let mut values = Vec::new();
+    let mut calls = || -> io::Result<()> {
+        loop {
+            values.extend(client.get("key")?);
+            client.put("key", b"value", 1)?;
+            client.remove("key")?;
+            client.swap("key", Some(b"old"), b"new", 1)?;
+            client.swap("key", None, b"new", 1)?;
+        }
+    };
+    let _ = calls(); // it ends with the replies
+    values
+}
+
 /// A connection, by what is spoken on it. After an error it is of no use.
 #[derive(Debug)]
 enum Client {

@@ -33,6 +33,12 @@ impl Wire {
         Err(error)
     }
 
+    /// A connection that is there.
+    #[cfg(feature = "fuzzing")]
+    pub(super) fn over(stream: TcpStream, time: Duration) -> Self {
+        Self { stream, input: Vec::new(), deadline: Instant::now() + time }
+    }
+
     /// When the call that begins now has to be over.
     pub(super) fn until(&mut self, deadline: Instant) {
         self.deadline = deadline;

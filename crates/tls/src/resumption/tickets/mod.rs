@@ -19,3 +19,9 @@ pub(super) use keeper::keep;
 pub(super) use ring::Ring;
 pub(super) use source::{RemoteKeys, Source};
 pub(super) use ticketer::{LONGEST, NoTickets, Ticketer};
+
+/// The keys of a file as it would be written; `None` if it cannot be read.
+#[cfg(feature = "fuzzing")]
+pub fn round_trip(file: &str) -> Option<Vec<u8>> {
+    text::read(file).ok().map(|ring| text::write(&ring).0.clone())
+}

@@ -1,0 +1,64 @@
+//! Targets of what is read beside handshakes: ticket files, the replies of session stores, OCSP responses, certificates.
+
+use hayami_tls::fuzzing;
+use std::io::Write;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+/// A file of ticket keys that can be read says the same once it was written, and again after that.
+pub fn ticket_keys(octets: &[u8]) {
+    let Ok(text) = std::str::from_utf8(octets) else { return };
+    let Some(written) = fuzzing::ticket_keys(text) else { return };
+    let again = std::str::from_utf8(&written).ok().and_then(fuzzing::ticket_keys);
+    assert_eq!(again.as_ref(), Some(&written));
+}
+
+/// Every value that a store gives stands in its replies; whatever it replies, the calls end.
+pub fn store_replies(octets: &[u8]) {
+    for kind in [fuzzing::Store::Memcached, fuzzing::Store::Redis] {
+        let (ours, mut theirs) = connection();
+        // Without its end a call would wait for the rest of a reply.
+        if octets.len() > 32_768
+            || theirs.write_all(octets).is_err()
+            || theirs.shutdown(Shutdown::Write).is_err()
+        {
+            return;
+        }
+        for value in fuzzing::store_replies(kind, ours) {
+            let found = value.is_empty() || octets.windows(value.len()).any(|window| window == value);
+            assert!(found, "{kind:?} gives {}", value.escape_ascii());
+        }
+    }
+}
+
+fn connection() -> (TcpStream, TcpStream) {
+    // Locked, since threads of the replay would take each other's connections.
+    static LISTENER: LazyLock<Mutex<TcpListener>> =
+        LazyLock::new(|| Mutex::new(TcpListener::bind("127.0.0.1:0").expect("a port")));
+    let listener = LISTENER.lock().unwrap_or_else(PoisonError::into_inner);
+    let ours = TcpStream::connect(listener.local_addr().expect("bound")).expect("connected");
+    let theirs = listener.accept().expect("it waits").0;
+    (ours, theirs)
+}
+
+/// A response that is good with the issuer's signature is good where nobody can check that; none is good for ever, and
+/// what it says is within its octets.
+pub fn ocsp_response(octets: &[u8]) {
+    const LEAF: &[u8] = include_bytes!("fixtures/ocsp_leaf.der");
+    const ISSUER: &[u8] = include_bytes!("fixtures/ocsp_issuer.der");
+    // When the corpus was made.
+    const NOW: u64 = 1_795_400_000;
+    let signed = fuzzing::ocsp_response(octets, &[LEAF.to_vec(), ISSUER.to_vec()], NOW);
+    let unsigned = fuzzing::ocsp_response(octets, &[LEAF.to_vec()], NOW);
+    if let Ok(until) = signed {
+        assert_eq!(unsigned, Ok(until));
+        assert!(until.is_none_or(|until| until >= NOW));
+    }
+}
+
+/// The subject of a certificate is one line of text.
+pub fn certificate(octets: &[u8]) {
+    if let Some((subject, _)) = fuzzing::certificate(octets) {
+        assert!(!subject.chars().any(char::is_control), "{subject:?}");
+    }
+}
