@@ -51,7 +51,7 @@ fn head(report: &Report<'_>, summaries: &[Summary<'_>]) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}: measured</title>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}: measured</title>\n\
          <style>{}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n\
          <p class=\"sub\">{} connection{}, {begun}{stopped}</p>\n",
         include_str!("page.css"),

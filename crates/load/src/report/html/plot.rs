@@ -14,6 +14,14 @@ const BOTTOM: f64 = 46.0;
 /// Colours repeat from here on.
 pub(super) const COLOURS: usize = 6;
 
+/// What is left out on phones, where text is twice as large in relation to the plot.
+const MINOR: &str = " class=\"minor\"";
+
+/// Every other label.
+fn minor(index: usize) -> &'static str {
+    if index % 2 == 1 { MINOR } else { "" }
+}
+
 /// An SVG that is being drawn.
 pub(super) struct Plot {
     x: Axis,
@@ -50,29 +58,33 @@ impl Plot {
 
     fn draw_y(&mut self) {
         let right = WIDTH - RIGHT;
-        for (value, label) in self.y.ticks.clone() {
-            let top = self.top(value);
+        for (index, (value, label)) in self.y.ticks.clone().into_iter().enumerate() {
+            let (top, minor) = (self.top(value), minor(index));
             self.put(format_args!("<path class=\"grid\" d=\"M{LEFT} {top:.1}H{right}\"/>"));
             let (left, base) = (LEFT - 8.0, top + 4.0);
-            self.put(format_args!("<text x=\"{left}\" y=\"{base:.1}\" text-anchor=\"end\">{label}</text>"));
+            self.put(format_args!(
+                "<text{minor} x=\"{left}\" y=\"{base:.1}\" text-anchor=\"end\">{label}</text>"
+            ));
         }
         let title = self.y.title;
-        self.put(format_args!("<text x=\"{LEFT}\" y=\"14\">{title}</text>"));
+        self.put(format_args!("<text class=\"above\" x=\"{LEFT}\" y=\"14\">{title}</text>"));
     }
 
     fn draw_x(&mut self) {
         let bottom = HEIGHT - BOTTOM;
-        for (value, label) in self.x.ticks.clone() {
-            let left = self.left(value);
+        for (index, (value, label)) in self.x.ticks.clone().into_iter().enumerate() {
+            let (left, minor) = (self.left(value), minor(index));
             let (below, base) = (bottom + 5.0, bottom + 19.0);
             self.put(format_args!("<path class=\"axis\" d=\"M{left:.1} {bottom}V{below}\"/>"));
             self.put(format_args!(
-                "<text x=\"{left:.1}\" y=\"{base}\" text-anchor=\"middle\">{label}</text>"
+                "<g class=\"tick\"><text{minor} x=\"{left:.1}\" y=\"{base}\" text-anchor=\"middle\">{label}</text></g>"
             ));
         }
         let (right, base, title) = (WIDTH - RIGHT, HEIGHT - 8.0, self.x.title);
         self.put(format_args!("<path class=\"axis\" d=\"M{LEFT} {bottom}H{right}\"/>"));
-        self.put(format_args!("<text x=\"{right}\" y=\"{base}\" text-anchor=\"end\">{title}</text>"));
+        self.put(format_args!(
+            "<text class=\"below\" x=\"{right}\" y=\"{base}\" text-anchor=\"end\">{title}</text>"
+        ));
     }
 
     fn path(&self, points: &[(f64, f64)]) -> String {
@@ -110,17 +122,20 @@ impl Plot {
     /// Dashed lines from top to bottom, with a label each where there is room for it.
     pub(super) fn marks(&mut self, marks: &[(f64, &str)]) {
         let bottom = HEIGHT - BOTTOM;
-        let mut free = LEFT;
+        let (mut free, mut free_on_phones) = (LEFT, LEFT);
         for (value, label) in marks {
             let left = self.left(*value);
             let (above, base) = (TOP - 6.0, TOP - 9.0);
             let half = label.chars().count() as f64 * 3.5 + 2.0;
             self.put(format_args!("<path class=\"mark\" d=\"M{left:.1} {above}V{bottom}\"/>"));
             if left - half >= free && left + half <= WIDTH - 4.0 {
+                let fits = left - 2.0 * half >= free_on_phones;
+                let minor = if fits { "" } else { MINOR };
                 self.put(format_args!(
-                    "<text x=\"{left:.1}\" y=\"{base}\" text-anchor=\"middle\">{label}</text>"
+                    "<text{minor} x=\"{left:.1}\" y=\"{base}\" text-anchor=\"middle\">{label}</text>"
                 ));
                 free = left + half + 4.0;
+                free_on_phones = if fits { left + 2.0 * half + 4.0 } else { free_on_phones };
             }
         }
     }
@@ -137,8 +152,8 @@ impl Plot {
         }
     }
 
-    /// The whole SVG, in a box that scrolls where the page is narrow.
+    /// The whole SVG.
     pub(super) fn done(self) -> String {
-        format!("<div class=\"wide\">{}</svg></div>\n", self.svg)
+        format!("<div class=\"plot\">{}</svg></div>\n", self.svg)
     }
 }

@@ -42,6 +42,11 @@ fn cost(summary: &Summary<'_>) -> Option<String> {
     summary.cost_us().map(|(user, system)| format!("{} µs", three(user + system)))
 }
 
+const OVERVIEW: [&str; 9] =
+    ["target", "requests/s", "p50", "p99", "p99.9", "errors", "received/s", "server CPU", "server memory"];
+
+const TIMES: [&str; 10] = ["", "mean", "min", "p50", "p75", "p90", "p99", "p99.9", "p99.99", "max"];
+
 /// A line for each of several targets.
 pub(super) fn overview(summaries: &[Summary<'_>]) -> String {
     let line = |(index, summary): (usize, &Summary<'_>)| {
@@ -60,32 +65,28 @@ pub(super) fn overview(summaries: &[Summary<'_>]) -> String {
             memory,
         ];
         let dot = format!("<i class=\"dot s{}\"></i>", index % COLOURS);
-        row(&format!("{dot}{}", escape(&summary.target.name)), cells)
+        row(&OVERVIEW, &format!("{dot}{}", escape(&summary.target.name)), cells)
     };
     let rows: String = summaries.iter().enumerate().map(line).collect();
-    let head = [
-        "target",
-        "requests/s",
-        "p50",
-        "p99",
-        "p99.9",
-        "errors",
-        "received/s",
-        "server CPU",
-        "server memory",
-    ];
-    section("Targets", "All rounds of a target together.", &table(&head, &rows))
+    section("Targets", "All rounds of a target together.", &table(&OVERVIEW, &rows))
 }
 
-fn row(name: &str, cells: impl IntoIterator<Item = String>) -> String {
-    let cells: String = cells.into_iter().map(|cell| format!("<td>{cell}</td>")).collect();
+fn row(head: &[&str], name: &str, cells: impl IntoIterator<Item = String>) -> String {
+    // Where the table is too wide for the page, each cell stands behind its column's name.
+    let columns = head.iter().skip(1);
+    let cells: String = columns
+        .zip(cells)
+        .map(|(column, cell)| format!("<td data-column=\"{column}\">{cell}</td>"))
+        .collect();
     let class = if name.starts_with("<i") { "name keyed" } else { "name" };
     format!("<tr><th class=\"{class}\" scope=\"row\">{name}</th>{cells}</tr>")
 }
 
 fn table(head: &[&str], rows: &str) -> String {
     let head: String = head.iter().map(|name| format!("<th scope=\"col\">{name}</th>")).collect();
-    format!("<div class=\"wide\"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>\n")
+    format!(
+        "<div class=\"wide\"><table class=\"figures\"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>\n"
+    )
 }
 
 /// A table of names and values.
@@ -119,13 +120,13 @@ fn times(summary: &Summary<'_>) -> String {
         .map(|(name, times)| {
             let percentiles = PERCENTILES.iter().map(|(_, quantile)| times.quantile(*quantile));
             let cells = [times.mean(), times.min()].into_iter().chain(percentiles).chain([times.max()]);
-            row(name, cells.map(duration))
+            row(&TIMES, name, cells.map(duration))
         })
         .collect();
     if rows.is_empty() {
         return "<p>No response came, so there are no times.</p>".to_owned();
     }
-    table(&["", "mean", "min", "p50", "p75", "p90", "p99", "p99.9", "p99.99", "max"], &rows)
+    table(&TIMES, &rows)
 }
 
 fn counts(plan: &Plan, summary: &Summary<'_>) -> String {

@@ -88,7 +88,7 @@ fn said(row: &Row, figure: &Figure) -> (&'static str, String) {
     (
         class,
         told(&ratio)
-            .replace(" times", " ×")
+            .replace(" times", "\u{a0}×")
             .replace(" [", "<br><span class=\"note\">[")
             .replace(']', "]</span>"),
     )
