@@ -191,9 +191,20 @@ fn its_page_is_there(example: &Example) {
     assert!(ask(&mut client, "GET", "/shop.js", "", "").text().contains("api/products"));
 }
 
+/// Whether all threads of a process are stopped by a signal.
+fn is_stopped(id: i32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{id}/task")).expect("it runs");
+    tasks.flatten().all(|task| {
+        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|after| after.starts_with('T'))
+    })
+}
+
 /// The API waits for its database for 20 seconds.
 fn a_silent_database_is_503(example: &Example) {
     example.signal("database", Signal::STOP);
+    let id = example.process("database").expect("it runs");
+    until("every thread of it stands still", || is_stopped(id));
     let mut client = example.client();
     let answer = ask(client.patience(Duration::from_secs(60)), "GET", "/api/products/p-00001", "", "");
     example.signal("database", Signal::CONT);
