@@ -113,7 +113,8 @@ fn run(options: &Options) -> Result<(), String> {
     println!("{}", report::verdicts(&report.verdicts.iter().collect::<Vec<_>>()));
     if options.crosscheck {
         let checked = crosscheck::run(&setup, servers::hayami_binary())?;
-        scenarios::save_crosscheck(&root(), report::json(&report, Group::Scenarios), &checked)?;
+        let about = report::json(&report, Group::Scenarios);
+        scenarios::save_crosscheck(&root().join(samples(options.write)), about, &checked)?;
         println!("{}", crosscheck::section(&checked));
     }
     save(&report, options.write)?;
@@ -182,25 +183,28 @@ fn hide(table: &mut Table, folder: &Path) {
     }
 }
 
-/// Writes the results of each group that was run into files of its own: out/results.json and, if
-/// wanted, RESULTS.md; the names of other groups have the group's in them.
+/// Writes the results of each group that was run into files of its own: every sample as JSON and, if wanted, RESULTS.md;
+/// the names of other groups have the group's in them.
 fn save(report: &Report, write: bool) -> Result<(), String> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    fs::create_dir_all(here.join("out")).map_err(|error| format!("{}/out: {error}", here.display()))?;
+    let (here, samples) = (Path::new(env!("CARGO_MANIFEST_DIR")), root().join(samples(write)));
+    fs::create_dir_all(&samples).map_err(|error| format!("{}: {error}", samples.display()))?;
     for group in Group::ALL {
         if report.tables_of(group).next().is_none() {
             continue;
         }
         let suffix = if group == Group::Http1 { String::new() } else { format!("-{}", group.name()) };
-        put(
-            &here.join(format!("out/results{suffix}.json")),
-            &format!("{:#}\n", report::json(report, group)),
-        )?;
+        let document = format!("{:#}\n", report::json(report, group));
+        put(&samples.join(format!("results{suffix}.json")), &document)?;
         if write {
             put(&here.join(format!("RESULTS{suffix}.md")), &report::markdown(report, group))?;
         }
     }
     Ok(())
+}
+
+/// Where samples are saved: those behind what is published are in the tree.
+fn samples(published: bool) -> &'static str {
+    if published { scenarios::SAMPLES } else { "bench/out" }
 }
 
 /// The root of the tree.

@@ -24,8 +24,8 @@ pub(crate) struct Options {
     /// scenarios and the flood (scenario S2 B, 51 GB a run) are run only when named, here or with --only.
     #[arg(long, value_name = "NAME", value_parser = group)]
     pub(crate) group: Vec<Group>,
-    /// Race these servers only; may be repeated. Names: hayami, nginx-tuned, h2o, nghttpd, haproxy, bare, nginx,
-    /// nginx-10240, nginx-files, nginx-files-delay, nginx-delay, lighttpd, apache.
+    /// Race these servers only; may be repeated. Names: hayami, nginx-tuned, nginx-http2, h2o, nghttpd, haproxy, bare,
+    /// nginx, nginx-10240, nginx-files, nginx-files-delay, nginx-delay, lighttpd, apache, caddy.
     #[arg(long, value_name = "NAME", value_parser = server)]
     pub(crate) server: Vec<Server>,
     /// Rounds; the medians over them are reported [default: 5; 3 of the scenarios alone].
@@ -43,16 +43,16 @@ pub(crate) struct Options {
     /// Hold `hayami bench` against wrk, h2load and ab, after the races that are named; without a name nothing is raced.
     #[arg(long)]
     pub(crate) crosscheck: bool,
-    /// Run nothing: write docs/benchmarks.md and its plots from the results saved in bench/out.
+    /// Run nothing: write docs/benchmarks.md and its plots from the results saved in bench/samples.
     #[arg(long, conflicts_with_all = ["only", "group", "crosscheck", "write"])]
     pub(crate) page: bool,
-    /// Measure examples/rest-api, with and without pooled connections on each side, and race nothing. Two rounds take some
-    /// seven minutes. With --write it goes into docs/rest-api.md.
+    /// Measure examples/rest-api, with and without pooled connections on each side, and race nothing. Five rounds take some
+    /// 18 minutes. With --write it goes into docs/rest-api.md.
     #[arg(long, conflicts_with_all = ["only", "group", "server", "crosscheck", "page", "scale"])]
     pub(crate) rest_api: bool,
-    /// Write bench/RESULTS.md too (RESULTS-http2.md, RESULTS-proxy.md, RESULTS-flood.md); of the scenarios and the cross-check
-    /// docs/benchmarks.md.
-    #[arg(long)]
+    /// Write bench/RESULTS.md too (RESULTS-http2.md, RESULTS-proxy.md, RESULTS-flood.md), and every sample into
+    /// bench/samples; of the scenarios and the cross-check docs/benchmarks.md. Groups are written whole, with all servers.
+    #[arg(long, conflicts_with_all = ["only", "server", "quick"])]
     pub(crate) write: bool,
     /// The core for the servers; the first usable one if not given.
     #[arg(long, value_name = "CORE")]
@@ -132,6 +132,19 @@ mod tests {
         for name in names.chain(Group::ALL.map(Group::name)) {
             assert!(words.contains(&name), "{name}");
         }
+    }
+
+    #[test]
+    fn a_part_of_a_group_is_not_written_in_the_place_of_the_whole() {
+        for part in [["--only", "s0"], ["--server", "h2o"]] {
+            let words = ["hayami-bench", "--write"].into_iter().chain(part);
+            assert!(Options::try_parse_from(words).is_err(), "{part:?}");
+        }
+        assert!(Options::try_parse_from(["hayami-bench", "--write", "--quick"]).is_err());
+        assert!(
+            Options::try_parse_from(["hayami-bench", "--write", "--group", "proxy", "--group", "flood"])
+                .is_ok()
+        );
     }
 
     #[test]

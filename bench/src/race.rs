@@ -156,9 +156,12 @@ impl Setup {
             Err(fault) => return Table::new(*workload, Vec::new(), vec![format!("not raced: {fault}")]),
         };
         let (mut lanes, mut rows) = self.line_up(workload, backend.as_ref());
-        for _ in 0..self.rounds {
-            for lane in lanes.iter_mut().filter(|lane| lane.row.fault.is_none()) {
-                lane.row.fault = self.measure(workload, lane).err();
+        for round in 0..self.rounds {
+            for at in turns(lanes.len(), round) {
+                let lane = &mut lanes[at];
+                if lane.row.fault.is_none() {
+                    lane.row.fault = self.measure(workload, lane).err();
+                }
             }
         }
         rows.extend(lanes.into_iter().map(|lane| lane.row));
@@ -208,6 +211,11 @@ impl Setup {
     }
 }
 
+/// The order of `count` servers in a round: each round begins with another, so that none always runs behind the same one.
+pub(crate) fn turns(count: usize, round: usize) -> impl Iterator<Item = usize> {
+    (0..count).map(move |turn| (turn + round) % count)
+}
+
 /// Connections that peers must be told to allow, with some to spare: more than they do by default.
 fn allowed(workload: &Workload) -> Option<usize> {
     let Kind::Load { connections, with: Use::OldPerRequest { rtt_ms: 1.. }, .. } = workload.kind else {
@@ -237,6 +245,13 @@ pub(crate) fn prepare(folder: &Path) -> Result<(), String> {
 mod tests {
     use super::*;
     use crate::workload;
+
+    #[test]
+    fn every_round_begins_with_another_server() {
+        let rounds: Vec<Vec<usize>> = (0..4).map(|round| turns(3, round).collect()).collect();
+        assert_eq!(rounds, [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 1, 2]]);
+        assert_eq!(turns(0, 5).count(), 0);
+    }
 
     #[test]
     fn peers_are_told_to_allow_what_many_far_clients_need() {

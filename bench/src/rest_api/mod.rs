@@ -5,6 +5,7 @@
 //! writes. What the example is, and how it is started by hand, stands in docs/rest-api.md.
 
 mod page;
+mod samples;
 mod stack;
 mod step;
 
@@ -18,7 +19,7 @@ use rustix::process::{Resource, getrlimit};
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::race::Setup;
-use crate::{command, put, root};
+use crate::{command, put, root, scenarios};
 
 use self::stack::{Pooling, Stack};
 use self::step::{STEPS, Sample, Step};
@@ -28,8 +29,8 @@ use self::step::{STEPS, Sample, Step};
 const FIRST_WARM_UP: Duration = Duration::from_secs(25);
 /// Load before a setting's steps.
 const WARM_UP: Duration = Duration::from_secs(2);
-/// Two rounds take some seven minutes.
-const ROUNDS: u32 = 2;
+/// Five rounds take some 18 minutes.
+const ROUNDS: u32 = 5;
 
 /// Samples of each setting and step, in the order of the rounds.
 type Samples = BTreeMap<(Pooling, &'static str), Vec<Sample>>;
@@ -111,7 +112,10 @@ fn write(section: &str, measured: &Measured) -> Result<(), String> {
     let plots = root().join("docs/rest-api");
     fs::create_dir_all(&plots).map_err(|error| format!("{}: {error}", plots.display()))?;
     put(&plots.join("pooling.svg"), &page::pooling_plot(measured))?;
-    put(&plots.join("distance.svg"), &page::distance_plot(measured))
+    put(&plots.join("distance.svg"), &page::distance_plot(measured))?;
+    let samples = root().join(scenarios::SAMPLES);
+    fs::create_dir_all(&samples).map_err(|error| format!("{}: {error}", samples.display()))?;
+    put(&samples.join("rest-api.json"), &format!("{:#}\n", samples::json(measured)))
 }
 
 /// The folder of the example.

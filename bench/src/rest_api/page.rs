@@ -6,6 +6,7 @@ use super::step::{STEPS, Sample, Step};
 use crate::crosscheck::whole;
 use crate::report::grid;
 use crate::scenarios::svg::{self, Line, Stack as Bar};
+use crate::statistics::{Spread, spread};
 
 /// What stands between these is replaced.
 const MARKS: [&str; 2] =
@@ -27,7 +28,7 @@ pub(super) fn section(measured: &Measured) -> String {
     let machine = &measured.machine;
     let mut text = format!(
         "- command: `{}`\n- plan: {}\n- commit: {}\n- date: {}\n- machine: {}, {} cores, Linux {}\n- with: {}\n\n\
-         Figures are the middle of the rounds.\n\n",
+         Figures are medians of the rounds; in parentheses the least and the most. Every sample: `bench/samples/rest-api.json`.\n\n",
         measured.command,
         measured.plan,
         machine.commit,
@@ -61,17 +62,25 @@ pub(super) fn section(measured: &Measured) -> String {
 }
 
 impl Measured {
+    /// A figure over the rounds.
+    fn spread(&self, pooling: Pooling, step: &str, figure: impl Fn(&Sample) -> f64) -> Option<Spread> {
+        spread(self.samples.get(&(pooling, step))?.iter().map(figure))
+    }
+
     /// A figure in the middle of the rounds.
     fn middle(&self, pooling: Pooling, step: &str, figure: impl Fn(&Sample) -> f64) -> Option<f64> {
-        let samples = self.samples.get(&(pooling, step))?;
-        let mut values: Vec<f64> = samples.iter().map(figure).collect();
-        values.sort_by(f64::total_cmp);
-        let (low, high) = (values.get((values.len() - 1) / 2)?, values.get(values.len() / 2)?);
-        Some((low + high) / 2.0)
+        Some(self.spread(pooling, step, figure)?.median)
     }
 
     fn shown(&self, pooling: Pooling, step: &str, figure: impl Fn(&Sample) -> f64) -> String {
         self.middle(pooling, step, figure).map_or("-".to_owned(), whole)
+    }
+
+    /// The middle of the rounds, the least and the most.
+    fn ranged(&self, pooling: Pooling, step: &str, figure: impl Fn(&Sample) -> f64) -> String {
+        let ranged =
+            |Spread { median, min, max }| format!("{} ({}-{})", whole(median), whole(min), whole(max));
+        self.spread(pooling, step, figure).map_or("-".to_owned(), ranged)
     }
 
     fn errors(&self, pooling: Pooling, step: &str) -> String {
@@ -102,6 +111,7 @@ fn pooling_table(measured: &Measured) -> Vec<Vec<String>> {
     ])];
     for pooling in Pooling::ALL {
         let shown = |figure: fn(&Sample) -> f64| measured.shown(pooling, POOLING, figure);
+        let ranged = |figure: fn(&Sample) -> f64| measured.ranged(pooling, POOLING, figure);
         let milliseconds = |figure: fn(&Sample) -> f64| {
             measured.middle(pooling, POOLING, figure).map_or("-".to_owned(), |us| format!("{:.1}", us / 1e3))
         };
@@ -113,8 +123,8 @@ fn pooling_table(measured: &Measured) -> Vec<Vec<String>> {
             shown(|sample| sample.cost_us[0]),
             shown(|sample| sample.cost_us[1]),
             shown(|sample| sample.cost_us[2]),
-            shown(|sample| sample.cost_us.iter().sum()),
-            shown(|sample| sample.rate),
+            ranged(|sample| sample.cost_us.iter().sum()),
+            ranged(|sample| sample.rate),
             milliseconds(|sample| sample.p50_us),
             milliseconds(|sample| sample.p99_us),
             measured.errors(pooling, POOLING),
@@ -143,15 +153,16 @@ fn distance_table(measured: &Measured) -> Vec<Vec<String>> {
     for (pooling, step) in Pooling::ALL.into_iter().flat_map(|pooling| far().map(move |step| (pooling, step)))
     {
         let shown = |figure: fn(&Sample) -> f64| measured.shown(pooling, step.name, figure);
+        let ranged = |figure: fn(&Sample) -> f64| measured.ranged(pooling, step.name, figure);
         rows.push(vec![
             pooling.name().to_owned(),
             shown(|sample| sample.connections as f64),
             step.limit().map_or("-".to_owned(), whole),
-            shown(|sample| sample.rate),
+            ranged(|sample| sample.rate),
             shown(|sample| sample.p50_us / 1e3),
             shown(|sample| sample.p99_us / 1e3),
             measured.errors(pooling, step.name),
-            shown(|sample| sample.cost_us.iter().sum()),
+            ranged(|sample| sample.cost_us.iter().sum()),
         ]);
     }
     rows
@@ -162,12 +173,13 @@ fn series_table(measured: &Measured) -> Vec<Vec<String>> {
         vec![row(["keep-alive", "delay", "c", "published req/s", "answers/s", "p50 ms", "p99 ms", "errors"])];
     for step in &STEPS {
         let shown = |figure: fn(&Sample) -> f64| measured.shown(Pooling::Both, step.name, figure);
+        let rate = measured.ranged(Pooling::Both, step.name, |sample| sample.rate);
         rows.push(vec![
             if step.keep_alive { "yes" } else { "no" }.to_owned(),
             if step.rtt_ms > 0 { format!("{} ms", step.rtt_ms) } else { "-".to_owned() },
             whole(step.connections as f64),
             whole(f64::from(step.published)),
-            shown(|sample| sample.rate),
+            rate,
             shown(|sample| sample.p50_us / 1e3),
             shown(|sample| sample.p99_us / 1e3),
             measured.errors(Pooling::Both, step.name),
@@ -267,7 +279,7 @@ mod tests {
         }
         let shipped = text.lines().find(|line| line.starts_with("| both pooled, as shipped")).unwrap();
         let cells: Vec<_> = shipped.split('|').map(str::trim).collect();
-        assert_eq!(cells[2..10], ["10", "20", "30", "60", "800", "1.0", "2.0", "2"]);
+        assert_eq!(cells[2..10], ["10", "20", "30", "60 (60-60)", "800 (400-1,200)", "1.0", "2.0", "2"]);
     }
 
     #[test]

@@ -21,10 +21,12 @@ use self::published::BY_SERVER;
 use self::saved::Saved;
 use crate::crosscheck::{self, Checked};
 
+/// Where every sample behind published figures is.
+pub(crate) const SAMPLES: &str = "bench/samples";
 /// Where the races save the results of their group `scenarios`.
-const RESULTS: &str = "bench/out/results-scenarios.json";
+const RESULTS: &str = "bench/samples/results-scenarios.json";
 /// Where the cross-check saves its own.
-pub(crate) const CROSSCHECK: &str = "bench/out/crosscheck.json";
+pub(crate) const CROSSCHECK: &str = "bench/samples/crosscheck.json";
 const PAGE: &str = "docs/benchmarks.md";
 const PLOTS: &str = "docs/benchmarks";
 
@@ -33,8 +35,9 @@ const PLOTS: &str = "docs/benchmarks";
 /// # Errors
 /// There are no saved results, or a file cannot be written.
 pub(crate) fn write(root: &Path) -> Result<(), String> {
-    let document = read(&root.join(RESULTS))?
-        .ok_or_else(|| format!("{RESULTS} is not there: run the races with --group scenarios first"))?;
+    let document = read(&root.join(RESULTS))?.ok_or_else(|| {
+        format!("{RESULTS} is not there: run the races with --group scenarios --write first")
+    })?;
     let saved = Saved::read(&document).ok_or_else(|| format!("{RESULTS}: not the results of a race"))?;
     let checked = match read(&root.join(CROSSCHECK))? {
         Some(document) => Some(
@@ -51,18 +54,18 @@ pub(crate) fn write(root: &Path) -> Result<(), String> {
     put(root, PAGE, &page::page(&saved, checked.as_ref()))
 }
 
-/// Saves the results of a cross-check; `about` has command, machine and versions, as results of races do.
+/// Saves the results of a cross-check in a folder; `about` has command, machine and versions, as results of races do.
 ///
 /// # Errors
 /// The file cannot be written.
-pub(crate) fn save_crosscheck(root: &Path, mut about: Value, checked: &Checked) -> Result<(), String> {
+pub(crate) fn save_crosscheck(folder: &Path, mut about: Value, checked: &Checked) -> Result<(), String> {
     if let Some(members) = about.as_object_mut() {
         members.remove("workloads");
         members.remove("targets");
         members.insert("crosscheck".to_owned(), crosscheck::save(checked));
     }
-    fs::create_dir_all(root.join("bench/out")).map_err(|error| format!("bench/out: {error}"))?;
-    put(root, CROSSCHECK, &format!("{about:#}\n"))
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    put(folder, "crosscheck.json", &format!("{about:#}\n"))
 }
 
 /// A cross-check and how it was run.

@@ -131,7 +131,7 @@ pub(crate) const BY_SERVER: [ByServer; 4] = [
             left_out(
                 "Apache + mod_php",
                 1_940.0,
-                "mod_php is not installed, and hayami has no FastCGI handler",
+                "mod_php is not installed; PHP by FastCGI is raced in the group `proxy` (`php`)",
             ),
         ],
         reference: 0,

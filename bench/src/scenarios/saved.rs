@@ -1,4 +1,4 @@
-//! Results as the races save them in bench/out, read again: the page is written from them alone.
+//! Results as the races save them, read again: the page is written from them alone.
 
 use std::collections::BTreeMap;
 

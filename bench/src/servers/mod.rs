@@ -5,6 +5,7 @@
 
 mod apache;
 mod bare;
+mod caddy;
 mod h2o;
 mod haproxy;
 mod hayami;
@@ -12,6 +13,7 @@ mod lighttpd;
 mod nghttpd;
 mod nginx;
 
+use std::ffi::OsString;
 use std::fs;
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
@@ -37,6 +39,8 @@ pub(crate) enum Server {
     NginxDelay,
     /// nginx with everything that made it faster in the published small-file row.
     NginxTuned,
+    /// `NginxTuned`, tuned for HTTP/2 over TLS as well.
+    NginxHttp2,
     /// h2o, as shipped.
     H2o,
     /// nghttpd of nghttp2, as shipped; HTTP/2 only.
@@ -47,14 +51,17 @@ pub(crate) enum Server {
     Apache,
     /// lighttpd, as shipped.
     Lighttpd,
+    /// Caddy, as shipped.
+    Caddy,
     /// The bare epoll loop with a constant answer; over HTTP/2 the bare frame loop.
     Bare,
 }
 
-/// All of them, in the order they run in a round.
-pub(crate) const ALL: [Server; 13] = [
+/// All of them.
+pub(crate) const ALL: [Server; 15] = [
     Server::Hayami,
     Server::NginxTuned,
+    Server::NginxHttp2,
     Server::H2o,
     Server::Nghttpd,
     Server::Haproxy,
@@ -66,6 +73,7 @@ pub(crate) const ALL: [Server; 13] = [
     Server::NginxDelay,
     Server::Lighttpd,
     Server::Apache,
+    Server::Caddy,
 ];
 
 /// What a workload needs of a server beyond its defaults.
@@ -121,11 +129,13 @@ impl Server {
             Self::NginxFilesDelay => "nginx-files-delay",
             Self::NginxDelay => "nginx-delay",
             Self::NginxTuned => "nginx-tuned",
+            Self::NginxHttp2 => "nginx-http2",
             Self::H2o => "h2o",
             Self::Nghttpd => "nghttpd",
             Self::Haproxy => "haproxy",
             Self::Apache => "apache",
             Self::Lighttpd => "lighttpd",
+            Self::Caddy => "caddy",
             Self::Bare => "bare",
         }
     }
@@ -142,12 +152,14 @@ impl Server {
             | Self::NginxFiles
             | Self::NginxFilesDelay
             | Self::NginxDelay
-            | Self::NginxTuned => nginx::version(),
+            | Self::NginxTuned
+            | Self::NginxHttp2 => nginx::version(),
             Self::H2o => h2o::version(),
             Self::Nghttpd => nghttpd::version(),
             Self::Haproxy => haproxy::version(),
             Self::Apache => apache::version(),
             Self::Lighttpd => lighttpd::version(),
+            Self::Caddy => caddy::version(),
             Self::Bare => bare::version(),
         }
     }
@@ -165,11 +177,13 @@ impl Server {
             Self::NginxFilesDelay => nginx::command(site, nginx::FILES_DELAY),
             Self::NginxDelay => nginx::command(site, nginx::DELAY),
             Self::NginxTuned => nginx::command(site, nginx::TUNED),
+            Self::NginxHttp2 => nginx::command(site, nginx::HTTP2),
             Self::H2o => h2o::command(site),
             Self::Nghttpd => Ok(nghttpd::command(site)),
             Self::Haproxy => haproxy::command(site),
             Self::Apache => apache::command(site),
             Self::Lighttpd => lighttpd::command(site),
+            Self::Caddy => caddy::command(site),
             Self::Bare => bare::command(site),
         }
     }
@@ -193,9 +207,17 @@ pub(crate) fn with_open_files(command: &Command, limit: u64) -> Command {
     limited
 }
 
-/// A program by its name in PATH, or in the folders for administrators that not every PATH has.
+/// A program: what the environment names for it (`NGINX=/opt/nginx/sbin/nginx` for `nginx`), else the one of this name in
+/// PATH or in the folders for administrators that not every PATH has.
 pub(crate) fn program(name: &str) -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap_or_default();
+    program_in(name, |variable| std::env::var_os(variable))
+}
+
+fn program_in(name: &str, variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
+    if let Some(other) = variable(&name.to_ascii_uppercase()).filter(|path| !path.is_empty()) {
+        return other.into();
+    }
+    let path = variable("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
     let found = folders.map(|folder| folder.join(name)).find(|file| file.is_file());
     found.unwrap_or_else(|| name.into())
@@ -219,4 +241,29 @@ fn write(site: &Site<'_>, name: &str, text: &str) -> Result<PathBuf, String> {
     let path = site.folder.join(name);
     fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_may_name_other_builds_of_peers() {
+        let environment = |name: &str| match name {
+            "NGINX" => Some("/opt/nginx/sbin/nginx".into()),
+            "CADDY" => Some(OsString::new()),
+            "PATH" => Some("/usr/bin:/bin".into()),
+            _ => None,
+        };
+        assert_eq!(program_in("nginx", environment), PathBuf::from("/opt/nginx/sbin/nginx"));
+        assert_eq!(program_in("caddy-that-is-nowhere", environment), PathBuf::from("caddy-that-is-nowhere"));
+        assert!(program_in("sh", environment).is_absolute());
+    }
+
+    #[test]
+    fn servers_have_names_of_their_own() {
+        let mut names = ALL.map(Server::name);
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    }
 }

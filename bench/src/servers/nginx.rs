@@ -19,10 +19,13 @@ pub(super) struct Tuning {
     delay: bool,
     /// Header and body leave in one packet.
     one_packet: bool,
+    /// More streams on a connection, full frames, records that hold a frame, sessions that are kept.
+    http2: bool,
 }
 
 /// As shipped.
-pub(super) const SHIPPED: Tuning = Tuning { wide: false, open_files: false, delay: false, one_packet: false };
+pub(super) const SHIPPED: Tuning =
+    Tuning { wide: false, open_files: false, delay: false, one_packet: false, http2: false };
 /// More connections, as the first tuned row of S0.
 pub(super) const WIDE: Tuning = Tuning { wide: true, ..SHIPPED };
 /// And open files.
@@ -31,6 +34,8 @@ pub(super) const FILES: Tuning = Tuning { open_files: true, ..WIDE };
 pub(super) const FILES_DELAY: Tuning = Tuning { delay: true, ..FILES };
 /// And one packet: S0's best row, and S4's.
 pub(super) const TUNED: Tuning = Tuning { one_packet: true, ..FILES_DELAY };
+/// And what its manual offers for HTTP/2 and TLS.
+pub(super) const HTTP2: Tuning = Tuning { http2: true, ..TUNED };
 /// S4's first tuned row.
 pub(super) const DELAY: Tuning = Tuning { delay: true, ..WIDE };
 
@@ -137,6 +142,11 @@ fn http(tuning: Tuning) -> String {
         (tuning.wide, "keepalive_requests 100000000;"),
         (tuning.open_files, "open_file_cache max=100 inactive=20s;"),
         (tuning.one_packet, "tcp_nopush on;"),
+        (tuning.http2, "http2_max_concurrent_streams 1024;"),
+        (tuning.http2, "http2_chunk_size 16k;"),
+        (tuning.http2, "output_buffers 2 128k;"),
+        (tuning.http2, "ssl_buffer_size 16k;"),
+        (tuning.http2, "ssl_session_cache shared:TLS:20m;"),
     ];
     let wanted: Vec<&str> = lines.into_iter().filter(|(wanted, _)| *wanted).map(|(_, line)| line).collect();
     wanted.join("\n  ")
@@ -172,6 +182,7 @@ mod tests {
             (FILES, 2, false),
             (FILES_DELAY, 2, true),
             (TUNED, 3, true),
+            (HTTP2, 3, true),
             (DELAY, 1, true),
         ] {
             let lines = http(tuning);

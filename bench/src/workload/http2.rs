@@ -5,15 +5,24 @@ use crate::figure::Figure;
 use crate::servers::Server;
 
 /// All that have a part in the targets.
-const SERVERS: &[Server] = &[Server::Hayami, Server::H2o, Server::Nghttpd, Server::NginxTuned];
+const SERVERS: &[Server] =
+    &[Server::Hayami, Server::H2o, Server::Nghttpd, Server::NginxTuned, Server::NginxHttp2, Server::Caddy];
 
-const X25519_SERVERS: &[Server] = &[Server::Hayami, Server::H2o, Server::NginxTuned];
+const X25519_SERVERS: &[Server] =
+    &[Server::Hayami, Server::H2o, Server::NginxTuned, Server::NginxHttp2, Server::Caddy];
 
 /// The workloads of HTTP/2 and TLS, in the order they run.
 pub(super) const WORKLOADS: [Workload; 10] = [
     Workload {
         wire: Wire::Http2,
-        servers: &[Server::Hayami, Server::H2o, Server::Nghttpd, Server::Bare, Server::NginxTuned],
+        servers: &[
+            Server::Hayami,
+            Server::H2o,
+            Server::Nghttpd,
+            Server::Bare,
+            Server::NginxTuned,
+            Server::NginxHttp2,
+        ],
         ..streams("h2c", "612 octets, HTTP/2 in clear, 50 connections of 50 streams", PAGE, 50, 50)
     },
     streams("tls", "612 octets, HTTP/2 over TLS, 50 connections of 50 streams", PAGE, 50, 50),
