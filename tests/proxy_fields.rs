@@ -202,6 +202,31 @@ fn a_response_without_content_ends_with_its_head_over_http2() {
 }
 
 #[test]
+fn a_response_of_a_fastcgi_application_without_content_ends_with_its_head_over_http2() {
+    let application = Upstream::scripted(|conn| {
+        while let Some(head) = conn.octets(8) {
+            let length = u16::from_be_bytes([head[4], head[5]]);
+            conn.octets(usize::from(length) + usize::from(head[6]));
+            // An empty record of FCGI_STDIN ends the request.
+            if (head[1], length) == (5, 0) {
+                let fields = b"Status: 303\r\nLocation: /done\r\n\r\n";
+                let stdout = [&[1, 6, 0, 1, 0, fields.len() as u8, 0, 0][..], fields].concat();
+                conn.send_last([&stdout[..], &[1, 3, 0, 1, 0, 8, 0, 0], &[0; 8]].concat());
+                return;
+            }
+        }
+    });
+    let (dir, port) = (Scratch::new(), application.address.rsplit(':').next().expect("a port"));
+    let hosts = format!("hosts: {{default: {{paths: {{/: {{fastcgi.connect: {port}}}}}}}}}");
+    let server = Server::config(&dir, &hosts);
+    let mut wire = Wire::open(&server.address);
+    wire.get(1, "/");
+    let head = wire.next_of(kind::HEADERS);
+    assert!(head.flags & flag::END_STREAM != 0);
+    assert_eq!(wire.status(1), Some(303));
+}
+
+#[test]
 fn an_upstream_that_speaks_http2_may_send_ahead_as_much_as_may_wait() {
     for (lines, want) in [("", 262_144), ("\nproxy.max-buffer-size: 10k", 10_240)] {
         let window = Arc::<AtomicU32>::default();
