@@ -5,7 +5,7 @@ use crate::support::h2::{PREFACE, Wire, flag, frame, kind, request};
 use crate::support::hpack::{Decoder, indexed, literals};
 use crate::support::peers::{Peer, free_port};
 use crate::support::upstream::{Conn, Upstream};
-use crate::support::{PATIENCE, Scratch, Server, missing, output, run, tls, until};
+use crate::support::{Launch, PATIENCE, Scratch, Server, missing, output, run, tls, until};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -209,6 +209,47 @@ fn what_is_never_to_be_indexed_is_not_indexed_behind_the_proxy_either() {
         decoder.read(&wire.next_of(kind::HEADERS).payload);
         decoder.never.sort();
         assert_eq!(decoder.never, ["set-cookie", "x-back"]);
+    }
+}
+
+#[test]
+fn secrets_that_could_be_guessed_enter_no_table_of_ours() {
+    const SHORT: &str = "0123456789abcdefghi";
+    let names = ["authorization", "cookie", "set-cookie"];
+    let (upstream, told) = upstream_of_frames([&[0x88][..], &indexed(&[("set-cookie", SHORT)])].concat());
+    let dir = Scratch::new();
+    let server = proxy(&dir, &format!("http://{}", upstream.address), CLEAR);
+    // As a server towards clients, and as a client of upstreams: a client of HTTP/1.1 cannot say what is never to be indexed.
+    let fields = format!("Authorization: {SHORT}\r\nCookie: {SHORT}\r\nX-Open: {SHORT}\r\n");
+    for _ in 0..3 {
+        let answer = server.connect().send(format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n")).answer();
+        assert_eq!(answer.field("set-cookie"), Some(SHORT));
+        let mut never = told.recv_timeout(PATIENCE).expect("the upstream is asked");
+        never.sort();
+        assert_eq!(never, names[..2]);
+    }
+    let (mut wire, mut decoder) = (Wire::open(&server.address), Decoder::default());
+    for stream in [1, 3, 5] {
+        wire.frame(kind::HEADERS, flag::END_STREAM | flag::END_HEADERS, stream, request("GET", "/", &[]));
+        decoder.never.clear();
+        decoder.read(&wire.next_of(kind::HEADERS).payload);
+        assert_eq!(decoder.never, names[2..]);
+    }
+    // As the load generator, which sends the same block again and again.
+    let (measured, told) = upstream_of_frames(vec![0x88]);
+    let fields = ["authorization", "cookie", "proxy-authorization", "x-open"];
+    let mut words: Vec<_> = ["bench", "-q", "-n", "4", "-c", "1", "--http", "2"].map(str::to_owned).into();
+    for name in fields {
+        words.extend(["-H".to_owned(), format!("{name}: {SHORT}")]);
+    }
+    words.push(format!("http://{}/", measured.address));
+    let ended = Launch::new(words).finish();
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let asked: Vec<_> = told.try_iter().collect();
+    assert!(asked.len() >= 4);
+    for mut never in asked {
+        never.sort();
+        assert_eq!(never, fields[..3]);
     }
 }
 
