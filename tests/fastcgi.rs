@@ -120,14 +120,6 @@ hosts:
     assert_eq!(server.get("/env.php").text(), "- handler path - ");
 }
 
-/// The most memory that a process ever had, in octets.
-fn peak(server: &Server) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).expect("it runs");
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("a line");
-    line.split_whitespace().nth(1).and_then(|kilobytes| kilobytes.parse::<u64>().ok()).expect("a number")
-        * 1024
-}
-
 #[test]
 fn uploads_of_any_size_go_through_without_being_kept_in_memory() {
     let dir = Scratch::new();
@@ -158,7 +150,7 @@ fn uploads_of_any_size_go_through_without_being_kept_in_memory() {
     assert_eq!(curl(&raw, &url("/raw.php")), "200 52428800 52428800");
     let chunked = [&raw[..], &["-H", "Transfer-Encoding: chunked"]].concat();
     assert_eq!(curl(&chunked, &url("/raw.php")), "200 52428800 52428800");
-    assert!(peak(&server) < 40 << 20, "{} octets", peak(&server));
+    assert!(server.peak_memory() < 40 << 20, "{} octets", server.peak_memory());
 }
 
 #[test]

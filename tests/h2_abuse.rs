@@ -39,18 +39,11 @@ fn with_upstream(dir: &Scratch, upstream: &Upstream) -> Server {
     Server::config(dir, &format!("num-threads: 1\nhosts: {{default: {{paths: {{{paths}}}}}}}\n"))
 }
 
-/// The most memory that the process ever had, in octets.
-fn peak(server: &Server) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{}/status", server.id())).expect("it runs");
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("such a line");
-    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
-}
-
 /// Sends `attack` over and over, up to `most` times, until the server closes. What it sends back is read by
 /// another thread. The error code of its GOAWAY; `None` if there was none, or it took everything.
 #[track_caller]
 fn flood(server: &Server, begin: &[u8], most: u32, mut attack: impl FnMut(u32) -> Vec<u8>) -> Option<u32> {
-    let before = peak(server);
+    let before = server.peak_memory();
     let mut wire = Wire::open(&server.address);
     wire.send(begin);
     let mut pushing = wire.pushing();
@@ -66,7 +59,7 @@ fn flood(server: &Server, begin: &[u8], most: u32, mut attack: impl FnMut(u32) -
         let _ = pushing.shutdown(std::net::Shutdown::Write);
         reading.join().expect("the reading ends")
     });
-    assert!(peak(server) - before < GROWTH, "grew by {}", peak(server) - before);
+    assert!(server.peak_memory() - before < GROWTH, "grew by {}", server.peak_memory() - before);
     assert_eq!(server.get("/ten").text(), "0123456789", "the server lives");
     writing
 }
@@ -130,13 +123,13 @@ fn a_bomb_of_references_into_the_table_is_refused() {
     let mut wire = Wire::open(&server.address);
     wire.frame(kind::HEADERS, 5, 1, first);
     assert_eq!(wire.answer(1).status, 200);
-    let before = peak(&server);
+    let before = server.peak_memory();
     let mut bomb = request("GET", "/ten", &[]);
     bomb.extend_from_slice(&[0xbe; 15_000]);
     wire.frame(kind::HEADERS, 5, 3, bomb);
     while wire.end == Default::default() && wire.status(3).is_none() && wire.next().is_some() {}
     assert_eq!(wire.status(3), Some(431), "{:?}", wire.end);
-    assert!(peak(&server) - before < GROWTH);
+    assert!(server.peak_memory() - before < GROWTH);
     assert_eq!(server.get("/ten").status, 200);
 }
 
@@ -179,7 +172,7 @@ fn content_beyond_the_window_is_an_error() {
 fn twenty_thousand_half_open_streams_are_turned_away() {
     let (dir, upstream) = (site(), hanging());
     let server = with_upstream(&dir, &upstream);
-    let before = peak(&server);
+    let before = server.peak_memory();
     for _ in 0..20 {
         let mut wire = Wire::open(&server.address);
         let octets: Vec<u8> = (0..1000)
@@ -193,7 +186,7 @@ fn twenty_thousand_half_open_streams_are_turned_away() {
         until("the last one is refused", || wire.ping().end.resets.len() >= refused.len());
         assert_eq!(wire.end, End { goaways: Vec::new(), resets: refused });
     }
-    assert!(peak(&server) - before < GROWTH, "grew by {}", peak(&server) - before);
+    assert!(server.peak_memory() - before < GROWTH, "grew by {}", server.peak_memory() - before);
     assert_eq!(server.get("/ten").text(), "0123456789");
 }
 
@@ -204,7 +197,7 @@ fn windows_that_stay_at_nothing_hold_no_memory_and_are_cut() {
     let timeouts = "http2-idle-timeout: 1\nhttp1-response-io-timeout: 1\nnum-threads: 1\n";
     let server = Server::config(&dir, &format!("{timeouts}{}", crate::support::tls::HOSTS));
     assert_eq!(server.get("/large").status, 200);
-    let (before, sockets) = (peak(&server), server.sockets());
+    let (before, sockets) = (server.peak_memory(), server.sockets());
     let begin = Instant::now();
     let mut stalled = Vec::new();
     for _ in 0..50 {
@@ -215,7 +208,7 @@ fn windows_that_stay_at_nothing_hold_no_memory_and_are_cut() {
         }
         stalled.push(wire);
     }
-    assert!(peak(&server) - before < GROWTH, "grew by {}", peak(&server) - before);
+    assert!(server.peak_memory() - before < GROWTH, "grew by {}", server.peak_memory() - before);
     until("all are cut", || server.sockets() <= sockets);
     assert!(begin.elapsed() < Duration::from_secs(15));
     assert_eq!(server.get("/ten").status, 200);
@@ -227,14 +220,14 @@ fn a_client_that_reads_nothing_is_cut_and_holds_little() {
     let timeouts = "http2-idle-timeout: 1\nhttp1-response-io-timeout: 1\nnum-threads: 1\n";
     let server = Server::config(&dir, &format!("{timeouts}{}", crate::support::tls::HOSTS));
     assert_eq!(server.get("/large").status, 200);
-    let (before, sockets) = (peak(&server), server.sockets());
+    let (before, sockets) = (server.peak_memory(), server.sockets());
     let mut deaf = TcpStream::connect(&server.address).expect("connected");
     let mut octets = [PREFACE, &frame(kind::SETTINGS, 0, 0, [0, 4, 0x7f, 0xff, 0xff, 0xff])].concat();
     octets.extend(frame(kind::WINDOW_UPDATE, 0, 0, 0x7ff0_0000_u32.to_be_bytes()));
     octets.extend((0..90).flat_map(|number| get(2 * number + 1, "/large")));
     deaf.write_all(&octets).expect("sent");
     until("it is cut", || server.sockets() <= sockets);
-    assert!(peak(&server) - before < GROWTH, "grew by {}", peak(&server) - before);
+    assert!(server.peak_memory() - before < GROWTH, "grew by {}", server.peak_memory() - before);
     // What was under way still comes, then the end.
     deaf.set_read_timeout(Some(crate::support::PATIENCE)).expect("a timeout");
     let mut sink = vec![0; 1 << 20];

@@ -1,7 +1,6 @@
 //! Chromium, which is what most users of HTTP/2 are: a page with 500 images loads whole, what blocks the page first.
 
-use crate::support::{Scratch, Server, missing, tls, until};
-use std::process::{Command, Stdio};
+use crate::support::{Scratch, Server, chromium, missing, tls, until};
 use std::time::Instant;
 
 const IMAGES: usize = 500;
@@ -30,29 +29,6 @@ fn site() -> Scratch {
         dir.write(&format!("site/image/{number}.svg"), image);
     }
     dir
-}
-
-/// Chromium without a window, its profile in the folder; its standard output.
-#[track_caller]
-fn chromium(dir: &Scratch, args: &[&str]) -> String {
-    let profile = format!("--user-data-dir={}", dir.text("profile"));
-    let quiet = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-dev-shm-usage",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        &profile,
-    ];
-    let mut command = Command::new("timeout");
-    command.args(["60", "chromium"]).args(quiet).args(args).stdin(Stdio::null()).stderr(Stdio::null());
-    let output = command.output().expect("chromium starts");
-    assert!(output.status.success(), "chromium {args:?}: {}", output.status);
-    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// The hash of the public key by which Chromium trusts a certificate that no authority of its own has signed.

@@ -33,6 +33,6 @@ pub(crate) use server::Server;
 pub(crate) use skip::skip;
 pub(crate) use stage::staged;
 pub(crate) use tools::{
-    is_installed, missing, missing_module, missing_package, missing_perl, output, php_fpm, run,
+    chromium, is_installed, missing, missing_module, missing_package, missing_perl, output, php_fpm, run,
 };
 pub(crate) use wait::{PATIENCE, until, until_some};

@@ -123,6 +123,13 @@ impl Server {
             .sum()
     }
 
+    /// The most memory that it ever had, in bytes.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.id())).expect("it runs");
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("such a line");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
+    }
+
     /// How many sockets it has open.
     pub(crate) fn sockets(&self) -> usize {
         let links = std::fs::read_dir(format!("/proc/{}/fd", self.id())).expect("it runs").flatten();

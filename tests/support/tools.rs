@@ -1,6 +1,6 @@
 //! Other people's programs: curl, wrk, ab, Python, Go.
 
-use super::skip;
+use super::{Scratch, skip};
 use std::process::{Command, Stdio};
 
 /// Whether a program is not installed; then the test is skipped, and says so.
@@ -76,4 +76,27 @@ pub(crate) fn php_fpm() -> Option<String> {
         skip("php-fpm is not installed, in /usr/sbin or /usr/local/sbin");
     }
     found
+}
+
+/// Chromium without a window, its profile in the folder; its standard output.
+#[track_caller]
+pub(crate) fn chromium(dir: &Scratch, args: &[&str]) -> String {
+    let profile = format!("--user-data-dir={}", dir.text("profile"));
+    let quiet = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-dev-shm-usage",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        &profile,
+    ];
+    let mut command = Command::new("timeout");
+    command.args(["60", "chromium"]).args(quiet).args(args).stdin(Stdio::null()).stderr(Stdio::null());
+    let output = command.output().expect("chromium starts");
+    assert!(output.status.success(), "chromium {args:?}: {}", output.status);
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -22,6 +22,8 @@ pub enum Lane {
     ConfiguredNames,
     /// Files that are not in memory.
     Files,
+    /// Directories that are listed as a client asks for.
+    Listings,
     /// TLS sessions that another machine may have.
     Sessions,
     /// Content of requests that is kept on disk.
@@ -29,12 +31,14 @@ pub enum Lane {
 }
 
 /// One of each [`Lane`], in that order.
-static QUEUES: [Queue; 5] = [
+static QUEUES: [Queue; 6] = [
     Queue::new("name look-ups", NAME_THREADS, NAME_THREADS * WAITING_NAMES),
     // As many as the configuration has names.
     Queue::new("name look-ups", NAME_THREADS, usize::MAX),
     // Every connection has one at most.
     Queue::new("files to be read", 256, 65_536),
+    // A large directory takes a core for half a second.
+    Queue::new("listings", 2, 1024),
     Queue::new("TLS session look-ups", 64, 1024),
     Queue::new("uploads to be kept on disk", 64, 16_384),
 ];

@@ -8,7 +8,8 @@
 use super::cache::FileCache;
 use super::custom::Filters;
 use super::entry::{Entry, Found};
-use super::load::{Failure, Wanted, load};
+use super::listing::{ListingQuery, View};
+use super::load::{self, Failure, Wanted, load};
 use super::loading::Loading;
 use super::root::{Patience, Root, Symlinks};
 use super::{Plan, frequent, respond};
@@ -344,10 +345,32 @@ impl Server {
                 }
                 response
             }
-            Found::Listing(listing) => respond::representation(listing, head, self.clock.unix()),
+            Found::Listing(listing) => match ListingQuery::parse(head.query()) {
+                ListingQuery::Plain => respond::representation(listing, head, self.clock.unix()),
+                ListingQuery::Style => respond::style(head, self.clock.unix()),
+                ListingQuery::View(view) => return self.list_later(path, below, view),
+            },
             Found::Directory(behind) => respond::to_directory(path, behind, head.query()),
             Found::Forbidden | Found::Absent | Found::Script(..) => respond::forbidden(),
         })
+    }
+
+    /// Lists a directory in another view. That takes a moment, and a thread that no file waits for.
+    #[cold]
+    fn list_later(&self, path: &[u8], below: usize, view: View) -> Outcome {
+        let root = match self.root() {
+            Ok(root) => root,
+            Err(failure) => return self.failed(failure, path),
+        };
+        let (shown, place) = (path.to_vec(), self.path.clone());
+        Outcome::Later(Box::pin(async move {
+            let title = shown.clone();
+            let task = move || load::view(&root, title.get(below..).unwrap_or_default(), &title, &view);
+            match blocking::run(Lane::Listings, task).await.unwrap_or(Err(Failure::Exhausted)) {
+                Ok(page) => Outcome::Ready(respond::listing(page)),
+                Err(failure) => failed(failure, &place, &shown),
+            }
+        }))
     }
 
     /// What becomes of a request for a script, with `info` behind it.
@@ -359,15 +382,19 @@ impl Server {
         Some(Outcome::Delegated(Box::new(Delegated { handler, script })))
     }
 
-    #[cold]
     fn failed(&self, failure: Failure, path: &[u8]) -> Outcome {
-        match failure {
-            Failure::Exhausted | Failure::WouldBlock => Outcome::Ready(respond::exhausted()),
-            Failure::Io(error) => {
-                let (root, path) = (self.path.display(), String::from_utf8_lossy(path));
-                let reason = format!("cannot read the file for {path:?} below {root}: {error}");
-                Outcome::Failed { response: respond::broken(), reason }
-            }
+        failed(failure, &self.path, path)
+    }
+}
+
+#[cold]
+fn failed(failure: Failure, root: &Path, path: &[u8]) -> Outcome {
+    match failure {
+        Failure::Exhausted | Failure::WouldBlock => Outcome::Ready(respond::exhausted()),
+        Failure::Io(error) => {
+            let (root, path) = (root.display(), String::from_utf8_lossy(path));
+            let reason = format!("cannot read the file for {path:?} below {root}: {error}");
+            Outcome::Failed { response: respond::broken(), reason }
         }
     }
 }

@@ -4,8 +4,9 @@
 //! to be asked. What runs out (descriptors, memory) is told apart from what is not there.
 
 use super::entry::{Body, Entry, Found, OpenFile, Representation, ServedFile, Watched};
+use super::listing::{self, CountedPage, Room};
 use super::root::{Fingerprint, Patience, Root, Timestamp, stat_descriptor};
-use super::{Plan, SendCompressed, gunzip, listing};
+use super::{Plan, SendCompressed, gunzip};
 use hayami_http::negotiate::Coding;
 use hayami_http::{FieldSection, Shared, date};
 use hayami_net::Instant;
@@ -59,6 +60,37 @@ pub(super) fn load(
         Wanted::Path { path, .. } => search.candidate(path)?,
     };
     Ok(Entry::new(found, search.watched, wall, now))
+}
+
+/// The listing of a directory in a view of its own.
+///
+/// # Errors
+/// As for [`load`]; [`Failure::Exhausted`] as well if such pages fill the memory that they may have.
+pub(super) fn view(
+    root: &Root,
+    directory: &[u8],
+    shown: &[u8],
+    view: &listing::View,
+) -> Result<CountedPage, Failure> {
+    let room = Room::reserve().ok_or(Failure::Exhausted)?;
+    let failed = |error| failure(error).unwrap_or(Failure::Io(error));
+    let opened = root.open_below(directory, Patience::Unlimited).map_err(failed)?;
+    let page = listing::page(opened, root, directory, shown, view).map_err(failed)?;
+    room.fill(page).ok_or(Failure::Exhausted)
+}
+
+/// What the server writes itself, in memory.
+pub(super) fn generated(media_type: &[u8], bytes: Vec<u8>) -> Representation {
+    let mut fields = FieldSection::default();
+    fields.append(b"content-type", media_type);
+    let fields = Arc::new(fields);
+    Representation {
+        coding: Coding::Identity,
+        not_modified: Arc::clone(&fields),
+        fields,
+        modified: None,
+        body: Body::Memory(Shared::from(bytes)),
+    }
 }
 
 fn wall_clock() -> Timestamp {
@@ -183,18 +215,9 @@ impl Search<'_> {
             Ok(opened) => opened,
             Err(error) => return failure(error).map_or(Ok(Found::Forbidden), Err),
         };
-        let page = listing::page(opened, self.root, directory, shown)
+        let page = listing::page(opened, self.root, directory, shown, &listing::View::default())
             .map_err(|e| failure(e).unwrap_or(Failure::Io(e)))?;
-        let mut fields = FieldSection::default();
-        fields.append(b"content-type", b"text/html; charset=utf-8");
-        let fields = Arc::new(fields);
-        Ok(Found::Listing(Representation {
-            coding: Coding::Identity,
-            not_modified: Arc::clone(&fields),
-            fields,
-            modified: None,
-            body: Body::Memory(Shared::from(page)),
-        }))
+        Ok(Found::Listing(generated(listing::MEDIA_TYPE, page)))
     }
 
     /// Opens a path and takes note of what is there.

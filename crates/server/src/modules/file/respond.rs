@@ -3,7 +3,8 @@
 //! The plain GET of a file allocates nothing: its fields and octets are shared with the entry.
 
 use super::entry::{Representation, ServedFile};
-use super::multipart;
+use super::listing::{self, CountedPage};
+use super::{load, multipart};
 use crate::service::plain;
 use hayami_http::conditional::{self, Verdict};
 use hayami_http::negotiate::{self, Coding};
@@ -72,6 +73,23 @@ pub(super) fn representation(chosen: &Representation, head: &RequestHead, now: u
         return response;
     }
     whole(chosen)
+}
+
+/// The style sheet of listings. Its address changes with it, so clients keep it.
+#[cold]
+pub(super) fn style(head: &RequestHead, now: u64) -> Response {
+    let sheet = load::generated(b"text/css; charset=utf-8", listing::STYLE.as_bytes().to_vec());
+    let mut response = representation(&sheet, head, now);
+    response.head.append(b"cache-control", b"max-age=31536000");
+    response
+}
+
+/// A listing that is for this response alone.
+#[cold]
+pub(super) fn listing(page: CountedPage) -> Response {
+    let mut head = ResponseHead::new(Status::OK);
+    head.append(b"content-type", listing::MEDIA_TYPE);
+    Response { head, content: Content::Stream(Box::new(page)) }
 }
 
 fn whole(chosen: &Representation) -> Response {

@@ -1,13 +1,13 @@
 //! The HTML of a listing.
 
-use super::Line;
+use super::view::{Column, View};
+use super::{Line, STYLE};
 use hayami_http::{date, target};
 use std::fmt::Write;
 
-const STYLE: &str = include_str!("page.css");
-/// The icons, drawn once; every row refers to one. `hidden` is HTML's, an `svg` with it still takes its room.
+/// The icons, drawn once; every row refers to one.
 const ICONS: &str = concat!(
-    "<svg style=\"display:none\"><symbol id=\"d\" viewBox=\"0 0 20 20\"><path d=\"M2 5a2 2 0 0 1 2-2h3.6l2 2H16a2 2 0 0 ",
+    "<svg class=\"icons\" width=\"0\" height=\"0\" aria-hidden=\"true\"><symbol id=\"d\" viewBox=\"0 0 20 20\"><path d=\"M2 5a2 2 0 0 1 2-2h3.6l2 2H16a2 2 0 0 ",
     "1 2 2v8a2 2 0 0 1-2 2H4a2 2 0 0 1-2-2z\"/></symbol><symbol id=\"f\" viewBox=\"0 0 20 20\"><path d=\"M5 2h6.5L16 ",
     "6.5V16a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2V4a2 2 0 0 1 2-2zm6 1.5V7h3.5z\"/></symbol><symbol id=\"u\" viewBox=\"0 0 20 ",
     "20\"><path d=\"M10 3l6 6-1.6 1.6L11.2 7.4V17H8.8V7.4l-3.2 3.2L4 9z\"/></symbol></svg>\n",
@@ -17,21 +17,25 @@ const FILE: &str = "<svg><use href=\"#f\"/></svg>";
 const UP: &str = "<svg><use href=\"#u\"/></svg>";
 
 /// The whole page.
-pub(super) fn document(shown: &[u8], lines: &[Line], left_out: usize) -> Vec<u8> {
+pub(super) fn document(shown: &[u8], lines: &[Line], left_out: usize, view: &View) -> Vec<u8> {
     let mut page = String::with_capacity(4096 + lines.len() * 512);
     page.push_str("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    page.push_str("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>");
+    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    page.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
     escape(&String::from_utf8_lossy(shown), &mut page);
-    page.push_str("</title>\n<style>\n");
-    page.push_str(STYLE);
-    page.push_str("</style>\n</head>\n<body>\n");
+    // Another style has another address, so it may be kept for long.
+    let _ = write!(page, "</title>\n<link rel=\"stylesheet\" href=\"?style={:x}\">\n", hash(STYLE));
+    page.push_str("</head>\n<body>\n");
     page.push_str(ICONS);
-    page.push_str("<main>\n<h1>");
+    page.push_str("<main>\n<header>\n<h1>");
     trail(shown, &mut page);
-    page.push_str(
-        "</h1>\n<table>\n<thead><tr><th>Name</th><th class=\"n\">Size</th><th class=\"n t\">Changed (UTC)",
-    );
-    page.push_str("</th></tr></thead>\n<tbody>\n");
+    page.push_str("</h1>\n");
+    search(view, &mut page);
+    page.push_str("</header>\n<table>\n<thead><tr>");
+    heading("Name", "", Column::Name, view, &mut page);
+    heading("Size", "n", Column::Size, view, &mut page);
+    heading("Changed (UTC)", "n t", Column::Time, view, &mut page);
+    page.push_str("</tr></thead>\n<tbody>\n");
     if shown != b"/" {
         row("../", "..", UP, ["", ""], &mut page);
     }
@@ -40,6 +44,44 @@ pub(super) fn document(shown: &[u8], lines: &[Line], left_out: usize) -> Vec<u8>
     page.push_str(&summary(lines, left_out));
     page.push_str("</p>\n</main>\n</body>\n</html>\n");
     page.into_bytes()
+}
+
+/// FNV-1a: enough to tell one style from another.
+const fn hash(text: &str) -> u32 {
+    let (bytes, mut hash, mut at) = (text.as_bytes(), 0x811c_9dc5_u32, 0);
+    while at < bytes.len() {
+        hash = (hash ^ bytes[at] as u32).wrapping_mul(0x0100_0193);
+        at += 1;
+    }
+    hash
+}
+
+/// The form that searches for names, in the order that is shown.
+fn search(view: &View, page: &mut String) {
+    page.push_str("<form role=\"search\"><input type=\"search\" name=\"q\" value=\"");
+    escape(&view.search, page);
+    page.push_str("\" placeholder=\"Search\" aria-label=\"Search for names\">");
+    if view.column != Column::Name || view.descending {
+        let order = if view.descending { "desc" } else { "asc" };
+        let _ = write!(page, "<input type=\"hidden\" name=\"sort\" value=\"{}\">", view.column.name());
+        let _ = write!(page, "<input type=\"hidden\" name=\"order\" value=\"{order}\">");
+    }
+    page.push_str("</form>\n");
+}
+
+/// A heading that sorts by its column.
+fn heading(text: &str, class: &str, column: Column, view: &View, page: &mut String) {
+    page.push_str("<th");
+    if !class.is_empty() {
+        let _ = write!(page, " class=\"{class}\"");
+    }
+    if column == view.column {
+        let order = if view.descending { "descending" } else { "ascending" };
+        let _ = write!(page, " aria-sort=\"{order}\"");
+    }
+    page.push_str("><a href=\"");
+    escape(&view.sorted_by(column), page);
+    let _ = write!(page, "\">{text}</a></th>");
 }
 
 /// The path, each folder of it a link.
@@ -99,6 +141,9 @@ fn summary(lines: &[Line], left_out: usize) -> String {
     let folders = lines.iter().filter(|line| line.is_folder()).count();
     let octets = lines.iter().filter(|line| !line.is_folder()).map(|line| line.state.size);
     let count = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+    if lines.is_empty() && left_out == 0 {
+        return "nothing here".to_owned();
+    }
     let mut text = count(folders, "folder");
     let _ = write!(text, ", {}, {}", count(lines.len() - folders, "file"), size(octets.sum()));
     if left_out > 0 {
@@ -140,11 +185,6 @@ fn escape(text: &str, page: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_icons_take_no_room_above_the_page() {
-        assert!(ICONS.starts_with("<svg style=\"display:none\">"));
-    }
 
     #[test]
     fn sizes_are_short() {

@@ -1,18 +1,24 @@
-//! The page that lists a directory (`file.dirlisting`): one HTML document without anything external.
+//! The page that lists a directory (`file.dirlisting`): an HTML document and its style sheet, which the directory itself
+//! gives under the query `?style=…`. Nothing in it is inline or a script, so `default-src 'self'` lets all of it pass.
 //!
 //! Names come from whoever may create files, so they are escaped as text and encoded as links. Folders
 //! come first; names that begin with a dot, and what the server would not serve, are left out.
 
+mod counted;
 mod html;
+mod view;
+
+pub(super) use counted::{CountedPage, Room};
+pub(super) use view::{ListingQuery, View};
 
 use super::root::{Fingerprint, Root};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Dir, FileType};
 use rustix::io::Errno;
 
-/// Most entries of a page. Browsers show this many in a second; each costs a statx.
+/// Most entries of a page: browsers show this many in a second.
 const MOST: usize = 10_000;
-/// Most names that are sorted to find the first of them: 64 MiB at the very most.
+/// Most names that are read, and sorted to find the first of them: 64 MiB at the very most.
 const MOST_NAMES: usize = 250_000;
 
 /// One line of the page.
@@ -27,29 +33,52 @@ impl Line {
     }
 }
 
+/// The media type of the page.
+pub(super) const MEDIA_TYPE: &[u8] = b"text/html; charset=utf-8";
+/// The style sheet.
+pub(super) const STYLE: &str = include_str!("page.css");
+
 /// The page for the directory `opened`, which is at `directory` below `root` and at `shown` for the
 /// client.
 ///
 /// # Errors
 /// The kernel's.
-pub(super) fn page(opened: OwnedFd, root: &Root, directory: &[u8], shown: &[u8]) -> Result<Vec<u8>, Errno> {
-    let mut names = names(opened)?;
-    names.sort_unstable_by_key(|(folder, name)| (!folder, name.to_ascii_lowercase()));
-    let left_out = names.len().saturating_sub(MOST);
-    names.truncate(MOST);
+pub(super) fn page(
+    opened: OwnedFd,
+    root: &Root,
+    directory: &[u8],
+    shown: &[u8],
+    view: &View,
+) -> Result<Vec<u8>, Errno> {
+    let mut names = names(opened, view)?;
+    let mut left_out = 0;
+    if view.is_by_name() {
+        // Only what is shown costs a statx.
+        names.sort_unstable_by(|(one, a), (other, b)| view.compare_names((*one, a), (*other, b)));
+        left_out += cut(&mut names);
+    }
     let mut lines: Vec<Line> =
         names.into_iter().filter_map(|(_, name)| line(root, directory, name)).collect();
-    lines.sort_by_cached_key(|line| (!line.is_folder(), line.name.to_ascii_lowercase(), line.name.clone()));
-    Ok(html::document(shown, &lines, left_out))
+    lines.sort_unstable_by(|one, other| view.compare(one, other));
+    left_out += cut(&mut lines);
+    Ok(html::document(shown, &lines, left_out, view))
 }
 
-/// The names in the directory, each with whether the kernel says that it is a folder.
-fn names(opened: OwnedFd) -> Result<Vec<(bool, Vec<u8>)>, Errno> {
+/// Cuts off what is too much for a page. How much that was.
+fn cut<T>(entries: &mut Vec<T>) -> usize {
+    let left_out = entries.len().saturating_sub(MOST);
+    entries.truncate(MOST);
+    left_out
+}
+
+/// The names in the directory that the view shows, each with whether the kernel says that it is a folder.
+fn names(opened: OwnedFd, view: &View) -> Result<Vec<(bool, Vec<u8>)>, Errno> {
+    let search = view.search.to_lowercase();
     let mut names = Vec::new();
     for entry in Dir::new(opened)?.take(MOST_NAMES) {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
-        if !name.starts_with(b".") {
+        if !name.starts_with(b".") && view::contains(name, &search) {
             names.push((entry.file_type() == FileType::Directory, name.to_vec()));
         }
     }
@@ -71,7 +100,14 @@ mod tests {
     fn listed(dir: &Scratch, symlinks: Symlinks) -> String {
         let root = Root::open(&dir.path(""), symlinks).unwrap();
         let opened = root.open_below(b"", Patience::Unlimited).unwrap();
-        String::from_utf8(page(opened, &root, b"", b"/here/").unwrap()).unwrap()
+        String::from_utf8(page(opened, &root, b"", b"/here/", &View::default()).unwrap()).unwrap()
+    }
+
+    fn viewed(dir: &Scratch, query: &str) -> String {
+        let root = Root::open(&dir.path(""), Symlinks::Follow).unwrap();
+        let opened = root.open_below(b"", Patience::Unlimited).unwrap();
+        let ListingQuery::View(view) = ListingQuery::parse(Some(query.as_bytes())) else { panic!("{query}") };
+        String::from_utf8(page(opened, &root, b"", b"/here/", &view).unwrap()).unwrap()
     }
 
     /// The links of the table.
@@ -96,6 +132,65 @@ mod tests {
             ["../", "./outer/", "./z/", "./A.txt", "./b.txt", "./c", "./inner"]
         );
         assert_eq!(links(&listed(&dir, Symlinks::Never)), ["../", "./z/", "./A.txt", "./b.txt", "./c"]);
+    }
+
+    #[test]
+    fn lines_are_sorted_and_searched_as_the_query_says() {
+        let dir = Scratch::new();
+        for (name, size, age) in [("b.txt", 3, 3), ("a.txt", 1, 1), ("c.bin", 2, 2)] {
+            dir.write(name, "x".repeat(size));
+            let file = std::fs::File::options().write(true).open(dir.path(name)).unwrap();
+            let then = std::time::SystemTime::now() - std::time::Duration::from_secs(age * 1000);
+            file.set_modified(then).unwrap();
+        }
+        dir.folder("z");
+        dir.folder("y");
+        for (query, want) in [
+            ("order=desc", ["z/", "y/", "c.bin", "b.txt", "a.txt"].as_slice()),
+            ("sort=size", &["y/", "z/", "a.txt", "c.bin", "b.txt"]),
+            ("sort=size&order=desc", &["y/", "z/", "b.txt", "c.bin", "a.txt"]),
+            ("q=TXT", &["a.txt", "b.txt"]),
+            ("q=txt&order=desc", &["b.txt", "a.txt"]),
+            ("q=nothing", &[]),
+        ] {
+            let page = viewed(&dir, query);
+            let names: Vec<_> = links(&page).iter().map(|link| link.trim_start_matches("./")).collect();
+            assert_eq!(names[0], "../", "{query}");
+            assert_eq!(&names[1..], want, "{query}");
+        }
+        let page = viewed(&dir, "sort=time&order=desc&q=.");
+        let names: Vec<_> = links(&page).iter().map(|link| link.trim_start_matches("./")).collect();
+        assert_eq!(names, ["../", "a.txt", "c.bin", "b.txt"]);
+        for part in [
+            "<input type=\"search\" name=\"q\" value=\".\"",
+            "<input type=\"hidden\" name=\"sort\" value=\"time\">",
+            "<th class=\"n t\" aria-sort=\"descending\"><a href=\"?sort=time&amp;order=asc&amp;q=.\">",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+    }
+
+    #[test]
+    fn what_is_searched_for_is_nothing_but_text() {
+        let dir = Scratch::new();
+        dir.write("a", "");
+        let page = viewed(&dir, "q=%22%3E%3Cscript%3E%27%26");
+        assert!(
+            !page.contains("<script") && page.contains("value=\"&quot;&gt;&lt;script&gt;&#39;&amp;\""),
+            "{page}"
+        );
+        assert!(page.contains("&amp;q=%22%3E%3Cscript%3E%27%26\""), "{page}");
+    }
+
+    #[test]
+    fn the_page_has_no_style_and_no_script_of_its_own() {
+        let dir = Scratch::new();
+        dir.write("a", "");
+        let page = listed(&dir, Symlinks::Follow);
+        for inline in ["<style", " style=", "<script", "onclick", "javascript:"] {
+            assert!(!page.contains(inline), "{inline}: {page}");
+        }
+        assert!(page.contains("<link rel=\"stylesheet\" href=\"?style="), "{page}");
     }
 
     #[test]
