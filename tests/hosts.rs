@@ -1,5 +1,7 @@
 //! Which site and which part of it answers: hosts, listeners, paths.
 
+use crate::support::certificates::Authority;
+use crate::support::tls::{self, s_client};
 use crate::support::{Client, Launch, Scratch, Server, needs_root, run};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 
@@ -55,6 +57,109 @@ fn the_host_field_chooses_the_site() {
     let answers =
         server.ask("GET http://a.two.example/ HTTP/1.1\r\nHost: one.example\r\nConnection: close\r\n\r\n");
     assert_eq!(answers[0].text(), "two", "the target goes before Host (RFC 9112 §3.2.2)");
+}
+
+#[test]
+fn a_host_without_a_port_answers_on_every_port_that_leads_to_it() {
+    let dir = sites();
+    let (first, second) = (free_port(), free_port());
+    let (global, own) = (&format!("127.0.0.1:{first}"), &format!("127.0.0.1:{second}"));
+    let hosts = [
+        host("one.example", "", "one"),
+        host("two.example", "", "two"),
+        host("two.example:8080", "", "three"),
+        host("own.example", &format!("listen: {own}"), "four"),
+    ]
+    .concat();
+    let _server = Server::config(&dir, &format!("listen: {global}\nhosts:\n{hosts}"));
+    let cases = [
+        (global, format!("two.example:{first}"), "two"),
+        (global, "two.example".to_owned(), "two"),
+        (global, "two.example:80".to_owned(), "two"),
+        (global, "two.example:8080".to_owned(), "three"),
+        (global, "TWO.example:8080".to_owned(), "three"),
+        (global, format!("own.example:{first}"), "four"),
+        (global, format!("unknown.example:{first}"), "one"),
+        (own, format!("own.example:{second}"), "four"),
+        (own, "own.example".to_owned(), "four"),
+        // The only host there.
+        (own, format!("two.example:{second}"), "four"),
+    ];
+    for (address, name, text) in cases {
+        let request = format!("GET / HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n");
+        let answer = Client::connect(address).send(request).answers().remove(0);
+        assert_eq!(answer.text(), text, "{name} at {address}");
+    }
+}
+
+#[test]
+fn over_tls_a_request_without_a_port_means_443() {
+    let dir = sites();
+    Authority::new(&dir).issue_leaf();
+    let hosts = [
+        host("one.example", "", "one"),
+        host("two.example", "", "two"),
+        host("three.example:443", "", "three"),
+        host("four.example:80", "", "four"),
+    ];
+    let server = Server::config(&dir, &format!("{}hosts:\n{}", tls::listen(""), hosts.concat()));
+    let port = server.port();
+    for (name, text) in [
+        ("two.example", "two"),
+        ("two.example:443", "two"),
+        (&format!("two.example:{port}"), "two"),
+        ("two.example:80", "two"),
+        ("three.example", "three"),
+        ("three.example:443", "three"),
+        (&format!("three.example:{port}"), "one"),
+        ("four.example", "one"),
+        ("four.example:80", "four"),
+    ] {
+        let request = format!("GET / HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n");
+        let said = s_client(&server.address, &["-quiet"], &request);
+        assert!(said.has(&format!("\r\n\r\n{text}")), "{name}: {said:?}");
+    }
+}
+
+#[test]
+fn internal_redirects_reach_a_host_without_a_port_by_the_ports_of_its_listeners() {
+    let dir = sites();
+    dir.write("one/here.html", "here");
+    let port = free_port();
+    let target = |port: u16| format!("{{url: 'http://two.example:{port}/', internal: YES, status: 302}}");
+    let (at, elsewhere) = (target(port), target(if port == 9 { 10 } else { 9 }));
+    let text = format!(
+        "listen: 127.0.0.1:{port}\nhosts:\n  one.example:\n    paths:\n      /: {{file.dir: DIR/one}}\n      \
+         /at: {{redirect: {at}}}\n      /elsewhere: {{redirect: {elsewhere}}}\n{}",
+        host("two.example", "", "two")
+    );
+    let server = Launch::config(&dir, &text).serve();
+    assert_eq!(server.get("/at").text(), "two");
+    assert_eq!(server.get("/elsewhere").status, 404);
+}
+
+#[test]
+fn a_host_that_h2o_would_not_choose_is_warned_of() {
+    let dir = sites();
+    let port = free_port();
+    let check = |second: &str| {
+        let hosts = [host("one.example", "", "one"), host(second, "", "two")].concat();
+        let text = format!("listen: 127.0.0.1:{port}\nhosts:\n{hosts}");
+        Launch::config(&dir, &text).finish_test(&[])
+    };
+    let ended = check("two.example");
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    for part in [
+        "warning: the host `two.example` answers for its name on every port; in h2o, for port 80 only",
+        "hayami.conf:6:3",
+        &format!(
+            "requests for `two.example:{port}` come here, in h2o they go to `one.example`; write `two.example:{port}`"
+        ),
+    ] {
+        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+    }
+    let ended = check(&format!("two.example:{port}"));
+    assert!(ended.code == 0 && !ended.stderr.contains("warning"), "{}", ended.stderr);
 }
 
 #[test]

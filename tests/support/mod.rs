@@ -31,7 +31,7 @@ pub(crate) use launch::{Finished, Launch, PROGRAM, is_root, needs_root};
 pub(crate) use scratch::Scratch;
 pub(crate) use server::Server;
 pub(crate) use skip::skip;
-pub(crate) use stage::staged;
+pub(crate) use stage::{said_of_staged, staged};
 pub(crate) use tools::{
     chromium, is_installed, missing, missing_module, missing_package, missing_perl, output, php_fpm, run,
 };

@@ -30,6 +30,13 @@ pub(crate) fn staged(dir: &Scratch, text: &str) -> String {
     moved
 }
 
+/// What `-t` says of a configuration that was staged, without what it says of the other ports: the names of hosts there
+/// would be those of the default ports in h2o, too.
+pub(crate) fn said_of_staged(stderr: &str) -> String {
+    let of_ports = |warning: &&str| !warning.contains("answers for its name on every port; in h2o, for port");
+    stderr.split_inclusive("\n\n").filter(of_ports).collect()
+}
+
 /// The ports of listeners and of the keys of hosts, each by one that is free; an address of another machine by one of this.
 fn renumbered(text: &str) -> String {
     let mut free = HashMap::new();

@@ -105,6 +105,11 @@ pub(super) const BEHAVIOUR: &[(&str, &str)] = &[
     ),
     ("`!file` takes a pattern, `conf.d/*.conf`.", "A directory of sites is how many people keep them."),
     ("A host name is checked; h2o takes any text.", "A name that no client can send is a typing error."),
+    (
+        "A host without a port answers on every port of its listeners, unless the same name with that port is a host as \
+         well; in h2o it stands for port 80, over TLS 443. Where that sends requests elsewhere, `-t` and the start warn.",
+        "With `listen: 8080` all requests would go to the first site, whatever they ask for.",
+    ),
     ("Sizes may carry a letter (`64k`), times a unit (`30s`) or a fraction.", "They read better."),
     (
         "TLS 1.2 is the lowest version of TLS; h2o begins with 1.0.",

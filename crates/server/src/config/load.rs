@@ -10,6 +10,7 @@ use super::source::Sources;
 use super::yaml::{Node, Place};
 use super::{VERSION, foreign, nearest, not_yet, registry, render, yaml};
 use crate::modules::{listen, upstreams};
+use crate::router::unlike_h2o;
 use std::path::Path;
 
 /// A configuration that can be used.
@@ -91,8 +92,10 @@ fn load(root: Result<Node, ConfigError>, sources: Sources) -> Result<Loaded, Err
         return Err(Errors { errors: sorted(reading.errors), sources });
     }
     reading.warnings.extend(upstreams::warnings(&settings.global.upstreams));
-    settings.hosts = reading.hosts.into_iter().map(|(_, host)| host).collect();
+    let places: Vec<_>;
+    (places, settings.hosts) = reading.hosts.into_iter().unzip();
     listen::split(&mut settings);
+    reading.warnings.extend(unlike_h2o::warnings(&settings, &places));
     Ok(Loaded { settings, warnings: sorted(reading.warnings), sources, written: reading.written })
 }
 

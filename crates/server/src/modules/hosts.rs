@@ -16,9 +16,9 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a mapping from names to settings",
         default: "",
-        help: "The sites. A name is `host`, `host:port`, `*.suffix` or `*`; without a port it stands for the \
-               default port. Whole names come first, then those with a star; what fits none goes to the first \
-               host that is not `strict-match`.",
+        help: "The sites. A name is `host`, `host:port`, `*.suffix` or `*`; without a port it stands for \
+               every port that is not there with the same name. Whole names come first, then those with a star; \
+               what fits none goes to the first host that is not `strict-match`.",
         set: |scope, node| {
             let wanted = "a mapping from host names to their settings";
             let pairs = node.mapping().map_err(|_| node.expected(wanted))?;

@@ -1,7 +1,7 @@
 //! Building the router: every host, every path, their handlers and filters.
 
 use super::guard::Guard;
-use super::host::HostTable;
+use super::host::{HostTable, Key, Ports, default_port};
 use super::path::PathTable;
 use super::{Host, Name, Route, Router};
 use crate::config::settings::{HandlerSettings, HostSettings, Inherited, PathSettings, Settings};
@@ -9,6 +9,7 @@ use crate::handler::{Filter, Handler};
 use crate::modules::access_log::{Logs, PathLogs};
 use crate::modules::env::{self, Environment};
 use crate::modules::identity::SendServerName;
+use crate::modules::listen::Binding;
 use crate::modules::{
     connect, error_doc, expires, fastcgi, file, headers, listen, proxy, redirect, reproxy, throttle,
     try_files,
@@ -24,29 +25,40 @@ pub fn build(settings: &Settings, logs: &Logs, worker: &WorkerContext) -> Result
     let builder = Builder { settings, logs, worker };
     let hosts = settings.hosts.iter().map(|host| builder.host(host)).collect::<Result<_, _>>()?;
     let bindings = listen::bindings(settings);
-    let listeners =
-        bindings.iter().map(|binding| table(settings, binding.is_tls(), binding.hosts.iter().copied()));
+    let listeners = bindings.iter().map(|binding| of_listener(settings, binding, &Ports::Any));
     Ok(Router {
         hosts,
         listeners: listeners.collect::<Result<_, _>>()?,
         guard: Guard::new(settings, &bindings),
-        everywhere: [
-            table(settings, false, 0..settings.hosts.len())?,
-            table(settings, true, 0..settings.hosts.len())?,
-        ],
+        everywhere: [everywhere(settings, &bindings, false)?, everywhere(settings, &bindings, true)?],
         nowhere: builder.route("", &Inherited::default(), Vec::new(), None),
     })
 }
 
-fn table(settings: &Settings, tls: bool, hosts: impl Iterator<Item = usize>) -> Result<HostTable, String> {
-    let mut rows = Vec::new();
-    for index in hosts {
-        let host = &settings.hosts[index];
-        let name =
-            Name::of(host.name.as_bytes()).ok_or_else(|| format!("`{}` is no name of a host", host.name))?;
-        rows.push((index, name, host.strict_match));
-    }
-    Ok(HostTable::new(tls, rows.into_iter()))
+/// The hosts that answer on a listener, where keys without a port stand for these.
+pub(super) fn of_listener(
+    settings: &Settings,
+    binding: &Binding<'_>,
+    portless: &Ports,
+) -> Result<HostTable, String> {
+    let keys = binding.hosts.iter().map(|host| key(settings, *host, portless.clone()));
+    Ok(HostTable::new(binding.is_tls(), keys.collect::<Result<Vec<_>, _>>()?.into_iter()))
+}
+
+/// All hosts, for URLs of `https` or of `http`: keys without a port stand for the ports of their listeners.
+fn everywhere(settings: &Settings, bindings: &[Binding<'_>], tls: bool) -> Result<HostTable, String> {
+    let keys = (0..settings.hosts.len()).map(|host| {
+        let own = bindings.iter().filter(|own| own.is_tls() == tls && own.hosts.contains(&host));
+        let ports = own.filter_map(|own| own.listener.address.port()).chain([default_port(tls)]);
+        key(settings, host, Ports::These(ports.collect()))
+    });
+    Ok(HostTable::new(tls, keys.collect::<Result<Vec<_>, _>>()?.into_iter()))
+}
+
+fn key(settings: &Settings, host: usize, portless: Ports) -> Result<Key<'_>, String> {
+    let HostSettings { name: text, strict_match, .. } = &settings.hosts[host];
+    let name = Name::of(text.as_bytes()).ok_or_else(|| format!("`{text}` is no name of a host"))?;
+    Ok(Key { host, name, strict: *strict_match, portless })
 }
 
 struct Builder<'a> {

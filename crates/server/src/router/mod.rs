@@ -7,6 +7,7 @@ mod build;
 mod guard;
 mod host;
 mod path;
+pub(crate) mod unlike_h2o;
 
 pub use build::build;
 
@@ -28,7 +29,7 @@ pub struct Router {
     listeners: Vec<HostTable>,
     /// Which connections may ask which hosts, where hosts require client certificates.
     guard: Option<Guard>,
-    /// Every host, for internal redirects to `http` and to `https`.
+    /// Every host by the ports of its listeners, for internal redirects to `http` and to `https`.
     everywhere: [HostTable; 2],
     /// What answers when no host does.
     nowhere: Rc<Route>,

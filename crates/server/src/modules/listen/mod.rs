@@ -49,6 +49,16 @@ pub enum Address {
     Unix(UnixSocket),
 }
 
+impl Address {
+    /// The TCP port, if it has one.
+    pub fn port(&self) -> Option<u16> {
+        match self {
+            Self::Tcp(address) => Some(address.port),
+            Self::Quic(_) | Self::Unix(_) => None,
+        }
+    }
+}
+
 /// Addresses of this machine and a port of theirs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPort {
