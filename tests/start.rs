@@ -168,24 +168,30 @@ fn a_folder_that_is_not_there_is_a_warning_and_served_as_soon_as_it_is() {
 }
 
 #[test]
-fn the_effective_configuration_shows_every_host_and_path() {
+fn the_effective_configuration_shows_what_is_set_and_the_defaults_if_wanted() {
     let dir = site();
     let text = "file.index: [a.html]\nhosts:\n  one.example:\n    paths:\n      /:\n        file.dir: DIR/site\n      \
                 /x:\n        expires: 1 day\n        file.dir: DIR/site\n  two.example:\n    paths:\n      /:\n        \
                 redirect: http://one.example/\n";
-    let ended = Launch::config(&dir, text).finish_test(&["-v"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    for part in [
-        "one.example:",
-        "two.example:",
-        "/x:",
-        "expires: 1 day",
-        "a.html",
-        "redirect: ",
-        "num-threads: ",
-        "127.0.0.1:0",
-    ] {
-        assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
+    for (args, defaults) in [(["-v"].as_slice(), false), (&["-vv"], true), (&["-v", "-v"], true)] {
+        let ended = Launch::config(&dir, text).finish_test(args);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let once = [
+            "one.example:\n",
+            "two.example:\n",
+            "/x:",
+            "expires: 1 day",
+            "a.html",
+            "redirect: ",
+            "127.0.0.1:0",
+        ];
+        for part in once {
+            assert_eq!(ended.stdout.matches(part).count(), 1, "{part}: {}", ended.stdout);
+        }
+        for part in ["num-threads: ", "file.etag: ON", "# default"] {
+            assert_eq!(ended.stdout.contains(part), defaults, "{args:?} {part}: {}", ended.stdout);
+        }
+        assert!(ended.stdout.ends_with("configuration OK\n"), "{}", ended.stdout);
     }
 }
 

@@ -13,7 +13,7 @@ pub fn config(octets: &[u8]) {
         (Ok(loaded), Ok(again)) => {
             assert_eq!(loaded.warnings_text(true).is_empty(), loaded.warnings.is_empty());
             assert!(!loaded.settings.hosts.is_empty());
-            assert_eq!(effective::text(&loaded), effective::text(&again));
+            assert_eq!(effective::text(&loaded, true), effective::text(&again, true));
         }
         (Err(errors), Err(again)) => {
             assert!(!errors.errors.is_empty() && errors.text(true).ends_with('\n'));

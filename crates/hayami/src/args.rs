@@ -57,9 +57,9 @@ pub(crate) struct Args {
     #[arg(short, long)]
     pub test: bool,
 
-    /// With -t: print the effective configuration of every host and path. Alone: the same as --version
-    #[arg(short)]
-    pub verbose: bool,
+    /// With -t: print what is set and where; with -vv the defaults too. Alone: the same as --version
+    #[arg(short, action = clap::ArgAction::Count)]
+    pub verbose: u8,
 
     /// Print the version and the features, a line each
     #[arg(short = 'V', long)]
@@ -97,7 +97,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Resul
             return Err(Failure::Usage(text.trim_start_matches("error: ").trim_end().to_owned()));
         }
     };
-    if args.version || (args.verbose && !args.test) {
+    if args.version || (args.verbose > 0 && !args.test) {
         return Ok(Command::Print(version()));
     }
     check_mode(&args.mode)?;

@@ -5,15 +5,15 @@ use crate::exit::{Failure, print};
 use crate::prepare::prepare;
 use hayami_server::config::effective;
 
-/// Checks everything that a start checks before it binds its addresses. With `-v` prints what holds for every host
-/// and path.
+/// Checks everything that a start checks before it binds its addresses. With `-v` prints what is
+/// set, with `-vv` the defaults too.
 ///
 /// # Errors
 /// What a start would fail with.
 pub(crate) fn check(args: &Args) -> Result<(), Failure> {
     let prepared = prepare(args)?;
-    if args.verbose {
-        print(&effective::text(&prepared.loaded))?;
+    if args.verbose > 0 {
+        print(&effective::text(&prepared.loaded, args.verbose > 1))?;
     }
     print("configuration OK\n")
 }

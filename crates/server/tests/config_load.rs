@@ -214,14 +214,78 @@ fn what_an_alias_brings_twice_is_wrong_once() {
     assert_eq!(errors.errors.len(), 1, "{errors}");
 }
 
+/// The lines without their comments.
+fn bare(text: &str) -> Vec<&str> {
+    text.lines().map(|line| line.split(" # ").next().unwrap_or(line).trim_end()).collect()
+}
+
 #[test]
 fn the_effective_configuration_has_every_value_and_its_origin() {
     let loaded = load_file(Path::new("../../fixtures/config/effective.conf"))
         .unwrap_or_else(|errors| panic!("{errors}"));
-    let text = effective::text(&loaded);
-    let expected = "../../fixtures/config/effective.txt";
-    if std::env::var_os("HAYAMI_WRITE_FIXTURES").is_some() {
-        std::fs::write(expected, &text).expect("a writable fixture");
+    for (defaults, expected) in [(false, "effective.txt"), (true, "effective_defaults.txt")] {
+        let text = effective::text(&loaded, defaults);
+        let expected = format!("../../fixtures/config/{expected}");
+        if std::env::var_os("HAYAMI_WRITE_FIXTURES").is_some() {
+            std::fs::write(&expected, &text).expect("a writable fixture");
+        }
+        assert_eq!(text, std::fs::read_to_string(&expected).unwrap_or_default());
+        assert_eq!(text.contains("# default"), defaults);
     }
-    assert_eq!(text, std::fs::read_to_string(expected).unwrap_or_default());
+}
+
+#[test]
+fn the_effective_configuration_says_nothing_twice() {
+    let text = "
+listen: 80
+http2-max-streams: 100
+http2-max-streams: 200
+file.etag: OFF
+header.set: 'a: 1'
+header.set: 'b: 2'
+hosts:
+  one:
+    file.etag: ON
+    file.etag: OFF
+    paths: {/: {file.dir: /a, expires: 1 day}, /b: {file.dir: /b, file.send-gzip: ON}}
+  two: {paths: {/: {file.dir: /a}}}
+";
+    let set = effective::text(&load(text), false);
+    let want = "\
+# What is set, and where. Inner levels inherit from outer ones.
+http2-max-streams: 200
+file.etag: OFF
+header.set: \"a: 1\"
+header.set: \"b: 2\"
+listen:
+  - 0.0.0.0:80 and [::]:80
+hosts:
+  one:
+    file.etag: OFF
+    paths:
+      /:
+        file.dir: /a
+        expires: 1 day
+      /b:
+        file.dir: /b
+        file.send-gzip: ON
+  two:
+    paths:
+      /:
+        file.dir: /a";
+    assert_eq!(bare(&set).join("\n"), want);
+    // Defaults of the process and of everything stand at the top, once.
+    let all = effective::text(&load(text), true);
+    let top: Vec<_> = bare(&all).into_iter().filter(|line| !line.starts_with([' ', '#'])).collect();
+    let names: Vec<_> = top.iter().filter_map(|line| line.split(':').next()).collect();
+    for name in &names {
+        let count = names.iter().filter(|other| *other == name).count();
+        assert_eq!(count, if *name == "header.set" { 2 } else { 1 }, "{name}");
+    }
+    let below = all.lines().filter(|line| line.starts_with(' ') && line.ends_with("# default"));
+    for line in below {
+        let name = line.trim_start().split(':').next().unwrap_or_default();
+        assert!(!names.contains(&name), "{line}");
+    }
+    assert!(names.contains(&"num-threads") && names.contains(&"file.symlinks"), "{names:?}");
 }

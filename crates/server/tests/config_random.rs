@@ -8,7 +8,7 @@ fn try_out(text: &str) {
     match load_text("random.conf", text) {
         Ok(loaded) => {
             loaded.warnings_text(true);
-            effective::text(&loaded);
+            effective::text(&loaded, true);
         }
         Err(errors) => assert!(!errors.text(true).is_empty()),
     }

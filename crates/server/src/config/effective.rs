@@ -1,7 +1,8 @@
-//! The effective configuration as text, for `hayami -t -v`: what holds for the process, on every listener,
-//! in every host and at every path, inherited values and defaults included.
+//! The effective configuration as text, for `hayami -t -v`: what is set for the process, on every listener, in every
+//! host and at every path; for `-t -vv` with the defaults.
 //!
-//! The text reads like a configuration; comments say where a value comes from.
+//! The text reads like a configuration, and inherits like one: every value stands once, on the level where it was
+//! written, a default on the outermost level that takes it. Comments say where a value comes from.
 
 use super::directive::{Directive, Level};
 use super::load::Loaded;
@@ -21,6 +22,7 @@ const OLD_NAMES: &[(&str, &str)] = &[
     ("file.send-gzip", "file.send-compressed"),
     ("proxy.websocket", "proxy.tunnel"),
     ("proxy.websocket.timeout", "proxy.timeout.tunnel"),
+    ("proxy.http2.max-concurrent_streams", "proxy.http2.max-concurrent-streams"),
     ("proxy.connect.proxy-status", "proxy.connect.emit-proxy-status"),
     ("proxy-status.identity", "proxy.proxy-status.identity"),
 ];
@@ -37,10 +39,10 @@ const SILENT: &[&str] = &[
 /// Where the comments begin.
 const COMMENTS: usize = 56;
 
-/// The text; it ends in a line break.
-pub fn text(loaded: &Loaded) -> String {
-    let first = "# The effective configuration: what holds, and from where.\n";
-    let mut text = Text { loaded, lines: first.to_owned() };
+/// The text, with `defaults` or without; it ends in a line break.
+pub fn text(loaded: &Loaded, defaults: bool) -> String {
+    let first = "# What is set, and where. Inner levels inherit from outer ones.\n";
+    let mut text = Text { loaded, defaults, lines: first.to_owned() };
     text.global();
     text.listeners();
     text.lines.push_str("hosts:\n");
@@ -52,17 +54,16 @@ pub fn text(loaded: &Loaded) -> String {
 
 struct Text<'a> {
     loaded: &'a Loaded,
+    defaults: bool,
     lines: String,
 }
 
 impl<'a> Text<'a> {
-    /// What holds for the process.
+    /// What is set for the process, and for everything below.
     fn global(&mut self) {
-        for directive in
-            shown().filter(|directive| directive.levels.iter().all(|level| level == Level::Global))
-        {
-            if directive.name != "hosts" {
-                self.directive(0, directive, |written| written.host.is_none());
+        for directive in shown() {
+            if !matches!(directive.name, "hosts" | "listen") {
+                self.directive(Level::Global, directive, |written| written.host.is_none());
             }
         }
     }
@@ -95,12 +96,9 @@ impl<'a> Text<'a> {
         let name = Node::scalar(&settings.name).flow();
         self.lines.push_str(&format!("  {name}:\n"));
         for directive in shown() {
-            // Those of paths too are shown where they take effect.
-            let own = directive.levels.contains(Level::Host) && !directive.levels.contains(Level::Path);
-            if own && !matches!(directive.name, "listen" | "paths") {
-                let of_host =
-                    |written: &Written| written.host.is_none_or(|at| at == host) && written.path.is_none();
-                self.directive(4, directive, of_host);
+            if !matches!(directive.name, "listen" | "paths") {
+                let here = |written: &Written| written.host == Some(host) && written.path.is_none();
+                self.directive(Level::Host, directive, here);
             }
         }
         self.lines.push_str("    paths:\n");
@@ -122,29 +120,33 @@ impl<'a> Text<'a> {
         for handler in handlers {
             self.written(8, handler);
         }
-        for directive in
-            shown().filter(|directive| directive.levels.contains(Level::Path) && !is_handler(directive))
-        {
-            self.directive(8, directive, |written| {
-                written.host.is_none_or(|at| at == host) && written.path.is_none_or(|at| at == path)
-            });
+        for directive in shown().filter(|directive| !is_handler(directive)) {
+            self.directive(Level::Path, directive, |written| here(&written));
         }
     }
 
-    /// What holds of a directive where `visible` says which lines are seen, or its default.
-    fn directive(&mut self, indent: usize, directive: &Directive, visible: impl Fn(&Written) -> bool) {
+    /// What is written of a directive on a level, where `here` says which lines are meant; or its default, if that is
+    /// the outermost level of the directive.
+    fn directive(&mut self, level: Level, directive: &Directive, here: impl Fn(&Written) -> bool) {
+        let indent = match level {
+            Level::Global => 0,
+            Level::Host => 4,
+            _ => 8,
+        };
         let named = |written: &Written| {
             written.name == directive.name || OLD_NAMES.contains(&(written.name, directive.name))
         };
         let lines = self.loaded.written.iter();
-        let seen: Vec<_> = lines.filter(|written| named(written) && visible(written)).collect();
+        let seen: Vec<_> = lines.filter(|written| named(written) && here(written)).collect();
         let adding = ADDING.contains(&directive.name)
             || ADDING_FAMILIES.iter().any(|family| directive.name.starts_with(family));
         let first = if adding { 0 } else { seen.len().saturating_sub(1) };
         for written in &seen[first..] {
             self.written(indent, written);
         }
-        if seen.is_empty() && !directive.default.is_empty() && !is_silent(directive) {
+        let is_outermost = directive.levels.iter().next() == Some(level);
+        let has_default = !directive.default.is_empty() && !is_silent(directive);
+        if self.defaults && seen.is_empty() && is_outermost && has_default {
             self.line(indent, &format!("{}: {}", directive.name, directive.default), "default");
         }
     }
