@@ -4,7 +4,7 @@
 //! (`load`), `idle` (memory), `calls` (strace), `flood` (scenario S2 B), `pooling` or `download` starts the `servers`, with
 //! what stands behind them (`backend`), and measures them by turns
 //! with `hayami bench` (`generator`); `targets` judges, `report` writes. `crosscheck` holds `hayami bench`
-//! against wrk, h2load and ab; `scenarios` writes docs/benchmarks.md, `rest_api` measures
+//! against wrk, h2load and ab; `scenarios` writes docs/benchmarks.md, `picture` draws README.md's, `rest_api` measures
 //! examples/rest-api and writes docs/rest-api.md. `guard` sees to it that nothing is left behind.
 
 mod backend;
@@ -23,6 +23,7 @@ mod load;
 mod machine;
 mod options;
 mod outcome;
+mod picture;
 mod pin;
 mod pooling;
 mod process;
@@ -73,6 +74,9 @@ fn run(options: &Options) -> Result<(), String> {
     if options.page {
         return scenarios::write(&root());
     }
+    if options.picture {
+        return picture::write(&root());
+    }
     let (server_core, client_core) = cores(options)?;
     raise_open_files();
     if !options.no_build {
@@ -119,7 +123,10 @@ fn run(options: &Options) -> Result<(), String> {
     }
     save(&report, options.write)?;
     let for_page = options.crosscheck || report.tables_of(Group::Scenarios).next().is_some();
-    if options.write && for_page { scenarios::write(&root()) } else { Ok(()) }
+    if options.write && for_page {
+        scenarios::write(&root())?;
+    }
+    if options.write { picture::write(&root()) } else { Ok(()) }
 }
 
 fn run_workload(setup: &Setup, workload: &Workload) -> Result<Table, String> {

@@ -46,6 +46,10 @@ pub(crate) struct Options {
     /// Run nothing: write docs/benchmarks.md and its plots from the results saved in bench/samples.
     #[arg(long, conflicts_with_all = ["only", "group", "crosscheck", "write"])]
     pub(crate) page: bool,
+    /// Run nothing: draw the picture of README.md, docs/benchmarks/overview.svg, from the tables of bench/RESULTS*.md. A
+    /// race with --write does so too.
+    #[arg(long, conflicts_with_all = ["only", "group", "crosscheck", "write", "page"])]
+    pub(crate) picture: bool,
     /// Measure examples/rest-api, with and without pooled connections on each side, and race nothing. Five rounds take some
     /// 18 minutes. With --write it goes into docs/rest-api.md.
     #[arg(long, conflicts_with_all = ["only", "group", "server", "crosscheck", "page", "scale"])]

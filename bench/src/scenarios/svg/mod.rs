@@ -2,10 +2,12 @@
 
 mod bars;
 mod lines;
+mod panels;
 mod stacked;
 
 pub(crate) use self::bars::{Bar, bars};
 pub(crate) use self::lines::{Line, lines};
+pub(crate) use self::panels::{Panel, panels};
 pub(crate) use self::stacked::{Stack, stacks};
 
 use std::fmt::Write;
