@@ -2,7 +2,7 @@
 //! PHP-FPM skipped, unless HAYAMI_ALL_CLIENTS=1.
 
 use crate::support::peers::Peer;
-use crate::support::{Answer, Scratch, Server, missing, output, until};
+use crate::support::{Answer, Scratch, Server, missing, needs_root, output, until};
 
 /// h2o's documented way to serve PHP, as it stands in its manual but for the place.
 const DOCUMENTED: &str = "
@@ -40,6 +40,35 @@ fn curl(args: &[&str], url: &str) -> String {
     let text = String::from_utf8_lossy(&out).into_owned();
     let (content, status) = text.rsplit_once('\n').unwrap_or_default();
     format!("{status} {content}")
+}
+
+#[test]
+fn the_first_example_of_the_manual_works_with_debians_pool() {
+    if !needs_root() {
+        return;
+    }
+    let dir = Scratch::new();
+    let manual = include_str!("../docs/php.md");
+    let example =
+        manual.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    assert!(example.contains("/run/php/php8.2-fpm.sock"), "{example}");
+    dir.write("run/php/.keep", "");
+    script(&dir, "index.php", "echo 'front ', $_SERVER['REQUEST_URI'], ' ', exec('id -un');");
+    script(&dir, "own.php", "echo 'own';");
+    dir.write("site/page.html", "a page");
+    let Some(_fpm) = Peer::php_fpm_of_debian(&dir, "run/php/php8.2-fpm.sock") else { return };
+    let text = example.replace("listen: 80\n", "listen: 127.0.0.1:0\n");
+    let text = text.replace("/run/php", "DIR/run/php").replace("/srv/www", "DIR/site");
+    let server = Server::config(&dir, &text);
+    for (target, want) in [
+        ("/", "front / www-data"),
+        ("/own.php", "own"),
+        ("/pretty/url?a=b", "front /pretty/url?a=b www-data"),
+        ("/page.html", "a page"),
+    ] {
+        let answer = server.get_with(target, "Host: www.example\r\n");
+        assert_eq!((answer.status, answer.text().as_str()), (200, want), "{target}");
+    }
 }
 
 #[test]

@@ -95,6 +95,23 @@ server {{ listen 127.0.0.1:{port} {protocol}; {lines} }} }}
         Some(Self::start(port, &program, &["-F", "-n", "-y", &dir.text("fpm.conf")]))
     }
 
+    /// PHP-FPM with the pool that Debian ships, but for where its socket is. Root starts it. `None`: it is not installed.
+    #[track_caller]
+    pub(crate) fn php_fpm_of_debian(dir: &Scratch, socket: &str) -> Option<Self> {
+        let program = super::php_fpm()?;
+        let text = format!(
+            "[global]\ndaemonize = no\nerror_log = {}\n[www]\nuser = www-data\ngroup = www-data\nlisten = {}\n\
+             listen.owner = www-data\nlisten.group = www-data\npm = dynamic\npm.max_children = 5\n\
+             pm.start_servers = 2\npm.min_spare_servers = 1\npm.max_spare_servers = 3\n",
+            dir.text("fpm.log"),
+            dir.text(socket)
+        );
+        dir.write("fpm.conf", text);
+        let is_ready =
+            || std::fs::read_to_string(dir.path("fpm.log")).is_ok_and(|log| log.contains("ready to handle"));
+        Some(Self::start_until(0, &program, &["-F", "-n", "-y", &dir.text("fpm.conf")], is_ready))
+    }
+
     /// HAProxy, which passes connections on to that server; `options` are that server's.
     #[track_caller]
     pub(crate) fn haproxy(dir: &Scratch, to: &str, options: &str) -> Self {
@@ -138,6 +155,11 @@ server {{ listen 127.0.0.1:{port} {protocol}; {lines} }} }}
 
     #[track_caller]
     fn start(port: u16, program: &str, args: &[&str]) -> Self {
+        Self::start_until(port, program, args, || listens(port))
+    }
+
+    #[track_caller]
+    fn start_until(port: u16, program: &str, args: &[&str], is_ready: impl Fn() -> bool) -> Self {
         let mut command = Command::new(program);
         let command = command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().unwrap_or_else(|error| panic!("{program}: {error}"));
@@ -145,7 +167,7 @@ server {{ listen 127.0.0.1:{port} {protocol}; {lines} }} }}
         until(&format!("{program} listens"), || {
             let ended = peer.child.try_wait().expect("a child");
             assert!(ended.is_none(), "{program} {args:?} ended: {ended:?}");
-            listens(port)
+            is_ready()
         });
         peer
     }
