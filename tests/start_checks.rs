@@ -226,6 +226,33 @@ fn an_upstreams_socket_that_the_user_may_not_connect_to_is_a_warning() {
 }
 
 #[test]
+fn an_upstreams_socket_whose_directory_does_not_exist_is_a_warning_and_said_to_requests() {
+    let dir = site();
+    dir.write("there/.keep", "");
+    let text = "hosts: {default: {paths: {/a: {fastcgi.connect: {port: DIR/nowhere/a.sock, type: unix}}, /b: \
+                {proxy.reverse.url: 'http://[unix:DIR/nowhere/b.sock]/'}, /c: {proxy.reverse.url: \
+                'http://[unix:DIR/there/c.sock]/'}}}}\n";
+    let ended = config(&dir, text).finish_test(&[]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (0, "configuration OK\n"), "{}", ended.stderr);
+    // A socket that is not there yet says nothing: its application may start later.
+    let lines: Vec<_> = ended.stderr.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", ended.stderr);
+    let missing = format!("the directory {} does not exist; requests for it get 502", dir.text("nowhere"));
+    assert!(lines.iter().all(|line| line.contains(&missing)), "{missing}: {}", ended.stderr);
+    let server = Server::config(&dir, text);
+    assert!(server.stderr().starts_with(&ended.stderr), "{}", server.stderr());
+    let directory = format!("the directory {} of the socket does not exist", dir.text("nowhere"));
+    let socket = format!("there is no socket {}: nothing listens there", dir.text("there/c.sock"));
+    for (target, want) in [("/a/", &directory), ("/b/", &directory), ("/c/", &socket)] {
+        assert_eq!(server.get(target).status, 502, "{target}");
+        server.until_stderr(&format!("for \"{target}\": upstream"));
+        let log = server.stderr();
+        let line = log.lines().find(|line| line.contains(&format!("for \"{target}\""))).expect("a line");
+        assert!(line.contains(want.as_str()), "{want}: {line}");
+    }
+}
+
+#[test]
 fn only_the_start_finds_that_an_address_is_in_use() {
     let dir = site();
     let server = Server::folder(&dir);

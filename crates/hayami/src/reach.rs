@@ -71,19 +71,29 @@ fn denial(own: &file::Unreachable, user: Option<&User>, explain: &Explain<'_>) -
     explain.at_path(own.directive, &own.written, message).help(help)
 }
 
-/// Warnings about upstreams whose unix sockets this user may not connect to.
+/// Warnings about upstreams whose unix sockets this user may not connect to, or cannot be where they should.
 fn closed_sockets(settings: &Settings) -> Vec<String> {
     let sockets = upstreams::unix_sockets(&settings.global.upstreams);
-    let closed = sockets.filter(|(_, path)| !may_connect(path));
-    let line = |(shown, path): (&str, &Path)| {
+    let fault = |path: &Path| {
         let user = whoami();
+        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
         match first_closed(path) {
+            _ if may_connect(path) => match directory {
+                Some(directory) if !directory.exists() => Some(format!(
+                    "the directory {} does not exist; requests for it get 502 until the socket is there: start the \
+                     application, or correct the path",
+                    directory.display()
+                )),
+                _ => None,
+            },
             Some(directory) => {
-                format!("upstream {shown}: the user {user} cannot enter the directory {directory}")
+                Some(format!("the user {user} cannot enter the directory {directory}; {FORBIDDEN}"))
             }
-            None => format!("upstream {shown}: the user {user} may not connect to this socket"),
+            None => Some(format!("the user {user} may not connect to this socket; {FORBIDDEN}")),
         }
     };
-    let advice = "; requests for it get 502 until that changes: allow it, or set `user:` to one that may";
-    closed.map(|socket| line(socket) + advice).collect()
+    sockets.filter_map(|(shown, path)| Some(format!("upstream {shown}: {}", fault(path)?))).collect()
 }
+
+const FORBIDDEN: &str =
+    "requests for it get 502 until that changes: allow it, or set `user:` to one that may";

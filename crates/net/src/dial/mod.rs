@@ -31,7 +31,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where a connection goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,10 +74,24 @@ pub fn connect_from(peer: &Peer, end: OurEnd) -> io::Result<Socket> {
         Peer::Tcp(address) => connect_tcp(*address, end),
         Peer::Unix(path) => {
             let fd = open(AddressFamily::UNIX)?;
-            begin(rustix::net::connect(&fd, &SocketAddrUnix::new(path.as_path())?))?;
-            Ok(Socket::new(fd))
+            match rustix::net::connect(&fd, &SocketAddrUnix::new(path.as_path())?) {
+                Err(Errno::NOENT) => Err(missing(path)),
+                connected => begin(connected).map(|()| Socket::new(fd)),
+            }
         }
     }
+}
+
+/// What is missing where a unix socket should be.
+#[cold]
+fn missing(socket: &Path) -> io::Error {
+    let text = match socket.parent() {
+        Some(directory) if !directory.is_dir() => {
+            format!("the directory {} of the socket does not exist", directory.display())
+        }
+        _ => format!("there is no socket {}: nothing listens there", socket.display()),
+    };
+    io::Error::new(io::ErrorKind::NotFound, text)
 }
 
 /// A socket whose connection is over, for the next one. What it was watched by is still so.

@@ -98,9 +98,9 @@ pub(in crate::config) fn recognise(text: &str) -> Option<Foreign> {
         if is_nginx(line, word) {
             return Some(foreign("a configuration of nginx", "from-nginx", range));
         }
-        // Sites of Caddy are names before a bracket, which alone could be many things.
+        // Sites of Caddy are names, with a bracket or alone in the file, which could be many things.
         match block.clone() {
-            None if line.ends_with('{') => block = Some(range),
+            None if line.ends_with('{') || is_address(line) => block = Some(range),
             Some(first) if CADDY.contains(&word) && !line.ends_with(';') && !word.ends_with(':') => {
                 return Some(foreign("a configuration of Caddy", "from-caddy", first));
             }
@@ -119,6 +119,15 @@ fn is_apache(line: &str, word: &str) -> bool {
     let kinds = ["VirtualHost", "Directory", "IfModule", "Location", "Files", "IfDefine", "Proxy"];
     (section && kinds.iter().any(|kind| line[1..].starts_with(kind)))
         || (APACHE.contains(&word) && line.len() > word.len())
+}
+
+/// Whether a line has nothing but addresses, as the first one of a Caddyfile for one site: `:80`, `example.org, www.example.org`.
+fn is_address(line: &str) -> bool {
+    let address = |word: &str| {
+        let odd = |mark: char| !(mark.is_ascii_alphanumeric() || "-.:/*[]".contains(mark));
+        (word.contains(['.', ':']) || word == "localhost") && !word.ends_with(':') && !word.contains(odd)
+    };
+    line.split(',').all(|word| address(word.trim()))
 }
 
 fn is_nginx(line: &str, word: &str) -> bool {
@@ -152,6 +161,19 @@ mod tests {
                 "example.com {",
             ),
             (":8080 {\n  reverse_proxy localhost:3000\n}\n", Some("a configuration of Caddy"), ":8080 {"),
+            (":80\n\nfile_server\n", Some("a configuration of Caddy"), ":80"),
+            (
+                "localhost\nencode gzip\nreverse_proxy 127.0.0.1:9000\n",
+                Some("a configuration of Caddy"),
+                "localhost",
+            ),
+            (
+                "example.org, www.example.org\nroot * /srv\n",
+                Some("a configuration of Caddy"),
+                "example.org, www.example.org",
+            ),
+            ("server.port = 80\nroot * /srv\n", None, ""),
+            ("listen:\nroot * /srv\n", None, ""),
             ("{\n  email a@b\n}\n", Some("a configuration of Caddy"), "{"),
             ("listen: 80\nhosts:\n  a:\n    paths: {\n      /: {file.dir: /}\n    }\n", None, ""),
             ("{\n  \"listen\": 80,\n  \"hosts\": {}\n}\n", None, ""),
