@@ -54,7 +54,7 @@ fn the_manual_lists_every_member_of_the_report_and_no_other() {
     let server = tls::site(&dir, "", "");
     let url = format!("{}/", server.banner("address").trim_end_matches('/'));
     // Everything that makes an object of a `null`.
-    let options = ["-k", "-c", "2", "-d", "200ms", "-r", "100", "--rtt", "2ms", "--rounds", "2"];
+    let options = ["-k", "-c", "2", "-n", "20", "-r", "100", "--rtt", "2ms", "--rounds", "2"];
     let urls = ["--urls", &dir.text("urls")];
     let (report, code) = measured(&[&options[..], &urls, &[&url, &url]].concat());
     assert_eq!(code, 0, "{report}");
