@@ -96,7 +96,7 @@ fn the_death_of_a_server_is_told_with_its_time_and_cause() {
 #[test]
 fn a_server_that_answers_to_the_end_is_not_called_dead() {
     let server = Recorder::new(OK);
-    let (report, code) = measured(&["-d", "300ms", "-c", "2", &server.url]);
+    let (report, code) = measured(&["-d", "1s", "-c", "2", &server.url]);
     let round = &report["targets"][0]["rounds"][0];
     assert_eq!((code, &round["stopped_at_s"], &round["stopped_cause"]), (0, &Value::Null, &Value::Null));
 }
