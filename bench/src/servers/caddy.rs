@@ -28,7 +28,7 @@ fn configuration(site: &Site<'_>) -> String {
         }
     };
     format!(
-        "{{\n  admin off\n  auto_https off\n  persist_config off\n}}\n{scheme}://:{port} {{\n  bind {ip}\n{tls}  root * {documents}\n  \
+        "{{\n  admin off\n  auto_https off\n}}\n{scheme}://:{port} {{\n  bind {ip}\n{tls}  root * {documents}\n  \
          file_server\n}}\n",
         port = site.address.port(),
         ip = site.address.ip(),
