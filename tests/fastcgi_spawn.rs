@@ -38,7 +38,7 @@ fn an_application_is_started_started_again_and_ended_with_its_children() {
     assert_ne!(child, parent);
     kill_process(Pid::from_raw(parent).expect("a process"), Signal::KILL).expect("it was there");
     server.until_stderr(
-        "`PHP_FCGI_CHILDREN=2 exec php-cgi -n` ended (signal: 9 (SIGKILL)); it is started again in ",
+        "`PHP_FCGI_CHILDREN=2 exec php-cgi -n` ended (signal: 9 (SIGKILL)); it is restarted in ",
     );
     until("its children have ended", || !is_there(child));
     let again =
@@ -72,7 +72,7 @@ fn a_command_that_fails_is_tried_again_less_and_less_often() {
     dir.write("site/a.php", "");
     let server = Server::config(&dir, &text("echo no such luck >&2; exit 3"));
     for wait in ["0.1", "0.2", "0.4"] {
-        server.until_stderr(&format!("ended (exit status: 3); it is started again in {wait} s"));
+        server.until_stderr(&format!("ended (exit status: 3); it is restarted in {wait} s"));
     }
     assert!(server.stderr().contains("no such luck\n"));
 }
@@ -84,5 +84,5 @@ fn who_is_not_there_starts_nothing() {
     let text = text("php-cgi").replace("'php-cgi'", "{command: php-cgi, user: no-such-user}");
     let finished = Launch::config(&dir, &text).finish();
     assert_eq!(finished.code, 78, "{finished:?}");
-    assert!(finished.stderr.contains("there is no user `no-such-user`"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("unknown user `no-such-user`"), "{}", finished.stderr);
 }

@@ -194,7 +194,7 @@ fn the_end_of_the_server_waits_for_answers_and_not_for_idle_upstreams() {
     client.send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n");
     until("the request has come", || upstream.requests().len() == 2);
     server.signal(Signal::TERM);
-    server.until_stderr("finishing what runs");
+    server.until_stderr("finishing open requests");
     gate.wait();
     assert_eq!(client.answer().text(), "x");
     assert_eq!(server.wait().code(), Some(0));

@@ -48,8 +48,8 @@ fn mistakes_of_the_command_line_say_what_to_do() {
     let dir = site();
     let (missing, file) = (dir.text("none"), dir.text("site/index.html"));
     let cases: [(&[&str], i32, &str); 15] = [
-        (&[&missing], 66, "`hayami DIR` serves one that exists"),
-        (&[&file], 66, "is a file; `hayami DIR` serves the directory it is in"),
+        (&[&missing], 66, "`hayami DIR` serves an existing directory"),
+        (&[&file], 66, "is a file; `hayami DIR` serves the directory that contains it"),
         (
             &["8080"],
             66,
@@ -275,7 +275,7 @@ fn a_signal_lets_running_requests_finish() {
         busy.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
         busy.receive_at_least(1);
         server.signal(signal);
-        server.until_stderr("finishing what runs");
+        server.until_stderr("finishing open requests");
         // timeout(1) and others signal the process and its group.
         server.signal(signal);
         assert!(idle.is_closed(), "what waits is closed");
@@ -294,7 +294,7 @@ fn a_second_signal_ends_at_once() {
     let mut busy = server.connect();
     busy.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n").receive_at_least(1);
     server.signal(Signal::TERM);
-    server.until_stderr("finishing what runs");
+    server.until_stderr("finishing open requests");
     until("the second signal counts", || {
         server.signal(Signal::TERM);
         server.stderr().contains("cut off")
@@ -319,6 +319,6 @@ fn too_many_connections_for_the_limit_are_said() {
     let dir = site();
     let launch = Launch::config(&dir, &format!("max-connections: 100000\n{HOSTS}"));
     let server = launch.after("ulimit -n 256").serve();
-    assert!(server.stderr().contains("max-connections 100000 is cut to"), "{}", server.stderr());
+    assert!(server.stderr().contains("max-connections 100000 is reduced to"), "{}", server.stderr());
     assert_eq!(server.get("/").status, 200);
 }

@@ -143,7 +143,7 @@ fn files_and_sockets_that_cannot_be_created_are_named_with_their_line() {
         (
             "listen: {type: unix, port: DIR/file}\n",
             73,
-            &["a file that is no socket", "remove the file", ":1:"],
+            &["a file that is not a socket", "remove the file", ":1:"],
         ),
     ];
     all_refused(&dir, cases, |launch| launch);
@@ -152,12 +152,16 @@ fn files_and_sockets_that_cannot_be_created_are_named_with_their_line() {
 #[test]
 fn users_groups_and_cpus_that_are_not_there_are_named_with_their_line() {
     let dir = site();
-    let no_user: &[&str] = &["there is no user `no-such-user`", "getent passwd", "hayami.conf:"];
+    let no_user: &[&str] = &["unknown user `no-such-user`", "getent passwd", "hayami.conf:"];
     let spawn = "hosts: {default: {paths: {/: {fastcgi.spawn: {command: 'exit 1', user: no-such-user}}}}}\n";
     let cases: &[Case<'_>] = &[
         ("user: no-such-user\n", 78, no_user),
         ("listen: {type: unix, port: DIR/s, owner: no-such-user}\n", 78, no_user),
-        ("listen: {type: unix, port: DIR/s, group: no-such}\n", 78, &["no group `no-such`", "getent group"]),
+        (
+            "listen: {type: unix, port: DIR/s, group: no-such}\n",
+            78,
+            &["unknown group `no-such`", "getent group"],
+        ),
         (spawn, 78, no_user),
         ("num-threads: [0, 1000]\n", 71, &["cannot run on CPU 1000", "nproc", "hayami.conf:2:"]),
     ];

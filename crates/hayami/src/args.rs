@@ -9,10 +9,10 @@ const AFTER_HELP: &str = "\
 Examples:
   hayami                      serve this directory at http://127.0.0.1:8080
   hayami -l 9000              serve it at http://127.0.0.1:9000
-  hayami public -l 0.0.0.0:80 serve the directory `public` to everybody
+  hayami public -l 0.0.0.0:80 serve the directory `public` on all interfaces
   hayami --dev-tls public     serve it at https://127.0.0.1:8443, with a certificate made for this machine
-  hayami -c h2o.conf          serve by a configuration file (h2o's format)
-  hayami -t -c h2o.conf       check it; with -v, print what it means for every host and path
+  hayami -c h2o.conf          run a configuration file (h2o's format)
+  hayami -t -c h2o.conf       check it; with -v, print the effective settings of every host and path
   hayami bench URL            generate load on a server and measure it; see hayami bench --help
   hayami help, hayami version the same as --help and --version; a directory of that name is ./help
 
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(value_name = "DIR", default_value = ".", conflicts_with = "conf")]
     pub dir: PathBuf,
 
-    /// Serve by this configuration file
+    /// Use this configuration file
     #[arg(short, long, value_name = "FILE")]
     pub conf: Option<PathBuf>,
 

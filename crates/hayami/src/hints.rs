@@ -12,7 +12,7 @@ pub(crate) fn check_directory(dir: &Path) -> Result<(), Failure> {
         Ok(_) => Err(Failure::NoInput(of_file(dir))),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(Failure::NoInput(match meant(dir) {
             Some(advice) => format!("there is no directory `{shown}`; {advice}"),
-            None => format!("there is no directory `{shown}`; `hayami DIR` serves one that exists"),
+            None => format!("there is no directory `{shown}`; `hayami DIR` serves an existing directory"),
         })),
         Err(error) => Err(Failure::NoInput(format!(
             "cannot serve `{shown}`: {error}; `hayami DIR` serves a directory that this user can enter"
@@ -24,8 +24,8 @@ fn of_file(file: &Path) -> String {
     let shown = file.display();
     let is_conf = file.extension().is_some_and(|end| ["conf", "yaml", "yml"].iter().any(|own| end == *own));
     match is_conf {
-        true => format!("`{shown}` is a file; to serve by this configuration: `hayami -c {shown}`"),
-        false => format!("`{shown}` is a file; `hayami DIR` serves the directory it is in"),
+        true => format!("`{shown}` is a file; to use it as the configuration: `hayami -c {shown}`"),
+        false => format!("`{shown}` is a file; `hayami DIR` serves the directory that contains it"),
     }
 }
 
@@ -37,14 +37,14 @@ fn meant(dir: &Path) -> Option<String> {
     }
     let command = match word {
         "start" | "run" | "serve" | "server" | "up" => {
-            "`hayami DIR` serves a directory, `hayami -c FILE` by a configuration"
+            "`hayami DIR` serves a directory, `hayami -c FILE` runs a configuration"
         }
         "stop" | "quit" | "shutdown" => "to stop a server, send it SIGTERM: `kill PID`",
         "reload" | "restart" => {
-            "to have certificates read again, send SIGHUP: `kill -HUP PID`; all else needs a restart"
+            "to reload certificates, send SIGHUP: `kill -HUP PID`; other changes need a restart"
         }
         "test" | "check" | "validate" => "to check a configuration: `hayami -t -c FILE`",
-        "load" | "benchmark" => "to make load: `hayami bench URL`",
+        "load" | "benchmark" => "to generate load: `hayami bench URL`",
         _ => return None,
     };
     Some(command.to_owned())
@@ -75,9 +75,9 @@ mod tests {
             ("reload", "SIGHUP"),
             ("check", "`hayami -t -c FILE`"),
             ("benchmark", "`hayami bench URL`"),
-            ("99999", "serves one that exists"),
-            ("a b:80", "serves one that exists"),
-            ("public", "serves one that exists"),
+            ("99999", "serves an existing directory"),
+            ("a b:80", "serves an existing directory"),
+            ("public", "serves an existing directory"),
         ];
         for (word, want) in cases {
             let failure = check_directory(Path::new(word)).expect_err(word);
@@ -92,7 +92,7 @@ mod tests {
     fn a_file_is_served_by_or_beside() {
         let dir = std::env::temp_dir().join(format!("hayami-hints-{}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("made");
-        for (name, want) in [("site.conf", "`hayami -c "), ("a.html", "the directory it is in")] {
+        for (name, want) in [("site.conf", "`hayami -c "), ("a.html", "the directory that contains it")] {
             std::fs::write(dir.join(name), "").expect("written");
             let text = check_directory(&dir.join(name)).expect_err(name).to_string();
             assert!(text.contains(want), "{text}");

@@ -25,7 +25,7 @@ impl PidFile {
         let file = written.map_err(|error| {
             let path = path.display();
             Failure::CannotCreate(format!(
-                "cannot write the pid-file {path}: {error}; its folder must exist and be writable"
+                "cannot write the pid-file {path}: {error}; its directory must exist and be writable"
             ))
         })?;
         Ok(Self { path: path.to_owned(), file })

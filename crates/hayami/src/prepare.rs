@@ -112,7 +112,7 @@ fn connections(settings: &Settings, files: OpenFiles) -> usize {
         Some(wanted) if wanted > room => {
             let files = files.now;
             eprintln!(
-                "hayami: warning: max-connections {wanted} is cut to {room}, since {files} files may be open"
+                "hayami: warning: max-connections {wanted} is reduced to {room}: the limit of open files is {files}"
             );
             room
         }

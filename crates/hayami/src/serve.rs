@@ -133,7 +133,7 @@ async fn run(
     let console = ready.say();
     tokio::select! {
         signal = serve_until_told(&mut signals, &mut acceptors, &reload, &console) => {
-            say(Severity::Notice, format_args!("{signal}: accepting no more, finishing what runs"));
+            say(Severity::Notice, format_args!("{signal}: no longer accepting connections, finishing open requests"));
         }
         // There is no other news once all are ready.
         _ = told.recv() => {}

@@ -106,7 +106,8 @@ fn check_unix(
     };
     let there = std::fs::symlink_metadata(&socket.path).map(|own| own.file_type().is_socket());
     if matches!(there, Ok(false)) {
-        let message = format!("cannot create the unix socket {path}: a file that is no socket is there");
+        let message =
+            format!("cannot create the unix socket {path}: a file that is not a socket exists there");
         return wrong(CANNOT_CREATE, message, "remove the file, or choose another path");
     }
     if let Err(trouble) = check_creatable(&socket.path) {

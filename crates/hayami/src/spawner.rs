@@ -43,10 +43,12 @@ pub(crate) fn start(settings: &Settings, server: Option<&User>) -> Result<Applic
         };
         let name = whose(spawn, server)?;
         if all.folder.is_none() {
-            all.folder = Some(folder(server).map_err(|error| cannot("no folder for its socket", error))?);
+            all.folder = Some(
+                folder(server).map_err(|error| cannot("cannot create the directory of its socket", error))?,
+            );
         }
         let socket = all.folder.as_deref().unwrap_or(Path::new("")).join(number.to_string());
-        let listener = listen(&socket, server).map_err(|error| cannot("no socket for it", error))?;
+        let listener = listen(&socket, server).map_err(|error| cannot("cannot create its socket", error))?;
         all.running.push(run(spawn, name, listener).map_err(|error| cannot("cannot be started", error))?);
         spawn.listens_at(socket);
     }

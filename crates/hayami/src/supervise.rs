@@ -83,7 +83,7 @@ fn run(command: &OsString, tell: &Sender<News>, news: &Receiver<News>) {
             wait = FIRST;
         }
         let (shown, seconds) = (command.to_string_lossy(), wait.as_secs_f32());
-        let text = format_args!("`{shown}` {why}; it is started again in {seconds} s");
+        let text = format_args!("`{shown}` {why}; it is restarted in {seconds} s");
         report(Severity::Error, Subject::Spawn, text);
         match news.recv_timeout(wait) {
             Err(RecvTimeoutError::Timeout) => wait = (wait * 2).min(LONGEST),

@@ -26,11 +26,11 @@ impl Problem {
     pub(crate) fn failure(self, render: impl Fn(&str, ConfigError) -> Failure) -> Failure {
         match self {
             Self::NoUser(name) => {
-                let error = ConfigError::nowhere(format!("there is no user `{name}`"));
+                let error = ConfigError::nowhere(format!("unknown user `{name}`"));
                 render(&name, error.help("`getent passwd` lists the users of this machine"))
             }
             Self::NoGroup(name) => {
-                let error = ConfigError::nowhere(format!("there is no group `{name}`"));
+                let error = ConfigError::nowhere(format!("unknown group `{name}`"));
                 render(&name, error.help("`getent group` lists the groups of this machine"))
             }
             Self::OnlyRoot(name) => Failure::NoPermission(format!(

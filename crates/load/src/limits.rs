@@ -36,7 +36,7 @@ pub fn files_short(plan: &Plan, limit: u64) -> Option<String> {
     (limit < needed).then(|| {
         let room = limit.saturating_sub(needed - plan.connections as u64);
         format!(
-            "{} connections need {needed} open files, and the limit is {limit}: \
+            "{} connections need {needed} open files, but the limit is {limit}: \
              raise it as root (ulimit -n {needed}), or use at most -c {room}",
             plan.connections
         )
@@ -77,7 +77,7 @@ pub fn ports_short(plan: &Plan, ports: u64) -> Option<String> {
     let connections = plan.connections as u64;
     (tcp && connections > room).then(|| {
         format!(
-            "{connections} connections to one address and port, and {room} local ports: {}",
+            "{connections} connections to one address and port need more than the {room} local ports: {}",
             more_ports(connections.div_ceil(ports).max(2))
         )
     })

@@ -99,7 +99,7 @@ fn work(
             thread
                 // The run waits for all of them, so somebody hears it.
                 .spawn_scoped(scope, move || drop(told.send(work())))
-                .map_err(|error| format!("a thread cannot be started: {error}"))
+                .map_err(|error| format!("cannot start a thread: {error}"))
                 .inspect_err(|_| control.stop())?;
         }
         drop(told);
@@ -107,7 +107,7 @@ fn work(
         wait(&news, control, times, &mut done, &mut started);
         done.into_iter()
             .collect::<Result<Vec<Done>, _>>()
-            .map_err(|error| format!("a thread cannot watch its connections: {error}"))
+            .map_err(|error| format!("cannot watch connections: {error}"))
     });
     (started, result)
 }

@@ -12,187 +12,176 @@ use std::time::Duration;
 
 const AFTER_HELP: &str = "\
 Examples:
-  hayami bench http://127.0.0.1:8080/                     ten seconds, 64 connections, all CPUs
+  hayami bench http://127.0.0.1:8080/                     10 seconds, 64 connections, all CPUs
   hayami bench -c 100 -t 4 -d 30s http://127.0.0.1/       as wrk
   hayami bench -c 50 -m 50 -n 100000 https://a.test/      as h2load
-  hayami bench -r 2000 https://a.test/                    2000 requests a second, whatever the server does
-  hayami bench -c 20000 --keepalive off --rtt 100ms URL   many clients, far away
+  hayami bench -r 2000 https://a.test/                    2000 requests per second, whatever the server does
+  hayami bench -c 20000 --keepalive off --rtt 100ms URL   many distant clients
   hayami bench http://127.0.0.1:8080/ http://127.0.0.1:8081/ --html report.html
                                                           compare two servers, interleaved
-  hayami bench --like 'ab -c 100 -n 1000 http://a.test/'  what ab would do; prints our command
+  hayami bench --like 'ab -c 100 -n 1000 http://a.test/'  run what ab would run; prints the equivalent command
 
-A folder called `bench` is served by `hayami ./bench`.
+To serve a directory named `bench`, run `hayami ./bench`.
 
 Exit codes:
-  0    measured
-  1    no response was right, the server stopped answering, or, with --expect-…, some was wrong
-  64   the command line is wrong
-  66   a file that it names is not there
-  69   no such host, or nobody listens there
-  71   the system refused something: open files, threads
-  73   a report could not be written
-  130  stopped by Ctrl-C or SIGTERM; what there was by then is printed";
+  0    success
+  1    no successful response, the server stopped answering, or, with --expect-…, a response was wrong
+  64   invalid command line
+  66   an input file does not exist
+  69   the host does not exist or refuses connections
+  71   a system limit was hit: open files, threads
+  73   a report cannot be written
+  130  stopped by Ctrl-C or SIGTERM; the results so far are printed";
 
-/// Make load on HTTP servers, measure, compare, report
+/// Generate load on HTTP servers; measure, compare and report
 #[derive(Debug, Parser)]
 #[command(name = "hayami bench", bin_name = "hayami bench", after_help = AFTER_HELP, args_override_self = true)]
 #[command(disable_help_flag = true)] // the short form fits a screen or two
 pub(super) struct Args {
-    /// What to ask: http://, https:// or unix:SOCKET:/PATH. Several are compared
+    /// The URL to request: http://, https:// or unix:SOCKET:/PATH. Several URLs are compared
     #[arg(value_name = "URL", required_unless_present = "urls")]
     pub url: Vec<String>,
 
-    /// Connections held open [default: 64]
-    #[arg(help_heading = "How much", short = 'c', long, alias = "clients", value_name = "N", value_parser = plan::count)]
+    /// Number of open connections [default: 64]
+    #[arg(help_heading = "Load", short = 'c', long, alias = "clients", value_name = "N", value_parser = plan::count)]
     pub connections: Option<u64>,
-    /// Threads of the generator [default: the CPUs of this machine]
-    #[arg(help_heading = "How much", short = 't', long, value_name = "N", value_parser = plan::count)]
+    /// Threads of the load generator [default: the number of CPUs]
+    #[arg(help_heading = "Load", short = 't', long, value_name = "N", value_parser = plan::count)]
     pub threads: Option<u64>,
-    /// HTTP/2: requests under way on each connection
-    #[arg(help_heading = "How much", short = 'm', long, alias = "max-concurrent-streams", value_name = "N", default_value = "1", value_parser = plan::count)]
+    /// HTTP/2: concurrent requests on each connection
+    #[arg(help_heading = "Load", short = 'm', long, alias = "max-concurrent-streams", value_name = "N", default_value = "1", value_parser = plan::count)]
     pub streams: u64,
-    /// HTTP/1.1: requests under way on each connection (pipelining)
-    #[arg(help_heading = "How much", short = 'p', long, value_name = "N", default_value = "1", value_parser = plan::count)]
+    /// HTTP/1.1: pipelined requests on each connection
+    #[arg(help_heading = "Load", short = 'p', long, value_name = "N", default_value = "1", value_parser = plan::count)]
     pub pipeline: u64,
 
-    /// How long to measure; a number alone is seconds [default: 10s; 3s a round with several URLs]
-    #[arg(help_heading = "How much", short = 'd', long, value_name = "TIME", value_parser = plan::duration)]
+    /// How long to measure; a plain number is in seconds [default: 10s; 3s per round with several URLs]
+    #[arg(help_heading = "Load", short = 'd', long, value_name = "TIME", value_parser = plan::duration)]
     pub duration: Option<Duration>,
-    /// How many requests to measure, instead of a time
-    #[arg(help_heading = "How much", short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = plan::count)]
+    /// Number of requests to measure, instead of a duration
+    #[arg(help_heading = "Load", short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = plan::count)]
     pub requests: Option<u64>,
-    /// Requests a second over all connections, due at their times whatever became of those before
-    #[arg(help_heading = "How much", short = 'r', long, visible_short_alias = 'R', value_name = "RATE", value_parser = plan::rate)]
+    /// Requests per second over all connections, sent on schedule even if earlier ones are not answered
+    #[arg(help_heading = "Load", short = 'r', long, visible_short_alias = 'R', value_name = "RATE", value_parser = plan::rate)]
     pub rate: Option<f64>,
-    /// Open the connections evenly over this time
-    #[arg(help_heading = "How much", long, value_name = "TIME", default_value = "0", value_parser = plan::duration)]
+    /// Spread the opening of the connections over this time
+    #[arg(help_heading = "Load", long, value_name = "TIME", default_value = "0", value_parser = plan::duration)]
     pub ramp_up: Duration,
-    /// Make load for this time before anything counts [default: a tenth of the duration, at most 1s; 0 with -n]
-    #[arg(help_heading = "How much", long, alias = "warm-up-time", value_name = "TIME", value_parser = plan::duration)]
+    /// Generate load for this time before measuring [default: a tenth of the duration, at most 1s; 0 with -n]
+    #[arg(help_heading = "Load", long, alias = "warm-up-time", value_name = "TIME", value_parser = plan::duration)]
     pub warm_up: Option<Duration>,
-    /// How often each of several URLs has its turn [default: 5; 1 with one URL]
-    #[arg(help_heading = "How much", long, value_name = "N", value_parser = plan::count)]
+    /// Rounds, each of which measures every URL once [default: 5; 1 with one URL]
+    #[arg(help_heading = "Load", long, value_name = "N", value_parser = plan::count)]
     pub rounds: Option<u64>,
-    /// A connect, a handshake or an answer that takes longer is an error
-    #[arg(help_heading = "How much", long, value_name = "TIME", default_value = "10s", value_parser = plan::duration)]
+    /// Time limit of a connect, of a TLS handshake and of a response
+    #[arg(help_heading = "Load", long, value_name = "TIME", default_value = "10s", value_parser = plan::duration)]
     pub timeout: Duration,
 
-    /// The version of HTTP [default: 2 where TLS agrees on it, else 1.1]
-    #[arg(help_heading = "What is asked", long, value_name = "VERSION")]
+    /// HTTP version [default: 2 where TLS negotiates it, else 1.1]
+    #[arg(help_heading = "Request", long, value_name = "VERSION")]
     pub http: Option<Http>,
     /// HTTP/2 without TLS, with prior knowledge: the same as --http 2 with an http:// URL
-    #[arg(help_heading = "What is asked", long, conflicts_with = "http")]
+    #[arg(help_heading = "Request", long, conflicts_with = "http")]
     pub h2c: bool,
-    /// Whether connections are kept, or for how many requests
-    #[arg(help_heading = "What is asked", long, value_name = "on|off|N", default_value = "on", value_parser = keep_alive)]
+    /// Keep connections open, close them after each request, or after N requests
+    #[arg(help_heading = "Request", long, value_name = "on|off|N", default_value = "on", value_parser = keep_alive)]
     pub keepalive: KeepAlive,
 
-    /// The request's method [default: GET; POST with --body]
-    #[arg(help_heading = "What is asked", short = 'X', long, visible_alias = "request", value_name = "METHOD", value_parser = plan::method)]
+    /// Request method [default: GET; POST with content]
+    #[arg(help_heading = "Request", short = 'X', long, visible_alias = "request", value_name = "METHOD", value_parser = plan::method)]
     pub method: Option<String>,
-    /// A field of the request; repeat for more
-    #[arg(help_heading = "What is asked", short = 'H', long = "header", value_name = "'NAME: VALUE'", value_parser = plan::field)]
+    /// Request header field; can be repeated
+    #[arg(help_heading = "Request", short = 'H', long = "header", value_name = "'NAME: VALUE'", value_parser = plan::field)]
     pub header: Vec<(String, String)>,
-    /// The request's content
-    #[arg(
-        help_heading = "What is asked",
-        long,
-        visible_alias = "data",
-        value_name = "FILE",
-        group = "content"
-    )]
+    /// Request content from this file
+    #[arg(help_heading = "Request", long, visible_alias = "data", value_name = "FILE", group = "content")]
     pub body: Option<PathBuf>,
-    /// The request's content, as text
-    #[arg(help_heading = "What is asked", long, value_name = "TEXT", group = "content")]
+    /// Request content as text
+    #[arg(help_heading = "Request", long, value_name = "TEXT", group = "content")]
     pub body_text: Option<String>,
-    /// The type of the request's content
-    #[arg(help_heading = "What is asked", short = 'T', long, value_name = "TYPE", requires = "content")]
+    /// Content-Type of the request content
+    #[arg(help_heading = "Request", short = 'T', long, value_name = "TYPE", requires = "content")]
     pub content_type: Option<String>,
-    /// A file of [WEIGHT] [METHOD] URL lines, asked at random by their weights
-    #[arg(help_heading = "What is asked", long, visible_alias = "input-file", value_name = "FILE")]
+    /// File with lines of [WEIGHT] [METHOD] URL, chosen at random by weight
+    #[arg(help_heading = "Request", long, visible_alias = "input-file", value_name = "FILE")]
     pub urls: Option<PathBuf>,
 
-    /// Connect there, whatever host and port the URLs name
-    #[arg(
-        help_heading = "Where to and where from",
-        long,
-        value_name = "HOST[:PORT]",
-        conflicts_with = "unix"
-    )]
+    /// Connect to this host instead of the URL's
+    #[arg(help_heading = "Connection", long, value_name = "HOST[:PORT]", conflicts_with = "unix")]
     pub connect_to: Option<String>,
-    /// Connect to this socket in the file system
-    #[arg(help_heading = "Where to and where from", long, alias = "unix-socket", value_name = "PATH")]
+    /// Connect to this unix socket
+    #[arg(help_heading = "Connection", long, alias = "unix-socket", value_name = "PATH")]
     pub unix: Option<PathBuf>,
-    /// Local addresses to connect from, in turn: 28,000 connections or so for each
-    #[arg(help_heading = "Where to and where from", long, value_name = "IP,…", value_delimiter = ',')]
+    /// Local addresses to connect from, in turn; each allows about 28,000 connections
+    #[arg(help_heading = "Connection", long, value_name = "IP,…", value_delimiter = ',')]
     pub source: Vec<IpAddr>,
 
-    /// Emulate clients this far away (round trip), without root and without a second machine
-    #[arg(help_heading = "Where to and where from", long, value_name = "TIME", value_parser = plan::duration)]
+    /// Emulate clients at this round-trip time; needs neither root nor a second machine
+    #[arg(help_heading = "Connection", long, value_name = "TIME", value_parser = plan::duration)]
     pub rtt: Option<Duration>,
-    /// With --rtt: each round trip is longer or shorter by up to this
-    #[arg(help_heading = "Where to and where from", long, value_name = "TIME", default_value = "0", requires = "rtt", value_parser = plan::duration)]
+    /// With --rtt: vary each round trip by up to this time
+    #[arg(help_heading = "Connection", long, value_name = "TIME", default_value = "0", requires = "rtt", value_parser = plan::duration)]
     pub jitter: Duration,
-    /// With --rtt: this share of the connections never gets through
-    #[arg(help_heading = "Where to and where from", long, value_name = "SHARE", default_value = "0", requires = "rtt", value_parser = plan::share)]
+    /// With --rtt: share of connections that are lost
+    #[arg(help_heading = "Connection", long, value_name = "SHARE", default_value = "0", requires = "rtt", value_parser = plan::share)]
     pub loss: f64,
 
-    /// Accept any certificate
+    /// Accept any certificate, without verification
     #[arg(help_heading = "TLS", short = 'k', long)]
     pub insecure: bool,
-    /// Trust these roots (PEM) instead of the system's
+    /// Trust these root certificates (PEM) instead of the system's
     #[arg(help_heading = "TLS", long, value_name = "FILE")]
     pub cacert: Option<PathBuf>,
-    /// The client's certificate (PEM)
+    /// Client certificate (PEM)
     #[arg(help_heading = "TLS", long, value_name = "FILE", requires = "key")]
     pub cert: Option<PathBuf>,
-    /// The key of --cert (PEM)
+    /// Private key of --cert (PEM)
     #[arg(help_heading = "TLS", long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
-    /// Whether new connections resume TLS sessions of earlier ones
+    /// Resume TLS sessions on new connections
     #[arg(help_heading = "TLS", long, value_name = "on|off", default_value = "on")]
     pub tls_resume: Switch,
-    /// The version of TLS [default: what the server chooses]
+    /// TLS version [default: the server chooses]
     #[arg(help_heading = "TLS", long, value_name = "VERSION")]
     pub tls: Option<Tls>,
-    /// Cipher suites to offer, most wanted first: TLS_AES_128_GCM_SHA256, ECDHE-RSA-AES128-GCM-SHA256, …
+    /// Cipher suites to offer, in order of preference: TLS_AES_128_GCM_SHA256, ECDHE-RSA-AES128-GCM-SHA256, …
     #[arg(help_heading = "TLS", long, value_name = "LIST", value_parser = names(plan::ciphers))]
     pub ciphers: Vec<Names>,
-    /// Groups to offer for the key exchange, most wanted first: X25519MLKEM768, X25519, P-256, …
+    /// Key exchange groups to offer, in order of preference: X25519MLKEM768, X25519, P-256, …
     #[arg(help_heading = "TLS", long, value_name = "LIST", value_parser = names(plan::groups))]
     pub groups: Option<Names>,
 
-    /// Statuses that are right: 200, 2xx, 200-299, several with commas [default: 200-399]
-    #[arg(help_heading = "What is right", long, value_name = "STATUS", value_parser = statuses)]
+    /// Expected statuses: 200, 2xx, 200-299, separated by commas [default: 200-399]
+    #[arg(help_heading = "Checks", long, value_name = "STATUS", value_parser = statuses)]
     pub expect_status: Option<Statuses>,
-    /// The content that is right
-    #[arg(help_heading = "What is right", long, value_name = "FILE")]
+    /// File with the expected content
+    #[arg(help_heading = "Checks", long, value_name = "FILE")]
     pub expect_body: Option<PathBuf>,
-    /// The length of the content that is right, in octets
-    #[arg(help_heading = "What is right", long, visible_alias = "expect-body-length", value_name = "N")]
+    /// Expected length of the content, in bytes
+    #[arg(help_heading = "Checks", long, visible_alias = "expect-body-length", value_name = "N")]
     pub expect_length: Option<u64>,
 
-    /// The server's process, one for each URL [default: who listens there on this machine]
-    #[arg(help_heading = "Reports and the rest", long, value_name = "PID,…", value_delimiter = ',')]
+    /// Process of the server, one for each URL [default: the process that listens there on this machine]
+    #[arg(help_heading = "Output", long, value_name = "PID,…", value_delimiter = ',')]
     pub server_pid: Vec<u32>,
 
-    /// Write everything as JSON; - is standard output
-    #[arg(help_heading = "Reports and the rest", long, value_name = "FILE")]
+    /// Write all results as JSON; - is standard output
+    #[arg(help_heading = "Output", long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write a line of figures for each run
-    #[arg(help_heading = "Reports and the rest", long, value_name = "FILE")]
+    /// Write a line of results for each run as CSV
+    #[arg(help_heading = "Output", long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write a page with plots
-    #[arg(help_heading = "Reports and the rest", long, value_name = "FILE")]
+    /// Write an HTML page with plots
+    #[arg(help_heading = "Output", long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// No live view
-    #[arg(help_heading = "Reports and the rest", short = 'q', long)]
+    /// Hide the live view
+    #[arg(help_heading = "Output", short = 'q', long)]
     pub quiet: bool,
-    /// Do what this command of ab, wrk, wrk2, h2load, hey or oha does; options beside it override
-    #[arg(help_heading = "Reports and the rest", long, value_name = "COMMAND")]
+    /// Run the equivalent of this ab, wrk, wrk2, h2load, hey or oha command; further options override it
+    #[arg(help_heading = "Output", long, value_name = "COMMAND")]
     pub like: Option<String>,
-    /// This text
-    #[arg(help_heading = "Reports and the rest", short = 'h', long, action = ArgAction::HelpShort)]
+    /// Print this help
+    #[arg(help_heading = "Output", short = 'h', long, action = ArgAction::HelpShort)]
     help: Option<bool>,
 }
 
@@ -350,7 +339,7 @@ pub(super) mod tests {
         for (line, words) in [
             ("", "<URL"),
             ("-d 10x http://a/", "write 10s"),
-            ("-n 0 http://a/", "above 0"),
+            ("-n 0 http://a/", "positive integer"),
             ("-n 1 -d 1 http://a/", "cannot be used with"),
             ("--body a --body-text b http://a/", "cannot be used with"),
             ("-T text/plain http://a/", "--body"),

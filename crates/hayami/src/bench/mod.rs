@@ -112,7 +112,7 @@ fn servers(args: &Args, plan: &Plan) -> Result<Vec<Option<Server>>, Failure> {
                 Ok(None)
             }
             Err(Unknown::NoProcess(pid)) => {
-                Err(Failure::Usage(format!("--server-pid {pid}: there is no such process")))
+                Err(Failure::Usage(format!("--server-pid {pid}: no such process")))
             }
         }
     };

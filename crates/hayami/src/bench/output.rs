@@ -22,7 +22,7 @@ fn is_stdout(path: &Path) -> bool {
 }
 
 fn refused(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::CannotCreate(format!("{}: {}; nothing can be written there", path.display(), reason(error)))
+    Failure::CannotCreate(format!("cannot write {}: {}", path.display(), reason(error)))
 }
 
 /// Whether standard output belongs to a report for programs.

@@ -76,12 +76,10 @@ fn protocol(args: &Args, targets: &[Target]) -> Result<Protocol, Failure> {
     let one = matches!(protocol, Protocol::Http10 | Protocol::Http11);
     let plain_one = one || (protocol == Protocol::Auto && !secure);
     if args.streams > 1 && plain_one {
-        return Err(usage(
-            "-m is for HTTP/2, and this is HTTP/1: add --http 2 (also without TLS), or use -p",
-        ));
+        return Err(usage("-m requires HTTP/2: add --http 2 (also without TLS), or use -p"));
     }
     if args.pipeline > 1 && protocol == Protocol::Http10 {
-        return Err(usage("-p needs HTTP/1.1: HTTP/1.0 has no pipelining"));
+        return Err(usage("-p requires HTTP/1.1: HTTP/1.0 has no pipelining"));
     }
     if args.pipeline > 1 && protocol == Protocol::Http2 {
         return Err(usage("-p is for HTTP/1.1; for HTTP/2 use -m"));
@@ -125,7 +123,7 @@ fn tls(args: &Args) -> Result<TlsOptions, Failure> {
         groups: args.groups.as_ref().map(|names| names.0.clone()).unwrap_or_default(),
     };
     match options.unused_cipher() {
-        Some(name) => Err(usage(format!("--ciphers {name} is of a version of TLS that --tls excludes"))),
+        Some(name) => Err(usage(format!("--ciphers {name} belongs to a TLS version that --tls excludes"))),
         None => Ok(options),
     }
 }
@@ -139,14 +137,12 @@ fn sources_fit(args: &Args, targets: &[Target]) -> Result<(), Failure> {
         };
         if let Some(target) = targets.iter().find(|target| !fits(target)) {
             return Err(usage(format!(
-                "--source {source} cannot reach {}: another kind of address",
+                "--source {source} cannot reach {}: it is of another address family",
                 target.name
             )));
         }
         std::net::UdpSocket::bind((*source, 0)).map_err(|_| {
-            usage(format!(
-                "--source {source} is no address of this machine; `ip address` shows those that are"
-            ))
+            usage(format!("--source {source} is not an address of this machine; `ip address` lists them"))
         })?;
     }
     Ok(())
@@ -168,10 +164,10 @@ fn targets(args: &Args) -> Result<Vec<Target>, Failure> {
         }
     };
     if args.unix.is_some() && urls.len() > 1 {
-        return Err(usage("--unix is for one URL; to compare, write unix:SOCKET:/PATH for each"));
+        return Err(usage("--unix takes one URL; to compare servers, write unix:SOCKET:/PATH for each"));
     }
     if !args.server_pid.is_empty() && args.server_pid.len() != urls.len() {
-        return Err(usage(format!("--server-pid takes a process for each URL: {} of them", urls.len())));
+        return Err(usage(format!("--server-pid needs one process for each URL: {} in all", urls.len())));
     }
     urls.into_iter().map(|(name, url)| target(args, name, &url, &list)).collect()
 }
@@ -182,7 +178,7 @@ fn first_of(list: &[Line]) -> Result<(String, Url), Failure> {
         What::Url(url) => Some(url.clone()),
         What::Path(_) => None,
     });
-    let url = url.ok_or_else(|| usage("the list has only paths: name the server too, as a URL"))?;
+    let url = url.ok_or_else(|| usage("the list has only paths; give the server's URL as well"))?;
     let scheme = if url.secure { "https" } else { "http" };
     Ok((format!("{scheme}://{}/", url.authority()), url))
 }
@@ -224,7 +220,7 @@ fn asked<'a>(line: &'a Line, url: &Url) -> Result<&'a str, Failure> {
         What::Path(path) => Ok(path),
         What::Url(own) if own.same_server(url) => Ok(&own.target),
         What::Url(own) => Err(usage(format!(
-            "the list asks {} too; to compare servers, give them as URLs and only paths in the list",
+            "the list also names {}; to compare servers, give their URLs on the command line and only paths in the list",
             own.authority()
         ))),
     }
@@ -238,10 +234,10 @@ fn fields(args: &Args, url: &Url) -> Result<(String, Vec<(String, String)>), Fai
         match name.to_ascii_lowercase().as_str() {
             "host" => authority.clone_from(value),
             "connection" | "keep-alive" => {
-                return Err(usage(format!("-H '{name}: …': write --keepalive on, off or N")));
+                return Err(usage(format!("-H '{name}: …' is not supported; use --keepalive on, off or N")));
             }
             "content-length" | "transfer-encoding" => {
-                return Err(usage(format!("-H '{name}: …' follows from --body; leave it out")));
+                return Err(usage(format!("-H '{name}: …' is set from --body; leave it out")));
             }
             _ => fields.push((name.clone(), value.clone())),
         }
@@ -320,12 +316,12 @@ mod tests {
             ("--body /no/such/file URL", "/no/such/file: no such file"),
             ("--urls /no/such/file URL", "/no/such/file"),
             ("--cacert /no/such/file URL", "/no/such/file"),
-            ("--urls /dev/null URL", "no URL in it"),
+            ("--urls /dev/null URL", "no URL found"),
             ("--unix /tmp/x URL URL", "unix:SOCKET"),
             ("--server-pid 1,2 URL", "for each URL: 1"),
             ("--tls 1.2 --ciphers TLS_AES_128_GCM_SHA256 URL", "--tls excludes"),
-            ("--source 192.0.2.1 URL", "no address of this machine"),
-            ("--source ::1 URL", "another kind"),
+            ("--source 192.0.2.1 URL", "not an address of this machine"),
+            ("--source ::1 URL", "another address family"),
             ("ftp://a/", "http://"),
         ] {
             let error = planned(&line.replace("URL", &url)).map(|_| ()).expect_err(line);

@@ -35,12 +35,8 @@ pub(super) fn address(connect_to: Option<&str>, unix: Option<&Path>, url: &Url) 
 }
 
 fn first_that_answers(host: &str, port: u16) -> Result<Address, Failure> {
-    let addresses = (host, port).to_socket_addrs().map_err(|error| {
-        Failure::Unavailable(format!(
-            "{host}: no such host ({}); correct the URL, or use --connect-to",
-            reason(&error)
-        ))
-    })?;
+    let addresses =
+        (host, port).to_socket_addrs().map_err(|error| Failure::Unavailable(unresolved(host, &error)))?;
     let mut last = None;
     for address in addresses {
         match TcpStream::connect_timeout(&address, PATIENCE) {
@@ -50,8 +46,19 @@ fn first_that_answers(host: &str, port: u16) -> Result<Address, Failure> {
     }
     Err(match last {
         Some((address, error)) => refused(&place(host, address), &error),
-        None => Failure::Unavailable(format!("{host}: the name has no address; correct the URL")),
+        None => Failure::Unavailable(format!("{host}: the name has no address; check the URL")),
     })
+}
+
+/// Why a name has no address: a name that does not exist is another matter than a name server that does not answer.
+fn unresolved(host: &str, error: &std::io::Error) -> String {
+    let text = reason(error);
+    match text.contains("temporary failure") {
+        true => format!(
+            "{host}: the name servers do not answer (temporary failure in name resolution); try again, or use --connect-to"
+        ),
+        false => format!("{host}: no such host ({text}); correct the URL, or use --connect-to"),
+    }
 }
 
 fn place(host: &str, address: SocketAddr) -> String {
@@ -63,4 +70,22 @@ fn place(host: &str, address: SocketAddr) -> String {
 
 fn refused(place: &str, error: &std::io::Error) -> Failure {
     Failure::Unavailable(format!("{place}: {}; start the server, or correct the URL", reason(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_server_that_does_not_answer_is_not_a_wrong_name() {
+        let said = |text: &str| unresolved("a.test", &std::io::Error::other(text.to_owned()));
+        let lookup = "failed to lookup address information: ";
+        let temporary = said(&format!("{lookup}Temporary failure in name resolution"));
+        assert!(
+            temporary.starts_with("a.test: the name servers do not answer (temporary failure"),
+            "{temporary}"
+        );
+        let wrong = said(&format!("{lookup}Name or service not known"));
+        assert!(wrong.starts_with("a.test: no such host (") && wrong.contains("correct the URL"), "{wrong}");
+    }
 }

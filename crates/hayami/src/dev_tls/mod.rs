@@ -52,7 +52,7 @@ fn data_folder() -> Result<PathBuf, Failure> {
         .map(|folder| folder.join("hayami"))
         .ok_or_else(|| {
             Failure::CannotCreate(
-                "--dev-tls needs a folder to keep its authority in: set XDG_DATA_HOME or HOME".to_owned(),
+                "--dev-tls needs a directory for its authority: set XDG_DATA_HOME or HOME".to_owned(),
             )
         })
 }
@@ -90,7 +90,7 @@ fn prepare_in(folder: &Path, now: u64) -> Result<DevTls, Failure> {
 }
 
 fn internal(error: rcgen::Error) -> Failure {
-    Failure::System(format!("--dev-tls cannot make a certificate: {error}"))
+    Failure::System(format!("--dev-tls cannot create a certificate: {error}"))
 }
 
 /// A file's text; what cannot be read is made anew.

@@ -35,7 +35,7 @@ impl Measure {
             Self::Rate => "requests/s",
             Self::Median => "p50 latency",
             Self::P99 => "p99 latency",
-            Self::Cost => "server CPU a response",
+            Self::Cost => "server CPU per response",
             Self::Memory => "server memory",
         }
     }

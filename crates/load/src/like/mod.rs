@@ -18,8 +18,7 @@ use tools::{Does, Tool};
 /// A line that says which program or option is not understood.
 pub fn translate(line: &str) -> Result<Vec<String>, String> {
     let words = split(line)?;
-    let (program, words) =
-        words.split_first().ok_or("an empty command; write --like 'wrk -c 100 http://…'")?;
+    let (program, words) = words.split_first().ok_or("empty command; write --like 'wrk -c 100 http://…'")?;
     let name = program.rsplit('/').next().unwrap_or(program);
     let tool = Tool::named(name)
         .ok_or_else(|| format!("`{name}` is not supported; supported: ab, wrk, wrk2, h2load, hey, oha"))?;

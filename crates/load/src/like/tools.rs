@@ -183,7 +183,7 @@ fn plain_protocol(name: &str) -> Result<Vec<String>, String> {
     match name {
         "h2c" => Ok(["--http", "2"].map(String::from).into()),
         "http/1.1" => Ok(["--http", "1.1"].map(String::from).into()),
-        _ => Err(format!("h2load's protocol {name}; write h2c or http/1.1")),
+        _ => Err(format!("h2load's protocol {name} is not supported; use h2c or http/1.1")),
     }
 }
 

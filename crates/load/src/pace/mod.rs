@@ -18,7 +18,7 @@ struct Schedule {
 }
 
 impl Pace {
-    /// `rate`: requests a second of this worker; `None` is the closed model.
+    /// `rate`: requests per second of this worker; `None` is the closed model.
     pub(crate) fn new(rate: Option<f64>, start: u64) -> Self {
         let schedule = rate.map(|rate| Schedule { start, interval: 1e9 / rate, issued: 0 });
         Self { schedule, budget: None, under_way: 0 }

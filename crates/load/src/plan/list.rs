@@ -40,7 +40,7 @@ pub fn read(text: &str) -> Result<Vec<Line>, String> {
         .map(|(number, text)| line(text).map_err(|error| format!("line {number}: {error}")))
         .collect::<Result<_, _>>()?;
     if read.is_empty() {
-        return Err("no URL in it; write one on each line".into());
+        return Err("no URL found; write one per line".into());
     }
     Ok(read)
 }
@@ -53,13 +53,13 @@ fn line(text: &str) -> Result<Line, String> {
             words.remove(0);
             weight
         }
-        Some(weight) => return Err(format!("the weight {weight}; write a number above 0")),
+        Some(weight) => return Err(format!("invalid weight {weight}; write a positive number")),
         None => 1.0,
     };
     let method = match words.as_slice() {
         [] => None,
         [method] => Some(super::method(method)?),
-        _ => return Err(format!("`{text}`; write [WEIGHT] [METHOD] URL")),
+        _ => return Err(format!("`{text}` is not [WEIGHT] [METHOD] URL")),
     };
     let what = match url.starts_with('/') {
         true => What::Path(super::url::origin_form(url)),
@@ -86,8 +86,8 @@ mod tests {
         for (text, words) in [
             ("", "no URL"),
             ("# nothing\n", "no URL"),
-            ("/a\n0 /b", "line 2: the weight 0"),
-            ("-1 /b", "above 0"),
+            ("/a\n0 /b", "line 2: invalid weight 0"),
+            ("-1 /b", "positive number"),
             ("1 2 3 /b", "[WEIGHT] [METHOD] URL"),
             ("G@T /b", "method"),
             ("ftp://x/", "line 1: ftp://x/"),

@@ -15,12 +15,12 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         "us" | "µs" => 1e-6,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        _ => return Err(format!("`{text}` is no time; write 10s, 1.5m, 100ms or 250us")),
+        _ => return Err(format!("`{text}` is not a time; write 10s, 1.5m, 100ms or 250us")),
     };
     let seconds = number.parse::<f64>().map(|number| number * scale);
     match seconds {
         Ok(seconds) if seconds <= 31_536_000.0 => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err(format!("`{text}` is no time; write 10s, 1.5m, 100ms or 250us")),
+        _ => Err(format!("`{text}` is not a time; write 10s, 1.5m, 100ms or 250us")),
     }
 }
 
@@ -34,10 +34,10 @@ pub fn count(text: &str) -> Result<u64, String> {
         None => text.strip_suffix('M').map_or((text, 1), |digits| (digits, 1_000_000)),
     };
     let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(scale));
-    number.filter(|&number| number > 0).ok_or_else(|| format!("`{text}` is no whole number above 0"))
+    number.filter(|&number| number > 0).ok_or_else(|| format!("`{text}` is not a positive integer"))
 }
 
-/// Reads a rate: requests a second, above 0; also with `k`, `M`, and `/s` or `/m`.
+/// Reads a rate: requests per second, above 0; also with `k`, `M`, and `/s` or `/m`.
 ///
 /// # Errors
 /// It is none.
@@ -45,7 +45,7 @@ pub fn rate(text: &str) -> Result<f64, String> {
     let (number, per) = match text.split_once('/') {
         Some((number, "m" | "min")) => (number, 60.0),
         Some((number, "s")) => (number, 1.0),
-        Some(_) => return Err(format!("`{text}` is no rate; write 1000, 10k or 30/m")),
+        Some(_) => return Err(format!("`{text}` is not a rate; write 1000, 10k or 30/m")),
         None => (text, 1.0),
     };
     let (number, scale) = match number.strip_suffix(['k', 'K']) {
@@ -54,7 +54,7 @@ pub fn rate(text: &str) -> Result<f64, String> {
     };
     let rate = number.parse::<f64>().ok().map(|number| number * scale / per);
     rate.filter(|rate| *rate > 0.0 && *rate <= 1e9)
-        .ok_or_else(|| format!("`{text}` is no rate; write 1000, 10k or 30/m"))
+        .ok_or_else(|| format!("`{text}` is not a rate; write 1000, 10k or 30/m"))
 }
 
 /// Reads a share: `1%` or `0.01`.
@@ -66,7 +66,7 @@ pub fn share(text: &str) -> Result<f64, String> {
     let share = number.trim().parse::<f64>().ok().map(|number| number / scale);
     share
         .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| format!("`{text}` is no share; write 1% or 0.01"))
+        .ok_or_else(|| format!("`{text}` is not a share; write 1% or 0.01"))
 }
 
 /// Reads statuses: `200`, `2xx`, `200-299`, several with commas.
@@ -78,7 +78,7 @@ pub fn statuses(text: &str) -> Result<Vec<(u16, u16)>, String> {
 }
 
 fn one_status(text: &str) -> Result<(u16, u16), String> {
-    let wrong = || format!("`{text}` is no status; write 200, 2xx, 200-299 or 200,404");
+    let wrong = || format!("`{text}` is not a status; write 200, 2xx, 200-299 or 200,404");
     let number = |text: &str| text.parse().ok().filter(|status| (100..1000).contains(status));
     if let Some(class) = text.strip_suffix("xx") {
         let class: u16 = class.parse().ok().filter(|class| (1..=9).contains(class)).ok_or_else(wrong)?;
@@ -97,7 +97,7 @@ pub fn method(text: &str) -> Result<String, String> {
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     match !text.is_empty() && text.chars().all(token) {
         true => Ok(text.to_owned()),
-        false => Err(format!("`{text}` is no method; write GET, POST, …")),
+        false => Err(format!("`{text}` is not a method; write GET, POST, …")),
     }
 }
 
@@ -107,11 +107,11 @@ pub fn method(text: &str) -> Result<String, String> {
 /// It is none.
 pub fn field(text: &str) -> Result<(String, String), String> {
     let (name, value) =
-        text.split_once(':').ok_or_else(|| format!("`{text}` is no field; write 'Name: value'"))?;
-    method(name).map_err(|_| format!("`{name}` is no name of a field; write 'Name: value'"))?;
+        text.split_once(':').ok_or_else(|| format!("`{text}` is not a header field; write 'Name: value'"))?;
+    method(name).map_err(|_| format!("`{name}` is not a field name; write 'Name: value'"))?;
     let value = value.trim_matches([' ', '\t']);
     match value.contains(['\r', '\n', '\0']) {
-        true => Err(format!("the value of `{name}` has a line break in it")),
+        true => Err(format!("the value of `{name}` contains a line break")),
         false => Ok((name.to_owned(), value.to_owned())),
     }
 }

@@ -113,7 +113,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn unknown<'a>(word: &str, what: &str, all: impl Iterator<Item = &'a str>) -> String {
-    format!("`{word}` is no {what} that is known here; there are {}", all.collect::<Vec<_>>().join(", "))
+    format!("unknown {what} `{word}`; supported: {}", all.collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]

@@ -30,7 +30,9 @@ impl Url {
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, target) = rest.split_at(end);
         if authority.contains('@') {
-            return Err(format!("{text}: a URL with a user in it; write -H 'Authorization: …' instead"));
+            return Err(format!(
+                "{text}: user information in the URL is not supported; use -H 'Authorization: …'"
+            ));
         }
         let (host, port) = authority_of(text, authority)?;
         let port = port.unwrap_or(if secure { 443 } else { 80 });
@@ -40,7 +42,7 @@ impl Url {
     fn socket(text: &str, secure: bool, rest: &str) -> Result<Self, String> {
         let (path, target) = rest.split_once(":/").map_or((rest, ""), |(path, target)| (path, target));
         if path.is_empty() {
-            return Err(format!("{text}: no socket; write unix:/run/app.sock:/path"));
+            return Err(format!("{text}: the path of the socket is missing; write unix:/run/app.sock:/path"));
         }
         let port = if secure { 443 } else { 80 };
         let target = origin_form(&format!("/{target}"));
@@ -70,7 +72,7 @@ fn scheme(text: &str) -> Result<(bool, &str), String> {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => Ok((true, rest)),
         // A query may hold another URL: `localhost/?to=ftp://x`.
         Some((before, _)) if before.contains(['/', '?']) => Ok((false, text)),
-        Some((scheme, _)) => Err(format!("{text}: the scheme {scheme}; write http:// or https://")),
+        Some((scheme, _)) => Err(format!("{text}: unsupported scheme `{scheme}`; write http:// or https://")),
     }
 }
 
@@ -78,22 +80,22 @@ fn authority_of(text: &str, authority: &str) -> Result<(String, Option<u16>), St
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => {
             let (host, after) =
-                rest.split_once(']').ok_or_else(|| format!("{text}: the bracket is not closed"))?;
+                rest.split_once(']').ok_or_else(|| format!("{text}: the bracket `[` is not closed"))?;
             let port = (!after.is_empty()).then(|| after.strip_prefix(':').unwrap_or("none"));
             (host, port)
         }
         None if authority.matches(':').count() > 1 => {
-            return Err(format!("{text}: an IPv6 address takes brackets: http://[::1]:8080/"));
+            return Err(format!("{text}: write IPv6 addresses in brackets: http://[::1]:8080/"));
         }
         None => authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port))),
     };
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:%".contains(c);
     if host.is_empty() || !host.chars().all(plain) {
-        return Err(format!("{text}: `{host}` is no host; write http://HOST[:PORT]/PATH"));
+        return Err(format!("{text}: `{host}` is not a host; write http://HOST[:PORT]/PATH"));
     }
     let port = port.filter(|port| !port.is_empty()).map(|port| match port.parse() {
         Ok(number) if number > 0 => Ok(number),
-        _ => Err(format!("{text}: `{port}` is no port; write a number from 1 to 65535")),
+        _ => Err(format!("{text}: `{port}` is not a port; write a number from 1 to 65535")),
     });
     Ok((host.to_owned(), port.transpose()?))
 }
@@ -153,16 +155,16 @@ mod tests {
     fn what_is_no_url_says_what_to_write() {
         for (text, word) in [
             ("ftp://a/", "http:// or https://"),
-            ("http://", "no host"),
-            ("", "no host"),
-            ("http://a b/", "no host"),
+            ("http://", "not a host"),
+            ("", "not a host"),
+            ("http://a b/", "not a host"),
             ("http://a:x/", "from 1 to 65535"),
             ("http://a:0/", "from 1 to 65535"),
             ("http://::1/", "brackets"),
             ("http://[::1/", "bracket"),
-            ("http://[::1]x/", "no port"),
+            ("http://[::1]x/", "not a port"),
             ("http://me:secret@a/", "Authorization"),
-            ("unix:", "no socket"),
+            ("unix:", "the socket is missing"),
         ] {
             let error = Url::parse(text).expect_err(text);
             assert!(error.contains(word), "{text}: {error}");

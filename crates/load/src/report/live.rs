@@ -147,7 +147,7 @@ impl View {
         out
     }
 
-    /// How long no response came, if there were some before and that is long.
+    /// How long no response, if there were some before and that is long.
     fn silence(&mut self, progress: &Progress) -> Option<Duration> {
         let (phase, since, responses) = self.answered;
         if (phase, responses) != (progress.phase, progress.responses) {

@@ -64,7 +64,7 @@ fn plan(targets: Vec<Target>) -> Plan {
     }
 }
 
-/// A server that answers `rate` requests a second with latencies around `median_us`, a few far out.
+/// A server that answers `rate` requests per second with latencies around `median_us`, a few far out.
 fn outcome(target: usize, round: u64, rate: u64, median_us: f64) -> Outcome {
     let seconds = 10;
     let mut tally = Tally::default();

@@ -57,7 +57,7 @@ impl<'a> Summary<'a> {
         a_second(self.tally.successes() as f64, self.elapsed)
     }
 
-    /// Octets received a second; 0 when no time passed.
+    /// Octets received per second; 0 when no time passed.
     pub(crate) fn transfer(&self) -> f64 {
         a_second(self.tally.octets_in as f64, self.elapsed)
     }

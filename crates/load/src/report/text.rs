@@ -66,8 +66,8 @@ fn set_up(plan: &Plan, summary: &Summary<'_>) -> String {
     words.push(protocol(plan, summary));
     match plan.keep_alive {
         KeepAlive::On => {}
-        KeepAlive::Off => words.push("a connection per request".into()),
-        KeepAlive::Requests(n) => words.push(format!("{n} request{} a connection", plural(n))),
+        KeepAlive::Off => words.push("one request per connection".into()),
+        KeepAlive::Requests(n) => words.push(format!("{n} request{} per connection", plural(n))),
     }
     if plan.streams > 1 {
         words.push(format!("{} streams", plan.streams));
@@ -108,7 +108,7 @@ fn times(out: &mut String, summary: &Summary<'_>) {
         ("Connect", Some(&connects)),
     ];
     if tally.latency.is_empty() && connects.is_empty() {
-        return line(out, "  no response came");
+        return line(out, "  no response");
     }
     line(out, &format!("  {:<14}{:>10}{:>10}{:>10}{:>10}", "", "Avg", "Stdev", "Min", "Max"));
     for (name, times) in rows {
@@ -119,7 +119,7 @@ fn times(out: &mut String, summary: &Summary<'_>) {
         }
     }
     if tally.latency.is_empty() {
-        line(out, "  no response came");
+        line(out, "  no response");
     }
 }
 
@@ -213,7 +213,7 @@ fn costs(out: &mut String, summary: &Summary<'_>) {
             || "no successful response".to_owned(),
             |(user, system)| {
                 format!(
-                    "{} µs CPU a response ({} user, {} system)",
+                    "{} µs CPU per response ({} user, {} system)",
                     three(user + system),
                     three(user),
                     three(system)
@@ -231,7 +231,7 @@ fn compared(out: &mut String, plan: &Plan, comparison: &Comparison) {
     line(
         out,
         &format!(
-            "Comparison over {rounds} round{plural}: medians, and ratios to the first with 95 % intervals"
+            "Comparison over {rounds} round{plural}: medians and ratios to the first, with 95 % confidence intervals"
         ),
     );
     for measure in comparison.measures() {
@@ -255,8 +255,8 @@ fn compared(out: &mut String, plan: &Plan, comparison: &Comparison) {
 /// `1.23 times [1.20, 1.26]`, or what else can be said.
 fn verdict(target: usize, figure: &Figure) -> String {
     match figure.ratio {
-        None if target == 0 => "is compared with".into(),
-        None => "cannot be compared".into(),
+        None if target == 0 => "baseline".into(),
+        None => "not comparable".into(),
         Some(ratio) => told(&ratio),
     }
 }
@@ -309,6 +309,6 @@ mod tests {
         let about = samples::about();
         let report = Report { plan: &plan, outcomes: &[], warnings: &["nothing ran".into()], about: &about };
         let text = text(&report);
-        assert!(text.contains("no response came") && text.contains("Warning: nothing ran"), "{text}");
+        assert!(text.contains("no response") && text.contains("Warning: nothing ran"), "{text}");
     }
 }

@@ -46,9 +46,9 @@ pub(super) fn saturated(_: &Plan, outcomes: &[Outcome]) -> Option<String> {
     let outcome = outcomes.iter().find(full)?;
     let share = 100.0 * cpus(outcome.generator_cpu, outcome) / generator_room(outcome);
     Some(format!(
-        "the generator was the limit: its {} worked {share:.0} % of the time, so the server may be able to do \
-         more. Give it more threads (-t) if there are free CPUs, run it on another machine, or compare the \
-         server's CPU time for each answer instead of the rate.",
+        "the load generator was the bottleneck: its {} used {share:.0} % of their CPU time, so the server may be \
+         faster than measured. Use more threads (-t) if CPUs are free, run it on another machine, or compare \
+         the server's CPU time per response instead of the rate.",
         threads(outcome.threads)
     ))
 }
@@ -67,9 +67,9 @@ pub(super) fn machine_full(_: &Plan, outcomes: &[Outcome]) -> Option<String> {
     };
     let (own, server, machine) = outcomes.iter().find_map(shared)?;
     Some(format!(
-        "server and generator shared a full machine: {server:.1} and {own:.1} of {machine} CPUs. The rate is \
-         what the generator left over; the server's CPU time for each answer is the figure to compare. Pin them \
-         to different CPUs (taskset) or use a second machine for rates."
+        "server and load generator together used all CPUs: {server:.1} and {own:.1} of {machine}. The rate depends \
+         on what the generator left; compare the server's CPU time per response. To compare rates, pin both to \
+         different CPUs (taskset), or use a second machine."
     ))
 }
 
@@ -92,9 +92,9 @@ pub(super) fn others(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
         "the run".into()
     };
     Some(format!(
-        "the machine was busy with other things: in {when}, other programs (or other machines on its host) took \
-         {others:.1} of {machine} CPUs, and next to nothing was left free. Rates and latencies are theirs too; \
-         stop them, or compare the server's CPU time for each answer."
+        "the machine was busy: in {when}, other programs (or other virtual machines on the host) used {others:.1} of \
+         {machine} CPUs, and almost none was idle. That load distorts rates and latencies; stop those programs, \
+         or compare the server's CPU time per response."
     ))
 }
 
@@ -112,8 +112,8 @@ pub(super) fn idle(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
     let (name, _) =
         by_target(plan, outcomes).into_iter().find(|(_, own)| own.iter().all(|one| bored(one)))?;
     Some(format!(
-        "{name}: neither server nor generator had much to do with {}: more connections (-c), or streams of \
-         HTTP/2 (-m), would show what the server can do.",
+        "{name}: server and load generator were mostly idle with {}: use more connections (-c), or HTTP/2 streams \
+         (-m), to see what the server can do.",
         if plan.connections == 1 {
             "one connection".into()
         } else {

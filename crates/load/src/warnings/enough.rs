@@ -15,10 +15,10 @@ pub(super) fn answers(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
     let count = |own: &[&Outcome]| sum(own, |outcome| outcome.tally.responses);
     let (name, own) = by_target(plan, outcomes).into_iter().min_by_key(|(_, own)| count(own))?;
     let answers = count(&own);
-    (answers < ANSWERS).then(|| {
+    (1..ANSWERS).contains(&answers).then(|| {
         format!(
-            "only {answers} answers from {name}: percentiles beyond p90 are chance. Run longer (-d) or ask for \
-             more (-n)."
+            "only {answers} responses from {name}: percentiles above p90 are not reliable. Run longer (-d) or send more \
+             requests (-n)."
         )
     })
 }
@@ -34,8 +34,9 @@ pub(super) fn behind(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
     let slack = |own: f64| own < KEPT * wanted && wanted - own > 2.0;
     let (name, rate) = targets.into_iter().find(|(_, rate)| slack(*rate))?;
     Some(format!(
-        "{name} did not keep up: {rate:.0} answers a second of the {wanted:.0} that were due. Latencies count \
-         from when requests were due, so they grow as long as this goes on; find the highest rate that it keeps."
+        "{name} did not keep up: {rate:.0} responses per second of the {wanted:.0} that were due. Latencies count \
+         from the time when requests were due, so they grow with the length of the run; find the highest rate \
+         that the server sustains."
     ))
 }
 
@@ -48,8 +49,8 @@ pub(super) fn missing_connections(plan: &Plan, outcomes: &[Outcome]) -> Option<S
     };
     let (name, _) = by_target(plan, outcomes).into_iter().find(|(_, own)| short(own))?;
     Some(format!(
-        "{name} took fewer than the {} connections that were asked for: look at its limits of connections and \
-         open files, and at its backlog.",
+        "{name} accepted fewer than the requested {} connections: check its limits of connections and open files, \
+         and its backlog.",
         plan.connections
     ))
 }
@@ -70,8 +71,8 @@ fn ran_out(plan: &Plan, outcomes: &[Outcome], ports: u64) -> Option<String> {
     };
     let outcome = outcomes.iter().filter(tcp).find(out)?;
     Some(format!(
-        "local ports were running out: {} connections were opened, {room} ports are there, and a closed \
-         connection may hold its own for a minute: {}.",
+        "local ports were running out: {} connections were opened with {room} ports, and a closed connection may \
+         hold its port for a minute: {}.",
         outcome.tally.connections,
         more_ports(2 * plan.sources.len().max(1) as u64)
     ))
@@ -94,7 +95,7 @@ mod tests {
     #[test]
     fn few_answers_make_chance_percentiles() {
         let text = answers(&plan(), &one(|outcome| outcome.tally.responses = 999)).expect("warned");
-        assert!(text.contains("only 999 answers") && text.contains("-d"), "{text}");
+        assert!(text.contains("only 999 responses") && text.contains("-d"), "{text}");
         assert_eq!(answers(&plan(), &one(|outcome| outcome.tally.responses = 1000)), None);
         let rounds = [one(|o| o.tally.responses = 600), one(|o| o.tally.responses = 600)].concat();
         assert_eq!(answers(&plan(), &rounds), None, "rounds add up");
@@ -104,7 +105,7 @@ mod tests {
     fn a_rate_that_is_not_kept_is_named() {
         let plan = Plan { rate: Some(12_000.0), until: Until::Elapsed(Duration::from_secs(10)), ..plan() };
         let text = behind(&plan, &one(|_| ())).expect("warned");
-        assert!(text.contains("10000 answers a second of the 12000"), "{text}");
+        assert!(text.contains("10000 responses per second of the 12000"), "{text}");
         assert_eq!(behind(&Plan { rate: Some(10_100.0), ..plan.clone() }, &one(|_| ())), None);
         assert_eq!(behind(&Plan { rate: None, ..plan }, &one(|_| ())), None);
         let slow = super::super::super::plan::testing::plan();

@@ -16,7 +16,7 @@ pub(super) fn deaths(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
         .collect();
     (!told.is_empty()).then(|| {
         format!(
-            "{}. The figures include the time without a server. Look into its error log, and measure again.",
+            "{}. The figures include the time without a server. Check the server's error log and measure again.",
             told.join("; ")
         )
     })

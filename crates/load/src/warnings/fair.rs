@@ -32,8 +32,8 @@ pub(super) fn content(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
         extremes(per_answer(plan, outcomes, |outcome| outcome.tally.octets_content))?;
     (many - few > CONTENT * many).then(|| {
         format!(
-            "the targets do not send the same content: {few:.0} octets an answer from {least}, {many:.0} from \
-             {most}. They did different work; compare them with the same file."
+            "the targets do not send the same content: {few:.0} bytes per response from {least}, {many:.0} from {most}. \
+             They do different work; compare them with the same file."
         )
     })
 }
@@ -43,8 +43,8 @@ pub(super) fn heads(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
         extremes(per_answer(plan, outcomes, |outcome| outcome.tally.octets_head))?;
     (many - few > HEADS && many > 1.2 * few).then(|| {
         format!(
-            "the heads of the answers differ: {few:.0} octets an answer from {least}, {many:.0} from {most}. \
-             For small content this is part of the difference; make the servers send the same fields."
+            "the headers of the responses differ: {few:.0} bytes per response from {least}, {many:.0} from {most}. With \
+             small content this affects the comparison; make the servers send the same fields."
         )
     })
 }
@@ -60,8 +60,8 @@ pub(super) fn compressed(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
     let (first, with) = codings.iter().find(|(_, coding)| coding.is_some())?;
     let (other, _) = codings.iter().find(|(_, coding)| coding != with)?;
     Some(format!(
-        "compressed on one side only: {first} sends content-encoding {}, {other} does not. Take away \
-         `Accept-Encoding`, or let both compress.",
+        "only one side compresses: {first} sends content-encoding {}, {other} does not. Remove `Accept-Encoding`, or \
+         let both compress.",
         with.as_deref().unwrap_or_default()
     ))
 }
@@ -94,7 +94,7 @@ pub(super) fn protocols(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
     let differences: Vec<_> = SPOKEN.iter().filter_map(differ).collect();
     (!differences.is_empty()).then(|| {
         format!(
-            "the targets speak different protocols: {}. What that costs is part of the difference.",
+            "the targets use different protocols: {}. Their cost is part of the difference.",
             differences.join("; ")
         )
     })
@@ -119,7 +119,7 @@ mod tests {
     fn content_of_another_length_is_other_work() {
         let (plan, outcomes) = two(|tally| tally.octets_content = 61_200_000);
         let text = content(&plan, &outcomes).expect("warned");
-        assert!(text.contains("600 octets an answer from http://a/, 612 from http://b/"), "{text}");
+        assert!(text.contains("600 bytes per response from http://a/, 612 from http://b/"), "{text}");
         let (plan, outcomes) = two(|tally| tally.octets_content = 60_100_000);
         assert_eq!(content(&plan, &outcomes), None, "a digit more or less");
     }
@@ -128,7 +128,7 @@ mod tests {
     fn longer_heads_are_named_when_they_matter() {
         let (plan, outcomes) = two(|tally| tally.octets_head = 30_000_000);
         assert!(
-            heads(&plan, &outcomes).is_some_and(|text| text.contains("200 octets") && text.contains("300"))
+            heads(&plan, &outcomes).is_some_and(|text| text.contains("200 bytes") && text.contains("300"))
         );
         let (plan, outcomes) = two(|tally| tally.octets_head = 23_000_000);
         assert_eq!(heads(&plan, &outcomes), None);

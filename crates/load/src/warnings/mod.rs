@@ -36,7 +36,7 @@ pub fn warnings(plan: &Plan, outcomes: &[Outcome]) -> Vec<String> {
     // A run that was stopped before it measured says nothing.
     let measured: Vec<_> = outcomes.iter().filter(|outcome| !outcome.elapsed.is_zero()).cloned().collect();
     if measured.is_empty() && !outcomes.is_empty() {
-        return vec!["nothing was measured: the run was stopped while it warmed up (see --warm-up).".into()];
+        return vec!["nothing was measured: the run was stopped during the warm-up (see --warm-up).".into()];
     }
     ALL.iter().filter_map(|(_, warning)| warning(plan, &measured)).collect()
 }

@@ -20,7 +20,7 @@ pub(super) fn spread(summaries: &[Summary<'_>]) -> String {
         summaries.iter().map(|summary| steps(&summary.tally.latency, low, high, parts)).collect();
     let most = curves.iter().flatten().map(|(_, share)| *share).fold(0.0, f64::max);
     let y = Axis::linear("share of the responses", most, " %");
-    let described = "How many percent of the responses had which latency.";
+    let described = "The distribution of latencies over the responses, in percent.";
     let mut plot = Plot::new("Latency histogram", described, x, y);
     for (series, points) in curves.iter().enumerate().filter(|(_, points)| !points.is_empty()) {
         plot.area(series, points);
@@ -52,7 +52,7 @@ pub(super) fn percentiles(summaries: &[Summary<'_>]) -> String {
     let Some(y) = time_axis("latency (logarithmic)", summaries) else { return String::new() };
     let count = summaries.iter().map(|summary| summary.tally.latency.count()).max().unwrap_or(0);
     let nines = (count as f64).log10().ceil().clamp(2.0, 5.0) as usize;
-    let described = "For each share of the responses, the latency that they did not exceed.";
+    let described = "The latency that each share of the responses did not exceed.";
     let mut plot =
         Plot::new("Latency percentiles", described, Axis::nines("share of the responses", nines), y);
     for (series, summary) in summaries.iter().enumerate() {
@@ -62,7 +62,7 @@ pub(super) fn percentiles(summaries: &[Summary<'_>]) -> String {
         }
     }
     let corrected = summaries.iter().any(|summary| summary.tally.uncorrected.is_some());
-    let dashed = corrected.then_some("from sending (hides the wait before it)");
+    let dashed = corrected.then_some("since sent (hides waiting)");
     section("Latency percentiles", "", &format!("{}{}", legend(summaries, dashed), plot.done()))
 }
 
@@ -86,7 +86,7 @@ pub(super) fn over_time(summaries: &[Summary<'_>]) -> String {
         return String::new();
     }
     let x = Axis::until("measured time", longest.as_secs_f64(), " s");
-    let y = Axis::linear("responses a second", most, "");
+    let y = Axis::linear("responses per second", most, "");
     let described =
         "The rate of responses over the measured time; strokes on the axis are moments with errors.";
     let mut plot = Plot::new("Rate over time", described, x, y);
@@ -130,7 +130,7 @@ fn legend(summaries: &[Summary<'_>], dashed: Option<&str>) -> String {
     }
     let mut legend = String::from("<div class=\"legend\">");
     for (series, summary) in summaries.iter().enumerate() {
-        let name = if summaries.len() == 1 { "from the moment it was due" } else { &summary.target.name };
+        let name = if summaries.len() == 1 { "since due" } else { &summary.target.name };
         legend += &format!("<span><i class=\"dot s{}\"></i>{}</span>", series % COLOURS, escape(name));
     }
     if let Some(label) = dashed {

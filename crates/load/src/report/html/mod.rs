@@ -65,7 +65,7 @@ fn warnings(warnings: &[String]) -> String {
         return String::new();
     }
     let items: String = warnings.iter().map(|warning| format!("<li>{}</li>", sentence(warning))).collect();
-    format!("<section class=\"warn\"><h2>Before you conclude anything</h2><ul>{items}</ul></section>\n")
+    format!("<section class=\"warn\"><h2>Warnings</h2><ul>{items}</ul></section>\n")
 }
 
 /// A sentence whose options are not broken at their dashes.
@@ -134,7 +134,7 @@ mod tests {
         let about = samples::about();
         for (plan, _) in [samples::single(), samples::compared()] {
             let page = html(&Report { plan: &plan, outcomes: &[], warnings: &[], about: &about });
-            assert!(page.contains("No response came") && !page.contains("NaN"), "{page}");
+            assert!(page.contains("There was no response") && !page.contains("NaN"), "{page}");
         }
     }
 }

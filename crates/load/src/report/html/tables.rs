@@ -16,17 +16,19 @@ pub(super) fn cards(summary: &Summary<'_>) -> String {
     let tally = &summary.tally;
     let at = |quantile| known(&tally.latency, |latency| duration(latency.quantile(quantile)));
     let mut cards = vec![
-        ("requests a second", rate(summary.rate())),
+        ("requests per second", rate(summary.rate())),
         ("p50 latency", at(0.5)),
         ("p99 latency", at(0.99)),
         ("p99.9 latency", at(0.999)),
         ("errors", grouped(tally.errors.total())),
-        ("received a second", octets(summary.transfer())),
+        ("received per second", octets(summary.transfer())),
     ];
     // Two full rows, whether the server's cost is known or not.
     cards.push(
-        cost(summary)
-            .map_or_else(|| ("responses", grouped(tally.responses)), |cost| ("server CPU a response", cost)),
+        cost(summary).map_or_else(
+            || ("responses", grouped(tally.responses)),
+            |cost| ("server CPU per response", cost),
+        ),
     );
     cards.push(("generator CPU", percent(summary.generator_share())));
     let cards: String =
@@ -68,7 +70,7 @@ pub(super) fn overview(summaries: &[Summary<'_>]) -> String {
         row(&OVERVIEW, &format!("{dot}{}", escape(&summary.target.name)), cells)
     };
     let rows: String = summaries.iter().enumerate().map(line).collect();
-    section("Targets", "All rounds of a target together.", &table(&OVERVIEW, &rows))
+    section("Targets", "All rounds of each target together.", &table(&OVERVIEW, &rows))
 }
 
 fn row(head: &[&str], name: &str, cells: impl IntoIterator<Item = String>) -> String {
@@ -124,7 +126,7 @@ fn times(summary: &Summary<'_>) -> String {
         })
         .collect();
     if rows.is_empty() {
-        return "<p>No response came, so there are no times.</p>".to_owned();
+        return "<p>There was no response, so there are no times.</p>".to_owned();
     }
     table(&TIMES, &rows)
 }
@@ -149,7 +151,7 @@ fn counts(plan: &Plan, summary: &Summary<'_>) -> String {
     let server = summary.server.as_ref().map(|server| {
         let cost = summary.cost_us().map_or_else(String::new, |(user, system)| {
             format!(
-                ", {} µs CPU a response ({} user, {} system)",
+                ", {} µs CPU per response ({} user, {} system)",
                 three(user + system),
                 three(user),
                 three(system)
@@ -173,7 +175,7 @@ fn counts(plan: &Plan, summary: &Summary<'_>) -> String {
             ),
         ),
         (
-            "octets",
+            "bytes",
             format!(
                 "{} received ({} heads, {} content), {} sent",
                 octets(tally.octets_in as f64),
@@ -230,7 +232,7 @@ pub(super) fn repeat(report: &Report<'_>) -> String {
         ("distance", distance(plan)),
     ]);
     let command = format!("<pre>{}</pre>\n", escape(&shell(&about.command)));
-    section("To repeat this", "", &format!("{command}{facts}"))
+    section("How to repeat this run", "", &format!("{command}{facts}"))
 }
 
 fn address(address: &Address) -> String {
@@ -242,8 +244,8 @@ fn address(address: &Address) -> String {
 
 fn load(plan: &Plan) -> String {
     let model = plan.rate.map_or_else(
-        || "closed: the next request leaves when an answer has come".to_owned(),
-        |due| format!("open: {} requests a second are due, whatever comes of them", rate(due)),
+        || "closed: the next request is sent when a response is complete".to_owned(),
+        |due| format!("open: {} requests per second are sent on schedule", rate(due)),
     );
     let (streams, pipeline) = (plan.streams as u64, plan.pipeline as u64);
     format!("{model}; {streams} stream{}, {pipeline} pipelined", plural(streams))

@@ -72,7 +72,7 @@ fn line(plan: &Plan, comparison: &Comparison, row: &Row, measure: Measure, most:
 /// What the ratio shows, and how it looks.
 fn said(row: &Row, figure: &Figure) -> (&'static str, String) {
     let Some(ratio) = figure.ratio else {
-        let words = if row.target == 0 { "the first" } else { "cannot be compared" };
+        let words = if row.target == 0 { "baseline" } else { "not comparable" };
         return ("sub", words.to_owned());
     };
     let good = match ratio.verdict() {
