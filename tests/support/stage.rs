@@ -1,8 +1,8 @@
 //! A machine as examples and the manual take it for granted: their folders, certificates and users are there.
 
-use super::Scratch;
 use super::certificates::Authority;
 use super::peers::free_port;
+use super::{Scratch, is_root};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -43,6 +43,13 @@ fn renumbered(text: &str) -> String {
     let mut number = |port: &str| free.entry(port.to_owned()).or_insert_with(free_port).to_string();
     let mut lines = String::new();
     for line in text.lines() {
+        if let Some((before, ports)) = line.split_once("listen: [") {
+            let is_port = |port: &str| port.bytes().all(|mark| mark.is_ascii_digit());
+            let ports = ports.trim_end_matches(']').split(", ");
+            let moved = ports.map(|port| if is_port(port) { number(port) } else { port.to_owned() });
+            lines += &format!("{before}listen: [{}]\n", moved.collect::<Vec<_>>().join(", "));
+            continue;
+        }
         let of_host = line.trim_start().starts_with('"').then(|| line.find("\":")).flatten();
         let of_listener = line.find("listen: ").map(|at| at + "listen: ".len());
         let end = match (of_host, of_listener) {
@@ -67,10 +74,19 @@ fn renumbered(text: &str) -> String {
             Some((begin, end)) => format!("{}{}{}", &line[..begin], number(&line[begin..end]), &line[end..]),
             None => line.to_owned(),
         };
-        lines += &line.replace("host: 10.0.0.5", "host: 127.0.0.1");
+        lines += &as_this_user(&line.replace("host: 10.0.0.5", "host: 127.0.0.1"));
         lines.push('\n');
     }
     lines
+}
+
+/// The line, with the user who runs the tests in place of the one for whom only root can act.
+fn as_this_user(line: &str) -> String {
+    if is_root() {
+        return line.to_owned();
+    }
+    let own = nix::unistd::User::from_uid(nix::unistd::geteuid()).expect("a list of users");
+    line.replace("www-data", &own.expect("the user is in it").name)
 }
 
 fn make(dir: &Scratch, path: &str) {
