@@ -164,6 +164,10 @@ mod tests {
         let cases = [
             ("example.org", 3),
             ("EXAMPLE.Org", 3),
+            ("example.org.", 3),
+            ("example.org.:80", 3),
+            ("www.example.org.", 2),
+            (".", 1),
             ("example.org:80", 3),
             ("example.org:", 3),
             // A key without a port stands for any.

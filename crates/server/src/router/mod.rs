@@ -118,7 +118,10 @@ struct Name<'a> {
 }
 
 impl<'a> Name<'a> {
+    /// The parts of an authority. The dot of the root makes no other name: `example.org.` is `example.org`.
     fn of(authority: &'a [u8]) -> Option<Self> {
-        split_authority(authority).map(|(host, port)| Self { host, port })
+        let (host, port) = split_authority(authority)?;
+        let host = host.strip_suffix(b".").filter(|name| !name.is_empty()).unwrap_or(host);
+        Some(Self { host, port })
     }
 }
