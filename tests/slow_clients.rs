@@ -204,6 +204,49 @@ fn over_http_2_a_client_that_grants_nothing_to_any_stream_has_an_idle_connection
 }
 
 #[test]
+fn over_http_2_downloads_that_share_a_slow_connection_are_not_late() {
+    let site = Site::new();
+    let server = site.serve(HASTY);
+    let mut wire = Wire::bare(&server.address).without_credit();
+    let window = 0x7fff_0000_u32.to_be_bytes();
+    wire.send(PREFACE).frame(kind::SETTINGS, 0, 0, [&[0, 4][..], &window].concat());
+    wire.get(1, "/large").get(3, "/large");
+    // The window of the connection is all that holds them up, and they go out one after the other.
+    for _ in 0..75 {
+        wire.frame(kind::WINDOW_UPDATE, 0, 0, 200_u32.to_be_bytes());
+        wire.next_of(kind::DATA);
+        std::thread::sleep(PAUSE);
+    }
+    assert_eq!((&wire.end.resets[..], &wire.end.goaways[..]), (&[][..], &[][..]));
+    assert_eq!(wire.closed().code(), Some(code::NO_ERROR), "without credit it ends");
+}
+
+#[test]
+fn over_http_2_uploads_that_share_a_slow_connection_are_not_late() {
+    const STREAMS: u32 = 30;
+    let site = Site::new();
+    let server = site.serve(HASTY);
+    let mut wire = Wire::open(&server.address);
+    let streams: Vec<u32> = (0..STREAMS).map(|number| 2 * number + 1).collect();
+    for stream in &streams {
+        wire.ask(*stream, "POST", "/app", &[], false);
+    }
+    // Each waits for longer than the timeout for its next turn.
+    let begun = Instant::now();
+    for turn in 1..=3 {
+        for stream in &streams {
+            let end = if turn == 3 { flag::END_STREAM } else { 0 };
+            wire.frame(kind::DATA, end, *stream, [0; 3000]);
+            std::thread::sleep(PAUSE);
+        }
+    }
+    assert!(begun.elapsed() > Duration::from_secs(1));
+    for stream in &streams {
+        assert_eq!(wire.answer(*stream).text(), "9000", "{stream}");
+    }
+}
+
+#[test]
 fn a_connection_whose_only_streams_wait_for_content_is_idle() {
     let site = Site::new();
     let server = site.serve("http2-idle-timeout: 0.5\nhttp1-request-io-timeout: 60\n");

@@ -167,12 +167,20 @@ impl<T: Default> Core<T> {
 
     /// Whether content of a stream waits for nothing but a window.
     pub(crate) fn has_stalled(&self) -> bool {
-        self.ready > self.schedule.len() || (self.ready > 0 && self.send_window.room() == 0)
+        self.ready > self.schedule.len() || self.is_all_stalled()
     }
 
-    /// Whether the content of a stream waits for nothing but a window, its own or the connection's.
+    /// Whether content waits for nothing but the connection's window.
+    pub(crate) fn is_all_stalled(&self) -> bool {
+        self.ready > 0 && self.send_window.room() == 0
+    }
+
+    /// Whether the content of a stream waits for its own window.
     pub(crate) fn is_stalled(&self, key: Key) -> bool {
-        self.sending_slot(key).is_some_and(|slot| self.streams[slot].flags.ready && self.room_of(slot) == 0)
+        self.sending_slot(key).is_some_and(|slot| {
+            let stream = &self.streams[slot];
+            stream.flags.ready && stream.send_window.room() == 0
+        })
     }
 }
 

@@ -138,7 +138,12 @@ impl<T: Default> Server<T> {
         self.core.has_stalled()
     }
 
-    /// Whether the content of a stream waits for nothing but a window, its own or the connection's.
+    /// Whether content waits for nothing but the connection's window.
+    pub fn is_all_stalled(&self) -> bool {
+        self.core.is_all_stalled()
+    }
+
+    /// Whether the content of a stream waits for its own window.
     pub fn is_stalled(&self, key: Key) -> bool {
         self.core.is_stalled(key)
     }

@@ -8,7 +8,7 @@ use super::content::stream;
 use super::stream::{Stream, Work};
 use crate::clock::Millis;
 use crate::link::{Link, Stage};
-use crate::pace::Pace;
+use crate::pace::{Pace, Patience};
 use crate::service::Refusal;
 use crate::worker::{Timeouts, Worker};
 use hayami_h2::{ErrorCode, Key};
@@ -28,13 +28,27 @@ pub(super) struct Deadlines {
     pub(super) starving: bool,
     /// Bytes of request content that have come on all streams.
     pub(super) received: u64,
+    /// Bytes of response content that have gone out on all streams.
+    pub(super) sent: u64,
     /// How slowly content comes while all streams wait for it.
     idle: Option<Pace>,
+    /// How slowly it comes while any handler waits for it.
+    uploads: Option<Pace>,
+    /// How slowly the peer takes content while its window of the connection is what that waits for.
+    downloads: Option<Pace>,
 }
 
 impl Default for Deadlines {
     fn default() -> Self {
-        Self { next_look: Millis::NEVER, starving: false, received: 0, idle: None }
+        Self {
+            next_look: Millis::NEVER,
+            starving: false,
+            received: 0,
+            sent: 0,
+            idle: None,
+            uploads: None,
+            downloads: None,
+        }
     }
 }
 
@@ -45,8 +59,8 @@ struct Waiting {
     late: Vec<Key>,
     /// How many have a handler that waits for content.
     starving: usize,
-    /// A handler was told that its client is late.
-    refused: bool,
+    /// Those whose handler has waited too long for content.
+    overdue: Vec<Key>,
 }
 
 impl Http2 {
@@ -72,16 +86,22 @@ impl Http2 {
             return false;
         }
         self.deadlines.next_look = Millis::NEVER;
-        self.deadlines.next_look = Millis::NEVER;
         let waiting = self.look(now, &worker.timeouts);
         self.deadlines.starving = waiting.starving > 0;
         for key in &waiting.late {
             self.give_up_stream(link, worker, *key);
         }
+        let refused =
+            self.is_late_with_uploads(now, waiting.starving, &worker.timeouts) && !waiting.overdue.is_empty();
+        if refused {
+            waiting.overdue.iter().for_each(|key| self.refuse_content(*key));
+        }
         if self.is_late_with_all(now, waiting.starving, &worker.timeouts) {
             self.give_up(link, worker, ErrorCode::NO_ERROR, "the request did not arrive in time");
+        } else if self.is_late_with_downloads(now, &worker.timeouts) {
+            self.give_up(link, worker, ErrorCode::NO_ERROR, "the client did not read in time");
         }
-        waiting.refused || !waiting.late.is_empty() || link.stage != Stage::Open
+        refused || !waiting.late.is_empty() || link.stage != Stage::Open
     }
 
     fn look(&mut self, now: Millis, timeouts: &Timeouts) -> Waiting {
@@ -95,13 +115,43 @@ impl Http2 {
             let Some(feed) = stream.content.as_ref().filter(|feed| feed.has_reader()) else { continue };
             waiting.starving += usize::from(feed.note_starvation(now, timeouts.receiving()));
             if feed.due() <= now {
-                waiting.refused = true;
-                if feed.refuse(Refusal::Timeout) {
-                    self.woken.push(key.stream_id());
-                }
+                waiting.overdue.push(key);
             }
         }
         waiting
+    }
+
+    /// Tells a handler that the client is late with content.
+    fn refuse_content(&mut self, key: Key) {
+        let feed = stream(self.engine.get(key)).and_then(|stream| stream.content.as_ref());
+        if feed.is_some_and(|feed| feed.refuse(Refusal::Timeout)) {
+            self.woken.push(key.stream_id());
+        }
+    }
+
+    /// Whether content comes too slowly for `starving` handlers that wait for it. A client that sends to all of them in
+    /// turn, as fast as its network lets it, may take long with each.
+    fn is_late_with_uploads(&mut self, now: Millis, starving: usize, timeouts: &Timeouts) -> bool {
+        let Deadlines { uploads, received, .. } = &mut self.deadlines;
+        let one = timeouts.receiving();
+        if one.min_rate == 0 {
+            return true;
+        }
+        let min_rate = one.min_rate.saturating_mul(u32::try_from(starving).unwrap_or(u32::MAX));
+        let all = Patience { min_rate: min_rate.max(one.min_rate), ..one };
+        let pace = uploads.get_or_insert_with(|| Pace::new(*received, all));
+        pace.note(now, *received, starving > 0, all);
+        pace.is_late(now)
+    }
+
+    /// Whether the peer takes content too slowly while its window of the connection is what that waits for. Streams are
+    /// served one after the other, so none is to blame alone.
+    fn is_late_with_downloads(&mut self, now: Millis, timeouts: &Timeouts) -> bool {
+        let stalled = self.engine.is_all_stalled();
+        let Deadlines { downloads, sent, .. } = &mut self.deadlines;
+        let pace = downloads.get_or_insert_with(|| Pace::new(*sent, timeouts.sending()));
+        pace.note(now, *sent, stalled, timeouts.sending());
+        pace.is_late(now)
     }
 
     /// Whether all streams wait for content, of answered requests or for `starving` handlers, and it comes too slowly

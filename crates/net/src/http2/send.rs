@@ -209,6 +209,7 @@ impl Http2 {
             Piece::Broken(why) => return self.break_off(link, worker, key, header, why),
         };
         *sent += len as u64;
+        self.deadlines.sent += len as u64;
         let trailers = body.trailers(last);
         let takes = content.is_some();
         let hears = last && *tunnel && content.is_some_and(Feed::is_open);
