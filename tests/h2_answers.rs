@@ -60,6 +60,18 @@ fn heads_conditions_and_ranges_are_answered_as_over_http1() {
 }
 
 #[test]
+fn a_large_file_is_sent_where_the_file_system_has_no_reads_that_do_not_wait() {
+    // tmpfs refuses RWF_NOWAIT.
+    let dir = Scratch::below(std::path::Path::new("/dev/shm"));
+    let content: Vec<u8> = (0..3_000_000_u32).map(|at| (at % 251) as u8).collect();
+    dir.write("site/large", &content);
+    let server = Server::config(&dir, "hosts: {default: {paths: {/: {file.dir: DIR/site}}}}\n");
+    let mut wire = Wire::open(&server.address);
+    let answer = wire.get(1, "/large").answer(1);
+    assert!(answer.status == 200 && answer.content == content, "{} {}", answer.status, answer.content.len());
+}
+
+#[test]
 fn every_host_is_found_by_authority_or_host() {
     let dir = site();
     dir.write("one/index.html", "one").write("two/index.html", "two");

@@ -11,9 +11,14 @@ pub(crate) struct Scratch(PathBuf);
 impl Scratch {
     /// An empty folder.
     pub(crate) fn new() -> Self {
+        Self::below(&std::env::temp_dir())
+    }
+
+    /// An empty folder below another.
+    pub(crate) fn below(parent: &Path) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("hayami-{}-{number}", std::process::id()));
+        let path = parent.join(format!("hayami-{}-{number}", std::process::id()));
         fs::create_dir_all(&path).expect("a folder");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("readable");
         Self(path)

@@ -17,7 +17,8 @@ const WARM: u64 = 1024 * 1024;
 /// Content that is being sent.
 pub(crate) enum Body {
     Shared(Shared),
-    File(FileSlice),
+    /// What remains of a file, and how much of that is known to be in memory.
+    File(FileSlice, u64),
     /// What remains of a file, and the read that brings its next part into memory.
     Cold(FileSlice, Task<()>),
     Parts(VecDeque<Body>),
@@ -41,7 +42,7 @@ impl Body {
         match content {
             Content::Empty => Self::Parts(VecDeque::new()),
             Content::Shared(shared) => Self::Shared(shared),
-            Content::File(slice) => Self::File(slice),
+            Content::File(slice) => Self::File(slice, 0),
             Content::Parts(parts) => Self::Parts(parts.into_iter().map(Self::new).collect()),
             Content::Stream(source) => Self::Source(source),
         }
@@ -72,8 +73,11 @@ impl Body {
                 *shared = shared.slice(octets.len(), shared.len() - octets.len());
                 Piece::Shared { octets, last: shared.is_empty() }
             }
-            Self::File(slice) => match read(slice, room, frame, ReadWriteFlags::NOWAIT, out) {
-                Err(Errno::AGAIN) => self.warm(wake),
+            Self::File(slice, warm) => match read_warm(slice, warm, room, frame, out) {
+                // Not every file system knows NOWAIT.
+                Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) if *warm == 0 => {
+                    self.warm(wake)
+                }
                 Err(_) => Piece::Broken("the file could not be read"),
                 Ok(0) if slice.len > 0 => Piece::Broken("the file became shorter while it was sent"),
                 Ok(_) => Piece::Copied { last: slice.len == 0 },
@@ -81,14 +85,9 @@ impl Body {
             Self::Cold(slice, task) => match Pin::new(task).poll(&mut Context::from_waker(&wake())) {
                 Poll::Pending => Piece::Pending,
                 Poll::Ready(_) => {
-                    // Memory may be short, so that it is gone again already: this time it is waited for.
-                    let sent = read(slice, room, frame, ReadWriteFlags::empty(), out);
-                    let last = slice.len == 0;
-                    *self = Self::File(slice.clone());
-                    match sent {
-                        Ok(0) | Err(_) if !last => Piece::Broken("the file became shorter while it was sent"),
-                        _ => Piece::Copied { last },
-                    }
+                    let warm = slice.len.min(WARM);
+                    *self = Self::File(slice.clone(), warm);
+                    self.take(wake, room, frame, out)
                 }
             },
             Self::Parts(parts) => take_part(parts, wake, room, frame, out),
@@ -105,7 +104,7 @@ impl Body {
     /// Has the blocking pool read what comes next.
     #[cold]
     fn warm(&mut self, wake: &dyn Fn() -> Waker) -> Piece {
-        let Self::File(slice) = self else { return Piece::Pending };
+        let Self::File(slice, _) = self else { return Piece::Pending };
         let next = FileSlice { len: slice.len.min(WARM), ..slice.clone() };
         let mut task = blocking::run(Lane::Files, move || cold::read_through(&next));
         match Pin::new(&mut task).poll(&mut Context::from_waker(&wake())) {
@@ -138,6 +137,24 @@ fn take_part(
         Piece::Copied { .. } => Piece::Copied { last: parts.is_empty() },
         other => other,
     }
+}
+
+/// Reads as [`read`] does. What is known to be in memory is read whatever that takes: if memory is short, it may be gone
+/// again, and this time it is waited for.
+fn read_warm(
+    slice: &mut FileSlice,
+    warm: &mut u64,
+    room: usize,
+    frame: usize,
+    out: &mut Vec<u8>,
+) -> rustix::io::Result<usize> {
+    if *warm == 0 {
+        return read(slice, room, frame, ReadWriteFlags::NOWAIT, out);
+    }
+    let room = room.min(usize::try_from(*warm).unwrap_or(usize::MAX));
+    let got = read(slice, room, frame, ReadWriteFlags::empty(), out)?;
+    *warm -= got as u64;
+    Ok(got)
 }
 
 /// Frames that one read fills.
