@@ -125,15 +125,20 @@ pub(crate) fn hex(digit: u8) -> Option<u8> {
 /// In HTML, `&` and `'` still want escaping. A relative link whose first segment holds a `:` wants a
 /// `./` before it (RFC 3986 §4.2).
 pub fn encode_path(path: &[u8], out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF"; // capitals (RFC 3986 §2.1)
     out.reserve(path.len());
     for &octet in path {
         if stays(octet) {
             out.push(octet);
         } else {
-            out.extend([b'%', DIGITS[usize::from(octet >> 4)], DIGITS[usize::from(octet & 15)]]);
+            push_percent_encoded(octet, out);
         }
     }
+}
+
+/// Appends `byte` to `out` as `%` and two digits.
+pub fn push_percent_encoded(byte: u8, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF"; // capitals (RFC 3986 §2.1)
+    out.extend([b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
 }
 
 fn stays(octet: u8) -> bool {

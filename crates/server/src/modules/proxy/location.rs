@@ -4,7 +4,7 @@
 //! stands in front of this server.
 
 use super::Url;
-use hayami_http::{FieldSection, Known, split_authority};
+use hayami_http::{FieldSection, Known, push_percent_encoded, split_authority};
 
 /// From an upstream's URLs to those of the path that it answers for.
 pub(super) struct Mapping<'a> {
@@ -51,7 +51,7 @@ impl Mapping<'_> {
         if !below.starts_with(b"/") && (path.is_empty() || self.own.ends_with(b"/")) {
             path.push(b'/');
         }
-        path.extend_from_slice(below);
+        encode_unsafe(below, &mut path);
         if path.starts_with(b"//") {
             // It would name another host (RFC 3986 §4.2).
             path.splice(..0, *b"/.");
@@ -73,6 +73,18 @@ impl Mapping<'_> {
         let path = self.path.strip_suffix(b"/").unwrap_or(self.path);
         let below = rest.strip_prefix(path).filter(|_| same)?;
         matches!(below.first(), None | Some(b'/' | b'?' | b'#')).then_some(below)
+    }
+}
+
+/// Appends a URL's rest with `\` and control characters percent-encoded. Neither belongs in a URL (RFC 3986 §2), and
+/// browsers read `\` as `/` and skip TAB, CR and LF (WHATWG URL): `/\evil.example` would name another host.
+fn encode_unsafe(rest: &[u8], out: &mut Vec<u8>) {
+    for &byte in rest {
+        if byte == b'\\' || byte.is_ascii_control() {
+            push_percent_encoded(byte, out);
+        } else {
+            out.push(byte);
+        }
     }
 }
 
@@ -113,6 +125,25 @@ mod tests {
     }
 
     #[test]
+    fn no_path_names_another_host_to_a_browser() {
+        let cases = [
+            ("/", "http://app", "http://app/\\evil.example/x", Some("/%5Cevil.example/x")),
+            ("/", "http://app", "http://app/\t/evil.example/x", Some("/%09/evil.example/x")),
+            ("/", "http://app", "http://app/\r\n/evil.example", Some("/%0D%0A/evil.example")),
+            ("/", "http://app", "http://app/\u{1}\u{7f}", Some("/%01%7F")),
+            ("/", "http://app/v1", "http://app/v1/\\evil.example", Some("/%5Cevil.example")),
+            ("/", "http://app/v1/", "http://app/v1/\t\\evil.example", Some("/%09%5Cevil.example")),
+            ("/api/", "http://app", "http://app/\\evil.example", Some("/api/%5Cevil.example")),
+            ("/", "http://app", "http://app//\t/evil.example", Some("/.//%09/evil.example")),
+            ("/", "http://app", "http://app\\evil.example/", None),
+            ("/", "http://app", "http://app\t/\\evil.example", None),
+        ];
+        for (own, upstream, url, want) in cases {
+            assert_eq!(mapped(own, upstream, url).as_deref(), want, "{url} of {upstream} at {own}");
+        }
+    }
+
+    #[test]
     fn other_urls_stay() {
         for url in [
             "https://app/v1/a",
@@ -141,6 +172,8 @@ mod tests {
             ("Content-Location", "http://app/v1/a", "/api/a"),
             ("Refresh", "5; URL=http://app/v1/a", "5; URL=/api/a"),
             ("refresh", "0;url='http://app/v1/a'; x", "0;url='/api/a'; x"),
+            ("refresh", "0;url=http://app/v1/\\evil.example", "0;url=/api/%5Cevil.example"),
+            ("content-location", "http://app/v1/\t/a", "/api/%09/a"),
             ("refresh", "5", "5"),
             ("refresh", "5; url=", "5; url="),
             ("link", "<http://app/v1/a>", "<http://app/v1/a>"),

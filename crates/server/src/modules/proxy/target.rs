@@ -4,7 +4,7 @@
 //! included; only dot segments are resolved, so that the upstream cannot find a way out of the prefix that the
 //! router has not seen. The same path, normalized by the upstream, is the path that was routed.
 
-use hayami_http::RequestHead;
+use hayami_http::{RequestHead, push_percent_encoded};
 
 /// What follows the path's prefix in a request, query included, as it is sent.
 #[derive(Debug)]
@@ -52,14 +52,13 @@ impl Below {
 
 /// Appends what may stand in a target, and the rest percent-encoded: visible octets stay (RFC 9112 §3.2).
 fn push(octets: &[u8], out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     if octets.iter().fold(true, |plain, octet| plain & octet.is_ascii_graphic()) {
         return out.extend_from_slice(octets);
     }
     for &octet in octets {
         match octet {
             b'!'..=b'~' => out.push(octet),
-            _ => out.extend([b'%', DIGITS[usize::from(octet >> 4)], DIGITS[usize::from(octet & 15)]]),
+            _ => push_percent_encoded(octet, out),
         }
     }
 }

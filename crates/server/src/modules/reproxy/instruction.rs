@@ -1,6 +1,6 @@
 //! What one of the fields says.
 
-use hayami_http::ResponseHead;
+use hayami_http::{ResponseHead, push_percent_encoded};
 
 /// What is to be done instead of sending an answer on.
 #[derive(Debug, PartialEq)]
@@ -97,8 +97,7 @@ fn push_encoded(octet: u8, out: &mut Vec<u8>) {
     if octet.is_ascii_graphic() {
         return out.push(octet);
     }
-    let digit = |number: u8| b"0123456789ABCDEF"[usize::from(number)];
-    out.extend_from_slice(&[b'%', digit(octet >> 4), digit(octet & 15)]);
+    push_percent_encoded(octet, out);
 }
 
 fn no(field: &str, value: &[u8], wanted: &str) -> String {
