@@ -1,8 +1,10 @@
 //! Streaming calls through the proxy: gRPC and its like may pause, and not for ever.
 
-use crate::support::h2::{flag, frame, kind};
+use crate::support::certificates::Authority;
+use crate::support::h2::{Frame, flag, frame, kind};
+use crate::support::peers::{Peer, free_port};
 use crate::support::upstream::{Conn, Upstream};
-use crate::support::{Scratch, Server, Wire, until};
+use crate::support::{Scratch, Server, Wire, missing, until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -24,72 +26,70 @@ fn silent(conn: &mut Conn) {
     }
 }
 
+/// An upstream that speaks HTTP/2 with prior knowledge: all that arrives goes to `script`, frame by frame.
+fn speaking_http2(script: impl Fn(&mut Conn, &Frame) + Send + Sync + 'static) -> Upstream {
+    Upstream::scripted(move |conn| {
+        conn.octets(24);
+        conn.send(frame(kind::SETTINGS, 0, 0, ""));
+        while let Some(head) = conn.octets(9) {
+            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+            let payload = conn.octets(length as usize).unwrap_or_default();
+            let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+            if (head[3], head[4] & flag::ACK) == (kind::SETTINGS, 0) {
+                conn.send(frame(kind::SETTINGS, flag::ACK, 0, ""));
+            }
+            script(conn, &Frame { kind: head[3], flags: head[4], stream, payload });
+        }
+    })
+}
+
+const CLEAR: &str = "proxy.http2.force-cleartext: ON\nhttp1-request-io-timeout: 1";
+
+/// The head of a response with status 200.
+fn ok(stream: u32) -> Vec<u8> {
+    frame(kind::HEADERS, flag::END_HEADERS, stream, [0x88])
+}
+
 #[test]
 fn a_silent_client_holds_upstreams_no_longer_than_streaming_calls_may_pause() {
-    let (dir, upstream) = (Scratch::new(), Upstream::scripted(silent));
-    let server = before(&dir, &upstream, "proxy.timeout.stream: 1500\nhttp1-request-io-timeout: 1");
+    let resets = Arc::<AtomicUsize>::default();
+    let seen = Arc::clone(&resets);
+    let upstream = speaking_http2(move |_, frame| {
+        if frame.kind == kind::RST_STREAM {
+            seen.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let dir = Scratch::new();
+    let server = before(&dir, &upstream, &format!("proxy.timeout.stream: 1500\n{CLEAR}"));
     let mut wire = Wire::open(&server.address);
     let began = Instant::now();
     for call in 0..100 {
         wire.ask(2 * call + 1, "POST", "/a.B/c", GRPC, false);
     }
-    until("every call has a connection", || upstream.open() == 100);
-    until("all of them are given up", || upstream.open() == 0);
-    assert!(began.elapsed() >= Duration::from_millis(1500), "not before their time");
     for call in 0..100 {
         assert_eq!(wire.answer(2 * call + 1).status, 504);
     }
+    assert!(began.elapsed() >= Duration::from_millis(1500), "not before their time");
+    until("every call is reset", || resets.load(Ordering::SeqCst) == 100);
     server.until_stderr("nothing has moved in either direction for 1500 ms (proxy.timeout.stream)");
-    wire.get(201, "/plain").ping();
-}
-
-#[test]
-fn a_silent_client_s_calls_are_reset_at_an_upstream_that_speaks_http_2() {
-    let resets = Arc::<AtomicUsize>::default();
-    let seen = Arc::clone(&resets);
-    let upstream = Upstream::scripted(move |conn| {
-        conn.octets(24);
-        conn.send(frame(kind::SETTINGS, 0, 0, ""));
-        while let Some(head) = conn.octets(9) {
-            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
-            conn.octets(length as usize);
-            match (head[3], head[4] & flag::ACK) {
-                (kind::SETTINGS, 0) => _ = conn.send(frame(kind::SETTINGS, flag::ACK, 0, "")),
-                (kind::RST_STREAM, _) => _ = seen.fetch_add(1, Ordering::SeqCst),
-                _ => {}
-            }
-        }
-    });
-    let dir = Scratch::new();
-    let server = before(&dir, &upstream, "proxy.timeout.stream: 1500\nproxy.http2.force-cleartext: ON");
-    let mut wire = Wire::open(&server.address);
-    for call in 0..10 {
-        wire.ask(2 * call + 1, "POST", "/a.B/c", GRPC, false);
-    }
-    for call in 0..10 {
-        assert_eq!(wire.answer(2 * call + 1).status, 504);
-    }
-    until("every call is reset", || resets.load(Ordering::SeqCst) == 10);
-}
-
-/// Answers, and sends a piece every so often whatever the client says.
-fn talkative(conn: &mut Conn) {
-    while conn.head().is_some() {
-        conn.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
-        for _ in 0..15 {
-            std::thread::sleep(Duration::from_millis(200));
-            if !conn.send("1\r\nx\r\n") {
-                return;
-            }
-        }
-        conn.is_closed();
-    }
+    wire.ping();
 }
 
 #[test]
 fn a_call_that_moves_in_one_direction_goes_on() {
-    let (dir, upstream) = (Scratch::new(), Upstream::scripted(talkative));
-    let server = before(&dir, &upstream, "proxy.timeout.stream: 2000\nproxy.timeout.io: 10000");
+    // Answers, and sends a piece every so often whatever the client says.
+    let upstream = speaking_http2(|conn, head| {
+        if head.kind == kind::HEADERS {
+            conn.send(ok(head.stream));
+            for _ in 0..15 {
+                std::thread::sleep(Duration::from_millis(200));
+                conn.send(frame(kind::DATA, 0, head.stream, "x"));
+            }
+        }
+    });
+    let dir = Scratch::new();
+    let lines = format!("proxy.timeout.stream: 2000\nproxy.timeout.io: 10000\n{CLEAR}");
+    let server = before(&dir, &upstream, &lines);
     let mut wire = Wire::open(&server.address);
     wire.ask(1, "POST", "/a.B/c", GRPC, false);
     let mut pieces = 0;
@@ -100,21 +100,19 @@ fn a_call_that_moves_in_one_direction_goes_on() {
     }
     // Then both are silent.
     assert!(wire.reset_of(1).is_some());
-    until("the upstream's connection is closed", || upstream.open() == 0);
     server.until_stderr("nothing has moved in either direction for 2000 ms (proxy.timeout.stream)");
 }
 
 #[test]
 fn a_client_that_says_something_now_and_then_keeps_its_call() {
-    let upstream = Upstream::scripted(|conn| {
-        while conn.head().is_some() {
-            while conn.chunk().is_some_and(|chunk| !chunk.is_empty()) {}
-            conn.trailers();
-            conn.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone");
+    let upstream = speaking_http2(|conn, end| {
+        if (end.kind, end.flags & flag::END_STREAM) == (kind::DATA, flag::END_STREAM) {
+            conn.send(ok(end.stream));
+            conn.send(frame(kind::DATA, flag::END_STREAM, end.stream, "done"));
         }
     });
     let dir = Scratch::new();
-    let server = before(&dir, &upstream, "proxy.timeout.stream: 2000\nhttp1-request-io-timeout: 1");
+    let server = before(&dir, &upstream, &format!("proxy.timeout.stream: 2000\n{CLEAR}"));
     let mut wire = Wire::open(&server.address);
     wire.ask(1, "POST", "/a.B/c", GRPC, false);
     for _ in 0..10 {
@@ -123,6 +121,46 @@ fn a_client_that_says_something_now_and_then_keeps_its_call() {
     }
     wire.frame(kind::DATA, flag::END_STREAM, 1, "");
     assert_eq!(wire.answer(1).text(), "done");
+}
+
+#[test]
+fn to_an_upstream_that_speaks_http_1_the_content_type_changes_nothing() {
+    let (dir, upstream) = (Scratch::new(), Upstream::scripted(silent));
+    let server = before(&dir, &upstream, "http1-request-io-timeout: 1");
+    for kind in ["text/plain", "application/grpc", "application/grpc-web+proto", "application/connect+json"] {
+        let mut wire = Wire::open(&server.address);
+        wire.ask(1, "POST", "/a.B/c", &[("content-type", kind)], false);
+        assert_eq!(wire.answer(1).status, 408, "{kind}");
+        until("the upstream's connection is closed", || upstream.open() == 0);
+    }
+}
+
+#[test]
+fn an_upstream_that_chooses_http_1_over_tls_gets_no_call_without_deadlines() {
+    if missing("nginx") {
+        return;
+    }
+    let dir = Scratch::new();
+    Authority::new(&dir).issue_leaf();
+    let port = free_port();
+    let _nginx = Peer::nginx(
+        &dir,
+        &format!(
+            "listen 127.0.0.1:{port} ssl; ssl_certificate DIR/tls/leaf.pem; ssl_certificate_key DIR/tls/leaf.key; \
+             location / {{ proxy_pass http://127.0.0.1:1; }}"
+        ),
+    );
+    let text = format!(
+        "num-threads: 1\nhttp1-request-io-timeout: 1\nproxy.ssl.cafile: {}\nhosts: {{default: {{paths: {{/: \
+         {{proxy.reverse.url: 'https://localhost:{port}'}}}}}}}}\n",
+        dir.text("tls/ca.pem")
+    );
+    let server = Server::config(&dir, &text);
+    let mut wire = Wire::open(&server.address);
+    for call in [1, 3] {
+        wire.ask(call, "POST", "/a.B/c", GRPC, false);
+        assert_eq!(wire.answer(call).status, 408);
+    }
 }
 
 #[test]

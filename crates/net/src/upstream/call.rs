@@ -5,6 +5,7 @@ use hayami_h1::Fault;
 use hayami_h2::ErrorCode;
 use hayami_http::{Content, FieldSection, ResponseHead, Source, SourceError};
 use hayami_tls::Fault as TlsFault;
+use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::rc::Rc;
@@ -33,6 +34,15 @@ pub struct Call {
     pub errors: Option<ErrorSink>,
 }
 
+impl Call {
+    /// The call is about to go over HTTP/2, or not.
+    pub(super) fn note_protocol(&self, over_http2: bool) {
+        if let Some(streaming) = &self.manner.streaming {
+            streaming.0.set(over_http2);
+        }
+    }
+}
+
 /// What is particular about a request: mostly nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manner {
@@ -44,7 +54,18 @@ pub struct Manner {
     pub expects_continue: bool,
     /// It is a streaming call, gRPC above all, which knows nothing but HTTP/2: that is offered to an upstream which may
     /// speak it.
-    pub streams: bool,
+    pub streaming: Option<OverHttp2>,
+}
+
+/// Whether a streaming call goes to its upstream over HTTP/2; kept up to date until the response's head.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OverHttp2(Rc<Cell<bool>>);
+
+impl OverHttp2 {
+    /// Whether it does; `false` as long as that is open.
+    pub fn get(&self) -> bool {
+        self.0.get()
+    }
 }
 
 /// Is told of interim responses.

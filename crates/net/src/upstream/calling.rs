@@ -100,6 +100,7 @@ impl Future for Calling {
 
 impl State {
     fn begin(backend: &Rc<Backend>, call: Call) -> Box<Self> {
+        call.note_protocol(false);
         let began = backend.outbound.clock().now();
         let (backend, timing) = (InFlight::new(backend), Timing::default());
         let search = if call.manner.announcement.is_none() { Search::Pool } else { Search::Address(0, None) };

@@ -68,6 +68,7 @@ impl Asking {
     pub(in crate::upstream) fn new(backend: &Rc<Backend>, mut call: Call) -> Self {
         let upload = Upload::new(call.content.take());
         call.upgrade = None;
+        call.note_protocol(true);
         Self {
             backend: InFlight::new(backend),
             call,

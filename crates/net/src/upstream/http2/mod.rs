@@ -123,7 +123,7 @@ impl Backend {
             Protocol::Http2 => true,
             Protocol::Negotiated(_) if call.upgrade.is_some() => false,
             Protocol::Negotiated(share) => {
-                let share = if call.manner.streams { 100 } else { share };
+                let share = if call.manner.streaming.is_some() { 100 } else { share };
                 self.http2.is_due(share, self.outbound.clock().millis())
             }
         }

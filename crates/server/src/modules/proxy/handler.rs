@@ -6,6 +6,7 @@ use super::hop::TooManyElements;
 use super::location::Mapping;
 use super::manner::Particulars;
 use super::request::Rewriting;
+use super::streaming::Watch;
 use super::target::Below;
 use super::tunnel::{Passed, Tunnels};
 use super::upload::Upload;
@@ -15,7 +16,7 @@ use crate::modules::access_log::Way;
 use crate::modules::upstreams::{Asking, Member, Pool, Transport};
 use crate::worker::WorkerContext;
 use hayami_http::{Method, ResponseHead, Source, encode_path};
-use hayami_net::service::{Incoming, Interim};
+use hayami_net::service::Interim;
 use hayami_net::upstream::Call;
 use std::rc::Rc;
 
@@ -110,7 +111,6 @@ impl Handler for Proxy {
         let account = exchange.account.map(Rc::clone);
         let content = exchange.content.take();
         let watch = passing.streaming.watch(exchange.head);
-        content.iter().filter(|_| watch.is_some()).for_each(Incoming::be_patient);
         let content = content.map(|content| Upload::new(content, passing.rewriting.underscores));
         let (mut upload, refusals) = content.unzip();
         if let (Some(upload), Some(watch)) = (&mut upload, &watch) {
@@ -121,7 +121,7 @@ impl Handler for Proxy {
             Ok(call) => call,
             Err(fault) => return failure::bad_request(&fault),
         };
-        call.manner.streams = watch.is_some();
+        call.manner.streaming = watch.as_ref().map(Watch::over_http2);
         if let Some(asked) = &asked {
             asked.prepare(&mut call);
         }

@@ -65,7 +65,7 @@ impl Particulars {
             proxy_protocol::write(version, &connection.peer, &connection.local, &mut header);
             header
         });
-        Manner { announcement, expects_continue, streams: false }
+        Manner { announcement, expects_continue, streaming: None }
     }
 }
 

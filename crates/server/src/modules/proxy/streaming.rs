@@ -2,10 +2,14 @@
 //!
 //! In such a call a client has something to say only now and then, so the deadlines for its content do not hold. In their
 //! place the call as a whole is watched: it ends when nothing has moved in either direction for too long.
+//!
+//! That holds for calls that reach their upstream over HTTP/2, as gRPC must. Over HTTP/1.1 the content type, which is the
+//! client's word, changes nothing.
 
 use super::Settings;
 use crate::config::directive::{Directive, Levels};
 use hayami_http::{Content, FieldSection, Known, RequestHead, Source, SourceError, Version};
+use hayami_net::upstream::OverHttp2;
 use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
@@ -21,8 +25,8 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     levels: Levels::GLOBAL_HOST_PATH,
     argument: "milliseconds",
     default: "300000",
-    help: "How long nothing may move in either direction of a streaming call: a request over HTTP/2 whose content is gRPC \
-           or Connect. It stands in the place of the timeouts for content of requests; an upstream that has the whole \
+    help: "How long nothing may move in either direction of a streaming call: a request whose content is gRPC or Connect, \
+           from a client and to an upstream that speak HTTP/2. It stands in the place of the timeouts for content of requests; an upstream that has the whole \
            request still has `proxy.timeout.first_byte` and `proxy.timeout.io`.",
     set: |scope, node| {
         let millis = node.integer(1..=i32::MAX as u64)?;
@@ -65,12 +69,20 @@ fn is_streamed(content_type: &[u8]) -> bool {
 
 /// When something last moved.
 #[derive(Clone, Debug)]
-pub(super) struct Activity(Rc<Cell<Instant>>);
+pub(super) struct Activity {
+    last: Rc<Cell<Instant>>,
+    over_http2: OverHttp2,
+}
 
 impl Activity {
     /// Something has moved.
     pub(super) fn note(&self) {
-        self.0.set(Instant::now());
+        self.last.set(Instant::now());
+    }
+
+    /// Whether the call is watched, and the client may pause.
+    pub(super) fn is_watched(&self) -> bool {
+        self.over_http2.get()
     }
 }
 
@@ -96,7 +108,13 @@ impl fmt::Display for StoodStill {
 impl Watch {
     fn new(most: Duration) -> Self {
         let now = Instant::now();
-        Self { activity: Activity(Rc::new(Cell::new(now))), most, sleep: Box::pin(sleep_until(now + most)) }
+        let activity = Activity { last: Rc::new(Cell::new(now)), over_http2: OverHttp2::default() };
+        Self { activity, most, sleep: Box::pin(sleep_until(now + most)) }
+    }
+
+    /// What learns whether the call goes over HTTP/2.
+    pub(super) fn over_http2(&self) -> OverHttp2 {
+        self.activity.over_http2.clone()
     }
 
     /// What is to be told of everything that moves.
@@ -106,9 +124,13 @@ impl Watch {
 
     /// Ready when the call has stood still for too long. The timer is moved on only when it fires.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<StoodStill> {
+        if !self.activity.is_watched() {
+            // Ordinary deadlines hold. If that changes, the call itself has been polled.
+            return Poll::Pending;
+        }
         loop {
             ready!(self.sleep.as_mut().poll(cx));
-            let until = self.activity.0.get() + self.most;
+            let until = self.activity.last.get() + self.most;
             if until <= Instant::now() {
                 return Poll::Ready(StoodStill(self.most));
             }
@@ -120,7 +142,9 @@ impl Watch {
     pub(super) fn follow(self, content: Content) -> Content {
         self.activity.note();
         match content {
-            Content::Stream(source) => Content::Stream(Box::new(Watched { source, watch: self })),
+            Content::Stream(source) if self.activity.is_watched() => {
+                Content::Stream(Box::new(Watched { source, watch: self }))
+            }
             content => content,
         }
     }

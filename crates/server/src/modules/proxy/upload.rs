@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 pub(in crate::modules) struct Upload {
     incoming: Incoming,
     underscores: bool,
-    /// Is told of everything that comes.
+    /// Is told of everything that comes, and says whether the client may pause.
     activity: Option<Activity>,
 }
 
@@ -39,6 +39,9 @@ impl Source for Upload {
         out: &mut Vec<u8>,
     ) -> Poll<Result<bool, SourceError>> {
         let before = out.len();
+        if self.activity.as_ref().is_some_and(Activity::is_watched) {
+            self.incoming.be_patient();
+        }
         let filled = self.incoming.fill(cx, room, out);
         if let Some(activity) = self.activity.as_ref().filter(|_| out.len() > before) {
             activity.note();
