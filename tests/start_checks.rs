@@ -128,6 +128,7 @@ fn all_refused(dir: &Scratch, cases: &[Case<'_>], by: impl Fn(Launch) -> Launch)
 fn files_and_sockets_that_cannot_be_created_are_named_with_their_line() {
     let dir = site();
     dir.write("file", "");
+    symlink(dir.path("file"), dir.path("link")).expect("linked");
     let missing: &[&str] = &["none does not exist", "create the directory", "hayami.conf:"];
     let directory: &[&str] = &["it is a directory", "path of a file", "hayami.conf:2:"];
     let cases: &[Case<'_>] = &[
@@ -139,6 +140,7 @@ fn files_and_sockets_that_cannot_be_created_are_named_with_their_line() {
         ("error-log: DIR/none/log\n", 73, &["cannot write the error-log", ":2:12"]),
         ("pid-file: DIR/none/pid\n", 73, missing),
         ("pid-file: DIR/site\n", 73, directory),
+        ("pid-file: DIR/link\n", 73, &["it is a symbolic link", "remove the link", "hayami.conf:2:"]),
         ("listen: {type: unix, port: DIR/none/socket}\n", 73, missing),
         (
             "listen: {type: unix, port: DIR/file}\n",

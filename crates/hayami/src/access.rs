@@ -95,6 +95,19 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Trouble> {
     }
 }
 
+/// Whether this user could write to the file, which must not be a symbolic link. Creates nothing.
+///
+/// # Errors
+/// It could not.
+pub(crate) fn check_own_file(path: &Path) -> Result<(), Trouble> {
+    match std::fs::symlink_metadata(path) {
+        Ok(own) if own.is_symlink() => {
+            Err(Trouble::new("it is a symbolic link", "remove the link, or write the path of a file"))
+        }
+        _ => check_writable(path),
+    }
+}
+
 /// Whether this user could create the file. Creates nothing.
 ///
 /// # Errors

@@ -1,8 +1,10 @@
 //! `pid-file`: the process id for those who send signals; removed at the end.
 
 use crate::exit::Failure;
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// A written pid file; dropping it removes it.
@@ -13,12 +15,14 @@ pub(crate) struct PidFile {
 }
 
 impl PidFile {
-    /// Writes the file.
+    /// Writes the file. A link is not followed: root would overwrite whatever it leads to.
     ///
     /// # Errors
     /// It could not be written.
     pub(crate) fn write(path: &Path) -> Result<Self, Failure> {
-        let written = File::create(path).and_then(|mut file| {
+        let mut options = File::options();
+        options.write(true).create(true).truncate(true).custom_flags(OFlags::NOFOLLOW.bits() as i32);
+        let written = options.open(path).and_then(|mut file| {
             writeln!(file, "{}", std::process::id())?;
             Ok(file)
         });
@@ -39,5 +43,25 @@ impl Drop for PidFile {
         if std::fs::remove_file(&self.path).is_err() {
             let _ = self.file.set_len(0);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_in_place_of_the_pid_file_is_not_followed() {
+        let name =
+            |name: &str| std::env::temp_dir().join(format!("hayami-pid-{name}-{}", std::process::id()));
+        let (link, victim) = (name("link"), name("victim"));
+        std::fs::write(&victim, "secret").expect("written");
+        std::os::unix::fs::symlink(&victim, &link).expect("linked");
+        let written = PidFile::write(&link);
+        let content = std::fs::read_to_string(&victim);
+        std::fs::remove_file(&link).expect("removed");
+        std::fs::remove_file(&victim).expect("removed");
+        assert!(written.is_err());
+        assert_eq!(content.expect("a file"), "secret");
     }
 }

@@ -1,7 +1,7 @@
 //! Everything that can be found out before anything is bound, opened or given up: all of `-t`, and the first half of
 //! a start. What only binding can tell, that an address is in use, is left to the start.
 
-use crate::access::{check_creatable, check_writable};
+use crate::access::{check_creatable, check_own_file, check_writable};
 use crate::args::Args;
 use crate::descriptors::{self, OpenFiles};
 use crate::dev_tls::DevTls;
@@ -93,8 +93,11 @@ fn check_files(settings: &Settings, explain: &Explain<'_>) -> Result<(), Failure
     let logs = access_log::targets(settings).filter_map(Target::file).map(|path| ("access-log", path));
     let log = process.error_log.iter().filter_map(Target::file).map(|path| ("error-log", path));
     let pid = process.pid_file.iter().map(|path| ("pid-file", path.as_path()));
-    for (directive, path) in logs.chain(log).chain(pid) {
-        if let Err(trouble) = check_writable(path) {
+    // A log may be a link: to another disk, or to /dev/stdout.
+    let logs = logs.chain(log).map(|(directive, path)| (directive, path, check_writable(path)));
+    let pid = pid.map(|(directive, path)| (directive, path, check_own_file(path)));
+    for (directive, path, checked) in logs.chain(pid) {
+        if let Err(trouble) = checked {
             let message = format!("cannot write the {directive} {}: {}", path.display(), trouble.fault);
             let error = explain.at_path(directive, path, message);
             return Err(explain.failure(CANNOT_CREATE, error.help(trouble.remedy)));
