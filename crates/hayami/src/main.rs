@@ -27,6 +27,7 @@ mod reload;
 mod serve;
 mod signals;
 mod site;
+mod socket_file;
 mod sockets;
 mod spawner;
 mod supervise;

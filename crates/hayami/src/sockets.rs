@@ -4,6 +4,7 @@
 use crate::access::check_creatable;
 use crate::exit::Failure;
 use crate::explain::{CANNOT_CREATE, CONFIG, Explain, NO_PERMISSION, SYSTEM};
+use crate::socket_file::{Owner, set_mode_and_owner};
 use crate::user;
 use hayami_net::listen::{Endpoint, Options, bind, bound_address, explain as explained, try_bind};
 use hayami_net::names;
@@ -14,12 +15,12 @@ use hayami_server::config::settings::Settings;
 use hayami_server::modules::listen::{
     self, Acceptors, Address, Host, HostPort, Listener, UnixSocket, bindings,
 };
-use nix::unistd::{Gid, Uid, getegid, geteuid, getgroups};
+use nix::unistd::{Gid, getegid, geteuid, getgroups};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// A bound address with a socket for every worker.
@@ -62,7 +63,7 @@ pub(crate) struct Wanted {
     tls: bool,
     proxy_protocol: Option<Expectation>,
     /// Of a unix socket: its user and group, and its permissions.
-    owner: (Option<Uid>, Option<Gid>),
+    owner: Owner,
     permission: Option<u32>,
 }
 
@@ -95,11 +96,7 @@ pub(crate) fn wanted(settings: &Settings, explain: &Explain<'_>) -> Result<Vec<W
 }
 
 /// Whether a socket can be made at that path, and who will own it.
-fn check_unix(
-    listener: &Listener,
-    socket: &UnixSocket,
-    explain: &Explain<'_>,
-) -> Result<(Option<Uid>, Option<Gid>), Failure> {
+fn check_unix(listener: &Listener, socket: &UnixSocket, explain: &Explain<'_>) -> Result<Owner, Failure> {
     let path = socket.path.display();
     let wrong = |code, message: String, help: &str| {
         Err(explain.failure(code, ConfigError::new(listener.at, message).help(help)))
@@ -276,15 +273,10 @@ fn without_ipv6(endpoint: &Endpoint, error: &io::Error) -> bool {
 }
 
 fn give_away(path: &Path, wanted: &Wanted) -> Result<(), Failure> {
-    let failed = |error: io::Error| {
+    set_mode_and_owner(path, wanted.permission, wanted.owner).map_err(|error| {
         let path = path.display();
         Failure::NoPermission(format!("cannot set owner or permissions of the unix socket {path}: {error}"))
-    };
-    if let Some(mode) = wanted.permission {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).map_err(failed)?;
-    }
-    let (owner, group) = wanted.owner;
-    std::os::unix::fs::chown(path, owner.map(Into::into), group.map(Into::into)).map_err(failed)
+    })
 }
 
 fn failure(endpoint: &Endpoint, error: &io::Error) -> Failure {

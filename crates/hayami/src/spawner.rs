@@ -5,10 +5,12 @@
 //! learns of our end, whatever that was, by a socket that closes.
 
 use crate::exit::Failure;
+use crate::socket_file::set_mode_and_owner;
 use crate::user;
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::fastcgi::{self, Spawn};
 use nix::unistd::{User, geteuid};
+use rustix::fs::{Gid, Mode, OFlags, Uid, fchown};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
@@ -28,7 +30,13 @@ const PATIENCE: Duration = Duration::from_secs(6);
 #[derive(Default)]
 pub(crate) struct Applications {
     running: Vec<(UnixStream, Child)>,
-    folder: Option<PathBuf>,
+    folder: Option<Folder>,
+}
+
+/// The directory of their sockets.
+struct Folder {
+    path: PathBuf,
+    fd: OwnedFd,
 }
 
 /// Starts what the configuration wants started; `server` is who the server is going to be.
@@ -44,13 +52,24 @@ pub(crate) fn start(settings: &Settings, server: Option<&User>) -> Result<Applic
         let name = whose(spawn, server)?;
         if all.folder.is_none() {
             all.folder = Some(
-                folder(server).map_err(|error| cannot("cannot create the directory of its socket", error))?,
+                Folder::create()
+                    .map_err(|error| cannot("cannot create the directory of its socket", error))?,
             );
         }
-        let socket = all.folder.as_deref().unwrap_or(Path::new("")).join(number.to_string());
+        let folder = all.folder.as_ref().map_or(Path::new(""), |folder| &folder.path);
+        let socket = folder.join(number.to_string());
         let listener = listen(&socket, server).map_err(|error| cannot("cannot create its socket", error))?;
         all.running.push(run(spawn, name, listener).map_err(|error| cannot("cannot be started", error))?);
         spawn.listens_at(socket);
+    }
+    // Last: until then nobody else can change what is in it.
+    if let Some(folder) = &all.folder {
+        folder.give(server).map_err(|error| {
+            let path = folder.path.display();
+            Failure::System(format!(
+                "fastcgi.spawn: cannot give the directory {path} to the server's user: {error}"
+            ))
+        })?;
     }
     Ok(all)
 }
@@ -62,30 +81,46 @@ fn whose(spawn: &Spawn, server: Option<&User>) -> Result<String, Failure> {
     user.map(|user| user.name).map_err(|problem| problem.failure(|_, error| Failure::Config(error.message)))
 }
 
-/// A folder that only the server can enter: who can connect to an application can have it run anything.
-fn folder(server: Option<&User>) -> io::Result<PathBuf> {
-    let mut tries = 0;
-    loop {
-        let path = std::env::temp_dir().join(format!("hayami-fastcgi-{}-{tries}", std::process::id()));
-        match std::fs::DirBuilder::new().mode(0o700).create(&path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < 100 => tries += 1,
-            made => return made.and_then(|()| give(&path, server)).map(|()| path),
+impl Folder {
+    /// A folder that only the server can enter: who can connect to an application can have it run anything.
+    fn create() -> io::Result<Self> {
+        let mut tries = 0;
+        loop {
+            let path = std::env::temp_dir().join(format!("hayami-fastcgi-{}-{tries}", std::process::id()));
+            match std::fs::DirBuilder::new().mode(0o700).create(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < 100 => tries += 1,
+                Err(error) => return Err(error),
+                Ok(()) => return Self::open(path),
+            }
+        }
+    }
+
+    /// Opens a directory of ours, without following a link.
+    fn open(path: PathBuf) -> io::Result<Self> {
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(&path, flags, Mode::empty())?;
+        if rustix::fs::fstat(&fd)?.st_uid != geteuid().as_raw() {
+            return Err(io::Error::other("another directory has taken its place"));
+        }
+        Ok(Self { path, fd })
+    }
+
+    fn give(&self, server: Option<&User>) -> io::Result<()> {
+        match server.filter(|_| geteuid().is_root()) {
+            Some(user) => {
+                let (user, group) = (Uid::from_raw(user.uid.as_raw()), Gid::from_raw(user.gid.as_raw()));
+                Ok(fchown(&self.fd, Some(user), Some(group))?)
+            }
+            None => Ok(()),
         }
     }
 }
 
 fn listen(path: &Path, server: Option<&User>) -> io::Result<UnixListener> {
     let listener = UnixListener::bind(path)?;
-    give(path, server).map(|()| listener)
-}
-
-fn give(path: &Path, server: Option<&User>) -> io::Result<()> {
-    match server {
-        Some(user) if geteuid().is_root() => {
-            std::os::unix::fs::chown(path, Some(user.uid.as_raw()), Some(user.gid.as_raw()))
-        }
-        _ => Ok(()),
-    }
+    let server = server.filter(|_| geteuid().is_root());
+    set_mode_and_owner(path, None, (server.map(|user| user.uid), server.map(|user| user.gid)))?;
+    Ok(listener)
 }
 
 fn run(spawn: &Spawn, user: String, listener: UnixListener) -> io::Result<(UnixStream, Child)> {
@@ -117,7 +152,23 @@ impl Drop for Applications {
         }
         if let Some(folder) = &self.folder {
             // Without the rights of the start it may have to stay.
-            let _ = std::fs::remove_dir_all(folder);
+            let _ = std::fs::remove_dir_all(&folder.path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_in_place_of_the_directory_is_not_followed() {
+        let folder = Folder::create().expect("a directory");
+        let link = folder.path.join("link");
+        std::os::unix::fs::symlink("/", &link).expect("linked");
+        let opened = Folder::open(link).is_ok();
+        let real = Folder::open(folder.path.clone()).is_ok();
+        std::fs::remove_dir_all(&folder.path).expect("removed");
+        assert!(real && !opened);
     }
 }
