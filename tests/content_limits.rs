@@ -34,7 +34,11 @@ fn application() -> u16 {
 
 /// Begins an upload without a length, and sends so many pieces of 100 kB.
 fn upload(server: &Server, pieces: usize) -> Client {
-    let mut client = server.connect();
+    start_upload(server.connect(), pieces)
+}
+
+/// The same on this connection.
+fn start_upload(mut client: Client, pieces: usize) -> Client {
     client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
     let piece = [format!("{:x}\r\n", 100_000).as_bytes(), &vec![b'x'; 100_000], b"\r\n"].concat();
     (0..pieces).for_each(|_| _ = client.send(&piece));
@@ -68,6 +72,79 @@ fn temporary_files_of_all_requests_have_no_more_bytes_than_was_configured() {
     assert_eq!(first.send("0\r\n\r\n").answer().text(), "done");
     until("its file is gone", || server.nameless_bytes() == 0);
     assert_eq!(upload(&server, 7).send("0\r\n\r\n").answer().text(), "done");
+}
+
+/// A server with 1 MiB for temporary files, and these lines at the top.
+fn small_spool(dir: &Scratch, lines: &str) -> Server {
+    let port = application();
+    Server::config(
+        dir,
+        &format!(
+            "num-threads: 2\nlimit-request-spool: 1m\nhttp1-request-io-timeout: 60\n{lines}\
+             hosts: {{default: {{paths: {{/: {{fastcgi.connect: {port}}}}}}}}}\n"
+        ),
+    )
+}
+
+#[test]
+fn a_large_upload_that_fills_all_temporary_files_is_ended_for_a_small_one() {
+    let dir = Scratch::new();
+    let server = small_spool(&dir, "limit-request-memory: 256m\n");
+    // Of the server's workers, any two may have the two uploads.
+    for _ in 0..6 {
+        let mut large = upload(&server, 11);
+        until("the large upload has all room", || server.nameless_bytes() == 1 << 20);
+        assert_eq!(upload(&server, 1).send("0\r\n\r\n").answer().text(), "done");
+        let answer = large.answer();
+        assert_eq!((answer.status, answer.field("retry-after")), (503, Some("1")));
+        until("its file is gone", || server.nameless_bytes() == 0);
+    }
+    server.until_stderr("and smaller uploads need room (limit-request-spool)");
+    // With nobody else there, it has all of the room.
+    assert_eq!(upload(&server, 11).send("0\r\n\r\n").answer().text(), "done");
+}
+
+#[test]
+fn a_client_that_fills_all_temporary_files_with_small_uploads_does_not_lock_others_out() {
+    let dir = Scratch::new();
+    let server = small_spool(&dir, "listen: {host: 127.0.0.1, port: 0, proxy-protocol: ON}\n");
+    let upload = |client: &str| {
+        let mut connection = server.connect();
+        connection.send(format!("PROXY TCP4 {client} 198.51.100.7 56324 80\r\n"));
+        start_upload(connection, 1)
+    };
+    let many: Vec<_> = (0..16).map(|_| upload("192.0.2.1")).collect();
+    until("they have all room", || server.nameless_bytes() == 1 << 20);
+    assert_eq!(upload("192.0.2.1").answer().status, 503);
+    assert_eq!(upload("192.0.2.2").send("0\r\n\r\n").answer().text(), "done");
+    until("one of them has ended", || server.nameless_bytes() == 15 << 16);
+    drop(many);
+}
+
+#[test]
+fn collected_content_beyond_16_kib_counts_as_memory_and_goes_to_disk_when_that_is_spent() {
+    let (dir, port) = (Scratch::new(), application());
+    let server = Server::config(
+        &dir,
+        &format!(
+            "num-threads: 2\nlimit-request-memory: 256k\nhttp1-request-io-timeout: 60\n\
+             hosts: {{default: {{paths: {{/: {{fastcgi.connect: {port}}}}}}}}}\n"
+        ),
+    );
+    let upload = || {
+        let mut client = upload(&server, 0);
+        client.send([&b"9c40\r\n"[..], &[b'x'; 40_000], b"\r\n"].concat());
+        client
+    };
+    // 256 KiB and 16 KiB for each may be in memory.
+    let mut many: Vec<_> = (0..40).map(|_| upload()).collect();
+    until("the rest is on disk", || server.nameless_bytes() >= 40 * (40_000 - 16_384) - (256 << 10));
+    for client in &mut many {
+        assert_eq!(client.send("0\r\n\r\n").answer().text(), "done");
+    }
+    until("the files are gone", || server.nameless_bytes() == 0);
+    // The memory was given back: one alone needs no file.
+    assert_eq!(upload().send("0\r\n\r\n").answer().text(), "done");
 }
 
 #[test]

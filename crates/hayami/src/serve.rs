@@ -16,7 +16,7 @@ use hayami_net::{ByteBudget, Phase, Quota, blocking};
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::access_log;
 use hayami_server::modules::listen::Acceptors;
-use hayami_server::modules::upstreams::Shared;
+use hayami_server::modules::upstreams::{Shared, Spool, Uploads};
 use hayami_server::observe::{Severity, Subject, report};
 use std::io;
 use std::sync::Arc;
@@ -54,9 +54,12 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     let ready = Ready { banner: banner::text(&facts), line: banner::line(&facts), console };
     let socket_files = sockets::files(&bound);
     let (shares, _udp) = sockets::share_out(bound, cpus.len(), &acceptors);
-    let content = Arc::new(ByteBudget::new(settings.global.limits.request_memory));
+    let limits = &settings.global.limits;
+    let content = Arc::new(ByteBudget::new(limits.request_memory));
     let quota = Arc::new(Quota::new(connections, soft_limit(&settings)));
-    let upstreams = Arc::new(Shared::new(&settings.global.upstreams, settings.global.limits.request_spool));
+    let spool = Arc::new(Spool::new(limits.request_spool));
+    let uploads = Uploads { memory: Arc::clone(&content), spool };
+    let upstreams = Arc::new(Shared::new(&settings.global.upstreams, uploads));
     let plan = Arc::new(Plan {
         settings: Arc::clone(&settings),
         logs: Arc::new(logs),

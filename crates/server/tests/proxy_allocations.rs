@@ -91,7 +91,8 @@ fn proxy(upstream: SocketAddr) -> (SocketAddr, watch::Sender<Phase>, JoinHandle<
         let logs = Logs::open_all(&settings).expect("logs");
         let made = run(config, phases, |clock, outbound| {
             let files = Rc::new(FileCache::new(&settings.global.file_cache, 1));
-            let upstreams = Rc::new(Pools::new(Arc::new(Shared::new(&settings.global.upstreams, 0))));
+            let upstreams =
+                Rc::new(Pools::new(Arc::new(Shared::new(&settings.global.upstreams, Default::default()))));
             let outbound = Some(outbound.clone());
             let worker = WorkerContext { clock: Rc::clone(clock), outbound, upstreams, workers: 1, files };
             Ok(Counted(build(&settings, &logs, worker).map_err(std::io::Error::other)?))

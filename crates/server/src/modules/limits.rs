@@ -139,8 +139,9 @@ pub const DIRECTIVES: &[Directive] = &[
         argument: "bytes",
         default: "256m",
         help: "How much content of all requests together waits in memory for upstreams that take it slowly, beside 16 KiB for \
-               each request. Beyond it, requests over HTTP/2 whose content waits are answered with 503, and content over \
-               HTTP/1.1 is read more slowly.",
+               each request. Beyond it, requests over HTTP/2 whose content waits are answered with 503, content over \
+               HTTP/1.1 is read more slowly, and content that is collected for a FastCGI application goes to temporary \
+               files.",
         set: |scope, node| {
             scope.global.limits.request_memory = node.octets()?;
             Ok(())
@@ -152,7 +153,9 @@ pub const DIRECTIVES: &[Directive] = &[
         argument: "bytes",
         default: "1g",
         help: "How much content of all requests together is in temporary files: what is longer than 64 KiB, is for a FastCGI \
-               application, and comes without `content-length`. Beyond it such requests are answered with 503.",
+               application, and comes without `content-length`. Beyond it such requests are answered with 503; for an \
+               upload of a client that holds at most an eighth, the largest incomplete upload of the client that holds \
+               the most is ended instead.",
         set: |scope, node| {
             scope.global.limits.request_spool = node.octets()?;
             Ok(())

@@ -1,7 +1,7 @@
 //! One request on its way to an application, and what the client is answered.
 
 use super::response::{Meaning, read};
-use super::spool::{self, Spooled};
+use super::spool::{self, Room, Spooled};
 use super::words;
 use crate::handler::Outcome;
 use crate::modules::access_log::Way;
@@ -9,13 +9,11 @@ use crate::modules::proxy::{Upload, failure, poll_refused};
 use crate::modules::upstreams::{Answered, Asking, Failed, Member};
 use crate::observe::Severity;
 use hayami_http::{Response, Source, SourceError};
-use hayami_net::ByteBudget;
 use hayami_net::service::Refusals;
 use hayami_net::upstream::{Call, Reply};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::Poll;
 
 /// A request under way.
@@ -29,8 +27,8 @@ pub(super) struct Attempt {
 
 impl Attempt {
     /// Collects the content first, to tell its length.
-    pub(super) async fn collect(self, upload: Upload, mut call: Call, budget: Arc<ByteBudget>) -> Outcome {
-        match Spooled::collect(upload, &budget).await {
+    pub(super) async fn collect(self, upload: Upload, mut call: Call, room: Room) -> Outcome {
+        match Spooled::collect(upload, room).await {
             Ok(spooled) => {
                 let length = spooled.length().unwrap_or_default();
                 call.fields.append(b"CONTENT_LENGTH", length.to_string().as_bytes());

@@ -3,15 +3,15 @@
 use super::attempt::Attempt;
 use super::params::{Facts, params};
 use super::search::{Found, Search};
+use super::spool::Room;
 use super::{Script, Settings};
 use crate::handler::{Exchange, Handler, Outcome};
 use crate::modules::access_log::Account;
 use crate::modules::env::{self, Environment};
 use crate::modules::proxy::Upload;
-use crate::modules::upstreams::{Asking, Pool, Transport};
+use crate::modules::upstreams::{Asking, Pool, Transport, Uploads};
 use crate::worker::WorkerContext;
 use hayami_http::{Method, RequestHead, Source};
-use hayami_net::ByteBudget;
 use hayami_net::service::{ConnectionInfo, Refusals};
 use hayami_net::upstream::Call;
 use std::rc::Rc;
@@ -24,8 +24,8 @@ struct FastCgi(Option<Rc<Passing>>);
 pub(super) struct Passing {
     pub(super) pool: Rc<Pool>,
     transport: usize,
-    /// Bytes of temporary files that all requests may have.
-    spool: Arc<ByteBudget>,
+    /// What collected content of all requests may use.
+    uploads: Arc<Uploads>,
     /// `fastcgi.document_root`
     search: Option<Search>,
     send_delegated_uri: bool,
@@ -49,7 +49,7 @@ pub fn build(
         Rc::new(Passing {
             transport: pool.transport(Transport::FastCgi(Box::new(settings.of_connections()))),
             pool,
-            spool: Arc::clone(worker.upstreams.spool()),
+            uploads: Arc::clone(worker.upstreams.uploads()),
             search: settings.document_root.as_deref().map(Search::new),
             send_delegated_uri: settings.send_delegated_uri,
             underscores: settings.underscores,
@@ -133,7 +133,8 @@ impl Passing {
         match (upload, length) {
             // Its length has to be told, and is not known before it is all there.
             (Some(upload), Some(None)) => {
-                Outcome::Later(Box::pin(attempt.collect(upload, call, Arc::clone(&self.spool))))
+                let room = Room::new(Arc::clone(&self.uploads), (&request.connection.peer).into());
+                Outcome::Later(Box::pin(attempt.collect(upload, call, room)))
             }
             (Some(upload), _) => Outcome::Later(Box::pin(attempt.run_with(upload, call))),
             (None, _) => Outcome::Later(Box::pin(attempt.run(call))),

@@ -1,28 +1,69 @@
-//! Content of requests whose length is not known when they begin: applications want to know it
-//! (CONTENT_LENGTH, RFC 3875 §4.1.2), so it is collected first, in memory or in a file without a name.
+//! Content of requests whose length is not known when they begin: applications need the length first
+//! (CONTENT_LENGTH, RFC 3875 §4.1.2), so it is collected, in memory or in a file without a name.
 
+mod file;
+
+use crate::modules::upstreams::{Client, NoRoom, SpoolShare, Uploads};
+use file::SpoolFile;
 use hayami_http::{Source, SourceError, Status};
-use hayami_net::blocking::{self, Lane};
-use hayami_net::{ByteBudget, ByteShare};
+use hayami_net::{ByteShare, blocking};
 use rustix::io::Errno;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Octets that are collected in memory.
+/// Bytes that are collected in memory.
 const IN_MEMORY: usize = 64 * 1024;
+/// Bytes of them that every request may have. The rest counts towards `limit-request-memory`, in steps of as many.
+const FREE: usize = 16 * 1024;
+
+/// What the content of one request may use.
+pub(super) struct Room {
+    uploads: Arc<Uploads>,
+    client: Client,
+    /// What it has of the memory of all requests.
+    memory: ByteShare,
+    /// What its file has of the bytes of all such files.
+    disk: Option<SpoolShare>,
+}
+
+impl Room {
+    /// For a request of `client`.
+    pub(super) fn new(uploads: Arc<Uploads>, client: Client) -> Self {
+        let memory = uploads.memory.share();
+        Self { uploads, client, memory, disk: None }
+    }
+
+    /// Bytes that may be in memory.
+    fn in_memory(&self) -> usize {
+        FREE + self.memory.bytes() as usize
+    }
+
+    /// Takes more memory; whether there is any.
+    fn grow_memory(&mut self) -> bool {
+        self.in_memory() < IN_MEMORY && self.memory.resize(self.memory.bytes() + FREE as u64)
+    }
+
+    /// Takes `more` bytes of the disk.
+    fn grow_disk(&mut self, more: u64) -> Result<(), NoRoom> {
+        self.disk.get_or_insert_with(|| self.uploads.spool.share(self.client)).grow(more)
+    }
+
+    /// Nothing is in memory any more.
+    fn give_memory_back(&mut self) {
+        // Less always fits.
+        let _ = self.memory.resize(0);
+    }
+}
 
 /// Content that is complete.
 pub(super) struct Spooled {
-    /// What stands in the file, if there is more than fits into memory.
-    file: Option<File>,
-    /// What the file has of the bytes of all such files.
-    share: ByteShare,
+    /// What is in the file, if there is more than fits into memory.
+    file: Option<SpoolFile>,
     /// What stands behind it.
     memory: Vec<u8>,
+    room: Room,
     length: u64,
     at: u64,
 }
@@ -33,7 +74,7 @@ pub(super) enum Failure {
     /// It broke off.
     Content(SourceError),
     /// All such files together may have no more bytes.
-    Full,
+    NoRoom(NoRoom),
     /// The disk does not take it.
     Disk(io::Error),
 }
@@ -42,7 +83,7 @@ impl Failure {
     /// The status for the client, if its own content is not at fault (RFC 9110 §15.6.4, RFC 4918 §11.5).
     pub(super) fn status(&self) -> Status {
         match self {
-            Self::Full => Status::SERVICE_UNAVAILABLE,
+            Self::NoRoom(_) => Status::SERVICE_UNAVAILABLE,
             Self::Disk(error) if blocking::is_refused(error) => Status::SERVICE_UNAVAILABLE,
             Self::Disk(error) if is_full(error) => Status::INSUFFICIENT_STORAGE,
             Self::Disk(_) | Self::Content(_) => Status::INTERNAL_SERVER_ERROR,
@@ -58,86 +99,88 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Content(error) => error.fmt(f),
-            Self::Full => {
+            Self::NoRoom(NoRoom::Full) => {
                 f.write_str("too much content of requests is in temporary files (limit-request-spool)")
             }
+            Self::NoRoom(NoRoom::Evicted) => f.write_str(
+                "too much content of requests is in temporary files, and smaller uploads need room \
+                 (limit-request-spool)",
+            ),
             Self::Disk(error) => write!(f, "it cannot be kept on disk: {error}"),
         }
     }
 }
 
 impl Spooled {
-    /// Collects `source` to its end; what goes to the disk is taken from `budget`.
+    /// Collects `source` to its end.
     ///
     /// # Errors
     /// It broke off, or there is no room for it.
-    pub(super) async fn collect(mut source: impl Source, budget: &Arc<ByteBudget>) -> Result<Self, Failure> {
-        let mut all = Self { file: None, share: budget.share(), memory: Vec::new(), length: 0, at: 0 };
+    pub(super) async fn collect(mut source: impl Source, room: Room) -> Result<Self, Failure> {
+        let mut all = Self { file: None, memory: Vec::new(), room, length: 0, at: 0 };
         loop {
-            let room = IN_MEMORY - all.memory.len().min(IN_MEMORY - 1);
-            let filled = std::future::poll_fn(|cx| source.fill(cx, room, &mut all.memory)).await;
-            if filled.map_err(Failure::Content)? {
+            let left = all.room.in_memory() - all.memory.len();
+            let filled = std::future::poll_fn(|cx| all.poll_fill(cx, &mut source, left)).await;
+            if filled? {
                 break;
             }
-            if all.memory.len() >= IN_MEMORY {
-                all = all.swap_out().await?;
+            if all.memory.len() >= all.room.in_memory() {
+                all = all.make_room().await?;
             }
         }
         all.length += all.memory.len() as u64;
+        if let Some(disk) = &mut all.room.disk {
+            disk.complete().map_err(Failure::NoRoom)?;
+        }
         Ok(all)
     }
 
-    /// Has what is in memory written to the file.
-    async fn swap_out(mut self) -> Result<Self, Failure> {
-        if !self.share.resize(self.length + self.memory.len() as u64) {
-            return Err(Failure::Full);
+    fn poll_fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        source: &mut impl Source,
+        room: usize,
+    ) -> Poll<Result<bool, Failure>> {
+        if let Some(disk) = &mut self.room.disk
+            && disk.poll_evicted(cx).is_ready()
+        {
+            return Poll::Ready(Err(Failure::NoRoom(NoRoom::Evicted)));
         }
-        let task = move || {
-            let mut file = match self.file.take() {
-                Some(file) => file,
-                None => nameless()?,
-            };
-            file.write_all(&self.memory)?;
-            self.length += self.memory.len() as u64;
-            self.memory.clear();
-            self.file = Some(file);
-            Ok(self)
-        };
-        let written: io::Result<Self> = blocking::run(Lane::Spool, task).await.flatten();
-        written.map_err(Failure::Disk)
+        source.fill(cx, room, &mut self.memory).map_err(Failure::Content)
     }
-}
 
-/// A file in the folder for such, without a name: it is gone when it is closed.
-fn nameless() -> io::Result<File> {
-    use rustix::fs::{Mode, OFlags};
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(std::env::temp_dir(), flags, Mode::RUSR | Mode::WUSR)?;
-    Ok(File::from(opened))
+    /// Takes more memory, or moves what is there to the file.
+    async fn make_room(mut self) -> Result<Self, Failure> {
+        if self.room.grow_memory() {
+            self.memory.reserve_exact(FREE);
+            return Ok(self);
+        }
+        let written = self.memory.len() as u64;
+        self.room.grow_disk(written).map_err(Failure::NoRoom)?;
+        let memory = std::mem::take(&mut self.memory);
+        let file = SpoolFile::append(self.file.take(), memory).await;
+        self.file = Some(file.map_err(Failure::Disk)?);
+        self.length += written;
+        self.room.give_memory_back();
+        Ok(self)
+    }
 }
 
 impl Source for Spooled {
     fn fill(
         &mut self,
-        _: &mut Context<'_>,
+        cx: &mut Context<'_>,
         room: usize,
         out: &mut Vec<u8>,
     ) -> Poll<Result<bool, SourceError>> {
         let in_file = self.length - self.memory.len() as u64;
-        let (start, room) = (out.len(), room.min(IN_MEMORY));
-        if let (Some(file), true) = (&self.file, self.at < in_file) {
+        let room = room.min(IN_MEMORY);
+        if let (Some(file), true) = (&mut self.file, self.at < in_file) {
             // The smaller first: what is left may be more than a usize holds.
-            out.resize(start + (in_file - self.at).min(room as u64) as usize, 0);
-            // It was written a moment ago: it is in the kernel's memory.
-            let read = file.read_at(&mut out[start..], self.at);
-            out.truncate(start + *read.as_ref().unwrap_or(&0));
-            match read {
-                Ok(0) => return Poll::Ready(Err(SourceError("its file is shorter than it was".to_owned()))),
-                Ok(octets) => self.at += octets as u64,
-                Err(error) => {
-                    return Poll::Ready(Err(SourceError(format!("it cannot be read again: {error}"))));
-                }
-            }
+            let room = (in_file - self.at).min(room as u64) as usize;
+            let read = std::task::ready!(file.poll_read(cx, self.at, room, out));
+            let bytes = read.map_err(|error| SourceError(format!("it cannot be read again: {error}")))?;
+            self.at += bytes as u64;
         } else {
             let rest = &self.memory[(self.at - in_file) as usize..];
             let taken = rest.len().min(room);
@@ -155,8 +198,11 @@ impl Source for Spooled {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::modules::upstreams::Spool;
+    use hayami_net::ByteBudget;
+    use hayami_net::service::Address;
 
-    /// Gives so many octets, in pieces of 1000.
+    /// Gives so many bytes, in pieces of 1000.
     struct Counting(usize, usize);
 
     impl Source for Counting {
@@ -173,56 +219,83 @@ mod tests {
         }
     }
 
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread().build().expect("a runtime")
+    }
+
+    /// So many bytes of memory and disk for all requests.
+    fn uploads(memory: u64, disk: u64) -> Arc<Uploads> {
+        Arc::new(Uploads { memory: Arc::new(ByteBudget::new(memory)), spool: Arc::new(Spool::new(disk)) })
+    }
+
+    async fn collect(bytes: usize, uploads: &Arc<Uploads>) -> Result<Spooled, Failure> {
+        let room = Room::new(Arc::clone(uploads), (&Address::Unix).into());
+        Spooled::collect(Counting(0, bytes), room).await
+    }
+
     #[test]
     fn content_is_the_same_in_memory_and_on_disk() {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        for octets in [0, 1, 65_535, 65_536, 65_537, 300_000] {
-            let budget = Arc::new(ByteBudget::new(300_000));
-            let mut spooled =
-                runtime.block_on(Spooled::collect(Counting(0, octets), &budget)).expect("no error");
-            assert_eq!(spooled.length(), Some(octets as u64));
-            let (mut out, mut cx) = (Vec::new(), Context::from_waker(std::task::Waker::noop()));
-            while let Poll::Ready(Ok(false)) = spooled.fill(&mut cx, 40_000, &mut out) {}
-            assert!(out.iter().enumerate().all(|(at, octet)| *octet == (at % 251) as u8));
-            assert_eq!(out.len(), octets);
+        let lengths = [0, 1, 16_384, 16_385, 65_535, 65_536, 65_537, 300_000];
+        for (bytes, memory) in lengths.into_iter().flat_map(|bytes| [(bytes, 0), (bytes, 1 << 20)]) {
+            runtime().block_on(async {
+                let mut spooled = collect(bytes, &uploads(memory, 300_000)).await.expect("no error");
+                assert_eq!(spooled.length(), Some(bytes as u64));
+                let mut out = Vec::new();
+                while !std::future::poll_fn(|cx| spooled.fill(cx, 40_000, &mut out)).await.expect("read") {}
+                assert!(out.iter().enumerate().all(|(at, byte)| *byte == (at % 251) as u8));
+                assert_eq!(out.len(), bytes);
+            });
         }
     }
 
     #[test]
     fn a_file_beyond_32_bits_is_read_in_pieces_as_any() {
         for length in [1_u64 << 32, (1 << 32) + 1, 5 << 30] {
-            let file = nameless().expect("a file");
-            file.set_len(length).expect("a sparse one");
-            let share = Arc::<ByteBudget>::default().share();
-            let mut spooled = Spooled { file: Some(file), share, length, memory: Vec::new(), at: 0 };
-            let (mut out, mut cx) = (Vec::new(), Context::from_waker(std::task::Waker::noop()));
-            for _ in 0..2 {
-                assert!(
-                    matches!(spooled.fill(&mut cx, 40_000, &mut out), Poll::Ready(Ok(false))),
-                    "{length}"
-                );
-            }
-            assert_eq!((out.len(), spooled.at), (80_000, 80_000), "{length}");
+            let room = Room::new(uploads(0, 0), (&Address::Unix).into());
+            let file = Some(SpoolFile::sparse(length));
+            let mut spooled = Spooled { file, room, length, memory: Vec::new(), at: 0 };
+            runtime().block_on(async {
+                let mut out = Vec::new();
+                while out.len() < 80_000 {
+                    let filled = std::future::poll_fn(|cx| spooled.fill(cx, 40_000, &mut out)).await;
+                    assert!(!filled.expect("read"), "{length}");
+                }
+                assert_eq!(out.len() as u64, spooled.at, "{length}");
+            });
         }
     }
 
     #[test]
+    fn memory_beyond_16_kib_counts_and_content_goes_to_disk_without_it() {
+        runtime().block_on(async {
+            let uploads = uploads(50_000, 1 << 20);
+            let first = collect(60_000, &uploads).await.expect("it fits");
+            assert!(first.file.is_none() && first.room.memory.bytes() == 49_152);
+            let second = collect(60_000, &uploads).await.expect("it fits");
+            assert!(second.file.is_some() && second.memory.len() < FREE && second.room.memory.bytes() == 0);
+            drop(first);
+            assert!(collect(60_000, &uploads).await.expect("it fits").file.is_none());
+        });
+    }
+
+    #[test]
     fn all_files_together_have_no_more_bytes_than_was_configured() {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        let budget = Arc::new(ByteBudget::new(200_000));
-        let collect = |octets| runtime.block_on(Spooled::collect(Counting(0, octets), &budget));
-        let first = collect(150_000).expect("it fits");
-        assert!(matches!(collect(150_000), Err(Failure::Full)));
-        assert!(collect(60_000).is_ok(), "this needs no file");
-        drop(first);
-        assert!(collect(150_000).is_ok());
+        runtime().block_on(async {
+            let uploads = uploads(1 << 20, 200_000);
+            let first = collect(150_000, &uploads).await.expect("it fits");
+            assert!(matches!(collect(150_000, &uploads).await, Err(Failure::NoRoom(NoRoom::Full))));
+            assert!(collect(60_000, &uploads).await.is_ok(), "this needs no file");
+            drop(first);
+            assert!(collect(150_000, &uploads).await.is_ok());
+        });
     }
 
     #[test]
     fn failures_have_their_statuses() {
         let disk = |errno: Errno| Failure::Disk(errno.into());
         let cases = [
-            (Failure::Full, 503),
+            (Failure::NoRoom(NoRoom::Full), 503),
+            (Failure::NoRoom(NoRoom::Evicted), 503),
             (disk(Errno::NOSPC), 507),
             (disk(Errno::BUSY), 503),
             (disk(Errno::IO), 500),

@@ -28,6 +28,7 @@ mod read;
 mod settings;
 mod shared;
 mod transport;
+mod uploads;
 mod watch;
 
 pub use asking::{Answered, Asking, Failed, Place};
@@ -44,6 +45,7 @@ pub(in crate::modules) use read::{group, located};
 pub use settings::{Check, Endpoint, Group, Patience, Queueing, Retry, Settings, Upstream};
 pub use shared::Shared;
 pub use transport::Transport;
+pub use uploads::{Client, NoRoom, Spool, SpoolShare, Uploads};
 
 use crate::config::error::ConfigError;
 

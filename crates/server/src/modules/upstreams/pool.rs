@@ -5,12 +5,13 @@ use super::health::{Manner, Standing};
 use super::member::Member;
 use super::shared::{Permit, Shared, SharedGroup};
 use super::transport::Transport;
+use super::uploads::Uploads;
 use super::watch;
 use crate::observe::{Reporter, Severity, Subject};
 use hayami_http::RequestHead;
 use hayami_net::service::ConnectionInfo;
 use hayami_net::upstream::Outbound;
-use hayami_net::{ByteBudget, Clock, Instant};
+use hayami_net::{Clock, Instant};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::net::SocketAddr;
@@ -31,9 +32,9 @@ impl Pools {
         Self { shared, pools: RefCell::default() }
     }
 
-    /// Bytes of temporary files with content of requests.
-    pub fn spool(&self) -> &Arc<ByteBudget> {
-        &self.shared.spool
+    /// What collected request content may use.
+    pub fn uploads(&self) -> &Arc<Uploads> {
+        &self.shared.uploads
     }
 
     /// Who is asked for names; nobody: the system.

@@ -6,9 +6,10 @@
 use super::hash;
 use super::queue::Queue;
 use super::settings::{Endpoint, Group, Settings};
+use super::uploads::Uploads;
 use crate::modules::proxy::Url;
+use hayami_net::Instant;
 use hayami_net::dial::Peer;
-use hayami_net::{ByteBudget, Instant};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,17 +22,17 @@ pub struct Shared {
     pub(super) groups: Vec<Arc<SharedGroup>>,
     /// Who is asked for names; nobody: the system.
     pub(super) resolver: Arc<[std::net::SocketAddr]>,
-    /// Bytes of temporary files with content of requests.
-    pub(super) spool: Arc<ByteBudget>,
+    /// What collected request content may use.
+    pub(super) uploads: Arc<Uploads>,
 }
 
 impl Shared {
-    /// As they are configured; content of requests may take so many bytes of temporary files.
-    pub fn new(settings: &Settings, spool: u64) -> Self {
+    /// As they are configured; `uploads` bounds collected request content.
+    pub fn new(settings: &Settings, uploads: Uploads) -> Self {
         let resolver: Arc<[_]> = settings.resolver.clone().into();
         let group = |group: &Group| Arc::new(SharedGroup::new(group, Arc::clone(&resolver)));
         let groups = settings.groups.iter().map(group).collect();
-        Self { groups, resolver, spool: Arc::new(ByteBudget::new(spool)) }
+        Self { groups, resolver, uploads: Arc::new(uploads) }
     }
 }
 
@@ -284,7 +285,7 @@ pub(super) mod tests {
 
     fn group(upstreams: Vec<Upstream>) -> Arc<SharedGroup> {
         let groups = vec![Group::new(Place::default(), upstreams)];
-        let mut shared = Shared::new(&Settings { groups, ..Settings::default() }, 0);
+        let mut shared = Shared::new(&Settings { groups, ..Settings::default() }, Uploads::default());
         shared.groups.remove(0)
     }
 

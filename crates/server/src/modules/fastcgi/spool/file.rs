@@ -1,0 +1,146 @@
+//! The file of one request's content: written by threads, and read on the event loop as far as the kernel has it in memory.
+
+use hayami_net::blocking::{self, Lane, Task};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use std::fs::File;
+use std::io::{self, ErrorKind, IoSliceMut, Write};
+use std::os::unix::fs::FileExt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+/// A file without a name.
+pub(super) struct SpoolFile {
+    file: Arc<File>,
+    /// What a thread reads, where the event loop would have to wait for the disk.
+    reading: Option<Task<io::Result<Vec<u8>>>>,
+}
+
+impl From<File> for SpoolFile {
+    fn from(file: File) -> Self {
+        Self { file: Arc::new(file), reading: None }
+    }
+}
+
+impl SpoolFile {
+    /// Has a thread append `content` to the file, or to a new one.
+    ///
+    /// # Errors
+    /// The disk does not take it.
+    pub(super) async fn append(file: Option<Self>, content: Vec<u8>) -> io::Result<Self> {
+        let task = move || {
+            let file = file.map_or_else(nameless, Ok)?;
+            (&*file.file).write_all(&content)?;
+            Ok(file)
+        };
+        blocking::run(Lane::Spool, task).await.flatten()
+    }
+
+    /// Reads at most `room` bytes from `at` on, and appends them to `out`. How many: at least one, if there is room.
+    pub(super) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        at: u64,
+        room: usize,
+        out: &mut Vec<u8>,
+    ) -> Poll<io::Result<usize>> {
+        if self.reading.is_none() {
+            match self.read_now(at, room, out) {
+                Ok(bytes) if bytes > 0 || room == 0 => return Poll::Ready(Ok(bytes)),
+                // The reader says whether it is the end.
+                Ok(_) => {}
+                Err(errno) if is_not_now(errno) => {}
+                Err(errno) => return Poll::Ready(Err(errno.into())),
+            }
+        }
+        let file = &self.file;
+        let reading = self.reading.get_or_insert_with(|| read_later(Arc::clone(file), at, room));
+        let read = ready!(Pin::new(reading).poll(cx)).flatten();
+        self.reading = None;
+        Poll::Ready(read.map(|piece| {
+            // There may be less room by now; the rest is read again.
+            let bytes = piece.len().min(room);
+            out.extend_from_slice(&piece[..bytes]);
+            bytes
+        }))
+    }
+
+    /// Reads what the kernel has in memory.
+    fn read_now(&self, at: u64, room: usize, out: &mut Vec<u8>) -> rustix::io::Result<usize> {
+        let start = out.len();
+        out.resize(start + room, 0);
+        let read = preadv2(&self.file, &mut [IoSliceMut::new(&mut out[start..])], at, ReadWriteFlags::NOWAIT);
+        out.truncate(start + read.unwrap_or(0));
+        read
+    }
+}
+
+/// Whether a read would wait for the disk, or the kernel or the filesystem cannot tell.
+fn is_not_now(errno: Errno) -> bool {
+    matches!(errno, Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::INTR)
+}
+
+/// Has a thread read.
+fn read_later(file: Arc<File>, at: u64, room: usize) -> Task<io::Result<Vec<u8>>> {
+    blocking::run(Lane::Spool, move || {
+        let mut piece = vec![0; room];
+        let bytes = loop {
+            match file.read_at(&mut piece, at) {
+                Ok(0) => return Err(io::Error::other("its file is shorter than it was")),
+                Ok(bytes) => break bytes,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        };
+        piece.truncate(bytes);
+        Ok(piece)
+    })
+}
+
+/// A file in the folder for such, without a name: it is gone when it is closed.
+fn nameless() -> io::Result<SpoolFile> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(std::env::temp_dir(), flags, Mode::RUSR | Mode::WUSR)?;
+    Ok(File::from(opened).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::poll_fn;
+    use std::task::Waker;
+
+    impl SpoolFile {
+        /// One of so many bytes, none of which was written.
+        pub(in super::super) fn sparse(length: u64) -> Self {
+            let file = nameless().expect("a file");
+            file.file.set_len(length).expect("a sparse one");
+            file
+        }
+    }
+
+    #[test]
+    fn what_is_not_in_memory_is_read_by_a_thread() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let _entered = runtime.enter();
+        let written = runtime.block_on(SpoolFile::append(None, vec![b'x'; 1 << 20]));
+        let (mut file, mut out) = (written.expect("written"), Vec::new());
+        // On disk, and in memory no more.
+        file.file.sync_all().expect("synced");
+        rustix::fs::fadvise(&file.file, 0, None, rustix::fs::Advice::DontNeed).expect("evicted");
+        let first = file.poll_read(&mut Context::from_waker(Waker::noop()), 0, 60_000, &mut out);
+        assert!(first.is_pending() && out.is_empty(), "the event loop does not wait for the disk");
+        // There is less room by now.
+        let bytes = runtime.block_on(poll_fn(|cx| file.poll_read(cx, 0, 1000, &mut out))).expect("read");
+        assert_eq!((bytes, &out[..]), (1000, &[b'x'; 1000][..]));
+    }
+
+    #[test]
+    fn a_file_that_is_shorter_than_it_was_is_an_error() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let (mut file, mut out) = (SpoolFile::sparse(10), Vec::new());
+        let read = runtime.block_on(poll_fn(|cx| file.poll_read(cx, 10, 1000, &mut out)));
+        assert_eq!(read.expect_err("nothing is there").to_string(), "its file is shorter than it was");
+    }
+}
