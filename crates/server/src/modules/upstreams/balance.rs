@@ -60,7 +60,7 @@ impl Balancer {
     /// From now on there are so many.
     pub(super) fn renew(&mut self, upstreams: usize) {
         self.owed.clear();
-        self.owed.resize(upstreams, Default::default());
+        self.owed.resize(upstreams, 0);
     }
 
     /// The index of the upstream for the next request, whose number is `key` if it has one; `None` if none is fit.
