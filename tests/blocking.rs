@@ -60,6 +60,6 @@ fn a_queue_that_is_full_is_503_and_the_log_says_so() {
     let server = server(&dir, &dns, more);
     // One thread, 32 look-ups that wait for it, and two of them for each tunnel.
     let _tunnels = tunnels(&server, 40);
-    server.until_stderr(": its name cannot be looked up: too many name look-ups are waiting");
+    server.until_stderr(": cannot resolve the host name: too many name look-ups are waiting");
     until("the client is told", || dir.read("log").starts_with("503\n"));
 }

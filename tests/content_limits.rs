@@ -62,7 +62,7 @@ fn temporary_files_of_all_requests_have_no_more_bytes_than_was_configured() {
     let answer = second.answer();
     assert_eq!((answer.status, answer.field("retry-after")), (503, Some("1")));
     server.until_stderr(
-        "the request's content: too much content of requests is in temporary files (limit-request-spool)",
+        "the request's content: the temporary files for request content are full (limit-request-spool)",
     );
     assert!(server.nameless_bytes() <= 1 << 20);
     // What needs no file goes through meanwhile, and so does the first one.
@@ -156,7 +156,7 @@ fn an_upload_that_the_disk_does_not_take_is_answered_with_507() {
     let server = Launch::config(&dir, &text).after("trap '' XFSZ; ulimit -f 200").serve();
     let answer = upload(&server, 7).answer();
     assert_eq!(answer.status, 507);
-    server.until_stderr("the request's content: it cannot be kept on disk: File too large");
+    server.until_stderr("the request's content: it cannot be written to disk: File too large");
     assert_eq!(upload(&server, 0).send("0\r\n\r\n").answer().text(), "done");
 }
 

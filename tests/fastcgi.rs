@@ -243,7 +243,7 @@ fn what_happens_to_a_script_is_told_to_the_client_by_status_and_to_the_log_in_wo
         String::from_utf8_lossy(&raw[..raw.len().min(500)])
     );
     assert!(Answer::parse(raw, false, false).is_none(), "{} octets look complete", raw.len());
-    server.until_stderr(" for /cut.php: the content of its response broke off: from the upstream: ");
+    server.until_stderr(" for /cut.php: the content of the response is incomplete: from the upstream: ");
     assert_eq!(server.get("/slow.php").status, 504);
     server.until_stderr(" for /slow.php: timed out while waiting for the response, after ");
     assert_eq!(server.get("/fine.php").text(), "fine");

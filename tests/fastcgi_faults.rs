@@ -166,7 +166,7 @@ fn another_place_takes_over_and_the_log_names_both_and_their_times() {
         assert_eq!(client.answer().text(), "hello");
     }
     server.until_stderr(&format!(
-        "upstream: 127.0.0.1:{gone}: Connection refused (os error 111); left alone for 1 s"
+        "upstream: 127.0.0.1:{gone}: Connection refused (os error 111); ejected for 1 s"
     ));
     until("two lines are on disk", || dir.path("log").exists() && dir.read("log").lines().count() == 2);
     let log = dir.read("log");

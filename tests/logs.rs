@@ -184,7 +184,7 @@ fn a_command_gets_the_lines_and_its_end() {
         server.get("/a.txt");
     }
     assert_eq!(server.stop(), Some(0));
-    until("the command has ended", || dir.path("out/whole").exists());
+    until("the command has exited", || dir.path("out/whole").exists());
     assert_eq!(dir.read("out/whole"), "GET /a.txt\n".repeat(10));
 }
 
@@ -267,7 +267,7 @@ fn a_worker_writes_ten_lines_a_second_about_requests_and_says_how_many_it_left_o
     assert!(written(&server.stderr()) <= most, "{} of {sent}", written(&server.stderr()));
 }
 
-const OMITTED: &str = " more lines within a second were omitted";
+const OMITTED: &str = " more lines omitted within a second";
 
 fn written(said: &str) -> usize {
     said.matches("the method is not a token").count()

@@ -116,7 +116,7 @@ fn a_huge_directory_delays_nobody_and_has_a_bound_in_memory() {
     let rows = text.split_once("<tbody>").expect("a table").1.split("<a href=\"./").skip(1);
     let shown: Vec<_> = rows.map(|row| &row[..11]).collect();
     assert_eq!((shown.len(), shown[0], shown[9_999]), (10_000, "file-099999", "file-090000"));
-    assert!(text.contains("; 90000 more are not shown"));
+    assert!(text.contains("; 90000 more not shown"));
     let (by_size, before) = (server.get("/huge/?sort=size").content.len(), server.peak_memory());
     // Of pages that nobody reads, as many are made as the bound of 32 MiB has room for.
     let mut wire = Wire::bare(&server.address);
@@ -158,8 +158,13 @@ fn errors_are_html_for_browsers_and_the_same_text_for_others_over_every_protocol
     let browser = "Accept: text/html,application/xhtml+xml;q=0.9,*/*;q=0.8\r\n";
     let long = format!("/{}", "x".repeat(100));
     for (request, status, text, sentence) in [
-        ("GET /none", 404, "Not Found\n", "There is nothing at this address."),
-        ("DELETE /check.js", 405, "Method Not Allowed\n", "This address does not take such requests."),
+        ("GET /none", 404, "Not Found\n", "The page was not found on this server."),
+        (
+            "DELETE /check.js",
+            405,
+            "Method Not Allowed\n",
+            "The request method is not supported for this page.",
+        ),
         ("GET /%00", 400, "Bad Request: the path holds a NUL octet\n", "The path holds a NUL octet."),
         (
             &format!("GET {long}"),

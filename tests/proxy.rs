@@ -393,7 +393,7 @@ fn an_upstream_that_is_down_costs_nobody_an_error() {
     let server = Server::config(&dir, &config(&urls, ""));
     assert!(shares(&server, 20).iter().all(|text| text == "good"));
     server.until_stderr(&format!(
-        "warn upstream: http://{dead}: Connection refused (os error 111); left alone for 1 s"
+        "warn upstream: http://{dead}: Connection refused (os error 111); ejected for 1 s"
     ));
     let back = Upstream::at(&dead, |conn| {
         while conn.request().is_some() {
@@ -401,7 +401,7 @@ fn an_upstream_that_is_down_costs_nobody_an_error() {
         }
     });
     until("it is asked again", || shares(&server, 2).iter().any(|text| text == "back"));
-    server.until_stderr(&format!("notice upstream: http://{dead}: takes connections again"));
+    server.until_stderr(&format!("notice upstream: http://{dead}: accepts connections again"));
     drop(back);
 }
 

@@ -89,7 +89,7 @@ fn each_wait_has_its_timeout_and_its_words() {
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     let raw = String::from_utf8_lossy(client.rest()).into_owned();
     assert!(raw.ends_with("half"), "{raw}");
-    server.until_stderr("the content of its response for \"/\" broke off");
+    server.until_stderr("the content of the response to \"/\" is incomplete");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn truncated_content_never_looks_complete() {
         client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
         let raw = client.rest();
         assert!(Answer::parse(raw, false, false).is_none(), "{octets:?}: {}", String::from_utf8_lossy(raw));
-        server.until_stderr("broke off");
+        server.until_stderr("is incomplete");
         let mut wire = Wire::open(&server.address);
         wire.send(get(1, "/"));
         assert!(wire.reset_of(1).is_some(), "{octets:?}");
@@ -283,8 +283,8 @@ fn where_everybody_is_silent_nobody_waits_twice() {
     let dir = Scratch::new();
     let server = Server::config(&dir, &config(&format!("http://{address}"), "proxy.timeout.connect: 200"));
     assert_eq!(server.get("/").status, 504);
-    server.until_stderr("timed out; left alone for 1 s");
+    server.until_stderr("timed out; ejected for 1 s");
     let answer = server.get("/");
     assert_eq!((answer.status, answer.field("retry-after")), (503, Some("1")));
-    server.until_stderr("no upstream takes connections at the moment");
+    server.until_stderr("all upstreams are ejected or down");
 }

@@ -81,13 +81,13 @@ fn a_list_of_names_is_refused_beyond_its_bound_whoever_sends_it() {
     let asked = upstream.last();
     assert_eq!((asked.all("x-63"), asked.all("x-64")), (vec![], vec!["2"]));
     assert_eq!(ask(65), 400);
-    server.until_stderr("client: the connection field has more than 64 elements");
+    server.until_stderr("client: the Connection field has more than 64 elements");
     assert_eq!(upstream.requests().len(), 1);
 
     let upstream = Upstream::answering(ok(&format!("Connection: {}\r\n", list(65))));
     let server = before(&dir, &upstream, "");
     assert_eq!(server.get("/").status, 502);
-    server.until_stderr("its response cannot be passed on: the connection field has more than 64 elements");
+    server.until_stderr("its response cannot be forwarded: the Connection field has more than 64 elements");
 }
 
 #[test]

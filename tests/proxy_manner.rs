@@ -60,7 +60,10 @@ fn an_announced_connection_cannot_be_kept() {
     let text = "proxy.timeout.keepalive: 1000\nproxy.proxy-protocol: ON\nhosts: {a: {paths: {}}}\n";
     let finished = Launch::config(&dir, text).finish_test(&[]);
     assert_eq!(finished.code, 78);
-    assert!(finished.stderr.contains("write `proxy.timeout.keepalive: 0`, or leave it out"), "{finished:?}");
+    assert!(
+        finished.stderr.contains("write `proxy.timeout.keepalive: 0`, or remove the line"),
+        "{finished:?}"
+    );
 }
 
 /// Says this to the head alone; if that was 100, takes the content and answers.

@@ -214,10 +214,7 @@ fn a_unix_socket_may_have_an_optional_header_too() {
 fn what_is_wrong_with_the_directive_is_said() {
     let dir = Scratch::new();
     let cases = [
-        (
-            "host: 127.0.0.1, port: 0, proxy-protocol: {optional: ON}",
-            "`from` has to say whose header is believed",
-        ),
+        ("host: 127.0.0.1, port: 0, proxy-protocol: {optional: ON}", "`optional: ON` requires `from`"),
         ("host: 127.0.0.1, port: 0, proxy-protocol: {from: []}", "an address or a network, such as 10.0.0.2"),
         ("host: 127.0.0.1, port: 0, proxy-protocol: {from: 10.0.0.0/33}", "found `10.0.0.0/33`"),
         (
@@ -230,7 +227,7 @@ fn what_is_wrong_with_the_directive_is_said() {
         ),
         (
             "type: unix, port: DIR/s, proxy-protocol: {from: 10.0.0.1}",
-            "`from` has no meaning for a unix socket",
+            "`from` is not supported for unix sockets",
         ),
     ];
     for (listen, want) in cases {

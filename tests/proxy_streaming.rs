@@ -71,7 +71,7 @@ fn a_silent_client_holds_upstreams_no_longer_than_streaming_calls_may_pause() {
     }
     assert!(began.elapsed() >= Duration::from_millis(1500), "not before their time");
     until("every call is reset", || resets.load(Ordering::SeqCst) == 100);
-    server.until_stderr("nothing has moved in either direction for 1500 ms (proxy.timeout.stream)");
+    server.until_stderr("no data in either direction for 1500 ms (proxy.timeout.stream)");
     wire.ping();
 }
 
@@ -100,7 +100,7 @@ fn a_call_that_moves_in_one_direction_goes_on() {
     }
     // Then both are silent.
     assert!(wire.reset_of(1).is_some());
-    server.until_stderr("nothing has moved in either direction for 2000 ms (proxy.timeout.stream)");
+    server.until_stderr("no data in either direction for 2000 ms (proxy.timeout.stream)");
 }
 
 #[test]

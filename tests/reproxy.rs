@@ -134,12 +134,12 @@ fn a_name_that_cannot_be_resolved_is_told_from_one_that_is_none() {
     let target = format!("/x-reproxy-url?http://there.test:{port}/");
     assert_eq!(server.get(&target).status, 502);
     server.until_stderr(&format!(
-        "http://there.test:{port}: its name cannot be resolved: `there.test` does not exist or has no address"
+        "http://there.test:{port}: cannot resolve the host name: `there.test` does not exist or has no address"
     ));
     dns.set_failing(true);
     assert_eq!(server.get(&target).status, 502);
     server.until_stderr(&format!(
-        "http://there.test:{port}: its name cannot be resolved: temporary failure: no name server has answered: it answers SERVFAIL"
+        "http://there.test:{port}: cannot resolve the host name: temporary failure: no name server has answered: it answers SERVFAIL"
     ));
     dns.set_failing(false);
     dns.addresses("there.test", 60, &[Ipv4Addr::LOCALHOST]);
@@ -206,7 +206,7 @@ fn nothing_is_followed_for_ever_or_unless_it_makes_sense() {
     for wrong in ["ftp://a/", "nowhere", "@named"] {
         assert_eq!(server.get(&format!("/x-reproxy-url?{wrong}")).status, 502, "{wrong}");
     }
-    server.until_stderr("the upstream's x-reproxy-url `ftp://a/` is not a URL of http");
+    server.until_stderr("the upstream's x-reproxy-url `ftp://a/` is not an `http` URL");
     let off = site(&dir, &upstream, "");
     let answer = off.get("/x-reproxy-url?/files/a.txt");
     assert_eq!((answer.text(), answer.field("x-reproxy-url")), ("thrown away".into(), Some("/files/a.txt")));

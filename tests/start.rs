@@ -156,7 +156,7 @@ fn a_folder_that_is_not_there_is_a_warning_and_served_as_soon_as_it_is() {
     let ended = Launch::config(&dir, &text).finish_test(&[]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(
-        ended.stderr.contains(&format!("there is no directory {}", dir.text("later"))),
+        ended.stderr.contains(&format!("the directory {} does not exist", dir.text("later"))),
         "{}",
         ended.stderr
     );

@@ -405,7 +405,7 @@ fn connect_goes_only_where_a_rule_allows_it() {
     let nobody = nobody();
     let port = nobody.rsplit(':').next().expect("a port");
     let refused = "refused (os error 111) while connecting".to_owned();
-    let denied = "the rules of proxy.connect allow none of its addresses".to_owned();
+    let denied = "the rules of proxy.connect deny all of its addresses".to_owned();
     let cases = [
         ("'+*:1'", nobody.clone(), 403, &denied),
         ("'+*:1-1023'", nobody.clone(), 403, &denied),
@@ -416,7 +416,7 @@ fn connect_goes_only_where_a_rule_allows_it() {
         ("['-127.0.0.0/8', '+*']", format!("0.0.0.0:{port}"), 403, &denied),
         ("['+*']", nobody.clone(), 502, &refused),
         ("['-::/0', '+*']", format!("localhost:{port}"), 502, &refused),
-        ("'+*'", "name.invalid:443".to_owned(), 502, &"its name cannot be looked up".to_owned()),
+        ("'+*'", "name.invalid:443".to_owned(), 502, &"cannot resolve the host name".to_owned()),
     ];
     for (rules, target, status, reason) in cases {
         let dir = Scratch::new();

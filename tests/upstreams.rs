@@ -56,8 +56,8 @@ fn what_is_wrong_with_a_group_is_said_with_its_place() {
     let cases = [
         ("upstreams: {app: {backends: http://127.0.0.1:1, balance: hash}}", 78, "did you mean `balancer`?"),
         ("upstreams: {app: [{url: 'http://127.0.0.1:1', weight: 300}]}", 78, "from 1 to 256, found `300`"),
-        ("upstreams: {app: http://127.0.0.1:1, app: http://127.0.0.1:1}", 78, "are there twice"),
-        ("upstreams: {app: http://127.0.0.1:1}", 0, "warning: nobody uses the upstreams `app`"),
+        ("upstreams: {app: http://127.0.0.1:1, app: http://127.0.0.1:1}", 78, "is defined twice"),
+        ("upstreams: {app: http://127.0.0.1:1}", 0, "warning: upstream group `app` is not used"),
     ];
     for (lines, code, want) in cases {
         let said = Launch::config(&dir, &config("http://127.0.0.1:1", lines)).finish_test(&[]);
@@ -120,14 +120,14 @@ fn a_backup_takes_over_and_gives_back() {
     for _ in 0..3 {
         assert_eq!(server.get("/").text(), "backup");
     }
-    server.until_stderr("left alone for 1 s");
+    server.until_stderr("ejected for 1 s");
     let _main = Upstream::at(&address, |conn| {
         while conn.request().is_some() {
             conn.send(ok("main"));
         }
     });
     until("the first one is asked again", || server.get("/").text() == "main");
-    server.until_stderr("takes connections again");
+    server.until_stderr("accepts connections again");
     let asked = backup.requests().len();
     assert!((0..5).all(|_| server.get("/").text() == "main"));
     assert_eq!(backup.requests().len(), asked);
@@ -196,8 +196,8 @@ fn who_finds_the_queue_full_or_waits_too_long_is_told_to_come_back() {
     );
     let server = one_worker(&dir, &group);
     let answers = ask_together(&server, 6, || {
-        server.until_stderr("every upstream is busy, and so is the queue");
-        server.until_stderr("every upstream was busy for too long");
+        server.until_stderr("all upstreams are busy and the queue is full");
+        server.until_stderr("all upstreams were busy; the request timed out in the queue");
         held.go.store(true, Ordering::SeqCst);
     });
     let (good, bad): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);

@@ -48,12 +48,12 @@ fn a_check_takes_an_upstream_out_that_answers_500_and_brings_it_back() {
     assert_eq!(doubtful.requests()[0].all("host"), ["own.example"]);
     is_ill.store(true, Ordering::SeqCst);
     let shown = format!(" upstream: http://{}: ", doubtful.address);
-    server.until_stderr(&format!("{shown}is taken out by its health check: it answers 500"));
+    server.until_stderr(&format!("{shown}health check failed, removed from the group: it returned 500"));
     for _ in 0..12 {
         assert_eq!(server.get("/").text(), "good", "every worker knows");
     }
     is_ill.store(false, Ordering::SeqCst);
-    server.until_stderr(&format!("{shown}is back, by its health check"));
+    server.until_stderr(&format!("{shown}health check passed, back in the group"));
     until("both are asked again", || both(&server));
     assert_eq!(server.stderr().matches(&shown[..]).count(), 2, "{}", server.stderr());
 }
@@ -66,7 +66,9 @@ fn checks_are_made_once_for_all_workers_and_need_no_path() {
         "{{backends: ['http://{address}'], health-check: {{tcp: YES, interval: 50, rises: 1, falls: 1}}}}"
     );
     let server = Server::config(&dir, &config(&group, "num-threads: 4"));
-    server.until_stderr(&format!("warn upstream: http://{address}: is taken out by its health check: "));
+    server.until_stderr(&format!(
+        "warn upstream: http://{address}: health check failed, removed from the group: "
+    ));
     let answer = server.get("/");
     assert_eq!((answer.status, answer.field("retry-after")), (503, Some("1")));
     let upstream = Upstream::at(&address, |conn| {
@@ -74,7 +76,7 @@ fn checks_are_made_once_for_all_workers_and_need_no_path() {
             conn.send(ok("back"));
         }
     });
-    server.until_stderr("is back, by its health check");
+    server.until_stderr("health check passed, back in the group");
     until("it is asked", || server.get("/").status == 200);
     assert_eq!(server.stderr().matches("health check").count(), 2, "{}", server.stderr());
     drop(upstream);
@@ -144,7 +146,8 @@ fn names_are_asked_for_again_when_their_time_is_over_and_stay_if_they_vanish() {
     until("the new address is known", || server.get("/").text() == "127.0.0.12");
     dns.forget("app.test");
     server.until_stderr(
-        "its name cannot be resolved: `app.test` does not exist or has no address; its last addresses stay",
+        "cannot resolve the host name: `app.test` does not exist or has no address; its previous addresses \
+         stay in use",
     );
     assert!((0..6).all(|_| server.get("/").text() == "127.0.0.12"));
     drop(upstreams);

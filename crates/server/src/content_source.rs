@@ -130,7 +130,7 @@ impl ContentSource {
     /// Puts back what is left of a slice behind these bytes.
     fn advance(&mut self, slice: FileSlice, count: usize) -> Filled {
         if count == 0 {
-            return Err(SourceError("a file became shorter while it was sent".to_owned()));
+            return Err(SourceError("a file was truncated while it was being sent".to_owned()));
         }
         let (offset, len) = (slice.offset + count as u64, slice.len - count as u64);
         self.pieces.extend((len > 0).then_some(Piece::File(FileSlice { offset, len, ..slice })));

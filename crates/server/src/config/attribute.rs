@@ -32,7 +32,7 @@ pub fn read<S>(
         return Err(node.expected(&format!("a mapping, such as `{of}: {{{}: …}}`", table[0].name)));
     };
     for (key, value) in pairs {
-        let name = key.text().map_err(|_| key.expected(&format!("a key of `{of}`")))?;
+        let name = key.text().map_err(|_| key.expected(&format!("the name of a key of `{of}`")))?;
         let row = table.iter().find(|row| row.name == name).ok_or_else(|| unknown(table, of, key, name))?;
         (row.set)(settings, value).map_err(|error| named(error, name))?;
     }
@@ -40,14 +40,14 @@ pub fn read<S>(
 }
 
 fn unknown<S>(table: &'static [Attribute<S>], of: &str, key: &Node, name: &str) -> ConfigError {
-    let error = key.error(format!("`{of}` has no key `{name}`"));
+    let error = key.error(format!("unknown key `{name}` in `{of}`"));
     // `key` for `key-file` is not near, and meant all the same.
     let longer = table.iter().map(|row| row.name).find(|row| name.len() > 2 && row.starts_with(name));
     match nearest::nearest(name, table.iter().map(|row| row.name)).or(longer) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
         None => {
             let names: Vec<_> = table.iter().map(|row| row.name).collect();
-            error.help(format!("its keys are {}", names.join(", ")))
+            error.help(format!("supported keys: {}", names.join(", ")))
         }
     }
 }

@@ -15,44 +15,44 @@ pub(super) const DEVIATIONS: &[Deviation] = &[
     Deviation {
         name: "num-threads",
         h2o: "the number of CPUs",
-        reason: "A container or a pinned process may use fewer CPUs than there are; more workers than usable \
-                 CPUs only take turns.",
+        reason: "A container or a pinned process may have fewer CPUs than the machine; more workers than \
+                 usable CPUs only compete for them.",
     },
     Deviation {
         name: "tcp-reuseport",
         h2o: "OFF",
-        reason: "With a queue of its own, no worker is woken for a connection that another one takes.",
+        reason: "With a queue per worker, no worker wakes up for a connection that another worker accepts.",
     },
     Deviation {
         name: "max-connections",
         h2o: "1024",
-        reason: "The open-files limit says what the machine allows, and is raised to its maximum at the start; \
-                 a fixed number is wrong on every machine but one.",
+        reason: "The open-files limit states what the machine allows, and is raised to its maximum at \
+                 startup; no fixed number suits every machine.",
     },
     Deviation {
         name: "proxy.timeout.keepalive",
         h2o: "2000",
-        reason: "A new connection costs more than one that waits. What an upstream closes is noticed at once, and \
-                 a request that meets such an end is sent again if that may be done.",
+        reason: "A new connection costs more than an idle one. A connection that the upstream closes is \
+                 noticed at once, and a request that races with the close is retried when that is safe.",
     },
     Deviation {
         name: "proxy.max-buffer-size",
         h2o: "unlimited",
-        reason: "A slow client must not fill the memory of the machine.",
+        reason: "A slow client must not fill the machine's memory.",
     },
     Deviation {
         name: "proxy.tunnel",
         h2o: "OFF",
-        reason: "Who proxies an application with WebSocket wants it to work. Nothing is let through that the client did \
-                 not ask for and the upstream did not agree to.",
+        reason: "WebSocket applications work behind the proxy without configuration. A tunnel opens only if \
+                 the client asks for it and the upstream agrees.",
     },
     Deviation { name: "proxy.websocket", h2o: "OFF", reason: "As for `proxy.tunnel`." },
     Deviation {
         name: "proxy.ssl.cafile",
-        h2o: "a file that comes with it",
-        reason: "The machine's list is kept up to date.",
+        h2o: "a bundled file",
+        reason: "The operating system keeps its list up to date.",
     },
-    Deviation { name: "server-name", h2o: "h2o/VERSION", reason: "It is another server." },
+    Deviation { name: "server-name", h2o: "h2o/VERSION", reason: "It is a different server." },
 ];
 
 /// Directives that h2o does not have.
@@ -95,124 +95,140 @@ pub(super) const OWN: &[&str] = &[
 /// What else differs: what a configuration of h2o would notice, and why.
 pub(super) const BEHAVIOUR: &[(&str, &str)] = &[
     (
-        "A path that is written twice in one host is an error.",
-        "h2o never reaches the second one: nobody means that.",
+        "A path that is defined twice in a host is an error.",
+        "h2o never reaches the second definition, which is never intended.",
     ),
-    ("Tags other than `!file` and `!env` are an error.", "h2o ignores them: a slip stays unseen."),
+    (
+        "Tags other than `!file` and `!env` are an error.",
+        "h2o ignores them, so a typing error goes unnoticed.",
+    ),
     (
         "`!env` with a variable that is not set is an error.",
-        "h2o puts in nothing, and the server starts with half a configuration.",
-    ),
-    ("`!file` takes a pattern, `conf.d/*.conf`.", "A directory of sites is how many people keep them."),
-    ("A host name is checked; h2o takes any text.", "A name that no client can send is a typing error."),
-    (
-        "A host without a port answers on every port of its listeners, unless the same name with that port is a host as \
-         well; in h2o it stands for port 80, over TLS 443. Where that sends requests elsewhere, `-t` and the start warn.",
-        "With `listen: 8080` all requests would go to the first site, whatever they ask for.",
-    ),
-    ("Sizes may carry a letter (`64k`), times a unit (`30s`) or a fraction.", "They read better."),
-    (
-        "TLS 1.2 is the lowest version of TLS; h2o begins with 1.0.",
-        "TLS 1.0 and 1.1 are broken and withdrawn (RFC 8996).",
+        "h2o inserts an empty value, and the server starts with an incomplete configuration.",
     ),
     (
-        "`cipher-suite` keeps suites with ECDHE and AEAD only.",
-        "Without them, whoever gets the key later reads what was recorded before.",
+        "`!file` accepts a pattern such as `conf.d/*.conf`.",
+        "Many operators keep one file per site in a directory.",
+    ),
+    ("Host names are validated; h2o accepts any text.", "A name that no client can send is a typing error."),
+    (
+        "A host without a port serves every port of its listeners, unless the same name with that port is also a host; \
+         in h2o it means port 80, over TLS 443. If that changes where requests go, `-t` and the start warn.",
+        "With `listen: 8080` all requests would go to the first site, regardless of their host.",
+    ),
+    ("Sizes accept a suffix (`64k`), times a unit (`30s`) or a fraction.", "They are easier to read."),
+    (
+        "The minimum version of TLS is 1.2; h2o supports TLS 1.0 and later.",
+        "TLS 1.0 and 1.1 are insecure and deprecated (RFC 8996).",
     ),
     (
-        "An expired or unreadable certificate, or one that is not its key's, is an error of `-t` and of the start.",
-        "Else every client would find it out.",
+        "`cipher-suite` supports only ECDHE suites with AEAD.",
+        "Without forward secrecy, an attacker who obtains the key later can decrypt recorded traffic.",
     ),
     (
-        "SIGHUP reads certificates again without a new process.",
-        "No connection is lost, and nothing has to be bound anew.",
+        "An expired or unreadable certificate, or one that does not match its key, is an error of `-t` and \
+         at startup.",
+        "Otherwise every client would fail to connect.",
     ),
     (
-        "A host with `client-ca-file` answers only on connections whose handshake required its certificates; others get \
-         421, and internal redirects from them 403.",
-        "Otherwise a client without a certificate would ask for another host first.",
+        "SIGHUP reloads certificates without a new process.",
+        "No connection is lost, and no port has to be bound again.",
     ),
     (
-        "`link` fields with `rel=preload` make a 103 Early Hints, not a push.",
-        "Browsers no longer take pushes.",
+        "A host with `client-ca-file` serves only connections whose handshake required a client certificate \
+         for it; requests on other connections get 421, and their internal redirects to it get 403.",
+        "Otherwise a client without a certificate could connect to another host and then request this one.",
     ),
     (
-        "Names of upstreams are looked up at the start, and again when their TTL expires. One that cannot be resolved \
-         is a warning of `-t` and of the start; meanwhile its requests get 502.",
-        "A typing error shows at once, a deployment that moves is found, and no request waits for a name server.",
+        "`link` fields with `rel=preload` are sent as 103 Early Hints, not as pushes.",
+        "Browsers no longer support server push.",
     ),
     (
-        "`proxy.reverse.url` with `balancer: two-choices` sends a request to the less busy of two that are drawn.",
-        "Workers that do not know of each other do not all run to the same upstream.",
+        "Names of upstreams are resolved at startup, and again when their TTL expires. A name that cannot be \
+         resolved is a warning of `-t` and at startup; until it resolves, requests to it get 502.",
+        "Typing errors show at once, address changes are followed, and no request waits for a name server.",
+    ),
+    (
+        "`proxy.reverse.url` supports `balancer: two-choices`: of two random upstreams, the less busy one \
+         gets the request.",
+        "Workers that decide independently do not all choose the same upstream.",
     ),
     (
         "Upstreams may have names (`upstreams`); a group takes `balancer: {hash: …}`, `health-check`, `queue`, \
          `retry`, `slow-start`, `max-failures` and `fail-timeout`, and its backends `backup`, `down`, \
          `max-connections` and `srv`.",
-        "What several paths use is written once and shares its connections; a busy or ill upstream costs nobody else.",
+        "A group that several paths use is written once and shares its connections; a busy or failing \
+         upstream does not affect the others.",
     ),
     (
-        "Of a name's addresses the next one is tried beside the first after 250 ms (RFC 8305).",
-        "One address that is silent does not cost the whole timeout.",
+        "If the first address of a name does not connect within 250 ms, the next one is tried in parallel \
+         (RFC 8305).",
+        "One unreachable address does not cost the whole timeout.",
     ),
     (
-        "An upstream that cannot be connected to is left alone for 1 second, then 2, 4, up to 16, while others can.",
-        "Its own requests suffer, not one in three of all.",
+        "An upstream that refuses connections is ejected for 1 second, then 2, 4, up to 16, as long as other \
+         upstreams are available.",
+        "Only the request that detects the failure is delayed, not every third request.",
     ),
     (
-        "Requests that may be repeated are, if a connection ends before anything of the response has come.",
-        "An upstream that restarts loses nothing.",
+        "Requests that are safe to retry are retried if the connection closes before the first byte of the \
+         response.",
+        "No request is lost when an upstream restarts.",
     ),
     (
-        "gRPC is offered to `https` upstreams over HTTP/2 whatever `proxy.http2.ratio` says, and \
-         `proxy.http2.force-cleartext: ON` needs no ratio of 100 beside it.",
-        "gRPC knows nothing but HTTP/2, and who forces a protocol has said all there is to say.",
+        "For gRPC, `https` upstreams are offered HTTP/2 regardless of `proxy.http2.ratio`, and \
+         `proxy.http2.force-cleartext: ON` works without a ratio of 100.",
+        "gRPC requires HTTP/2, and forcing the protocol is explicit enough.",
     ),
     (
-        "Dot segments are resolved in what upstreams get; everything else of the path stays as the client wrote it.",
-        "The upstream finds the path that was routed.",
+        "Dot segments are resolved before a path is sent to the upstream; the rest of the path stays as the \
+         client sent it.",
+        "The upstream sees the same path that was routed.",
     ),
     (
-        "`reproxy: ON` heeds `x-accel-redirect` beside `x-reproxy-url`, keeps HEAD, and answers 502 to what is neither URL \
-         nor path.",
-        "Applications written for nginx need no change; where a file is need not be shown to clients.",
+        "`reproxy: ON` supports `x-accel-redirect` in addition to `x-reproxy-url`, keeps the method HEAD, \
+         and returns 502 for a value that is neither a URL nor a path.",
+        "Applications written for nginx work unchanged; the location of a file stays hidden from clients.",
     ),
     (
-        "`fastcgi.connect` takes several places.",
-        "Requests go to each in turn, and to the next if one cannot be connected to.",
+        "`fastcgi.connect` accepts several addresses.",
+        "Requests are distributed in turn; an application that refuses connections is skipped.",
     ),
     (
-        "`fastcgi.spawn` starts an application again when it ends.",
-        "A crash costs the requests that it was answering, not all that follow.",
+        "`fastcgi.spawn` restarts an application that exits.",
+        "A crash fails only the requests in progress, not all later ones.",
     ),
     (
-        "`fastcgi.document_root` is where scripts are told to be in `file.custom-handler`, too.",
-        "An application in a container finds them below another directory.",
+        "`fastcgi.document_root` also replaces the document root of scripts in `file.custom-handler`.",
+        "An application in a container sees them below a different directory.",
     ),
     (
-        "At a path, `fastcgi.document_root` makes files below it that end in `.php` scripts, with SCRIPT_FILENAME and \
-         PATH_INFO; PATH_TRANSLATED is told of scripts only.",
-        "PHP would run whatever file it is told of, uploads as well.",
+        "At a path, `fastcgi.document_root` treats files below it that end in `.php` as scripts, with \
+         SCRIPT_FILENAME and PATH_INFO; PATH_TRANSLATED is sent for scripts only.",
+        "PHP would run any file that it is given, including uploads.",
     ),
     (
-        "`proxy-protocol: ON` of `listen` requires a header of every connection; `{from: [ADDRESS, …], optional: ON}` takes \
-         connections without one too, and believes those of the addresses only.",
-        "h2o believes whoever sends one: every client could pretend to be another one.",
+        "`proxy-protocol: ON` in `listen` requires a header on every connection; `{from: [ADDRESS, …], \
+         optional: ON}` also accepts connections without one, and trusts headers from these addresses only.",
+        "h2o trusts a header from any client, so a client could spoof its address.",
     ),
     (
-        "A URL of the upstream in `location` becomes a path of this server, not a whole URL, over `https` as well; \
-         so do those in `content-location` and `refresh`. `proxy.rewrite-location: OFF` leaves them alone.",
-        "A path stays on the scheme and host that the client came by, whatever stands in front of this server.",
+        "An upstream URL in `location` is rewritten to a path of this server, not to a full URL, also over \
+         `https`; so are those in `content-location` and `refresh`. `proxy.rewrite-location: OFF` disables \
+         this.",
+        "A path keeps the scheme and host that the client used, even behind another proxy.",
     ),
     (
-        "An `x-reproxy-url` of another origin than the path's upstreams gets no `cookie` and no `authorization`.",
-        "The client has sent its credentials to this site, and not to the other one.",
+        "Requests for an `x-reproxy-url` whose origin is not one of the path's upstreams carry no `cookie` \
+         and no `authorization`.",
+        "The client sent its credentials to this site, not to the other origin.",
     ),
     (
-        "Request fields with `_` in their names go neither to upstreams nor to FastCGI applications, unless \
-         `underscores-in-headers: ON`; fields with other odd characters, and `proxy`, never become `HTTP_` variables.",
-        "A client could send `x_forwarded_for` in the place of the server's own `x-forwarded-for`.",
+        "Request fields with `_` in their names are forwarded to upstreams and FastCGI applications only \
+         with `underscores-in-headers: ON`; fields with other unusual characters, and `proxy`, never become \
+         `HTTP_` variables.",
+        "A client could use `x_forwarded_for` to spoof the server's own `x-forwarded-for`.",
     ),
-    ("`via` names `hayami`, not the host.", "Hosts have many names; this one says whose word it is."),
-    ("A month in `expires` has 30 days; in h2o it has 30 hours.", "It is a slip of h2o's."),
+    ("`via` names `hayami`, not the host.", "A host has many names; this one identifies the software."),
+    ("A month in `expires` has 30 days; in h2o it has 30 hours.", "This is a bug in h2o."),
 ];

@@ -29,9 +29,9 @@ const OLD_NAMES: &[(&str, &str)] = &[
 
 /// Groups whose directives are shown only where they are written: unwritten, they say nothing.
 const SILENT: &[&str] = &[
-    "HTTP/2 and HTTP/3 without effect",
-    "Reverse proxy without effect",
-    "CONNECT without effect",
+    "HTTP/2 and HTTP/3: accepted without effect",
+    "Reverse proxy: accepted without effect",
+    "CONNECT: accepted without effect",
     "Accepted without effect",
     "Anchors",
 ];
@@ -115,7 +115,7 @@ impl<'a> Text<'a> {
         let here = |written: &&Written| (written.host, written.path) == (Some(host), Some(path));
         let mut handlers = self.loaded.written.iter().filter(here).filter(handler).peekable();
         if handlers.peek().is_none() {
-            self.line(8, "# no handler: every request is answered with 404", "");
+            self.line(8, "# no handler: every request gets 404", "");
         }
         for handler in handlers {
             self.written(8, handler);

@@ -110,10 +110,11 @@ fn foreign_file(sources: &Sources) -> Option<ConfigError> {
     let foreign = foreign::recognise(&sources.get(main)?.text)?;
     let byte = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
     let at = Place { start: byte(foreign.line.start), end: byte(foreign.line.end), ..main };
-    let error = ConfigError::new(at, format!("this is {}, not of hayami", foreign.what));
+    let error = ConfigError::new(at, format!("this is {}, not a hayami configuration", foreign.what));
     let section = foreign.section;
     Some(error.help(format!(
-        "hayami reads YAML (`listen: 80`); docs/moving.md#{section} says what to write for each directive"
+        "hayami configurations are YAML (`listen: 80`); docs/moving.md#{section} lists the equivalent of \
+         each directive"
     )))
 }
 
@@ -122,13 +123,13 @@ fn missing(settings: &Settings, reading: &Reading, root: &Node) -> Vec<ConfigErr
     let top = Place { end: root.at.start, ..root.at };
     if reading.hosts.is_empty() {
         let error = ConfigError::new(top, "the configuration has no `hosts`");
-        let help = "write what to serve: `hosts: { default: { paths: { /: { file.dir: /srv/www } } } }`";
+        let help = "define what to serve: `hosts: { default: { paths: { /: { file.dir: /srv/www } } } }`";
         return vec![error.help(help)];
     }
     if !settings.global.listen.is_empty() {
         return Vec::new();
     }
-    let help = "write `listen: 8080` at the top of the file, or a `listen` in every host";
+    let help = "add `listen: 8080` at the top of the file, or a `listen` to every host";
     if reading.hosts.iter().all(|(_, host)| host.listen.is_empty()) {
         return vec![ConfigError::new(top, "the configuration has no `listen`").help(help)];
     }
@@ -237,8 +238,8 @@ fn directive(key: &Node, level: Level) -> Result<&'static Directive, ConfigError
     if row.levels.contains(level) {
         return Ok(row);
     }
-    let error = key.error(format!("`{name}` cannot stand {}", level.place()));
-    Err(error.help(format!("it may stand {}", places(row))))
+    let error = key.error(format!("`{name}` is not allowed {}", level.place()));
+    Err(error.help(format!("it is allowed {}", places(row))))
 }
 
 /// `at the top of the file, in a host or in a path`
@@ -253,16 +254,16 @@ fn places(row: &Directive) -> String {
 
 fn unknown(key: &Node, name: &str) -> ConfigError {
     if let Some(topic) = not_yet::topic(name) {
-        let error = key.error(format!("`{name}` is not there yet in hayami {VERSION}"));
-        return error.help(format!("{topic} comes in a later version"));
+        let error = key.error(format!("`{name}` is not supported yet in hayami {VERSION}"));
+        return error.help(format!("planned for a later version: {topic}"));
     }
-    let error = key.error(format!("there is no directive `{name}`"));
+    let error = key.error(format!("unknown directive `{name}`"));
     if let Some(advice) = foreign::advice(name) {
         return error.help(advice);
     }
     match nearest::nearest(name, registry::all().map(|row| row.name)) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
-        None => error.help("docs/directives.md lists all directives"),
+        None => error.help("see docs/directives.md for a list of all directives"),
     }
 }
 

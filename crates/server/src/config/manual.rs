@@ -12,18 +12,18 @@ const HEAD: &str = "# Directives
 
 <!-- Generated from the directive tables: `cargo run -p hayami-server --example directives > docs/directives.md` -->
 
-A configuration is YAML: a mapping from directives to their arguments. A directive stands at the top of the
-file (global), below `hosts` (host), below `paths` (path) or in `file.custom-handler` (extension). An inner
-level inherits what the outer ones set, in whatever order the lines stand.
+A configuration is a YAML mapping from directives to their arguments. A directive is allowed at one or more
+levels: at the top of the file (global), below `hosts` (host), below `paths` (path) or in `file.custom-handler`
+(extension). An inner level inherits the settings of the outer ones, regardless of the order of the lines.
 
-ON and OFF may be written in any case. Sizes are bytes and may carry a letter: `64k`, `10m`, `1g`. Times may
-carry a unit: `500ms`, `30s`, `5m`, `1h`, `1d`; a number alone counts in the unit that the directive names, and
-seconds may have a fraction. `!file PATH` stands for the content of a file, or of all files of a pattern such as
-`conf.d/*.conf`, joined; a relative path starts from the directory in which the server is started.
-`!env NAME` stands for an environment variable. Anchors (`&x`), aliases (`*x`) and merges (`<<: *x`) work
-across files.
+ON and OFF are case-insensitive. Sizes are in bytes and accept a suffix: `64k`, `10m`, `1g`. Times accept a unit:
+`500ms`, `30s`, `5m`, `1h`, `1d`; a bare number is in the unit that the directive states, and seconds may have a
+fraction. `!file PATH` inserts the content of a file, or the joined content of all files that match a pattern such
+as `conf.d/*.conf`; relative paths are resolved against the directory in which the server is started.
+`!env NAME` inserts the value of an environment variable. Anchors (`&x`), aliases (`*x`) and merges (`<<: *x`)
+work across files.
 
-A default marked with \\* is not h2o's: see [Deviations from h2o](#deviations-from-h2o).
+A default marked with \\* differs from h2o's: see [Deviations from h2o](#deviations-from-h2o).
 ";
 
 /// The text of docs/directives.md.
@@ -83,7 +83,8 @@ fn quoted(text: &str) -> String {
 /// What h2o has and hayami has not.
 fn not_yet() -> String {
     let mut text =
-        "\n## Not there yet\n\nThese directives of h2o are errors; they come with later versions.\n\n"
+        "\n## Not supported yet\n\nThese directives of h2o are errors; they are planned for later \
+         versions.\n\n"
             .to_owned();
     for (topic, names) in not_yet::NOT_YET {
         let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -111,7 +112,7 @@ fn deviations() -> String {
             deviation.name, deviation.h2o, deviation.reason
         ));
     }
-    text.push_str("\nThis too is different:\n\n| here | reason |\n|---|---|\n");
+    text.push_str("\nOther differences:\n\n| hayami | reason |\n|---|---|\n");
     for (what, reason) in BEHAVIOUR {
         text.push_str(&format!("| {what} | {reason} |\n"));
     }

@@ -6,7 +6,7 @@ pub(super) const NOT_YET: &[(&str, &[&str])] = &[
     ("HTTP/3", &["quic-nodes"]),
     ("compression on the fly", &["compress", "compress-minimum-size", "gzip"]),
     (
-        "this part of the reverse proxy",
+        "this reverse-proxy feature",
         &["proxy.connect-udp", "proxy.connect.masque-draft-03", "proxy.http3.ratio", "proxy.http3.ecn"],
     ),
     ("the status page", &["status"]),

@@ -40,7 +40,7 @@ pub const GROUPS: &[Group] = &[
     group("Streaming calls", proxy::STREAMING),
     group("Tunnels", proxy::TUNNELS),
     group("CONNECT", connect::DIRECTIVES),
-    group("Answers from elsewhere", reproxy::DIRECTIVES),
+    group("Delegated responses", reproxy::DIRECTIVES),
     group("FastCGI", fastcgi::DIRECTIVES),
     group("Response fields", headers::DIRECTIVES),
     group("Expiration", expires::DIRECTIVES),
@@ -52,8 +52,8 @@ pub const GROUPS: &[Group] = &[
     group("Access log", access_log::DIRECTIVES),
     group("Error log", error_log::DIRECTIVES),
     group("Anchors", stash::DIRECTIVES),
-    group("HTTP/2 and HTTP/3 without effect", http2::TOLERATED),
-    group("Reverse proxy without effect", proxy::TOLERATED),
+    group("HTTP/2 and HTTP/3: accepted without effect", http2::TOLERATED),
+    group("Reverse proxy: accepted without effect", proxy::TOLERATED),
     group("Accepted without effect", tolerated::DIRECTIVES),
 ];
 

@@ -45,9 +45,9 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL_HOST,
         argument: "ON | OFF",
         default: "ON",
-        help: "Whether `link` fields with `rel=preload` that `header.*` puts on a response are sent ahead as \
-               103 Early Hints while the response is still being made. h2o pushes what they name; browsers no \
-               longer take that.",
+        help: "Whether `link` fields with `rel=preload` that `header.*` adds to a response are sent as 103 \
+               Early Hints while the response is still being generated. h2o pushes the linked resources; \
+               browsers no longer support that.",
         set: |scope, node| {
             scope.inherited.early_hints.preload = node.on_off()?;
             Ok(())
@@ -58,8 +58,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "except-h1 | none | all",
         default: "except-h1",
-        help: "Which clients get 103 Early Hints: those of HTTP/2 and newer, none, or all but HTTP/1.0. \
-               `100 Continue` is always sent where RFC 9110 §10.1.1 asks for it.",
+        help: "Which clients get 103 Early Hints: those that use HTTP/2 or later, none, or all but HTTP/1.0 \
+               clients. `100 Continue` is always sent where RFC 9110 §10.1.1 requires it.",
         set: |scope, node| {
             scope.global.informational = match node.one_of(&["except-h1", "none", "all"])? {
                 0 => Recipients::ExceptHttp1,

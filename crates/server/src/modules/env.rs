@@ -28,8 +28,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::ALL,
         argument: "a mapping of names to values",
         default: "",
-        help: "Sets variables of the request's environment, which handlers and the access log (`%{NAME}e`) see. \
-               Inner levels add to outer ones.",
+        help: "Sets variables in the request's environment, which handlers and the access log (`%{NAME}e`) \
+               can read. Inner levels add to outer ones.",
         set: set_variables,
     },
     Directive {
@@ -37,8 +37,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::ALL,
         argument: "a name, or a sequence of names",
         default: "",
-        help: "Takes variables of outer levels out of the request's environment; done before the `setenv` of the \
-               same level.",
+        help: "Removes variables of outer levels from the request's environment; applied before the `setenv` \
+               of the same level.",
         set: unset_variables,
     },
 ];
@@ -69,7 +69,7 @@ fn name_of(node: &Node) -> Result<String, ConfigError> {
         "" => Err(node.expected("the name of a variable")),
         // What receives an environment splits it at the first `=` and at NUL.
         name if name.contains(['=', '\0']) => {
-            Err(node.error("the name of a variable holds no `=` and no NUL"))
+            Err(node.error("the name of a variable must not contain `=` or NUL"))
         }
         name => Ok(name.to_owned()),
     }

@@ -29,10 +29,11 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     levels: Levels::ALL,
     argument: "a mapping of status (400 to 599, or a sequence of such) and url; or a sequence of mappings",
     default: "",
-    help: "Sends the content found at the URL in place of an error's, with the error's status. The URL is a path of \
-           the same host, relative to the path of the request unless it begins with `/`; or it names another host of \
-           this configuration by `http://` or `https://`; or another server, which is asked as an upstream would be. \
-           Redirects within this server are followed. A page that is not answered with 200 is not used.",
+    help: "Replaces the content of an error response with the content of the URL; the status stays. The URL \
+           is a path of the same host, relative to the path of the request unless it starts with `/`; or an \
+           `http://` or `https://` URL of another host of this configuration; or a URL of another server, \
+           which is fetched like an upstream. Redirects within this server are followed. If the error page \
+           does not return 200, the built-in text is sent.",
     set,
 }];
 
@@ -45,11 +46,11 @@ fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
         let statuses = page.get("status").ok_or_else(|| page.error("`status` is missing"))?;
         let url = url(page.get("url").ok_or_else(|| page.error("`url` is missing"))?)?;
         if statuses.one_or_many().is_empty() {
-            return Err(statuses.error("`status` is an empty sequence").help("write at least one status"));
+            return Err(statuses.error("`status` is an empty sequence").help("name at least one status"));
         }
         for node in statuses.one_or_many() {
             let code = node.integer(400..=599)? as u16;
-            let status = Status::new(code).expect("three digits make a status");
+            let status = Status::new(code).expect("a status has three digits");
             let known = pages.iter().chain(&scope.inherited.error_doc.pages);
             check_repeated(known, status, scope.level, node)?;
             pages.push(Page { status, url: url.clone(), level: scope.level, at: node.at });
@@ -67,8 +68,8 @@ fn check_repeated<'a>(
     node: &Node,
 ) -> Result<(), ConfigError> {
     let Some(first) = pages.find(|page| page.status == status && page.level == level) else { return Ok(()) };
-    let error = node.error(format!("the status {} has an error page already", status.code()));
-    Err(error.help("remove one of the two; inner levels may have a page of their own").also(first.at, "here"))
+    let error = node.error(format!("the error page for status {} is defined twice", status.code()));
+    Err(error.help("remove one of the two; inner levels may override the page").also(first.at, "here"))
 }
 
 fn url(node: &Node) -> Result<String, ConfigError> {
@@ -191,7 +192,7 @@ mod tests {
         setting.set(Level::Host, "error-doc: {status: 404, url: /b}").unwrap();
         setting.set(Level::Host, "error-doc: {status: 500, url: /c}").unwrap();
         let error = setting.set(Level::Host, "error-doc: {status: 404, url: /d}").unwrap_err();
-        assert!(error.starts_with("the status 404 has an error page already"), "{error}");
+        assert!(error.starts_with("the error page for status 404 is defined twice"), "{error}");
     }
 
     #[test]
@@ -213,30 +214,33 @@ mod tests {
             ("error-doc: /404.html", "expected a mapping, found `/404.html`"),
             ("error-doc: {url: /x}", "`status` is missing"),
             ("error-doc: {status: 404}", "`url` is missing"),
-            ("error-doc: {status: 200, url: /x}", "expected a whole number from 400 to 599, found `200`"),
+            ("error-doc: {status: 200, url: /x}", "expected an integer from 400 to 599, found `200`"),
             ("error-doc: {status: 404, url: ''}", "expected a URL, such as `/404.html`, found nothing"),
             ("error-doc: {status: 404, url: /x, code: 1}", "expected one of status, url, found `code`"),
-            ("error-doc: {status: [], url: /x}", "`status` is an empty sequence; write at least one status"),
+            ("error-doc: {status: [], url: /x}", "`status` is an empty sequence; name at least one status"),
             (
                 "error-doc: {status: [404, 500, 404], url: /x}",
-                "the status 404 has an error page already; remove one of the two; inner levels may have a page of \
-                 their own",
+                "the error page for status 404 is defined twice; remove one of the two; inner levels may override \
+                 the page",
             ),
             (
                 "error-doc: [{status: 404, url: /x}, {status: 404, url: /y}]",
-                "the status 404 has an error page already; remove one of the two; inner levels may have a page of \
-                 their own",
+                "the error page for status 404 is defined twice; remove one of the two; inner levels may override \
+                 the page",
             ),
             ("error-doc: {status: 404, url: //host/x}", "the URL has no scheme; write `https://host/x`"),
             (
                 "error-doc: {status: 404, url: 'ftp://host/x'}",
-                "an upstream cannot be reached by `ftp`; upstreams speak HTTP: write `http://` or `https://`",
+                "unsupported upstream scheme `ftp`; use `http://` or `https://`",
             ),
             (
                 "error-doc: {status: 404, url: 'http://a b/'}",
                 "expected a URL, such as `/404.html`, found `http://a b/`",
             ),
-            ("error-doc: {status: 404, url: 'http://:80/x'}", "`:80` is no host, or no port from 1 to 65535"),
+            (
+                "error-doc: {status: 404, url: 'http://:80/x'}",
+                "`:80` is not a host with an optional port from 1 to 65535",
+            ),
         ];
         for (line, want) in cases {
             assert_eq!(error(line), want);

@@ -69,7 +69,7 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a path, or `| command`",
         default: "standard error",
-        help: "Where errors of the server go. The program appends to the file, or writes into the command.",
+        help: "Where the server logs errors: appended to a file, or piped to a command.",
         set: |scope, node| {
             scope.global.process.error_log = Some(Target::read(node)?);
             Ok(())
@@ -80,7 +80,7 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::ALL,
         argument: "ON | OFF",
         default: "ON",
-        help: "Whether errors of single requests go to the error log too.",
+        help: "Whether errors of individual requests are logged to the error log too.",
         set: |scope, node| {
             scope.inherited.error_log.emit_request_errors = node.on_off()?;
             Ok(())

@@ -21,7 +21,7 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     levels: Levels::ALL,
     argument: "OFF | N unit",
     default: "OFF",
-    help: "Adds `cache-control: max-age=…` to responses with content worth keeping. The unit is second, minute, \
+    help: "Adds `cache-control: max-age=…` to responses with cacheable content. The unit is second, minute, \
            hour, day, month (30 days) or year (365 days); short forms are `30s`, `5m`, `1h` and `7d`.",
     set,
 }];

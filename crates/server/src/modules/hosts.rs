@@ -16,9 +16,9 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a mapping from names to settings",
         default: "",
-        help: "The sites. A name is `host`, `host:port`, `*.suffix` or `*`; without a port it stands for \
-               every port that is not there with the same name. Whole names come first, then those with a star; \
-               what fits none goes to the first host that is not `strict-match`.",
+        help: "The sites. A name is `host`, `host:port`, `*.suffix` or `*`; without a port it matches every \
+               port for which no host with the same name and that port exists. Exact names take precedence over \
+               wildcards; requests that match no name go to the first host without `strict-match`.",
         set: |scope, node| {
             let wanted = "a mapping from host names to their settings";
             let pairs = node.mapping().map_err(|_| node.expected(wanted))?;
@@ -38,7 +38,7 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::HOST,
         argument: "ON | OFF",
         default: "OFF",
-        help: "With ON, this host never answers for names that fit no host.",
+        help: "With ON, this host never serves requests whose host name matches no host.",
         set: |scope, node| {
             let on = node.on_off()?;
             if let Some(host) = &mut scope.host {
@@ -52,8 +52,9 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::HOST,
         argument: "a mapping from path prefixes to settings",
         default: "",
-        help: "The parts of a site; the longest prefix that fits wins. A part is a mapping or a sequence of \
-               mappings. Its handlers are asked in the order written: one that declines passes on to the next.",
+        help: "The paths of a site; the longest matching prefix wins. A path is a mapping or a sequence of \
+               mappings. Its handlers run in the order in which they are written: a handler that declines a \
+               request passes it to the next.",
         set: |scope, node| {
             let wanted = "a mapping from path prefixes to their settings";
             for (key, value) in node.mapping().map_err(|_| node.expected(wanted))? {
@@ -70,8 +71,8 @@ fn host(scope: &mut Scope<'_>, key: &Node, value: &Node) -> Result<(), ConfigErr
     let name = check_name(key)?;
     let mut earlier = scope.global.reading.hosts.iter();
     if let Some((place, _)) = earlier.find(|(_, host)| host.name.eq_ignore_ascii_case(name)) {
-        let error = key.error(format!("the host `{name}` is there already"));
-        return Err(error.also(*place, "first written here"));
+        let error = key.error(format!("the host `{name}` is defined twice"));
+        return Err(error.also(*place, "first defined here"));
     }
     value.mapping().map_err(|_| value.expected("the settings of a host, a mapping"))?;
     let mut host = HostSettings { name: name.to_owned(), ..HostSettings::default() };
@@ -91,18 +92,18 @@ fn host(scope: &mut Scope<'_>, key: &Node, value: &Node) -> Result<(), ConfigErr
     scope.global.reading.hosts.push((key.at, host));
     if value.get("paths").is_none() {
         let error = key.error(format!("the host `{name}` has no `paths`"));
-        return Err(error.help("write what it serves: `paths: { /: { file.dir: /srv/www } }`"));
+        return Err(error.help("define what it serves: `paths: { /: { file.dir: /srv/www } }`"));
     }
     Ok(())
 }
 
 /// A URL where the name of a host belongs.
 fn with_scheme(key: &Node, scheme: &str, rest: &str) -> ConfigError {
-    let error = key.error(format!("`{}://{rest}` is a URL; here stands the name of a host", scheme));
+    let error = key.error(format!("expected a host name, found the URL `{}://{rest}`", scheme));
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let below = if path.len() > 1 { format!(", and `{path}` below its `paths`") } else { String::new() };
     let tls = match scheme {
-        "https" => "; `ssl` in a `listen` makes it https",
+        "https" => "; `ssl` in a `listen` enables https",
         _ => "",
     };
     error.help(format!("write `{authority}`{below}{tls}"))
@@ -110,7 +111,7 @@ fn with_scheme(key: &Node, scheme: &str, rest: &str) -> ConfigError {
 
 /// The name of a host, if it is one.
 fn check_name(key: &Node) -> Result<&str, ConfigError> {
-    let wanted = || key.expected("the name of a host: `host`, `host:port`, `*.suffix`, `*` or `default`");
+    let wanted = || key.expected("a host name: `host`, `host:port`, `*.suffix`, `*` or `default`");
     let text = key.text().map_err(|_| wanted())?;
     if let Some((scheme, rest)) = text.split_once("://") {
         return Err(with_scheme(key, scheme, rest));
@@ -126,8 +127,8 @@ fn check_name(key: &Node) -> Result<&str, ConfigError> {
     }
     let bare = host.strip_prefix("*.").unwrap_or(if host == "*" { "any" } else { host });
     if bare.contains('*') {
-        let error = key.error(format!("the star of `{text}` is in the wrong place"));
-        return Err(error.help("a star stands alone, or for the first labels of a name: `*.example.org`"));
+        let error = key.error(format!("misplaced wildcard in `{text}`"));
+        return Err(error.help("`*` is allowed alone or as the first label of a name: `*.example.org`"));
     }
     let literal = bare.starts_with('[') && bare.ends_with(']');
     let octets = if literal { &bare[1..bare.len() - 1] } else { bare };
@@ -149,12 +150,12 @@ fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
 
 fn path(scope: &mut Scope<'_>, key: &Node, value: &Node) -> Result<(), ConfigError> {
     let prefix = key.text().ok().filter(|text| text.starts_with('/'));
-    let prefix = prefix.ok_or_else(|| key.expected("a path that begins with `/`"))?;
+    let prefix = prefix.ok_or_else(|| key.expected("a path that starts with `/`"))?;
     let Some(host) = &mut scope.host else { return Ok(()) };
     if host.paths.iter().any(|path| path.prefix == prefix) {
-        let error = key.error(format!("the path `{prefix}` is there already"));
+        let error = key.error(format!("the path `{prefix}` is defined twice"));
         return Err(
-            error.help("one path may have several handlers: write them below one another, or as a sequence")
+            error.help("a path may have several handlers: list them one below the other, or as a sequence")
         );
     }
     let mut path =

@@ -54,8 +54,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "seconds",
         default: "10",
-        help: "The time in which a whole request head must be here, from the end of the request before it. A \
-               connection that waits for its next request is closed after this time.",
+        help: "How long a client may take to send a complete request head, counted from the end of the \
+               previous request. A connection that is idle for this time is closed.",
         set: |scope, node| {
             scope.global.http1.request_timeout = node.seconds()?;
             Ok(())
@@ -66,8 +66,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "seconds",
         default: "5",
-        help: "How long a client may stand still that owes content of a request: it is answered with 408, or the \
-               connection is closed if the request is answered already. See `min-rate` for one that is slow.",
+        help: "How long a client may send nothing while request content is outstanding: it gets 408, or the \
+               connection is closed if a response was already sent. For slow clients see `min-rate`.",
         set: |scope, node| {
             scope.global.http1.request_io_timeout = node.seconds()?;
             Ok(())
@@ -78,9 +78,9 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "seconds",
         default: "60",
-        help: "How long a client may stand still that does not take a response: then it is cut off, so that it does \
-               not hold memory and descriptors for ever. A minute lets a paused download go on. See `min-rate` for \
-               one that is slow.",
+        help: "How long a client may read nothing of a response before the connection is closed, so that it \
+               does not hold memory and file descriptors forever. A minute lets a paused download continue. \
+               For slow clients see `min-rate`.",
         set: |scope, node| {
             scope.global.http1.response_io_timeout = node.seconds()?;
             Ok(())
@@ -100,9 +100,10 @@ pub const DIRECTIVES: &[Directive] = &[
     Directive {
         name: "limit-request-line",
         levels: Levels::GLOBAL,
-        argument: "octets",
+        argument: "bytes",
         default: "8192",
-        help: "The longest request line; more is answered with 414. RFC 9112 §3 asks for at least 8000.",
+        help: "The maximum length of a request line; longer ones get 414. RFC 9112 §3 recommends at least \
+               8000.",
         set: |scope, node| {
             scope.global.http1.request_line = node.octets_within(16..=HEAD)? as u32;
             Ok(())
@@ -111,10 +112,10 @@ pub const DIRECTIVES: &[Directive] = &[
     Directive {
         name: "limit-request-head",
         levels: Levels::GLOBAL,
-        argument: "octets",
+        argument: "bytes",
         default: "65536",
-        help: "The largest request head; more is answered with 431. Browsers with many cookies send some \
-               16 KiB, single sign-on has been seen to send 48 KiB.",
+        help: "The maximum size of a request head; larger ones get 431. Browsers with many cookies send \
+               about 16 KiB, single sign-on up to 48 KiB.",
         set: |scope, node| {
             scope.global.http1.head = node.octets_within(64..=HEAD)? as u32;
             Ok(())
@@ -125,7 +126,7 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a number",
         default: "100",
-        help: "The most field lines of a request; more are answered with 431. Browsers send about 15, chains \
+        help: "The maximum number of field lines in a request; more get 431. Browsers send about 15, chains \
                of proxies 40.",
         set: |scope, node| {
             scope.global.http1.fields = node.integer(1..=10_000)? as u16;
@@ -135,10 +136,10 @@ pub const DIRECTIVES: &[Directive] = &[
     Directive {
         name: "limit-chunk-line",
         levels: Levels::GLOBAL,
-        argument: "octets",
+        argument: "bytes",
         default: "256",
-        help: "The longest line with the size of a chunk: 16 digits, and room for an extension that nobody \
-               reads.",
+        help: "The maximum length of a chunk-size line: 16 digits, and room for an extension, which is \
+               ignored.",
         set: |scope, node| {
             scope.global.http1.chunk_line = node.octets_within(18..=HEAD)? as u32;
             Ok(())
@@ -147,11 +148,11 @@ pub const DIRECTIVES: &[Directive] = &[
     Directive {
         name: "limit-chunk-extensions",
         levels: Levels::GLOBAL,
-        argument: "octets",
+        argument: "bytes",
         default: "16384",
-        help: "The most chunk extensions of one request, in bytes. Without a limit, chunks of one byte with long \
-               extensions cost 200 times what they bring. Leading zeros of a chunk size count as well, where they \
-               outnumber the chunk's data.",
+        help: "The maximum total size of the chunk extensions of a request. Without a limit, one-byte chunks \
+               with long extensions cost 200 times the content that they carry. Leading zeros of a chunk \
+               size count too, where they outnumber the chunk's data.",
         set: |scope, node| {
             scope.global.http1.chunk_extensions = node.octets_within(0..=HEAD)? as u32;
             Ok(())
@@ -160,9 +161,10 @@ pub const DIRECTIVES: &[Directive] = &[
     Directive {
         name: "limit-request-trailer",
         levels: Levels::GLOBAL,
-        argument: "octets",
+        argument: "bytes",
         default: "8192",
-        help: "The largest trailer section behind chunked content. Trailers are digests and timings: short.",
+        help: "The maximum size of the trailer section of chunked content. Trailers such as digests and \
+               timings are short.",
         set: |scope, node| {
             scope.global.http1.trailer = node.octets_within(2..=HEAD)? as u32;
             Ok(())

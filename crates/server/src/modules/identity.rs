@@ -66,8 +66,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "ON | OFF | preserve",
         default: "ON",
-        help: "Whether responses carry a `server` field. `preserve` passes on that of an upstream server and \
-               adds none to answers of our own.",
+        help: "Whether responses carry a `server` field. `preserve` forwards the field of an upstream and \
+               adds none to hayami's own responses.",
         set: |scope, node| {
             use SendServerName::{Off, On, Preserve};
             scope.global.identity.send = [On, Off, Preserve][node.one_of(&["ON", "OFF", "preserve"])?];

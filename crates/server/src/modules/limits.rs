@@ -94,7 +94,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a number",
         default: "follows the open-files limit",
-        help: "Connections served at once, by all threads together. More wait in the kernel's queue.",
+        help: "The maximum number of concurrent connections, for all workers together. Further connections \
+               wait in the kernel's accept queue.",
         set: |scope, node| {
             scope.global.limits.max_connections = Some(node.integer(1..=MOST_CONNECTIONS)? as usize);
             Ok(())
@@ -105,7 +106,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a number",
         default: "none",
-        help: "With more connections than this, those that have been idle the longest are closed early.",
+        help: "Above this number of connections, the connections that have been idle longest are closed \
+               early.",
         set: |scope, node| {
             scope.global.limits.soft_connection_limit = Some(node.integer(0..=MOST_CONNECTIONS)? as usize);
             Ok(())
@@ -116,7 +118,7 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "seconds",
         default: "30",
-        help: "A connection that has been idle for a shorter time is not closed for the soft limit.",
+        help: "The minimum idle time before a connection is closed because of the soft limit.",
         set: |scope, node| {
             scope.global.limits.soft_connection_min_age = node.seconds()?;
             Ok(())
@@ -125,9 +127,9 @@ pub const DIRECTIVES: &[Directive] = &[
     Directive {
         name: "limit-request-body",
         levels: Levels::GLOBAL,
-        argument: "octets",
+        argument: "bytes",
         default: "1073741824",
-        help: "The largest content that a request may bring; more is answered with 413.",
+        help: "The maximum size of request content; larger requests get 413.",
         set: |scope, node| {
             scope.global.limits.request_body = node.octets()?;
             Ok(())
@@ -138,10 +140,9 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "bytes",
         default: "256m",
-        help: "How much content of all requests together waits in memory for upstreams that take it slowly, beside 16 KiB for \
-               each request. Beyond it, requests over HTTP/2 whose content waits are answered with 503, content over \
-               HTTP/1.1 is read more slowly, and content that is collected for a FastCGI application goes to temporary \
-               files.",
+        help: "The maximum total size of request content that is buffered in memory for slow upstreams, in addition to \
+               16 KiB per request. Above it, HTTP/2 requests with buffered content get 503, content over HTTP/1.1 is read \
+               more slowly, and content that is collected for a FastCGI application goes to temporary files.",
         set: |scope, node| {
             scope.global.limits.request_memory = node.octets()?;
             Ok(())
@@ -152,10 +153,10 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "bytes",
         default: "1g",
-        help: "How much content of all requests together is in temporary files: what is longer than 64 KiB, is for a FastCGI \
-               application, and comes without `content-length`. Beyond it such requests are answered with 503; for an \
-               upload of a client that holds at most an eighth, the largest incomplete upload of the client that holds \
-               the most is ended instead.",
+        help: "The maximum total size of request content in temporary files: content for FastCGI applications that is \
+               longer than 64 KiB and has no `content-length`. Above it, such requests get 503; to make room for a client \
+               that holds at most an eighth, the largest incomplete upload of the client that holds most is ended \
+               instead.",
         set: |scope, node| {
             scope.global.limits.request_spool = node.octets()?;
             Ok(())
@@ -166,11 +167,11 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "bytes per second",
         default: "256",
-        help: "The rate at which a client must at least send request content and take responses, on average. \
-               `http1-request-io-timeout` and `http1-response-io-timeout` are how far it may fall behind; so a \
-               client that sends a byte now and then does not hold its request for ever. The rate counts only while \
-               the server waits for the client; server-sent events, long polls, gRPC and tunnels are exempt. 0 turns \
-               it off: then any byte within the timeout is enough.",
+        help: "The minimum average rate at which a client must send request content and read responses. It \
+               may fall behind by `http1-request-io-timeout` and `http1-response-io-timeout`, so a client \
+               that sends a byte now and then does not hold its request forever. The rate is measured only \
+               while the server waits for the client; server-sent events, long polling, gRPC and tunnels are \
+               exempt. 0 disables it: then any byte within the timeout is enough.",
         set: |scope, node| {
             scope.global.limits.min_rate = node.integer(0..=1 << 30)? as u32;
             Ok(())
@@ -181,7 +182,7 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "seconds",
         default: "10",
-        help: "The time that a new connection has until it can carry its first request.",
+        help: "How long a new connection may take until it is ready for its first request.",
         set: |scope, node| {
             scope.global.limits.handshake_timeout = node.seconds()?;
             Ok(())
@@ -192,7 +193,7 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a number",
         default: "5",
-        help: "Internal redirects that one request may go through; one more is answered with 502.",
+        help: "The maximum number of internal redirects per request; one more gets 502.",
         set: |scope, node| {
             scope.global.limits.max_reprocesses = node.integer(0..=1000)? as u32;
             Ok(())
@@ -203,7 +204,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a number",
         default: "5",
-        help: "Delegations to another upstream server that one request may go through. Nothing delegates yet.",
+        help: "The maximum number of delegations to another upstream per request. Delegation is not \
+               supported yet.",
         set: |scope, node| {
             scope.global.limits.max_delegations = node.integer(0..=1000)? as u32;
             Ok(())

@@ -63,7 +63,7 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "the name of a user",
         default: "nobody, if started as root",
-        help: "The user that the server becomes once its ports are bound. `user: root` stays root.",
+        help: "The user that the server runs as once its ports are bound. `user: root` keeps root privileges.",
         set: |scope, node| {
             let name = node.text().ok().filter(|name| !name.is_empty() && !name.contains([':', '/', '\0']));
             let name = name.ok_or_else(|| node.expected("the name of a user"))?;
@@ -76,7 +76,7 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a number, or a sequence of CPUs such as `[0, 2-5]`",
         default: "the CPUs that the process may use",
-        help: "The number of workers. A sequence pins one worker to each of the CPUs in it.",
+        help: "The number of workers. A sequence pins one worker to each of the listed CPUs.",
         set: |scope, node| {
             scope.global.process.threads = threads(node)?;
             Ok(())
@@ -87,9 +87,9 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a number",
         default: "32",
-        help: "The most threads that look up names that requests bring (CONNECT, `x-reproxy-url`), and as many more for names \
-               of upstreams; they are started as they are needed. 32 look-ups for each of the first wait for one; \
-               beyond that a request gets 503.",
+        help: "The maximum number of threads that resolve names from requests (CONNECT, `x-reproxy-url`), \
+               and of further threads that resolve names of upstreams; they are started on demand. Up to 32 \
+               lookups per thread are queued for requests; beyond that a request gets 503.",
         set: |scope, node| {
             scope.global.process.name_resolution_threads = node.integer(1..=MOST_THREADS)? as usize;
             Ok(())
@@ -100,7 +100,7 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a path",
         default: "none",
-        help: "The file that holds the process id while the server runs.",
+        help: "The file that contains the process ID while the server runs.",
         set: |scope, node| {
             let path = node.text().ok().filter(|path| !path.is_empty() && !path.contains('\0'));
             let path = path.ok_or_else(|| node.expected("the path of a file"))?;
@@ -113,8 +113,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a number",
         default: "4096",
-        help: "The length of the queue for TCP Fast Open, which lets a client send its request with its first \
-               packet; 0 turns it off.",
+        help: "The length of the queue for TCP Fast Open, which lets a client send its request with the \
+               first packet; 0 disables it.",
         set: |scope, node| {
             scope.global.process.tcp_fastopen = node.integer(0..=0x7fff_ffff)? as u32;
             Ok(())
@@ -125,7 +125,7 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "ON | OFF",
         default: "ON",
-        help: "Whether every worker has a queue of new connections of its own, or all share one.",
+        help: "Whether every worker has its own accept queue (SO_REUSEPORT) or all workers share one.",
         set: |scope, node| {
             scope.global.process.tcp_reuseport = node.on_off()?;
             Ok(())

@@ -26,10 +26,11 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     levels: Levels::PATH,
     argument: "a URL, or a mapping of url, status (300 to 399) and internal (YES or NO)",
     default: "",
-    help: "Redirects to the URL, with what follows the path's prefix and the query appended; the status is 302 unless \
-           given. With `internal: YES` the request starts over inside the server, unseen by the client; status 307 \
-           and 308 then keep its method, others make it GET. In a host whose key begins with `*`, a `*` in the URL \
-           stands for what the one of the key matches: `https://*.example.org/` in `*.example.org`.",
+    help: "Redirects to the URL, with the rest of the path and the query appended; the default status is \
+           302. With `internal: YES` the server processes the request again with the new URL, without a \
+           response to the client; status 307 and 308 then keep the method, others change it to GET. In a \
+           wildcard host, a `*` in the URL is replaced by what the wildcard matches: \
+           `https://*.example.org/` in `*.example.org`.",
     set,
 }];
 
@@ -40,13 +41,12 @@ fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     };
     let host = scope.host.as_ref().map_or("", |host| host.name.as_str());
     if !host.starts_with('*') && authority(&settings.url).contains('*') {
-        let error =
-            node.error(format!("the `*` in the URL's host stands for nothing: the key `{host}` has none"));
+        let error = node.error(format!("the URL's host contains `*`, but the host `{host}` has no wildcard"));
         return Err(
-            error.help("a `*` stands for what the one of the host's key matches, as in `*.example.org`")
+            error.help("`*` is replaced by what the wildcard of the host matches, as in `*.example.org`")
         );
     }
-    let handlers = scope.handlers.as_mut().ok_or_else(|| node.error("redirect stands below a path"))?;
+    let handlers = scope.handlers.as_mut().ok_or_else(|| node.error("redirect is only allowed in a path"))?;
     handlers.push(HandlerSettings::Redirect(settings));
     Ok(())
 }
@@ -58,7 +58,7 @@ fn mapping(node: &Node) -> Result<Settings, ConfigError> {
     let code = node.get("status").map_or(Ok(302), |status| status.integer(300..=399))?;
     Ok(Settings {
         url: url(node.get("url").ok_or_else(|| node.error("`url` is missing"))?)?,
-        status: Status::new(code as u16).expect("three digits make a status"),
+        status: Status::new(code as u16).expect("a status has three digits"),
         internal: node.get("internal").map_or(Ok(0), |yes| yes.one_of(&["NO", "YES"]))? == 1,
     })
 }
@@ -74,7 +74,7 @@ fn url(node: &Node) -> Result<String, ConfigError> {
         None => Ok(url.to_owned()),
         Some(odd) => {
             let escapes: String = odd.to_string().bytes().map(|octet| format!("%{octet:02X}")).collect();
-            let error = node.error(format!("a URL may not hold `{}`", odd.escape_debug()));
+            let error = node.error(format!("a URL must not contain `{}`", odd.escape_debug()));
             Err(error.help(format!("write `{escapes}`")))
         }
     }
@@ -105,10 +105,7 @@ impl Handler for Redirect {
     fn handle(&self, exchange: &mut Exchange<'_>) -> Outcome {
         let Some(url) = self.url(exchange) else {
             // RFC 9110 §15.5.20: the host answers for names that its key does not match as well.
-            return Outcome::Ready(plain(
-                Status::MISDIRECTED_REQUEST,
-                "there is no redirect for this host name",
-            ));
+            return Outcome::Ready(plain(Status::MISDIRECTED_REQUEST, "no redirect for this host name"));
         };
         let target = target(&url, exchange);
         if self.settings.internal {
@@ -302,16 +299,16 @@ mod tests {
         let cases = [
             ("redirect: ''", "expected a URL, such as `https://example.com/` or `/new/`, found nothing"),
             ("redirect: [/a]", "expected a URL, such as `https://example.com/` or `/new/`, found a sequence"),
-            ("redirect: /a b", "a URL may not hold ` `; write `%20`"),
-            ("redirect: /ü", "a URL may not hold `ü`; write `%C3%BC`"),
+            ("redirect: /a b", "a URL must not contain ` `; write `%20`"),
+            ("redirect: /ü", "a URL must not contain `ü`; write `%C3%BC`"),
             ("redirect: {status: 301}", "`url` is missing"),
-            ("redirect: {url: /x, status: 200}", "expected a whole number from 300 to 399, found `200`"),
+            ("redirect: {url: /x, status: 200}", "expected an integer from 300 to 399, found `200`"),
             ("redirect: {url: /x, internal: maybe}", "expected one of NO, YES, found `maybe`"),
             ("redirect: {url: /x, code: 301}", "expected one of url, status, internal, found `code`"),
             (
                 "redirect: 'https://*.example.org/'",
-                "the `*` in the URL's host stands for nothing: the key `` has none; a `*` stands for what the one of \
-                 the host's key matches, as in `*.example.org`",
+                "the URL's host contains `*`, but the host `` has no wildcard; `*` is replaced by what \
+                 the wildcard of the host matches, as in `*.example.org`",
             ),
         ];
         for (line, want) in cases {

@@ -31,11 +31,12 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     levels: Levels::ALL,
     argument: "ON | OFF | ENFORCE",
     default: "OFF",
-    help: "Whether responses carry a `server-timing` field with the milliseconds until the head was ready, and a trailer of \
-           that name with the others: over HTTP/2, and over HTTP/1.1 if the content is chunked. ENFORCE makes it chunked. \
-           The times are those of the access log: connect, request-header, request-body, request-total, process, and \
-           of an upstream proxy-idle, proxy-connect, proxy-request, proxy-process; in the trailer response, total, \
-           proxy-response and proxy-total.",
+    help: "Whether responses carry a `server-timing` field with the times in milliseconds up to the response \
+           head, and a trailer of that name with the remaining times: over HTTP/2, and over HTTP/1.1 if the \
+           content is chunked. ENFORCE forces chunked content. The times are those of the access log: \
+           connect, request-header, request-body, request-total, process, and for upstreams proxy-idle, \
+           proxy-connect, proxy-request, proxy-process; in the trailer response, total, proxy-response and \
+           proxy-total.",
     set: |scope, node| {
         scope.inherited.server_timing =
             [Mode::On, Mode::Off, Mode::Enforce][node.one_of(&["ON", "OFF", "ENFORCE"])?];

@@ -8,6 +8,6 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     levels: Levels::ALL,
     argument: "anything",
     default: "",
-    help: "Does nothing. Keep there what you refer to with YAML aliases.",
+    help: "Has no effect. Use it for values that YAML aliases refer to.",
     set: |_, _| Ok(()),
 }];

@@ -70,8 +70,8 @@ pub const DIRECTIVES: &[Directive] = &[
         PROBES,
         "{idle: 60, interval: 30, probes: 8}",
         |scope, node| probes(node).map(|probes| own(scope).clients.probes = probes),
-        "Whether the kernel asks a client for a sign of life when nothing has moved on its connection for `idle` seconds, \
-         every `interval` seconds, and closes the connection when `probes` of them stay unanswered, or after \
+        "TCP keep-alive for connections of clients: after `idle` seconds without data the kernel sends a \
+         probe every `interval` seconds, and closes the connection after `probes` unanswered probes or after \
          `tcp-user-timeout`."
     ),
     directive!(
@@ -80,8 +80,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "seconds, or OFF",
         "300, or http1-response-io-timeout if that is longer",
         |scope, node| user_timeout(node).map(|time| own(scope).clients.user_timeout = time),
-        "How long a client may leave data unacknowledged before the kernel closes its connection; OFF leaves that to the \
-         kernel, which waits for a quarter of an hour."
+        "How long sent data may stay unacknowledged before the kernel closes the connection of a client; OFF \
+         uses the kernel's default of about 15 minutes."
     ),
     directive!(
         "proxy.tcp-keepalive",
@@ -89,7 +89,7 @@ pub const DIRECTIVES: &[Directive] = &[
         PROBES,
         "{idle: 60, interval: 30, probes: 8}",
         |scope, node| probes(node).map(|probes| own(scope).upstreams.probes = probes),
-        "As `tcp-keepalive`, for connections to upstreams, FastCGI applications and servers that CONNECT names."
+        "Like `tcp-keepalive`, for connections to upstreams, FastCGI applications and CONNECT targets."
     ),
     directive!(
         "proxy.tcp-user-timeout",
@@ -97,7 +97,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "seconds, or OFF",
         "300",
         |scope, node| user_timeout(node).map(|time| own(scope).upstreams.user_timeout = time),
-        "As `tcp-user-timeout`, for connections to upstreams, FastCGI applications and servers that CONNECT names."
+        "Like `tcp-user-timeout`, for connections to upstreams, FastCGI applications and CONNECT targets."
     ),
 ];
 
@@ -175,12 +175,12 @@ mod tests {
     fn errors_name_what_is_wrong() {
         let cases = [
             ("tcp-keepalive: 60", "expected ON | OFF, or {idle, interval, probes}, found `60`"),
-            ("tcp-keepalive: {idle: 0}", "expected a whole number from 1 to 32767, found `0`"),
+            ("tcp-keepalive: {idle: 0}", "expected an integer from 1 to 32767, found `0`"),
             (
                 "tcp-keepalive: {idel: 1}",
                 "expected one of idle, interval, probes, found `idel`; did you mean `idle`?",
             ),
-            ("tcp-user-timeout: 0", "expected a whole number from 1 to 2147483, found `0`"),
+            ("tcp-user-timeout: 0", "expected an integer from 1 to 2147483, found `0`"),
         ];
         for (line, want) in cases {
             let error = Setting::default().set(Level::Global, line).expect_err(line);

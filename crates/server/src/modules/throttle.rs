@@ -23,9 +23,9 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     levels: Levels::ALL,
     argument: "ON | OFF",
     default: "OFF",
-    help: "Whether a response with an `x-traffic` field is sent at that many bytes per second and no faster; the field \
-           does not go to the client. An upstream sets it, or `header.add: \"x-traffic: 100000\"`. Each response has a \
-           rate of its own.",
+    help: "Whether a response with an `x-traffic` field is limited to that many bytes per second; the field \
+           is not sent to the client. Set it in an upstream, or with `header.add: \"x-traffic: 100000\"`. \
+           The limit applies to each response separately.",
     set: |scope, node| node.on_off().map(|on| scope.inherited.throttle.on = on),
 }];
 

@@ -62,17 +62,17 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "a directory",
         "/tmp",
-        "Where h2o spills large buffers. Nothing is spilled here.",
-        "nothing is spilled to disk",
+        "Where h2o spills large buffers. hayami does not spill buffers.",
+        "buffers are not spilled to disk",
         |node| node.text().map(|_| false)
     ),
     tolerated!(
         "temp-buffer-threshold",
         GLOBAL,
-        "octets | OFF",
+        "bytes | OFF",
         "33554432",
-        "From which size h2o spills buffers. Nothing is spilled here.",
-        "nothing is spilled to disk",
+        "The size from which h2o spills buffers. hayami does not spill buffers.",
+        "buffers are not spilled to disk",
         |node| if node.one_of(&["OFF"]).is_ok() { Ok(false) } else { node.octets().map(|_| false) }
     ),
     tolerated!(
@@ -80,8 +80,8 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "a number",
         "0",
-        "Pipes that h2o keeps for splicing. There are none here.",
-        "there are no pipes",
+        "The number of pipes that h2o keeps for splicing. hayami uses no pipes.",
+        "pipes are not used",
         silent_integer
     ),
     tolerated!(
@@ -89,8 +89,8 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "a number",
         "0",
-        "The old name of `max-spare-pipes`.",
-        "there are no pipes",
+        "Deprecated name of `max-spare-pipes`.",
+        "pipes are not used",
         silent_integer
     ),
     tolerated!(
@@ -98,7 +98,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "a number",
         "1",
-        "How many submissions h2o gathers for io_uring, which is not used here.",
+        "How many io_uring submissions h2o batches. hayami does not use io_uring.",
         "io_uring is not used",
         silent_integer
     ),
@@ -107,8 +107,8 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "a number",
         "all threads",
-        "Threads that serve HTTP/3, which is not there yet.",
-        "HTTP/3 is not there yet",
+        "The number of threads that serve HTTP/3, which is not supported yet.",
+        "HTTP/3 is not supported yet",
         silent_integer
     ),
     tolerated!(
@@ -116,8 +116,8 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "a number",
         "max-connections",
-        "The most HTTP/3 connections. HTTP/3 is not there yet.",
-        "HTTP/3 is not there yet",
+        "The maximum number of HTTP/3 connections. HTTP/3 is not supported yet.",
+        "HTTP/3 is not supported yet",
         silent_integer
     ),
     tolerated!(
@@ -125,8 +125,8 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "OFF | kernel | zerocopy",
         "OFF",
-        "Who encrypts for h2o. Here the workers do, next to the data.",
-        "the workers encrypt, the kernel does not",
+        "Where h2o encrypts: in the process or in the kernel. hayami encrypts in its workers.",
+        "the workers encrypt, not the kernel",
         |node| node.one_of(&["OFF", "kernel", "zerocopy"]).map(|which| which != 0)
     ),
     tolerated!(
@@ -134,8 +134,8 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "OFF | QAT | QAT-AUTO",
         "OFF",
-        "Where h2o computes RSA. Here the workers do.",
-        "the workers sign, no accelerator is used",
+        "Where h2o computes RSA signatures. hayami computes them in its workers.",
+        "the workers sign, without an accelerator",
         |node| node.one_of(&["OFF", "QAT", "QAT-AUTO"]).map(|which| which != 0)
     ),
     tolerated!(
@@ -143,8 +143,8 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "ON | OFF",
         "OFF",
-        "Whether the status page shows how long requests take. There is no status page yet.",
-        "there is no status page yet",
+        "Whether the status page shows how long requests take. A status page is not supported yet.",
+        "a status page is not supported yet",
         off_is_fine
     ),
     tolerated!(
@@ -152,11 +152,11 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "a sequence of names",
         "none",
-        "Linux capabilities that h2o keeps when it changes its user. They are dropped here.",
+        "Linux capabilities that h2o keeps when it changes its user. hayami drops them.",
         "the process keeps no capabilities when it changes its user",
         |node| match &node.value {
             Value::Sequence(nodes) => nodes.iter().try_for_each(|node| node.text().map(drop)).map(|()| true),
-            _ => Err(node.expected("a sequence of the names of capabilities")),
+            _ => Err(node.expected("a sequence of capability names")),
         }
     ),
     tolerated!(
@@ -164,8 +164,8 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "a command",
         "none",
-        "The command that h2o gives its backtrace after a fatal signal. There is none here.",
-        "nothing is started when the server crashes",
+        "The command to which h2o pipes its backtrace after a fatal signal. hayami has no crash handler.",
+        "crash handlers are not supported",
         |node| node.text().map(|_| true)
     ),
     tolerated!(
@@ -173,8 +173,8 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "ON | OFF",
         "OFF",
-        "Whether h2o waits for its crash handler. There is none here.",
-        "nothing is started when the server crashes",
+        "Whether h2o waits for its crash handler. hayami has no crash handler.",
+        "crash handlers are not supported",
         |node| node.on_off().map(|_| false)
     ),
 ];

@@ -17,13 +17,13 @@ use std::path::{Path, PathBuf};
 pub const DIRECTIVES: &[Directive] = &[Directive {
     name: "try-files",
     levels: Levels::PATH,
-    argument: "words as nginx's try_files takes them, in one line or as a sequence",
+    argument: "the arguments of nginx's try_files, in one line or as a sequence",
     default: "",
-    help: "Looks for files below the path's `file.dir`, in the order written, and answers with the first that is \
-           there; a word that ends in a slash is a directory with an index. The last word is where the request goes if \
-           there is none, inside the server and with its method, or a status such as `=404`. `$uri` stands for the \
-           path, `$args` for the query, which is appended if the last word has no `?`. One word alone is the last \
-           one behind `$uri $uri/`.",
+    help: "Checks for files below the path's `file.dir`, in the given order, and serves the first that \
+           exists; an argument that ends in a slash is a directory with an index. If none exists, the \
+           request is redirected internally to the last argument, with its method, or gets the status that \
+           it names, such as `=404`. `$uri` is the path, `$args` the query, which is appended if the last \
+           argument has no `?`. A single argument means `$uri $uri/` followed by that argument.",
     set,
 }];
 
@@ -75,7 +75,7 @@ fn read(node: &Node) -> Result<Settings, ConfigError> {
         Some(code) => {
             let status = code.parse().ok().and_then(Status::new).filter(|status| !status.is_informational());
             Otherwise::Status(
-                status.ok_or_else(|| at.error(format!("`={code}` is no status; write `=404`")))?,
+                status.ok_or_else(|| at.error(format!("`={code}` is not a status; write `=404`")))?,
             )
         }
     };
@@ -87,14 +87,14 @@ const VARIABLES: [&str; 3] = ["uri", "args", "query_string"];
 /// A word that becomes a path.
 fn path(at: &Node, word: &str) -> Result<String, ConfigError> {
     if !word.starts_with('/') && !word.starts_with("$uri") {
-        return Err(at.error(format!("`{word}` begins with neither `/` nor `$uri`")));
+        return Err(at.error(format!("`{word}` must start with `/` or `$uri`")));
     }
     // Without a query nothing is appended, whatever is written.
     let word = word.replace("$is_args", "?");
     for piece in word.split('$').skip(1) {
         if !VARIABLES.iter().any(|name| piece.starts_with(name)) {
-            let error = at.error(format!("`${piece}` is no variable of `try-files`"));
-            return Err(error.help("there are $uri, $args, $query_string and $is_args"));
+            let error = at.error(format!("`try-files` has no variable `${piece}`"));
+            return Err(error.help("supported variables: $uri, $args, $query_string and $is_args"));
         }
     }
     Ok(word)
@@ -114,9 +114,7 @@ struct TryFiles {
 /// The path has no `file.dir`; a line for the user.
 pub fn build(settings: &Settings, root: Option<&Path>, index: &[String]) -> Result<Box<dyn Handler>, String> {
     let Some(root) = root else {
-        return Err(
-            "try-files looks for files below a `file.dir` of the same path, and there is none".to_owned()
-        );
+        return Err("try-files requires a `file.dir` in the same path".to_owned());
     };
     Ok(Box::new(TryFiles { settings: settings.clone(), root: root.to_owned(), index: index.to_vec() }))
 }
@@ -275,13 +273,14 @@ mod tests {
     fn errors_name_what_is_wrong() {
         let cases = [
             ("''", "expected files to try, such as `$uri $uri/ /index.php`, found nothing"),
-            ("index.php", "`index.php` begins with neither `/` nor `$uri`"),
-            ("$uri $other", "`$other` begins with neither `/` nor `$uri`"),
+            ("index.php", "`index.php` must start with `/` or `$uri`"),
+            ("$uri $other", "`$other` must start with `/` or `$uri`"),
             (
                 "$uri /a$host",
-                "`$host` is no variable of `try-files`; there are $uri, $args, $query_string and $is_args",
+                "`try-files` has no variable `$host`; supported variables: $uri, $args, $query_string and \
+                 $is_args",
             ),
-            ("$uri =4", "`=4` is no status; write `=404`"),
+            ("$uri =4", "`=4` is not a status; write `=404`"),
         ];
         for (argument, want) in cases {
             assert_eq!(error(&format!("try-files: {argument}")), want);

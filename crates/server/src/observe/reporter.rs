@@ -51,7 +51,7 @@ impl Reporter {
             report(
                 Severity::Warn,
                 Subject::Server,
-                format_args!("{omitted} more lines within a second were omitted"),
+                format_args!("{omitted} more lines omitted within a second"),
             );
         }
         self.count.set(self.count.get().saturating_add(1));

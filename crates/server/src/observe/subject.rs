@@ -48,15 +48,15 @@ macro_rules! subjects {
 }
 
 subjects! {
-    AccessLog "access-log" "lost lines; a log command that ended",
+    AccessLog "access-log" "lost lines; a log command that exited",
     Application "application" "what a FastCGI application writes to its standard error",
     Connection "connection" "a connection that failed before it brought a request",
     Panic "panic" "a bug in hayami; please report the line",
     Request "request" "a request that was refused or failed",
-    Server "server" "start, signals, end; omitted lines",
+    Server "server" "startup, signals, shutdown; omitted lines",
     Spawn "spawn" "applications that `fastcgi.spawn` starts",
     Tls "tls" "certificates, OCSP responses, session tickets, session stores",
-    Upstream "upstream" "an upstream's connections, name, health checks; content that broke off",
+    Upstream "upstream" "an upstream's connections, name, health checks; incomplete content",
 }
 
 impl Subject {

@@ -57,7 +57,7 @@ fn everywhere(settings: &Settings, bindings: &[Binding<'_>], tls: bool) -> Resul
 
 fn key(settings: &Settings, host: usize, portless: Ports) -> Result<Key<'_>, String> {
     let HostSettings { name: text, strict_match, .. } = &settings.hosts[host];
-    let name = Name::of(text.as_bytes()).ok_or_else(|| format!("`{text}` is no name of a host"))?;
+    let name = Name::of(text.as_bytes()).ok_or_else(|| format!("`{text}` is not a valid host name"))?;
     Ok(Key { host, name, strict: *strict_match, portless })
 }
 
@@ -81,7 +81,10 @@ impl Builder<'_> {
         // RFC 9110 §9.3.6: CONNECT names no path.
         let connects = path.handlers.iter().any(|handler| matches!(handler, HandlerSettings::Connect(_)));
         if connects && path.prefix != "/" {
-            return Err(format!("{host}, path {}: proxy.connect stands at the path `/` only", path.prefix));
+            return Err(format!(
+                "{host}, path {}: proxy.connect is only allowed at the path `/`",
+                path.prefix
+            ));
         }
         let handlers = path.handlers.iter().map(|handler| match handler {
             HandlerSettings::TryFiles(settings) => {

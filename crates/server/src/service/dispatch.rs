@@ -95,7 +95,7 @@ impl Core {
     #[inline]
     pub(super) fn too_early(&self, request: &Request<'_>) -> Option<(Status, &'static str)> {
         // RFC 8470 §5.2: what was sent early may have been replayed by others.
-        let why = "this request may be sent after the handshake only";
+        let why = "send this request again after the TLS handshake";
         (request.early && !request.head.method().is_safe()).then_some((Status::TOO_EARLY, why))
     }
 
@@ -292,10 +292,10 @@ fn not_admitted(way: &Way) -> Outcome {
     // RFC 9110 §15.5.20: another connection may be admitted. Behind a redirect inside the server the client
     // cannot know for which host it would have to open one.
     let (status, hint) = match way.redirects {
-        0 => (Status::MISDIRECTED_REQUEST, "open a connection of its own for this host"),
+        0 => (Status::MISDIRECTED_REQUEST, "open a new connection for this host"),
         _ => (Status::FORBIDDEN, ""),
     };
-    let reason = "the host requires a client certificate, which this connection has not shown".to_owned();
+    let reason = "the host requires a client certificate, which this connection has not presented".to_owned();
     Outcome::Failed { response: plain(status, hint), reason }
 }
 

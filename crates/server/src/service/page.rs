@@ -76,16 +76,16 @@ fn sentence(hint: &str) -> String {
 /// What a status means to somebody who looks at a page.
 fn explanation(status: Status) -> &'static str {
     match status.code() {
-        403 => "You are not allowed to see this page.",
-        404 => "There is nothing at this address.",
-        405 => "This address does not take such requests.",
-        410 => "What was at this address is gone.",
-        429 => "There were too many requests. Try again later.",
-        500 => "The server failed to answer.",
-        502 => "The server behind this one failed to answer.",
+        403 => "You do not have permission to view this page.",
+        404 => "The page was not found on this server.",
+        405 => "The request method is not supported for this page.",
+        410 => "The page is no longer available.",
+        429 => "Too many requests. Try again later.",
+        500 => "The server encountered an error.",
+        502 => "The upstream server returned an invalid response or is unreachable.",
         503 => "The server is busy. Try again later.",
-        504 => "The server behind this one did not answer in time.",
-        507 => "The server has no room for this request. Try again later.",
+        504 => "The upstream server did not respond in time.",
+        507 => "The server has no space for this request. Try again later.",
         _ => "",
     }
 }
@@ -150,7 +150,7 @@ mod tests {
         }
         assert!(!page.contains("style"), "{page}");
         let (_, page) = form("text/html", plain(Status::NOT_FOUND, ""));
-        assert!(page.contains("<p>There is nothing at this address.</p>"), "{page}");
+        assert!(page.contains("<p>The page was not found on this server.</p>"), "{page}");
         let (_, page) = form("text/html", plain(Status::new(599).unwrap(), ""));
         assert!(page.contains("<h1>599</h1>\n</body>"), "{page}");
     }

@@ -93,16 +93,16 @@ pub(in crate::config) fn recognise(text: &str) -> Option<Foreign> {
             continue;
         }
         if is_apache(line, word) {
-            return Some(foreign("a configuration of Apache httpd", "from-apache-httpd", range));
+            return Some(foreign("an Apache httpd configuration", "from-apache-httpd", range));
         }
         if is_nginx(line, word) {
-            return Some(foreign("a configuration of nginx", "from-nginx", range));
+            return Some(foreign("an nginx configuration", "from-nginx", range));
         }
         // Sites of Caddy are names, with a bracket or alone in the file, which could be many things.
         match block.clone() {
             None if line.ends_with('{') || is_address(line) => block = Some(range),
             Some(first) if CADDY.contains(&word) && !line.ends_with(';') && !word.ends_with(':') => {
-                return Some(foreign("a configuration of Caddy", "from-caddy", first));
+                return Some(foreign("a Caddy configuration", "from-caddy", first));
             }
             _ => {}
         }
@@ -142,39 +142,35 @@ mod tests {
     #[test]
     fn files_of_other_servers_are_recognised() {
         let cases = [
-            ("user nobody;\nworker_processes 4;\n", Some("a configuration of nginx"), "user nobody;"),
-            ("# a comment\n\nserver {\n  listen 80;\n}\n", Some("a configuration of nginx"), "server {"),
-            ("upstream app {\n  server a;\n}\n", Some("a configuration of nginx"), "upstream app {"),
-            (
-                "Listen 80\n<VirtualHost *:80>\n",
-                Some("a configuration of Apache httpd"),
-                "<VirtualHost *:80>",
-            ),
+            ("user nobody;\nworker_processes 4;\n", Some("an nginx configuration"), "user nobody;"),
+            ("# a comment\n\nserver {\n  listen 80;\n}\n", Some("an nginx configuration"), "server {"),
+            ("upstream app {\n  server a;\n}\n", Some("an nginx configuration"), "upstream app {"),
+            ("Listen 80\n<VirtualHost *:80>\n", Some("an Apache httpd configuration"), "<VirtualHost *:80>"),
             (
                 "ServerRoot \"/etc/httpd\"\n",
-                Some("a configuration of Apache httpd"),
+                Some("an Apache httpd configuration"),
                 "ServerRoot \"/etc/httpd\"",
             ),
             (
                 "example.com {\n\troot * /srv\n\tfile_server\n}\n",
-                Some("a configuration of Caddy"),
+                Some("a Caddy configuration"),
                 "example.com {",
             ),
-            (":8080 {\n  reverse_proxy localhost:3000\n}\n", Some("a configuration of Caddy"), ":8080 {"),
-            (":80\n\nfile_server\n", Some("a configuration of Caddy"), ":80"),
+            (":8080 {\n  reverse_proxy localhost:3000\n}\n", Some("a Caddy configuration"), ":8080 {"),
+            (":80\n\nfile_server\n", Some("a Caddy configuration"), ":80"),
             (
                 "localhost\nencode gzip\nreverse_proxy 127.0.0.1:9000\n",
-                Some("a configuration of Caddy"),
+                Some("a Caddy configuration"),
                 "localhost",
             ),
             (
                 "example.org, www.example.org\nroot * /srv\n",
-                Some("a configuration of Caddy"),
+                Some("a Caddy configuration"),
                 "example.org, www.example.org",
             ),
             ("server.port = 80\nroot * /srv\n", None, ""),
             ("listen:\nroot * /srv\n", None, ""),
-            ("{\n  email a@b\n}\n", Some("a configuration of Caddy"), "{"),
+            ("{\n  email a@b\n}\n", Some("a Caddy configuration"), "{"),
             ("listen: 80\nhosts:\n  a:\n    paths: {\n      /: {file.dir: /}\n    }\n", None, ""),
             ("{\n  \"listen\": 80,\n  \"hosts\": {}\n}\n", None, ""),
             ("just words\n", None, ""),

@@ -52,7 +52,7 @@ pub(super) fn advice(name: &str) -> Option<String> {
     let (server, answer) = exact.or_else(folded).or_else(by_family)?;
     let of = server.of;
     Some(match answer {
-        Write(what) => format!("for {of} `{name}`, write {what}"),
+        Write(what) => format!("instead of {of} `{name}`, use {what}"),
         NotNeeded(why) => format!("{of} `{name}` is not needed: {why}"),
         Unsupported("") => format!("{of} `{name}` is not supported"),
         Unsupported(way) => format!("{of} `{name}` is not supported; {way}"),
@@ -195,10 +195,10 @@ mod tests {
     #[test]
     fn an_answer_says_whose_name_it_is() {
         for (name, want) in [
-            ("worker_processes", Some("for nginx's `worker_processes`, write `num-threads`")),
-            ("documentroot", Some("for Apache's `documentroot`, write `file.dir` in a path")),
-            ("file_server", Some("for Caddy's `file_server`, write `file.dir` in a path")),
-            ("tcp_nodelay", Some("nginx's `tcp_nodelay` is not needed: it is always on")),
+            ("worker_processes", Some("instead of nginx's `worker_processes`, use `num-threads`")),
+            ("documentroot", Some("instead of Apache's `documentroot`, use `file.dir` in a path")),
+            ("file_server", Some("instead of Caddy's `file_server`, use `file.dir` in a path")),
+            ("tcp_nodelay", Some("nginx's `tcp_nodelay` is not needed: it is always enabled")),
             ("auth_basic", Some("nginx's `auth_basic` is not supported")),
             ("proxy_cache_key", Some("nginx's `proxy_cache_key` is not supported")),
             ("wroker_processes", None),

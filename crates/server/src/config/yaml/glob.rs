@@ -13,7 +13,7 @@ pub(super) fn expand(pattern: &str) -> io::Result<Vec<String>> {
     let (directory, last) =
         pattern.rsplit_once('/').map_or((None, pattern), |(directory, last)| (Some(directory), last));
     if directory.is_some_and(is_pattern) {
-        return Err(io::Error::other("`*` and `?` may stand only behind the last `/`"));
+        return Err(io::Error::other("`*` and `?` are allowed only after the last `/`"));
     }
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(match directory {

@@ -35,7 +35,7 @@ impl<'s> Reader<'s> {
         let octets = File::open(path).and_then(read).map_err(|error| {
             let error =
                 ConfigError::nowhere(format!("cannot read the configuration `{path}`: {}", reason(&error)));
-            error.help("name another file with `-c FILE`")
+            error.help("use `-c FILE` to name another file")
         })?;
         self.open.extend(std::fs::canonicalize(path));
         self.main_text(path, octets)
@@ -68,7 +68,7 @@ impl<'s> Reader<'s> {
             return Err(ConfigError::new(at, format!("`{path}` includes itself")));
         }
         if self.open.len() >= CHAIN {
-            return Err(ConfigError::new(at, format!("more than {CHAIN} files include one another")));
+            return Err(ConfigError::new(at, format!("includes are nested deeper than {CHAIN} files")));
         }
         let octets = regular(&identity).and_then(read).map_err(|error| unreadable(path, &error, at))?;
         self.open.push(identity);
@@ -97,7 +97,7 @@ impl<'s> Reader<'s> {
     /// Pays for a node of so many octets.
     pub(super) fn spend(&mut self, octets: usize, at: Place) -> Result<(), ConfigError> {
         self.room = self.room.checked_sub(octets).ok_or_else(|| {
-            let message = format!("with its aliases, the configuration grows over {} MiB", ROOM >> 20);
+            let message = format!("with its aliases expanded, the configuration exceeds {} MiB", ROOM >> 20);
             ConfigError::new(at, message)
         })?;
         Ok(())
@@ -130,7 +130,7 @@ fn decode(octets: Vec<u8>) -> Result<String, (String, u32, &'static str)> {
     let octets = octets.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(octets);
     String::from_utf8(octets).map_err(|error| {
         let start = u32::try_from(error.utf8_error().valid_up_to()).unwrap_or(u32::MAX);
-        (String::from_utf8_lossy(error.as_bytes()).into_owned(), start, "this is not UTF-8")
+        (String::from_utf8_lossy(error.as_bytes()).into_owned(), start, "the file is not valid UTF-8")
     })
 }
 
@@ -138,7 +138,8 @@ fn unreadable(path: &str, error: &io::Error, at: Place) -> ConfigError {
     let relative = error.kind() == io::ErrorKind::NotFound && Path::new(path).is_relative();
     let error = ConfigError::new(at, format!("cannot read `{path}`: {}", reason(error)));
     if relative {
-        return error.help("a relative path starts from the directory in which the server is started");
+        return error
+            .help("relative paths are resolved against the directory in which the server is started");
     }
     error
 }

@@ -54,7 +54,7 @@ impl Merged {
 fn mappings(value: Node) -> Result<Vec<Vec<(Node, Node)>>, ConfigError> {
     let one = |node: Node| match node.value {
         Value::Mapping(pairs) => Ok(pairs),
-        _ => Err(node.expected("a mapping or a sequence of mappings behind `<<`")),
+        _ => Err(node.expected("a mapping or a sequence of mappings after `<<`")),
     };
     match value.value {
         Value::Sequence(nodes) => nodes.into_iter().map(one).collect(),

@@ -113,8 +113,8 @@ impl Node {
     pub fn integer(&self, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
         let what = match (*range.start(), *range.end()) {
             (0, u64::MAX) => "a whole number".to_owned(),
-            (least, u64::MAX) => format!("a whole number of at least {least}"),
-            (least, most) => format!("a whole number from {least} to {most}"),
+            (least, u64::MAX) => format!("an integer of at least {least}"),
+            (least, most) => format!("an integer from {least} to {most}"),
         };
         let number = self.text().ok().and_then(quantity::whole);
         number.filter(|number| range.contains(number)).ok_or_else(|| self.expected(&what))
@@ -236,11 +236,11 @@ mod tests {
         assert_eq!(Node::scalar("1024").integer(1..=1024).unwrap(), 1024);
         for text in ["", "+1", "-1", "1.5", "0x10", "0", "1025", "99999999999999999999", "1k"] {
             let node = Node::scalar(text);
-            assert!(message(node.integer(1..=1024)).starts_with("expected a whole number from 1 to 1024"));
+            assert!(message(node.integer(1..=1024)).starts_with("expected an integer from 1 to 1024"));
         }
         assert_eq!(
             message(Node::scalar("0").integer(1..=u64::MAX)),
-            "expected a whole number of at least 1, found `0`"
+            "expected an integer of at least 1, found `0`"
         );
     }
 }

@@ -98,8 +98,8 @@ impl<'t> Builder<'t> {
             match self.next()? {
                 (Event::StreamEnd, _) => return Ok(()),
                 (Event::DocumentStart(..), span) => {
-                    let error = ConfigError::new(self.place(span), "a second document begins here");
-                    return Err(error.help("a configuration is one document: remove the `---` line"));
+                    let error = ConfigError::new(self.place(span), "a second YAML document starts here");
+                    return Err(error.help("a configuration is a single document: remove the `---` line"));
                 }
                 _ => {}
             }
@@ -181,7 +181,7 @@ impl<'t> Builder<'t> {
         let octet = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         let at = Place { file: self.file, start: octet(start), end: octet(start + width) };
         if let (Some(star), ErrorKind::ExpectedBlockMappingKey) = (self.star, error.kind()) {
-            let error = ConfigError::new(star, "a name that begins with `*` needs quotes");
+            let error = ConfigError::new(star, "a name that starts with `*` must be quoted");
             return error.help("write \"*.example.org\": without quotes, `*` refers to an anchor");
         }
         let (message, help) = words(error.kind());
@@ -199,38 +199,43 @@ fn scalar(text: Cow<'_, str>, at: Place) -> String {
 fn words(kind: &ErrorKind) -> (&'static str, &'static str) {
     match kind {
         ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation => {
-            ("a tab cannot indent", "YAML indents with spaces only")
+            ("tabs are not allowed for indentation", "indent with spaces")
         }
         ErrorKind::MappingValueNotAllowed => (
-            "a `:` is not expected here",
-            "keys of one mapping begin in the same column, and text that holds `: ` needs quotes",
+            "unexpected `:`",
+            "all keys of a mapping must start in the same column, and text that contains `: ` must be quoted",
         ),
         ErrorKind::ExpectedBlockMappingKey | ErrorKind::InvalidIndentation => (
-            "this line does not fit the indentation above it",
-            "keys of one mapping begin in the same column",
+            "the indentation of this line does not match the lines above",
+            "all keys of a mapping must start in the same column",
         ),
-        ErrorKind::ExpectedBlockSequenceEntry => {
-            ("a sequence cannot go on without `- `", "elements of a sequence all begin with `- `")
-        }
+        ErrorKind::ExpectedBlockSequenceEntry => (
+            "expected `- ` before the next element of the sequence",
+            "every element of a sequence starts with `- `",
+        ),
         ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => {
-            ("a key without `:`", "a space must follow the colon: `key: value`")
+            ("a key without `:`", "put a space after the colon: `key: value`")
         }
-        ErrorKind::InvalidQuotedScalarIndent => {
-            ("a quoted text goes on here", "close the quote above, or indent the lines that belong to it")
-        }
-        ErrorKind::UnclosedQuotedScalar => ("this quote is never closed", ""),
-        ErrorKind::UnclosedFlowCollection { .. } => ("this bracket is never closed", ""),
-        ErrorKind::MisplacedFlowCollectionEnd => ("this bracket closes nothing", ""),
+        ErrorKind::InvalidQuotedScalarIndent => (
+            "the quoted text of the lines above continues here",
+            "close the quote, or indent the lines that belong to it",
+        ),
+        ErrorKind::UnclosedQuotedScalar => ("unterminated quoted text", ""),
+        ErrorKind::UnclosedFlowCollection { .. } => ("unclosed bracket", ""),
+        ErrorKind::MisplacedFlowCollectionEnd => ("unmatched closing bracket", ""),
         ErrorKind::UnexpectedCharacter { .. } => {
-            ("a value cannot begin with this character", "put the value in quotes")
+            ("a value cannot start with this character", "quote the value")
         }
-        ErrorKind::UnknownQuotedScalarEscape => {
-            ("there is no such escape", "double the backslash, or use single quotes, which know no escapes")
-        }
+        ErrorKind::UnknownQuotedScalarEscape => (
+            "unknown escape sequence",
+            "double the backslash, or use single quotes, which have no escape sequences",
+        ),
         ErrorKind::RecursionLimitExceeded => ("nested deeper than 64 levels", ""),
-        ErrorKind::UndeclaredTagHandle => ("unknown tag", "there are `!file PATH` and `!env NAME`"),
+        ErrorKind::UndeclaredTagHandle => {
+            ("unknown tag", "the supported tags are `!file PATH` and `!env NAME`")
+        }
         ErrorKind::MissingAnchorOrAliasName => {
-            ("a name is missing behind this character", "a value that begins with `*` or `&` needs quotes")
+            ("expected a name after this character", "a value that starts with `*` or `&` must be quoted")
         }
         _ => ("", ""),
     }

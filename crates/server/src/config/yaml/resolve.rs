@@ -35,8 +35,8 @@ impl Document {
             _ => {
                 let error = ConfigError::new(at, "these files cannot be joined");
                 return Err(error
-                    .help("either all of them must be mappings, or all sequences")
-                    .also(more.at, "this one differs"));
+                    .help("either all files must be mappings, or all must be sequences")
+                    .also(more.at, "this file differs"));
             }
         }
         Ok(())
@@ -115,7 +115,7 @@ impl<'t> Resolver<'t, '_, '_> {
         if depth > DEEPEST {
             return Err(ConfigError::new(
                 raw.at,
-                format!("with its aliases, nested deeper than {DEEPEST} levels"),
+                format!("with its aliases expanded, nested deeper than {DEEPEST} levels"),
             ));
         }
         if let Some(tag) = &raw.tag
@@ -157,7 +157,7 @@ impl<'t> Resolver<'t, '_, '_> {
             }
             other => {
                 let error = ConfigError::new(tag.at, format!("unknown tag `{other}`"));
-                Err(error.help("there are `!file PATH` and `!env NAME`"))
+                Err(error.help("the supported tags are `!file PATH` and `!env NAME`"))
             }
         }
     }
@@ -169,7 +169,7 @@ impl<'t> Resolver<'t, '_, '_> {
         };
         if let Some(&raw) = raw {
             if self.within.iter().any(|open| std::ptr::eq(*open, raw)) {
-                return Err(ConfigError::new(at, "this alias stands within what it refers to"));
+                return Err(ConfigError::new(at, "this alias refers to a value that contains it"));
             }
             self.within.push(raw);
             let node = self.node(raw, depth);
@@ -178,7 +178,7 @@ impl<'t> Resolver<'t, '_, '_> {
         }
         match alias {
             Alias::Elsewhere(name) => self.foreign(name, at),
-            Alias::Above(_) => Err(ConfigError::new(at, "this alias refers to nothing")),
+            Alias::Above(_) => Err(ConfigError::new(at, "this alias has no anchor")),
         }
     }
 
@@ -187,11 +187,11 @@ impl<'t> Resolver<'t, '_, '_> {
             self.reader.spend(size(&node), at)?;
             return Ok(node);
         }
-        let error = ConfigError::new(at, format!("there is no anchor `&{name}`"));
+        let error = ConfigError::new(at, format!("no anchor `&{name}` is defined above"));
         let names = self.by_name.keys().copied().chain(self.foreign.keys().map(String::as_str));
         Err(match nearest(name, names) {
             Some(near) => error.help(format!("did you mean `*{near}`?")),
-            None => error.help("a value that begins with `*` and is no alias needs quotes"),
+            None => error.help("a value that starts with `*` and is not an alias must be quoted"),
         })
     }
 }
@@ -206,7 +206,7 @@ fn env(raw: &Raw, tag: &RawTag) -> Result<Node, ConfigError> {
     let value = if name.is_empty() || name.contains(['=', '\0']) { None } else { std::env::var(name).ok() };
     let value = value.ok_or_else(|| {
         let error = ConfigError::new(at, format!("the environment variable `{name}` is not set"));
-        error.help(format!("set it before the start: `{name}=… hayami -c FILE`"))
+        error.help(format!("set it when starting the server: `{name}=… hayami -c FILE`"))
     })?;
     Ok(Node { at, value: Value::Scalar(value) })
 }

@@ -55,11 +55,11 @@ impl Command {
     pub(super) fn restart(&mut self) -> io::Result<()> {
         let pause = if self.started.elapsed() >= STEADY { Duration::ZERO } else { self.pause };
         if self.started.elapsed() < pause {
-            return Err(io::Error::other("the command has ended"));
+            return Err(io::Error::other("the command has exited"));
         }
         // It may have closed its input and live on; then another one takes its place.
         let end = self.child.try_wait()?.map_or("closed its input".to_owned(), |s| format!("ended ({s})"));
-        let text = format_args!("| {}: the command has {end}; starting it again", self.text);
+        let text = format_args!("| {}: the command has {end}; restarting it", self.text);
         report(Severity::Warn, Subject::AccessLog, text);
         let started = Self::start(&self.text)?;
         *self = Self { pause: (pause * 2).clamp(PAUSES[0], PAUSES[1]), ..started };
@@ -77,7 +77,8 @@ impl Command {
                 _ => return,
             }
         }
-        let text = format_args!("| {text}: the command has not ended with its input; it is left running");
+        let text =
+            format_args!("| {text}: the command did not exit after its input was closed; it keeps running");
         report(Severity::Warn, Subject::AccessLog, text);
     }
 }
@@ -105,7 +106,7 @@ mod tests {
         let mut command = Command::start(&format!("read line && echo $line >> {}", log.display())).unwrap();
         command.write(b"a\n").unwrap();
         command.child.wait().unwrap();
-        assert_eq!(command.restart().unwrap_err().to_string(), "the command has ended");
+        assert_eq!(command.restart().unwrap_err().to_string(), "the command has exited");
         command.started -= PAUSES[0];
         command.restart().unwrap();
         assert_eq!(command.pause, PAUSES[0] * 2);

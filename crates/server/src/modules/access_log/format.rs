@@ -119,16 +119,17 @@ impl Format {
 }
 
 fn lettered(text: &str, original: bool) -> Result<(Value, &str), String> {
-    let letter = text.chars().next().ok_or("a single `%` ends the format; a percent sign is written `%%`")?;
+    let letter =
+        text.chars().next().ok_or("the format ends with a single `%`; write `%%` for a percent sign")?;
     let value = specifier::plain(letter, original)
-        .ok_or_else(|| format!("`%{letter}` is unknown; a percent sign is written `%%`"))?;
+        .ok_or_else(|| format!("unknown specifier `%{letter}`; write `%%` for a percent sign"))?;
     Ok((value, &text[letter.len_utf8()..]))
 }
 
 fn braced(text: &str, original: bool) -> Result<(Value, &str), String> {
-    let (name, rest) = text.split_once('}').ok_or_else(|| format!("`%{{{text}` lacks its closing brace"))?;
+    let (name, rest) = text.split_once('}').ok_or_else(|| format!("`%{{{text}` has no closing brace"))?;
     let letter =
-        rest.chars().next().ok_or_else(|| format!("`%{{{name}}}` lacks the letter behind its braces"))?;
+        rest.chars().next().ok_or_else(|| format!("`%{{{name}}}` has no letter after the closing brace"))?;
     Ok((specifier::named(name, letter, original)?, &rest[letter.len_utf8()..]))
 }
 
@@ -156,16 +157,16 @@ mod tests {
     #[test]
     fn every_error_says_what_is_wrong() {
         let cases = [
-            ("%", "a single `%` ends the format; a percent sign is written `%%`"),
-            ("%Z", "`%Z` is unknown; a percent sign is written `%%`"),
-            ("a %é", "`%é` is unknown; a percent sign is written `%%`"),
-            ("%{user-agent", "`%{user-agent` lacks its closing brace"),
-            ("%{user-agent}", "`%{user-agent}` lacks the letter behind its braces"),
-            ("%{}i", "`%{}i` lacks a name between the braces"),
-            ("%{x}y", "`%{x}y` is unknown: behind the braces stands i, o, e, t, p or x"),
-            ("%{both}p", "`%{both}p` is unknown: it is %{local}p or %{remote}p"),
-            ("%{durations}x", "`%{durations}x` is unknown: no such extension"),
-            ("%{%Q}t", "`%{%Q}t` is unknown: strftime has no `%Q`"),
+            ("%", "the format ends with a single `%`; write `%%` for a percent sign"),
+            ("%Z", "unknown specifier `%Z`; write `%%` for a percent sign"),
+            ("a %é", "unknown specifier `%é`; write `%%` for a percent sign"),
+            ("%{user-agent", "`%{user-agent` has no closing brace"),
+            ("%{user-agent}", "`%{user-agent}` has no letter after the closing brace"),
+            ("%{}i", "`%{}i` has no name between the braces"),
+            ("%{x}y", "unknown specifier `%{x}y`: the letter after the braces must be i, o, e, t, p or x"),
+            ("%{both}p", "unknown specifier `%{both}p`; supported: %{local}p and %{remote}p"),
+            ("%{durations}x", "unknown specifier `%{durations}x`: no such extension"),
+            ("%{%Q}t", "invalid format `%{%Q}t`: strftime has no `%Q`"),
         ];
         for (text, want) in cases {
             assert_eq!(Format::new(text, Escape::Apache).expect_err(text), want);

@@ -147,7 +147,7 @@ fn open(target: &Target) -> Result<Outlet, String> {
         Target::Command(command) => Command::start(command).map(Output::Command),
     };
     let output = output.map_err(|error| {
-        format!("cannot open the access-log {target}: {error}; its directory must exist and be writable")
+        format!("cannot open the access log {target}: {error}; its directory must exist and be writable")
     })?;
     Ok(Outlet { output, loss: Arc::new(Loss::new(target.to_string())), torn: false })
 }
@@ -156,7 +156,7 @@ impl Sink {
     /// Hands lines over, without waiting: what does not fit is lost and counted.
     pub(super) fn send(&self, lines: Vec<u8>) {
         if let Err(lines) = self.try_send(lines) {
-            self.loss.add(&lines, "the lines come faster than they are written");
+            self.loss.add(&lines, "lines arrive faster than they can be written");
         }
     }
 
@@ -233,7 +233,7 @@ mod tests {
         let error = Logs::open_all(&settings("/nowhere/log")).unwrap_err();
         assert_eq!(
             error,
-            "cannot open the access-log /nowhere/log: No such file or directory (os error 2); \
+            "cannot open the access log /nowhere/log: No such file or directory (os error 2); \
              its directory must exist and be writable"
         );
     }

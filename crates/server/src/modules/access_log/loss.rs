@@ -104,7 +104,7 @@ impl Loss {
         (state.failing, state.reported) = (false, Some(now));
         let lost = std::mem::take(&mut state.unreported);
         let more = if lost > 0 { format!("; {} more lost", Lines(lost)) } else { String::new() };
-        Some(format!("{}: writing works again{more}", self.log))
+        Some(format!("{}: logging has resumed{more}", self.log))
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -144,7 +144,7 @@ mod tests {
         assert!(loss.count(b"a\n", "disk full", later(10)).unwrap().contains(" 3 lines lost"));
         assert_eq!(loss.count(b"a\n", "disk full", later(11)), None);
         assert_eq!(loss.recovered(later(12)), None, "too soon: it may fail again at once");
-        let works = "/log: writing works again; 1 line more lost";
+        let works = "/log: logging has resumed; 1 line more lost";
         assert_eq!(loss.recovered(later(20)).unwrap(), works);
         assert_eq!(loss.recovered(later(40)), None);
     }

@@ -59,9 +59,9 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     levels: Levels::ALL,
     argument: "a path, `| command`, or a mapping of path, format and escape (apache or json); or a sequence of these",
     default: "",
-    help: "Writes a line for every request to a file, or to the standard input of a shell command; without a \
-           format, in NCSA's combined format. Lines are written when the worker falls idle, under load within a second. Inner levels add logs to those of \
-           outer ones.",
+    help: "Writes a line for every request to a file, or to the standard input of a shell command. The \
+           default is the NCSA combined format. Lines are flushed when the worker becomes idle, under load \
+           within a second. Logs of inner levels are added to those of outer levels.",
     set,
 }];
 
@@ -135,7 +135,7 @@ mod tests {
     fn errors_name_what_is_wrong() {
         let cases = [
             ("access-log: {format: '%h'}", "`path` is missing"),
-            ("access-log: {path: /a, format: '%Z'}", "`%Z` is unknown; a percent sign is written `%%`"),
+            ("access-log: {path: /a, format: '%Z'}", "unknown specifier `%Z`; write `%%` for a percent sign"),
             ("access-log: {path: /a, escape: html}", "expected one of apache, json, found `html`"),
             ("access-log: {path: /a, fmt: x}", "expected one of path, format, escape, found `fmt`"),
         ];

@@ -144,17 +144,19 @@ pub(super) fn plain(letter: char, original: bool) -> Option<Value> {
 /// The value `%{name}letter`, or what is wrong with it.
 pub(super) fn named(name: &str, letter: char, original: bool) -> Result<Value, String> {
     match (letter, name) {
-        (_, "") => Err(format!("`%{{}}{letter}` lacks a name between the braces")),
+        (_, "") => Err(format!("`%{{}}{letter}` has no name between the braces")),
         ('i', _) => Ok(Value::RequestField(FieldName::new(name))),
         ('o', _) => Ok(Value::ResponseField(FieldName::new(name), response_stage(original))),
         ('e', _) => Ok(Value::Environment(name.to_owned())),
         ('t', _) => TimeFormat::new(name).map(Value::Time),
         ('p', "local") => Ok(Value::LocalPort),
         ('p', "remote") => Ok(Value::PeerPort),
-        ('p', _) => Err(format!("`%{{{name}}}p` is unknown: it is %{{local}}p or %{{remote}}p")),
+        ('p', _) => Err(format!("unknown specifier `%{{{name}}}p`; supported: %{{local}}p and %{{remote}}p")),
         ('x', _) => extended(&name.to_ascii_lowercase())
-            .ok_or_else(|| format!("`%{{{name}}}x` is unknown: no such extension")),
-        _ => Err(format!("`%{{{name}}}{letter}` is unknown: behind the braces stands i, o, e, t, p or x")),
+            .ok_or_else(|| format!("unknown specifier `%{{{name}}}x`: no such extension")),
+        _ => Err(format!(
+            "unknown specifier `%{{{name}}}{letter}`: the letter after the braces must be i, o, e, t, p or x"
+        )),
     }
 }
 

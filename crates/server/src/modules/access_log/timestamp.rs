@@ -54,7 +54,7 @@ impl TimeFormat {
             "usec_frac" => Self::MicrosecondFraction,
             _ => Self::Strftime(
                 strftime_parts(name)
-                    .map_err(|odd| format!("`%{{{name}}}t` is unknown: strftime has no `%{odd}`"))?,
+                    .map_err(|odd| format!("invalid format `%{{{name}}}t`: strftime has no `%{odd}`"))?,
             ),
         })
     }

@@ -13,9 +13,10 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::PATH,
         argument: "a rule, or a sequence of rules: `+` or `-`, an address or `*`, `/bits`, `:port` or `:first-last`",
         default: "",
-        help: "Answers CONNECT by connecting the client with the server that it names, if the rules let it. The first rule \
-               that fits an address decides, `+` for yes and `-` for no; what no rule fits is refused. A name is looked \
-               up, and only those of its addresses are tried that the rules allow. At the path `/` only.",
+        help: "Handles CONNECT requests by opening a tunnel to the server that the client names, if the \
+               rules allow it. The first rule that matches an address decides: `+` allows, `-` denies; \
+               addresses that match no rule are denied. A name is resolved, and only the addresses that the \
+               rules allow are tried. Only at the path `/`.",
         set: connect,
     },
     Directive {
@@ -23,8 +24,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL_HOST_PATH,
         argument: "ON | OFF",
         default: "OFF",
-        help: "Whether answers to CONNECT say in a `proxy-status` field (RFC 9209) which address was taken, or what was \
-               wrong.",
+        help: "Whether responses to CONNECT carry a `proxy-status` field (RFC 9209) with the address that \
+               was used, or the error.",
         set: emit_status,
     },
     Directive {
@@ -32,7 +33,7 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL_HOST_PATH,
         argument: "ON | OFF",
         default: "OFF",
-        help: "An old name of `proxy.connect.emit-proxy-status`.",
+        help: "Deprecated name of `proxy.connect.emit-proxy-status`.",
         set: emit_status,
     },
     Directive {
@@ -48,7 +49,7 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a name",
         default: "hayami",
-        help: "An old name of `proxy.proxy-status.identity`.",
+        help: "Deprecated name of `proxy.proxy-status.identity`.",
         set: identity,
     },
     Directive {
@@ -56,8 +57,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL_HOST_PATH,
         argument: "milliseconds",
         default: "250",
-        help: "How long an address of a server that CONNECT names may take before the next one is tried beside it \
-               (RFC 8305).",
+        help: "How long a connection attempt to an address of a CONNECT target may take before the next \
+               address is tried in parallel (RFC 8305).",
         set: attempt_delay,
     },
     Directive {
@@ -65,8 +66,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL_HOST_PATH,
         argument: "milliseconds",
         default: "50",
-        help: "How long addresses of IPv4 of a server that CONNECT names wait for those of IPv6, if they are found first \
-               (RFC 8305).",
+        help: "How long to wait for the IPv6 addresses of a CONNECT target if its IPv4 addresses are \
+               resolved first (RFC 8305).",
         set: resolution_delay,
     },
 ];

@@ -54,10 +54,10 @@ impl Failure {
     pub(super) fn reason(&self, target: &str) -> String {
         match self {
             Self::Denied => {
-                format!("CONNECT {target}: the rules of proxy.connect allow none of its addresses")
+                format!("CONNECT {target}: the rules of proxy.connect deny all of its addresses")
             }
-            Self::Unknown(error) => format!("CONNECT {target}: its name cannot be looked up: {error}"),
-            Self::LookupTimeout => format!("CONNECT {target}: its name could not be looked up in time"),
+            Self::Unknown(error) => format!("CONNECT {target}: cannot resolve the host name: {error}"),
+            Self::LookupTimeout => format!("CONNECT {target}: resolving the host name timed out"),
             Self::Unreachable(error) if error.kind() == io::ErrorKind::TimedOut => {
                 format!("CONNECT {target}: timed out while connecting")
             }
@@ -84,15 +84,20 @@ mod tests {
     fn each_failure_has_its_status_and_its_words() {
         let io = |errno: Errno| Failure::Unreachable(errno.into());
         let cases = [
-            (Failure::Denied, 403, "destination_ip_prohibited", "allow none of its addresses"),
-            (Failure::Unknown(io::ErrorKind::NotFound.into()), 502, "dns_error", "cannot be looked up"),
+            (Failure::Denied, 403, "destination_ip_prohibited", "deny all of its addresses"),
+            (
+                Failure::Unknown(io::ErrorKind::NotFound.into()),
+                502,
+                "dns_error",
+                "cannot resolve the host name",
+            ),
             (
                 Failure::Unknown(io::ErrorKind::ResourceBusy.into()),
                 503,
                 "proxy_internal_error",
-                "cannot be looked up",
+                "cannot resolve the host name",
             ),
-            (Failure::LookupTimeout, 504, "dns_timeout", "could not be looked up in time"),
+            (Failure::LookupTimeout, 504, "dns_timeout", "resolving the host name timed out"),
             (Failure::Unreachable(io::ErrorKind::TimedOut.into()), 504, "connection_timeout", "timed out"),
             (io(Errno::CONNREFUSED), 502, "connection_refused", "refused"),
             (io(Errno::NETUNREACH), 502, "destination_ip_unroutable", "while connecting"),

@@ -99,7 +99,7 @@ impl Attempt {
             let asking = Rc::clone(&asking);
             move |error: &SourceError| {
                 let whose = asking.whose(&member);
-                let text = format_args!("{whose}: the content of its response broke off: {error}");
+                let text = format_args!("{whose}: the content of the response is incomplete: {error}");
                 asking.pool.report(Severity::Error, text);
             }
         });

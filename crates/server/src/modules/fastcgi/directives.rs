@@ -15,9 +15,10 @@ pub const DIRECTIVES: &[Directive] = &[
         "a port; {host, port, type: tcp | unix}; a sequence of such; or {upstream: NAME}",
         "",
         connect,
-        "Passes requests on to a FastCGI application, such as PHP-FPM: to a port of 127.0.0.1, of `host`, or to the \
-         unix socket that `port` names with `type: unix`. With several places requests go to each in turn, and \
-         past one that takes no connections; `upstream` names a group of `upstreams`. In `file.custom-handler` it answers for the files with these extensions."
+        "Forwards requests to a FastCGI application, such as PHP-FPM: to a port on 127.0.0.1 or on `host`, \
+         or with `type: unix` to the unix socket that `port` names. With several addresses, requests are \
+         distributed in turn, and an address that refuses connections is skipped; `upstream` names a group \
+         of `upstreams`. In `file.custom-handler` it handles files with these extensions."
     ),
     directive!(
         "fastcgi.spawn",
@@ -25,9 +26,9 @@ pub const DIRECTIVES: &[Directive] = &[
         "a shell command, or {command, user}",
         "",
         spawn,
-        "Starts a FastCGI application that takes its connections at descriptor 0, such as `php-cgi`, as `user` (that \
-         of the server, if not given), and passes requests on to it. It is started again when it ends, and ends with \
-         the server."
+        "Starts a FastCGI application that accepts connections on file descriptor 0, such as `php-cgi`, as \
+         `user` (default: the server's user), and forwards requests to it. The application is restarted when \
+         it exits, and stopped with the server."
     ),
     directive!(
         "fastcgi.document_root",
@@ -35,8 +36,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "a directory",
         "that of file.dir",
         document_root,
-        "The document root that applications are told: scripts are looked for below it, and below the same path on \
-         the machine or in the container in which the application runs."
+        "The document root that is sent to applications: scripts are looked up below it, and below the same \
+         path on the machine or in the container that runs the application."
     ),
     directive!(
         "fastcgi.timeout.io",
@@ -44,7 +45,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "milliseconds",
         "30000",
         |scope, node| node.milliseconds(1).map(|value| own(scope).io = value),
-        "How long an application may take to accept a connection, and to send something of its answer."
+        "How long an application may take to accept a connection, and to send the next part of its response."
     ),
     directive!(
         "fastcgi.timeout.keepalive",
@@ -52,9 +53,9 @@ pub const DIRECTIVES: &[Directive] = &[
         "milliseconds",
         "0",
         |scope, node| node.milliseconds(0).map(|value| own(scope).keep_alive = value),
-        "How long a connection to an application waits for its next request; 0: every request has a connection of its \
-         own. A process of PHP-FPM serves one connection at a time and is idle while that waits: set it only if there \
-         are more processes than connections."
+        "How long an idle connection to an application is kept open; 0 opens a new connection for every \
+         request. A PHP-FPM process serves one connection at a time and is blocked while that connection is \
+         idle: set this only if there are more processes than connections."
     ),
     directive!(
         "fastcgi.send-delegated-uri",
@@ -62,8 +63,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "ON | OFF",
         "OFF",
         |scope, node| node.on_off().map(|value| own(scope).send_delegated_uri = value),
-        "Whether REQUEST_URI is what an internal redirect has made of the target, rather than what the client asked \
-         for."
+        "Whether REQUEST_URI is the target after an internal redirect instead of the one that the client \
+         requested."
     ),
 ];
 
@@ -149,12 +150,12 @@ mod tests {
         assert!(matches!(path.handlers[..], [HandlerSettings::FastCgi(0)]), "{:?}", path.handlers);
         assert!(loaded.warnings.is_empty());
         let cases = [
-            ("http://127.0.0.1:9000", "other", "there are no upstreams `other`"),
-            ("https://127.0.0.1:9000", "php", "`https://127.0.0.1:9000`: FastCGI is not spoken over TLS"),
+            ("http://127.0.0.1:9000", "other", "unknown upstream group `other`"),
+            ("https://127.0.0.1:9000", "php", "`https://127.0.0.1:9000`: FastCGI over TLS is not supported"),
             (
                 "{backends: http://127.0.0.1:9000, health-check: /up}",
                 "php",
-                "the health check of `php` asks for a path over HTTP",
+                "the health check of `php` requests a path over HTTP",
             ),
         ];
         for (group, name, want) in cases {
@@ -193,9 +194,9 @@ mod tests {
             ("fastcgi.connect: {host: a}", "`port` is missing".to_owned()),
             (
                 "fastcgi.connect: {port: a.sock, type: unix}",
-                "`a.sock` is no absolute path of a unix socket".to_owned(),
+                "`a.sock` is not an absolute path of a unix socket".to_owned(),
             ),
-            ("fastcgi.connect: 0", "expected a whole number from 1 to 65535, found `0`".to_owned()),
+            ("fastcgi.connect: 0", "expected an integer from 1 to 65535, found `0`".to_owned()),
             ("fastcgi.spawn: ''", "expected a shell command, found nothing".to_owned()),
             ("fastcgi.spawn: {user: www}", "`command` is missing".to_owned()),
             (

@@ -41,16 +41,16 @@ fn named(scope: &mut Scope<'_>, node: &Node, name: &Node) -> Result<usize, Confi
     let text = name.text()?;
     let settings = &mut scope.global.upstreams;
     let group = settings.find(text).ok_or_else(|| {
-        let error = name.error(format!("there are no upstreams `{text}`"));
-        error.help("write them into `upstreams`, above")
+        let error = name.error(format!("unknown upstream group `{text}`"));
+        error.help("define it in `upstreams`, above")
     })?;
     let found = &mut settings.groups[group];
     if let Some(own) = found.upstreams.iter().find(|own| own.url.tls) {
-        let error = name.error(format!("`{}`: FastCGI is not spoken over TLS", own.url));
+        let error = name.error(format!("`{}`: FastCGI over TLS is not supported", own.url));
         return Err(error.help("write `http://`"));
     }
     if found.check.as_ref().is_some_and(|check| check.path.is_some()) {
-        let error = name.error(format!("the health check of `{text}` asks for a path over HTTP"));
+        let error = name.error(format!("the health check of `{text}` requests a path over HTTP"));
         return Err(error.help("write `health-check: TCP`"));
     }
     found.used = true;
@@ -109,6 +109,6 @@ fn number(node: &Node) -> Result<u16, ConfigError> {
 fn socket(node: &Node) -> Result<Place, ConfigError> {
     match node.text()? {
         path if path.starts_with('/') && !path.contains('\0') => Ok(Place::Unix(PathBuf::from(path))),
-        path => Err(node.error(format!("`{path}` is no absolute path of a unix socket"))),
+        path => Err(node.error(format!("`{path}` is not an absolute path of a unix socket"))),
     }
 }

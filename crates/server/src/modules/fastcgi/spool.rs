@@ -100,13 +100,13 @@ impl fmt::Display for Failure {
         match self {
             Self::Content(error) => error.fmt(f),
             Self::NoRoom(NoRoom::Full) => {
-                f.write_str("too much content of requests is in temporary files (limit-request-spool)")
+                f.write_str("the temporary files for request content are full (limit-request-spool)")
             }
             Self::NoRoom(NoRoom::Evicted) => f.write_str(
-                "too much content of requests is in temporary files, and smaller uploads need room \
+                "the temporary files for request content are full, and smaller uploads need room \
                  (limit-request-spool)",
             ),
-            Self::Disk(error) => write!(f, "it cannot be kept on disk: {error}"),
+            Self::Disk(error) => write!(f, "it cannot be written to disk: {error}"),
         }
     }
 }
@@ -179,7 +179,7 @@ impl Source for Spooled {
             // The smaller first: what is left may be more than a usize holds.
             let room = (in_file - self.at).min(room as u64) as usize;
             let read = std::task::ready!(file.poll_read(cx, self.at, room, out));
-            let bytes = read.map_err(|error| SourceError(format!("it cannot be read again: {error}")))?;
+            let bytes = read.map_err(|error| SourceError(format!("it cannot be read back: {error}")))?;
             self.at += bytes as u64;
         } else {
             let rest = &self.memory[(self.at - in_file) as usize..];

@@ -43,7 +43,7 @@ impl Words {
             }
         }
         if self.left.get() == 0 {
-            self.say(b"and more, which is left out");
+            self.say(b"and more, which is omitted");
         }
     }
 

@@ -48,7 +48,7 @@ pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError>
     warn_of_others(scope, node);
     let (own, mut handlers) = own_settings(scope, node);
     if handlers.len() > 1 {
-        return Err(node.error("only one handler can answer for a file"));
+        return Err(node.error("a file can have only one handler"));
     }
     let (inherited, handler) = (Box::new(own), handlers.pop().map(Box::new));
     scope.inherited.file.rules.0.push(Rule { extensions, default, inherited, handler });
@@ -64,7 +64,7 @@ fn warn_of_others(scope: &mut Scope<'_>, node: &Node) {
             || ["expires", "throttle-response", "setenv", "unsetenv", "stash"].contains(&name);
         if allowed && !takes_effect {
             let warning = key.error(format!("`{name}` has no effect in `file.custom-handler`"));
-            scope.warn(warning.help("write it at the path, where it holds for files of all extensions"));
+            scope.warn(warning.help("move it to the path, where it applies to files of all extensions"));
         }
     }
 }

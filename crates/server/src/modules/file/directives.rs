@@ -19,7 +19,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "a directory",
         "",
         dir,
-        "Serves the files below a directory. The path behind the path's prefix names the file."
+        "Serves the files below a directory. The rest of the request path after the path's prefix names the \
+         file."
     ),
     directive!(
         "file.file",
@@ -27,8 +28,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "a file",
         "",
         file,
-        "Serves one file for every request of the path, also for those below it: behind a `file.dir`, the page of a \
-         single-page application."
+        "Serves one file for every request at or below the path: after a `file.dir`, for example, the page \
+         of a single-page application."
     ),
     directive!(
         "file.index",
@@ -36,7 +37,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "a sequence of names",
         "[index.html, index.htm, index.txt]",
         index,
-        "Names tried in this order when a directory is asked for."
+        "Names that are tried in this order when a directory is requested."
     ),
     directive!(
         "file.dirlisting",
@@ -44,7 +45,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "ON | OFF",
         "OFF",
         |scope, node| node.on_off().map(|value| own(scope).dirlisting = value),
-        "Lists the files of a directory that has no index. Names that begin with a dot are left out."
+        "Lists the files of a directory that has no index. Names that start with a dot are omitted."
     ),
     directive!(
         "file.etag",
@@ -52,7 +53,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "ON | OFF",
         "ON",
         |scope, node| node.on_off().map(|value| own(scope).etag = value),
-        "Sends an entity tag, made of the time of the last change in nanoseconds and the size."
+        "Sends an entity tag, built from the modification time in nanoseconds and the size."
     ),
     directive!(
         "file.send-compressed",
@@ -60,8 +61,9 @@ pub const DIRECTIVES: &[Directive] = &[
         COMPRESSED,
         "OFF",
         send_compressed,
-        "Sends NAME.br, NAME.zst or NAME.gz in place of NAME to clients that take it; whoever makes NAME anew makes \
-         those anew too. With `gunzip`, a NAME.gz without a NAME is also unpacked for clients that do not take it."
+        "Sends NAME.br, NAME.zst or NAME.gz instead of NAME to clients that accept it; when NAME changes, \
+         regenerate those files too. With `gunzip`, a NAME.gz without a NAME is also decompressed for \
+         clients that do not accept gzip."
     ),
     directive!(
         "file.send-gzip",
@@ -69,7 +71,7 @@ pub const DIRECTIVES: &[Directive] = &[
         COMPRESSED,
         "OFF",
         send_compressed,
-        "The old name of `file.send-compressed`."
+        "Deprecated name of `file.send-compressed`."
     ),
     directive!(
         "file.mime.settypes",
@@ -85,7 +87,7 @@ pub const DIRECTIVES: &[Directive] = &[
         TYPES,
         "",
         mime::add_types,
-        "Adds to the table of media types, or changes the type of an extension."
+        "Adds entries to the table of media types, or changes the type of an extension."
     ),
     directive!(
         "file.mime.removetypes",
@@ -109,9 +111,9 @@ pub const DIRECTIVES: &[Directive] = &[
         "a mapping: extension, and directives",
         "",
         custom::set,
-        "Directives for files with certain extensions (`extension: .ext`, a sequence, or `default` for all others): \
-         what they change is changed for these files only, before what the path changes. With `fastcgi.connect` or \
-         `fastcgi.spawn` the files are scripts: they are run, and never sent."
+        "Directives for files with certain extensions (`extension: .ext`, a sequence, or `default` for all \
+         others); they affect only these files, and are applied before those of the path. With \
+         `fastcgi.connect` or `fastcgi.spawn` the files are scripts: they are run, and never sent."
     ),
     directive!(
         "file.symlinks",
@@ -119,8 +121,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "follow | within | never",
         "follow",
         symlinks,
-        "Which symbolic links below the directory are followed: all, those that lead to files below the directory, or \
-         none. The others are answered with 403; what /proc links to is never served."
+        "Which symbolic links below the directory are followed: all, those that lead to files below the \
+         directory, or none. Requests for others get 403; targets of links in /proc are never served."
     ),
     directive!(
         "file.cache.revalidate",
@@ -128,35 +130,36 @@ pub const DIRECTIVES: &[Directive] = &[
         "seconds",
         "1",
         |scope, node| node.seconds().map(|value| own(scope).revalidate = value),
-        "How long a file is served from the cache before the disk is asked whether it changed; 0 asks for every \
-         request."
+        "How long a file is served from the cache before the server checks the disk for changes; 0 checks on \
+         every request."
     ),
     directive!(
         "file.cache.max-file-size",
         GLOBAL_HOST_PATH,
-        "octets",
+        "bytes",
         "64k",
         |scope, node| node.octets().map(|value| own(scope).max_file_size = value.min(LARGEST_IN_MEMORY)),
-        "Files up to this size are kept in memory; of larger ones the cache keeps the open file. At most 16m."
+        "Files up to this size are cached in memory; for larger files the cache keeps the open file \
+         descriptor. At most 16m."
     ),
     directive!(
         "file.cache.max-frequent-file-size",
         GLOBAL_HOST_PATH,
-        "octets",
+        "bytes",
         "1m",
         |scope, node| {
             node.octets().map(|value| own(scope).max_frequent_file_size = value.min(LARGEST_IN_MEMORY))
         },
-        "Larger files, up to this size, are kept in memory as well once they are asked for often over TLS or HTTP/2, \
-         where a copy in memory saves reading them for each response. At most 16m; 0 keeps none."
+        "Larger files, up to this size, are cached in memory too once they are requested often over TLS or \
+         HTTP/2, where that avoids reading them for each response. At most 16m; 0 disables this."
     ),
     directive!(
         "file.cache.size",
         GLOBAL,
-        "octets",
+        "bytes",
         "64m",
         |scope, node| node.octets().map(|value| cache(scope).size = value),
-        "Memory for cached files, for the whole process; every worker has its share."
+        "The memory for cached files, for the whole process; every worker has an equal share."
     ),
     directive!(
         "file.cache.descriptors",
@@ -164,8 +167,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "a number",
         "1024",
         |scope, node| node.integer(0..=1 << 20).map(|value| cache(scope).descriptors = value),
-        "Most files that the cache keeps open, for the whole process. Never more than a quarter of the open-files \
-         limit."
+        "The maximum number of files that the cache keeps open, for the whole process. Never more than a \
+         quarter of the open-files limit."
     ),
     directive!(
         "file.io_uring",
@@ -173,8 +176,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "ON | OFF",
         "OFF",
         |_, node| node.on_off().map(drop),
-        "Accepted without effect: what is not in memory is read by threads of its own, and large files leave by \
-         sendfile; io_uring measured no faster."
+        "Accepted without effect: separate threads read files that are not in memory, and large files are \
+         sent with sendfile; io_uring measured no faster."
     ),
 ];
 
@@ -206,8 +209,8 @@ fn file(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let path = path_of(node, "the path of a file")?;
     if path.file_name().is_none() || node.text()?.ends_with('/') {
         return Err(node
-            .error(format!("{} names no file", path.display()))
-            .help("to serve a folder, use file.dir"));
+            .error(format!("{} is not the name of a file", path.display()))
+            .help("to serve a directory, use file.dir"));
     }
     scope.add_handler(HandlerSettings::FileFile(FileSettings { path }));
     Ok(())

@@ -108,5 +108,5 @@ impl Source for Unpacking {
 }
 
 fn broken(error: io::Error) -> SourceError {
-    SourceError(format!("a gzip file could not be unpacked: {error}"))
+    SourceError(format!("a gzip file could not be decompressed: {error}"))
 }

@@ -163,7 +163,8 @@ pub fn build_file(
 ) -> Result<Box<dyn Handler>, String> {
     use std::os::unix::ffi::OsStrExt;
     let path = &settings.path;
-    let name = path.file_name().ok_or_else(|| format!("file.file: {} names no file", path.display()))?;
+    let name =
+        path.file_name().ok_or_else(|| format!("file.file: {} is not the name of a file", path.display()))?;
     let parent = folder_of(path);
     let place = Place::Only(name.as_bytes().into());
     build(place, parent.to_owned(), inherited, worker).map_err(|e| cannot_serve("file.file", parent, e))
@@ -189,17 +190,19 @@ fn folder_of(file: &Path) -> &Path {
 fn cannot_serve(directive: &str, path: &Path, error: Errno) -> String {
     let path = path.display();
     match error {
-        Errno::NOENT => format!("{directive}: there is no directory {path}; create it or correct the path"),
+        Errno::NOENT => {
+            format!("{directive}: the directory {path} does not exist; create it or correct the path")
+        }
         Errno::NOTDIR => {
             format!("{directive}: {path} is not a directory; to serve a single file use file.file")
         }
         Errno::ACCESS | Errno::PERM => format!(
-            "{directive}: {path} is not accessible to the user that the server runs as; allow that user to search it \
-             and the directories above (chmod o+x)"
+            "{directive}: {path} is not accessible to the user that the server runs as; give that user \
+             search permission for it and the directories above (chmod o+x)"
         ),
         Errno::NOSYS => format!(
-            "{directive}: {path}: this system has no openat2, which `file.symlinks` other than `follow` needs \
-             (Linux 5.6)"
+            "{directive}: {path}: this system does not support openat2 (Linux 5.6), which `file.symlinks` \
+             requires unless it is `follow`"
         ),
         other => format!("{directive}: cannot open {path}: {other}"),
     }

@@ -37,7 +37,7 @@ pub(in crate::modules) fn line(node: &Node, ours: &Ours) -> Result<Line, ConfigE
     let value = value.trim_matches([' ', '\t']);
     // A field value of visible octets, spaces and tabs (RFC 9110 §5.5): anything else could end the line.
     if value.bytes().any(|octet| octet.is_ascii_control() && octet != b'\t') {
-        return Err(node.error("a value of a field may not hold line breaks or other control characters"));
+        return Err(node.error("a field value must not contain line breaks or other control characters"));
     }
     Ok(Line { name: field_name(node, name.trim(), ours)?, value: value.as_bytes().to_vec() })
 }
@@ -57,7 +57,7 @@ fn field_name(node: &Node, text: &str, ours: &Ours) -> Result<Vec<u8>, ConfigErr
     match ours.iter().find(|ours| ours.as_bytes() == name) {
         None => Ok(name),
         Some(ours) => {
-            let error = node.error(format!("`{ours}` is written by the server itself and cannot be changed"));
+            let error = node.error(format!("`{ours}` is set by the server and cannot be changed"));
             Err(match *ours {
                 "server" => error.help("see send-server-name"),
                 "host" => error.help("see proxy.header.set"),
@@ -75,7 +75,7 @@ fn token<'a>(node: &Node, text: &'a str, what: &str) -> Result<&'a [u8], ConfigE
     match text.chars().find(|c| !c.is_ascii_alphanumeric() && !"!#$%&'*+-.^_`|~".contains(*c)) {
         Some(odd) => {
             let odd = odd.escape_debug();
-            Err(node.error(format!("`{text}` is no name of a {what}: it may not hold `{odd}`")))
+            Err(node.error(format!("`{text}` is not a valid name of a {what}: it contains `{odd}`")))
         }
         None => Ok(text.as_bytes()),
     }

@@ -54,22 +54,22 @@ directives! {
     "header.add" LINES |lines| each(lines, Command::Add),
         "Adds a field line to the response.";
     "header.append" LINES |lines| each(lines, Command::Append),
-        "Adds a field line, or appends the value to the first line of that name, behind a comma.";
+        "Adds a field line, or appends the value to the first line of that name, separated by a comma.";
     "header.merge" LINES |lines| each(lines, Command::Merge),
-        "Adds a field line, or adds the value to the comma-separated list of the first line of that name unless the \
-         list has it.";
+        "Adds a field line, or adds the value to the comma-separated list of the first line of that name \
+         unless the list contains it.";
     "header.set" LINES |lines| each(lines, Command::Set),
         "Replaces all field lines of that name.";
     "header.setifempty" LINES |lines| each(lines, Command::SetIfEmpty),
-        "Adds a field line if there is none of that name.";
+        "Adds a field line unless a field of that name exists.";
     "header.unset" NAMES |names| Ok(vec![Command::Unset(field::names(names, OF_RESPONSES)?)]),
         "Removes all field lines of these names.";
     "header.unsetunless" NAMES |names| Ok(vec![Command::UnsetUnless(field::names(names, OF_RESPONSES)?)]),
-        "Removes all field lines but those of these names.";
+        "Removes all field lines except those of these names.";
     "header.cookie.unset" NAMES |names| Ok(vec![Command::CookieUnset(field::cookies(names)?)]),
         "Removes cookies of these names from `cookie` fields of the response, as h2o does; `set-cookie` stays.";
     "header.cookie.unsetunless" NAMES |names| Ok(vec![Command::CookieUnsetUnless(field::cookies(names)?)]),
-        "Removes all cookies but those of these names from `cookie` fields of the response, as h2o does.";
+        "Removes all cookies except those of these names from `cookie` fields of the response, as h2o does.";
 }
 
 type Make = fn(&[&Node]) -> Result<Vec<Command>, ConfigError>;
@@ -280,14 +280,14 @@ mod tests {
 
     #[test]
     fn errors_say_what_is_wrong_with_a_line() {
-        let framing = "is written by the server itself and cannot be changed";
+        let framing = "is set by the server and cannot be changed";
         let cases = [
             ("header.add: x-a", "expected `Name: value`, found `x-a`".to_owned()),
             ("header.add: ': 1'", "expected `Name: value`, found `: 1`".to_owned()),
-            ("header.add: 'x a: 1'", "`x a` is no name of a field: it may not hold ` `".to_owned()),
+            ("header.add: 'x a: 1'", "`x a` is not a valid name of a field: it contains ` `".to_owned()),
             (
                 "header.add: \"x-a: 1\\nb: 2\"",
-                "a value of a field may not hold line breaks or other control characters".to_owned(),
+                "a field value must not contain line breaks or other control characters".to_owned(),
             ),
             ("header.set: 'Content-Length: 1'", format!("`content-length` {framing}")),
             ("header.unset: transfer-encoding", format!("`transfer-encoding` {framing}")),
@@ -298,7 +298,10 @@ mod tests {
                 "header.add: {header: 'a: b', when: now}",
                 "expected one of final, early, all, found `now`".to_owned(),
             ),
-            ("header.cookie.unset: 'a b'", "`a b` is no name of a cookie: it may not hold ` `".to_owned()),
+            (
+                "header.cookie.unset: 'a b'",
+                "`a b` is not a valid name of a cookie: it contains ` `".to_owned(),
+            ),
         ];
         for (line, want) in cases {
             assert_eq!(error(line), want);

@@ -58,9 +58,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "seconds",
         default: "10",
-        help: "How long an HTTP/2 connection is kept that has no open stream, or whose streams all wait for content \
-               that the client does not send. Then it is told to end (GOAWAY) \
-               and closed.",
+        help: "How long an HTTP/2 connection is kept open without open streams, or while all its streams \
+               wait for content from the client. Then the server sends GOAWAY and closes it.",
         set: |scope, node| {
             scope.global.http2.idle_timeout = node.seconds()?;
             Ok(())
@@ -71,8 +70,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "seconds",
         default: "0",
-        help: "How long an HTTP/2 connection may go on after it was told to end, when the server stops; 0 waits \
-               for the last stream.",
+        help: "How long an HTTP/2 connection may stay open after GOAWAY when the server stops; 0 waits for \
+               the last stream.",
         set: |scope, node| {
             scope.global.http2.graceful_shutdown_timeout =
                 Some(node.seconds()?).filter(|seconds| !seconds.is_zero());
@@ -84,8 +83,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a number",
         default: "",
-        help: "The most streams that a client may have open at once on a connection; it is told so \
-               (SETTINGS_MAX_CONCURRENT_STREAMS). Without this directive it is the number of \
+        help: "The maximum number of concurrent streams that a client may open on a connection \
+               (SETTINGS_MAX_CONCURRENT_STREAMS). The default is the value of \
                `http2-max-concurrent-requests-per-connection`.",
         set: |scope, node| {
             scope.global.http2.max_streams = Some(node.integer(1..=MOST_STREAMS)? as u32);
@@ -97,8 +96,9 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a number",
         default: "100",
-        help: "The most requests of a connection that are answered at once: the number of streams, unless \
-               `http2-max-streams` says another one. The content of answers is sent by the client's priorities.",
+        help: "The maximum number of requests per connection that are processed concurrently; also the \
+               number of streams, unless `http2-max-streams` sets another one. Response content is scheduled \
+               by the client's priorities.",
         set: |scope, node| {
             scope.global.http2.max_requests = node.integer(1..=MOST_STREAMS)? as u32;
             Ok(())
@@ -107,10 +107,10 @@ pub const DIRECTIVES: &[Directive] = &[
     Directive {
         name: "http2-input-window-size",
         levels: Levels::GLOBAL,
-        argument: "octets",
+        argument: "bytes",
         default: "16777216",
-        help: "How far the flow-control window for the content of a request may grow. It begins small and grows \
-               with use.",
+        help: "The maximum size of the flow-control window for the content of a request. It starts small and \
+               grows with use.",
         set: |scope, node| {
             scope.global.http2.input_window = node.octets_within(65_535..=LARGEST_WINDOW)? as u32;
             Ok(())
@@ -121,8 +121,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "ON | OFF",
         default: "ON",
-        help: "Whether a client may begin with HTTP/2 on a connection without TLS (RFC 9113 §3.3). The upgrade \
-               from HTTP/1.1 has a switch of its own, `http1-upgrade-to-http2`.",
+        help: "Whether clients may use HTTP/2 without TLS with prior knowledge (RFC 9113 §3.3). \
+               `http1-upgrade-to-http2` controls the upgrade from HTTP/1.1.",
         set: |scope, node| {
             scope.global.http2.prior_knowledge = node.on_off()?;
             Ok(())

@@ -40,8 +40,9 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "a number",
         "1",
-        "Requests of one connection whose content h2o passes on while it comes. Here that is all of them.",
-        "the content of every request is passed on while it comes",
+        "How many requests per connection h2o streams to the upstream. hayami streams the content of every \
+         request.",
+        "the content of every request is streamed",
         requests
     ),
     tolerated!(
@@ -49,8 +50,8 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "milliseconds",
         "50",
-        "From which round-trip time on h2o keeps little in the kernel's send buffer.",
-        "what waits in the kernel does not depend on the round-trip time",
+        "The round-trip time from which h2o keeps the kernel's send buffer small.",
+        "the amount of data in the kernel's send buffer does not depend on the round-trip time",
         milliseconds
     ),
     tolerated!(
@@ -58,17 +59,17 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "a ratio",
         "0.1",
-        "The delay h2o allows for that, as a part of the round-trip time.",
-        "what waits in the kernel does not depend on the round-trip time",
+        "The delay that h2o allows for that, as a fraction of the round-trip time.",
+        "the amount of data in the kernel's send buffer does not depend on the round-trip time",
         ratio
     ),
     tolerated!(
         "http2-latency-optimization-max-cwnd",
         GLOBAL,
-        "octets",
+        "bytes",
         "65535",
-        "Above which congestion window h2o leaves that off.",
-        "what waits in the kernel does not depend on the congestion window",
+        "The congestion window above which h2o disables that.",
+        "the amount of data in the kernel's send buffer does not depend on the congestion window",
         |node| node.octets().map(|_| true)
     ),
     tolerated!(
@@ -76,8 +77,9 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST,
         "ON | OFF",
         "ON",
-        "Whether h2o sends styles and scripts first to clients that say nothing of priorities. Browsers say by RFC 9218 what they need first, and that is followed.",
-        "clients say by RFC 9218 what they need first",
+        "Whether h2o sends style sheets and scripts first to clients that send no priorities. hayami follows \
+         the priorities that browsers send (RFC 9218).",
+        "clients send priorities by RFC 9218",
         on_off
     ),
     tolerated!(
@@ -85,8 +87,8 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         GLOBAL_PATH,
         "ON | OFF",
         "OFF",
-        "Whether h2o may push what belongs to another authority. Nothing is pushed here.",
-        "nothing is pushed, browsers no longer take it",
+        "Whether h2o may push resources of another authority. hayami does not support server push.",
+        "server push is not supported; browsers have dropped it",
         on_off
     ),
     tolerated!(
@@ -94,8 +96,9 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST,
         "ON | OFF | a mapping",
         "OFF",
-        "Whether h2o remembers by a cookie what a client has, so that it is not pushed again. Nothing is pushed here.",
-        "nothing is pushed, browsers no longer take it",
+        "Whether h2o tracks in a cookie what a client has cached, to avoid pushing it again. hayami does not \
+         support server push.",
+        "server push is not supported; browsers have dropped it",
         casper
     ),
     tolerated!(
@@ -103,7 +106,7 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         HOST,
         "minimum | hpack",
         "",
-        "A page of h2o's that shows the state of its connection. There is none here.",
+        "A page in h2o that shows the state of its connection. hayami has no such page.",
         "there is no such page",
         |node| node.one_of(&["minimum", "hpack"]).map(|_| true)
     ),
@@ -112,8 +115,8 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "milliseconds",
         "100",
-        "How long h2o delays the requests of a suspicious connection. Here such a connection is ended.",
-        "a connection that breaks its budget is ended, not delayed",
+        "How long h2o delays the requests of a suspicious connection. hayami closes such a connection.",
+        "a connection that exceeds its budget is closed, not delayed",
         milliseconds
     ),
     tolerated!(
@@ -122,7 +125,7 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         "seconds",
         "30",
         "How long an HTTP/3 connection may be idle.",
-        "HTTP/3 is not there yet",
+        "HTTP/3 is not supported yet",
         seconds
     ),
     tolerated!(
@@ -130,17 +133,17 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "seconds",
         "0",
-        "How long a connection may go on after it was told to end; 0 waits for the peer.",
-        "HTTP/3 is not there yet",
+        "How long a connection may stay open after GOAWAY; 0 waits for the peer.",
+        "HTTP/3 is not supported yet",
         seconds
     ),
     tolerated!(
         "http3-input-window-size",
         GLOBAL,
-        "octets",
+        "bytes",
         "16777216",
         "The flow-control window for the content of a request.",
-        "HTTP/3 is not there yet",
+        "HTTP/3 is not supported yet",
         |node| node.octets().map(|_| true)
     ),
     tolerated!(
@@ -148,8 +151,8 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "a number",
         "1",
-        "Requests of one connection whose content is passed on while it comes.",
-        "HTTP/3 is not there yet",
+        "How many requests per connection are streamed to the upstream.",
+        "HTTP/3 is not supported yet",
         requests
     ),
     tolerated!(
@@ -157,8 +160,8 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "ON | OFF",
         "ON",
-        "Whether the kernel splits what is sent into packets.",
-        "HTTP/3 is not there yet",
+        "Whether the kernel splits sent data into packets (segmentation offload).",
+        "HTTP/3 is not supported yet",
         on_off
     ),
     tolerated!(
@@ -166,8 +169,8 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "a ratio",
         "0",
-        "How often the peer acknowledges, as a part of the congestion window.",
-        "HTTP/3 is not there yet",
+        "How often the peer acknowledges, as a fraction of the congestion window.",
+        "HTTP/3 is not supported yet",
         ratio
     ),
     tolerated!(
@@ -175,8 +178,8 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "ON | OFF",
         "ON",
-        "Whether acknowledgements may wait.",
-        "HTTP/3 is not there yet",
+        "Whether acknowledgements may be delayed.",
+        "HTTP/3 is not supported yet",
         on_off
     ),
 ];

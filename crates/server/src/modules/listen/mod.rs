@@ -156,15 +156,16 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     levels: Levels::GLOBAL_HOST,
     argument: "a port, `host:port`, a mapping, or a sequence of these",
     default: "",
-    help: "An address to listen on; there must be one at the top or in every host, and the key may be \
-           repeated. A port alone means all addresses of IPv4 and IPv6; port 0 lets the kernel choose. A \
-           mapping has `port`, `host`, `type` (`tcp`, `unix` or `quic`), `cc`, `initcwnd`, `sndbuf`, `rcvbuf`, \
-           `proxy-protocol`, `ssl`; with `type: unix`, `port` is the path of the socket, and there are `owner`, `group` and \
-           `permission` (octal). With `proxy-protocol: ON` every connection must begin with a header of the PROXY \
-           protocol, version 1 or 2, and the client's address is the one that it names: for a port that only a \
-           balancer can reach. With `proxy-protocol: {from: [10.0.0.0/8, …]}` only connections of these addresses are \
-           taken; with `optional: ON` beside it all are, and those of these addresses may begin with a header. Several hosts may name one address: then the server name that a client asks \
-           for chooses the certificate, and the host by the request.",
+    help: "An address to listen on; required at the top or in every host, and the key may be repeated. A \
+           bare port means all IPv4 and IPv6 addresses; for port 0 the kernel chooses a port. A mapping has \
+           `port`, `host`, `type` (`tcp`, `unix` or `quic`), `cc`, `initcwnd`, `sndbuf`, `rcvbuf`, \
+           `proxy-protocol`, `ssl`; with `type: unix`, `port` is the path of the socket, and `owner`, \
+           `group` and `permission` (octal) are supported. With `proxy-protocol: ON` every connection must \
+           start with a PROXY protocol header, version 1 or 2, which supplies the client's address: for a \
+           port that only a load balancer can reach. With `proxy-protocol: {from: [10.0.0.0/8, …]}` only \
+           connections from these addresses are accepted; with `optional: ON` in addition, all connections \
+           are accepted, and those from these addresses may start with a header. Several hosts may share an \
+           address: the server name (SNI) selects the certificate, and the request selects the host.",
     set: |scope, node| {
         for node in node.one_or_many() {
             let (listener, warnings) = read::listener(node)?;
@@ -174,9 +175,9 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
             }
             warnings.into_iter().for_each(|warning| scope.warn(warning));
             if matches!(listener.address, Address::Quic(_)) {
-                scope.warn(
-                    node.error("HTTP/3 is not there yet: this port is bound, but nothing answers on it"),
-                );
+                scope.warn(node.error(
+                    "HTTP/3 is not supported yet: this port is bound, but the server does not respond on it",
+                ));
             }
             match &mut scope.host {
                 Some(host) => host.listen.push(listener),

@@ -49,12 +49,12 @@ fn overlap(other: &Address, new: &Address) -> (String, &'static str) {
         Address::Unix(socket) => {
             let path = socket.path.display();
             let message =
-                format!("the unix socket `{path}` has another owner, group or permission elsewhere");
-            (message, "write the same at both, or take another path")
+                format!("the unix socket `{path}` has a different owner, group or permission elsewhere");
+            (message, "use the same values in both, or another path")
         }
         _ => {
             let message = format!("`listen` on {new} overlaps with `listen` on {other}");
-            (message, "remove one of the two, or take another port")
+            (message, "remove one of the two, or use another port")
         }
     }
 }
@@ -63,21 +63,21 @@ fn overlap(other: &Address, new: &Address) -> (String, &'static str) {
 fn disagreement(other: &Listener, new: &Listener) -> Option<(String, &'static str)> {
     if other.proxy_protocol != new.proxy_protocol {
         let message = match other.proxy_protocol.is_some() && new.proxy_protocol.is_some() {
-            true => "this address has another `proxy-protocol` elsewhere",
+            true => "this address has a different `proxy-protocol` elsewhere",
             false => "this address has `proxy-protocol: ON` in one place and not in another",
         };
-        return Some((message.to_owned(), "write it at both or at neither, or take another port"));
+        return Some((message.to_owned(), "set it for both or for neither, or use another port"));
     }
     if new.options != other.options && new.options != <_>::default() {
-        let message = "this address has other socket options elsewhere";
-        return Some((message.to_owned(), "write them in the first place where the address stands"));
+        let message = "this address has different socket options elsewhere";
+        return Some((message.to_owned(), "set them in the first `listen` with this address"));
     }
     let message = match (&other.ssl, &new.ssl) {
-        (Some(_), None) => "this address speaks TLS elsewhere, and has no `ssl` here",
-        (None, Some(_)) => "this address has `ssl` here, and none elsewhere",
+        (Some(_), None) => "this address has `ssl` elsewhere but not here",
+        (None, Some(_)) => "this address has `ssl` here but not elsewhere",
         _ => return None,
     };
-    let help = "write `ssl` at both (an anchor saves typing) or at neither, or take another port";
+    let help = "set `ssl` for both (use an anchor) or for neither, or use another port";
     Some((message.to_owned(), help))
 }
 
@@ -197,12 +197,13 @@ mod tests {
             (
                 "{type: unix, port: /a}",
                 "{type: unix, port: /a, permission: 600}",
-                "`listen`: the unix socket `/a` has another owner, group or permission elsewhere".to_owned(),
+                "`listen`: the unix socket `/a` has a different owner, group or permission elsewhere"
+                    .to_owned(),
             ),
             (
                 "8080",
                 "{port: 8080, sndbuf: 64k}",
-                "`listen`: this address has other socket options elsewhere".to_owned(),
+                "`listen`: this address has different socket options elsewhere".to_owned(),
             ),
             (
                 "8080",

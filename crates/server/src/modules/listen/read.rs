@@ -97,7 +97,7 @@ fn mapping(node: &Node) -> Result<(Listener, Vec<ConfigError>), ConfigError> {
         let of_unix = ["owner", "group", "permission"].iter().any(|name| key.is(name));
         let of_inet = ["host", "cc", "initcwnd"].iter().any(|name| key.is(name));
         if (of_unix && !unix) || (of_inet && unix) {
-            let sockets = if unix { "has no meaning for a unix socket" } else { "needs `type: unix`" };
+            let sockets = if unix { "is not supported for unix sockets" } else { "needs `type: unix`" };
             return Err(key.error(format!("`{}` {sockets}", key.text()?)));
         }
     }
@@ -128,7 +128,7 @@ fn proxy_protocol(node: &Node, address: &Address) -> Result<Option<Expectation>,
         }
     };
     if expectation.is_some() && matches!(address, Address::Quic(_)) {
-        return Err(key.error("`proxy-protocol` has no meaning for QUIC"));
+        return Err(key.error("`proxy-protocol` is not supported for QUIC"));
     }
     Ok(expectation)
 }
@@ -139,8 +139,8 @@ fn expectation(node: &Node, unix: bool) -> Result<Expectation, ConfigError> {
     for (key, value) in node.mapping()? {
         match key.one_of(&["from", "optional"])? {
             0 if unix => {
-                let error = key.error("`from` has no meaning for a unix socket");
-                return Err(error.help("its `owner`, `group` and `permission` say who may connect"));
+                let error = key.error("`from` is not supported for unix sockets");
+                return Err(error.help("use `owner`, `group` and `permission` to restrict who may connect"));
             }
             0 => expectation.from = Some(networks(value)?),
             _ => expectation.optional = value.on_off()?,
@@ -148,8 +148,8 @@ fn expectation(node: &Node, unix: bool) -> Result<Expectation, ConfigError> {
     }
     if expectation.optional && expectation.from.is_none() && !unix {
         // Else every client could say that it is another one.
-        let error = node.error("with `optional: ON`, `from` has to say whose header is believed");
-        return Err(error.help("write `from: [10.0.0.2]` with the addresses of your balancers"));
+        let error = node.error("`optional: ON` requires `from`, the addresses whose headers are trusted");
+        return Err(error.help("add `from: [10.0.0.2]` with the addresses of your load balancers"));
     }
     Ok(expectation)
 }
@@ -168,17 +168,17 @@ fn networks(node: &Node) -> Result<Arc<[Network]>, ConfigError> {
 fn check_key(key: &Node) -> Result<(), ConfigError> {
     let name = key.text()?;
     let later = |what: &str| {
-        let error = key.error(format!("{what} is not there yet in hayami {}", crate::config::VERSION));
-        Err(error.help(format!("remove `{name}`, and let another server do this in front")))
+        let error = key.error(format!("{what} is not supported yet in hayami {}", crate::config::VERSION));
+        Err(error.help(format!("remove `{name}`, or terminate HTTP/3 in a server in front of hayami")))
     };
     match name {
-        "quic" => later("the tuning of QUIC"),
+        "quic" => later("QUIC tuning"),
         name if KEYS.contains(&name) => Ok(()),
         name => {
-            let error = key.error(format!("`listen` has no key `{name}`"));
+            let error = key.error(format!("unknown key `{name}` in `listen`"));
             Err(match crate::config::nearest::nearest(name, KEYS.iter().copied()) {
                 Some(near) => error.help(format!("did you mean `{near}`?")),
-                None => error.help(format!("its keys are {}", KEYS.join(", "))),
+                None => error.help(format!("supported keys: {}", KEYS.join(", "))),
             })
         }
     }
@@ -209,7 +209,7 @@ fn unix_socket(node: &Node) -> Result<UnixSocket, ConfigError> {
     let path = needed(node, "port")?;
     // sun_path of sockaddr_un holds 108 octets with the NUL at its end (unix(7)).
     let fits = |path: &&str| (1..108).contains(&path.len()) && !path.contains('\0');
-    let path = path.text().ok().filter(fits).ok_or_else(|| path.expected("a path of at most 107 octets"))?;
+    let path = path.text().ok().filter(fits).ok_or_else(|| path.expected("a path of at most 107 bytes"))?;
     Ok(UnixSocket {
         path: PathBuf::from(path),
         owner: text("owner")?,
@@ -219,7 +219,7 @@ fn unix_socket(node: &Node) -> Result<UnixSocket, ConfigError> {
 }
 
 fn permission(node: &Node) -> Result<u32, ConfigError> {
-    let wanted = || node.expected("a permission in octal, such as 0660");
+    let wanted = || node.expected("an octal permission, such as 0660");
     let text = node.text().map_err(|_| wanted())?;
     let digits = text.strip_prefix("0o").unwrap_or(text);
     if digits.starts_with('+') {

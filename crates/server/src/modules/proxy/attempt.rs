@@ -78,7 +78,7 @@ impl Attempt {
         let reply = &mut answered.reply;
         let wrong = match reply.tunnel.take() {
             None if asked.takes(&reply.head) => return self.response(answered),
-            None => "it answered with success and did not switch protocols".to_owned(),
+            None => "it returned a success status without switching protocols".to_owned(),
             Some(tunnel) => match asked.granted(answered.reply.head, tunnel, self.passing.keep_server) {
                 Ok(Response { head, content }) => {
                     // A tunnel holds its place at the upstream as long as it stands.
@@ -123,7 +123,7 @@ impl Passing {
             let target = passing.target(&member, &below);
             let (shown, target) = (member.shown(), String::from_utf8_lossy(&target));
             let text =
-                format_args!("{shown}: the content of its response for \"{target}\" broke off: {error}");
+                format_args!("{shown}: the content of the response to \"{target}\" is incomplete: {error}");
             passing.pool.report(Severity::Error, text);
         }
     }

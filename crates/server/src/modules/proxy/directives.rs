@@ -20,9 +20,9 @@ pub const DIRECTIVES: &[Directive] = &[
          round-robin | least-conn | two-choices | hash | {hash: …}, …} with the keys of `upstreams`",
         "",
         reverse::set,
-        "Passes requests on to upstream servers and their answers back: `http://host:port/path` or \
-         `http://[unix:/run/app.sock]/path`. The path's prefix is replaced by the URL's path. Weights go from 1 to \
-         256. `http://NAME/path` goes to the upstreams of that name."
+        "Forwards requests to upstream servers: `http://host:port/path` or \
+         `http://[unix:/run/app.sock]/path`. The URL's path replaces the path's prefix. Weights range from 1 \
+         to 256. `http://NAME/path` refers to the upstream group of that name."
     ),
     directive!(
         "proxy.preserve-host",
@@ -30,7 +30,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "ON | OFF",
         "OFF",
         |scope, node| node.on_off().map(|value| own(scope).preserve_host = value),
-        "Whether upstreams get the client's `host` field; otherwise they get host and port of their URL."
+        "Whether upstreams get the client's `host` field; otherwise they get the host and port of their URL."
     ),
     directive!(
         "underscores-in-headers",
@@ -38,8 +38,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "ON | OFF",
         "OFF",
         underscores,
-        "Whether request fields with `_` in their names go to upstreams and FastCGI applications. Applications cannot \
-         tell `x_forwarded_for` from the `x-forwarded-for` that the server writes."
+        "Whether request fields with `_` in their names are forwarded to upstreams and FastCGI applications. \
+         Applications cannot distinguish `x_forwarded_for` from the `x-forwarded-for` that the server sets."
     ),
     directive!(
         "proxy.rewrite-location",
@@ -47,8 +47,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "ON | OFF",
         "ON",
         |scope, node| node.on_off().map(|on| own(scope).keeps_location = !on),
-        "Whether URLs of the upstream in `location`, `content-location` and `refresh` of its responses become paths of \
-         this server, where the upstream answers for them."
+        "Whether upstream URLs in `location`, `content-location` and `refresh` of a response are rewritten \
+         to the paths of this server that map to them."
     ),
     directive!(
         "proxy.timeout.io",
@@ -56,7 +56,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "milliseconds",
         "30000",
         |scope, node| node.milliseconds(1).map(|value| own(scope).timeouts.io = value),
-        "How long an upstream may take nothing of a request or send nothing of a response."
+        "How long an upstream may read nothing of a request or send nothing of a response."
     ),
     directive!(
         "proxy.timeout.connect",
@@ -64,7 +64,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "milliseconds",
         "as proxy.timeout.io",
         |scope, node| node.milliseconds(1).map(|value| own(scope).timeouts.connect = Some(value)),
-        "How long an upstream may take to accept a connection, for each of its addresses."
+        "How long a connection attempt may take, for each address of an upstream."
     ),
     directive!(
         "proxy.timeout.first_byte",
@@ -72,7 +72,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "milliseconds",
         "as proxy.timeout.io",
         |scope, node| node.milliseconds(1).map(|value| own(scope).timeouts.first_byte = Some(value)),
-        "How long an upstream may take from the end of a request to the end of the response's head."
+        "How long an upstream may take from the end of the request to the end of the response head."
     ),
     directive!(
         "proxy.timeout.keepalive",
@@ -80,8 +80,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "milliseconds",
         "60000",
         |scope, node| manner::set_keep_alive(own(scope), node, node.milliseconds(0)?),
-        "How long a connection to an upstream waits for its next request, if the upstream does not close it before; \
-         0: every request has a connection of its own."
+        "How long an idle connection to an upstream is kept open, unless the upstream closes it earlier; 0 \
+         opens a new connection for every request."
     ),
     directive!(
         "proxy.proxy-protocol",
@@ -89,8 +89,9 @@ pub const DIRECTIVES: &[Directive] = &[
         "ON | OFF | v1 | v2",
         "OFF",
         |scope, node| manner::set_announcement(own(scope), node),
-        "Whether connections to upstreams begin with a header of the PROXY protocol that names both ends of the client's \
-         connection, before TLS: a line (`ON`, `v1`) or binary (`v2`). Every request has a connection of its own then."
+        "Whether connections to upstreams start with a PROXY protocol header that names both addresses of \
+         the client's connection, before TLS: text (`ON`, `v1`) or binary (`v2`). Every request then uses a \
+         new connection."
     ),
     directive!(
         "proxy.expect",
@@ -102,9 +103,9 @@ pub const DIRECTIVES: &[Directive] = &[
             own(scope).particulars.expect = choices[node.one_of(&["OFF", "ON", "FORWARD"])?];
             Ok(())
         },
-        "Whether requests with content have `expect: 100-continue`, and wait with the content until the upstream wants \
-         it, for a second at most: all, or those of clients that wait themselves. An upstream that refuses a request by \
-         its head alone gets no content then."
+        "Whether requests with content carry `expect: 100-continue` and delay the content until the upstream \
+         asks for it, for at most a second: all requests (`ON`), or those whose client sent it (`FORWARD`). \
+         An upstream that rejects the request head then gets no content."
     ),
     directive!(
         "proxy.forward.close-connection",
@@ -112,7 +113,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "ON | OFF",
         "OFF",
         |scope, node| node.on_off().map(|on| own(scope).particulars.forward_close = on),
-        "Whether an upstream that closes its connection behind an answer closes that of a client of HTTP/1 too."
+        "Whether the HTTP/1 connection of the client is closed when the upstream closes its connection after \
+         a response."
     ),
     directive!(
         "proxy.emit-x-forwarded-headers",
@@ -120,8 +122,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "ON | OFF",
         "ON",
         |scope, node| node.on_off().map(|value| telling(scope).x_forwarded = value),
-        "Whether upstreams are told the client's address (`x-forwarded-for`, behind what the client has there) and \
-         its protocol (`x-forwarded-proto`)."
+        "Whether requests to upstreams carry the client's address (`x-forwarded-for`, appended to the \
+         client's own value) and protocol (`x-forwarded-proto`)."
     ),
     directive!(
         "proxy.preserve-x-forwarded-proto",
@@ -129,7 +131,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "ON | OFF",
         "OFF",
         |scope, node| node.on_off().map(|value| telling(scope).preserve_proto = value),
-        "Whether an `x-forwarded-proto` of the client stays: for a server behind another proxy that is trusted."
+        "Whether the client's `x-forwarded-proto` is preserved: for a server behind another, trusted proxy."
     ),
     directive!(
         "proxy.emit-forwarded-header",
@@ -137,8 +139,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "ON | OFF",
         "OFF",
         |scope, node| node.on_off().map(|value| telling(scope).forwarded = value),
-        "Whether upstreams are told the client's address, its host and its protocol by a `forwarded` field (RFC 7239), \
-         behind what the client has there if that is well-formed."
+        "Whether requests to upstreams carry a `forwarded` field (RFC 7239) with the client's address, host \
+         and protocol, appended to the client's own value if that is well-formed."
     ),
     directive!(
         "proxy.emit-via-header",
@@ -146,7 +148,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "ON | OFF",
         "ON",
         |scope, node| node.on_off().map(|value| telling(scope).via = value),
-        "Whether upstreams get a `via` field with this server behind what the client has there."
+        "Whether requests to upstreams carry a `via` field with this server, appended to the client's own \
+         value."
     ),
     directive!(
         "proxy.emit-missing-date-header",
@@ -154,7 +157,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "ON | OFF",
         "ON",
         |scope, node| node.on_off().map(|value| telling(scope).date = value),
-        "Whether a response of an upstream without `date` gets one, as a cache behind this server needs it (RFC 9110 \
+        "Whether an upstream response without `date` gets one, as downstream caches need it (RFC 9110 \
          §6.6.1)."
     ),
     directive!(
@@ -163,7 +166,7 @@ pub const DIRECTIVES: &[Directive] = &[
         LINES,
         "",
         |scope, node| lines(scope, node, Command::Add),
-        "Adds a field line to requests for upstreams."
+        "Adds a field line to requests to upstreams."
     ),
     directive!(
         "proxy.header.append",
@@ -171,8 +174,8 @@ pub const DIRECTIVES: &[Directive] = &[
         LINES,
         "",
         |scope, node| lines(scope, node, Command::Append),
-        "Adds a field line to requests for upstreams, or appends the value to the first line of that name, behind a \
-         comma."
+        "Adds a field line to requests to upstreams, or appends the value to the first line of that name, \
+         separated by a comma."
     ),
     directive!(
         "proxy.header.merge",
@@ -180,8 +183,8 @@ pub const DIRECTIVES: &[Directive] = &[
         LINES,
         "",
         |scope, node| lines(scope, node, Command::Merge),
-        "Adds a field line to requests for upstreams, or adds the value to the comma-separated list of the first line \
-         of that name unless the list has it."
+        "Adds a field line to requests to upstreams, or adds the value to the comma-separated list of the \
+         first line of that name unless the list contains it."
     ),
     directive!(
         "proxy.header.set",
@@ -189,7 +192,7 @@ pub const DIRECTIVES: &[Directive] = &[
         LINES,
         "",
         set_lines,
-        "Replaces all field lines of that name in requests for upstreams, `host` too."
+        "Replaces all field lines of that name, including `host`, in requests to upstreams."
     ),
     directive!(
         "proxy.header.setifempty",
@@ -197,7 +200,7 @@ pub const DIRECTIVES: &[Directive] = &[
         LINES,
         "",
         |scope, node| lines(scope, node, Command::SetIfEmpty),
-        "Adds a field line to requests for upstreams if there is none of that name."
+        "Adds a field line to requests to upstreams unless a field of that name exists."
     ),
     directive!(
         "proxy.header.unset",
@@ -208,7 +211,7 @@ pub const DIRECTIVES: &[Directive] = &[
             let names = field::names(&node.one_or_many(), OF_REQUESTS)?;
             command(scope, Command::Unset(names))
         },
-        "Removes all field lines of these names from requests for upstreams."
+        "Removes all field lines of these names from requests to upstreams."
     ),
     directive!(
         "proxy.header.unsetunless",
@@ -221,7 +224,7 @@ pub const DIRECTIVES: &[Directive] = &[
             names.push(b"host".to_vec());
             command(scope, Command::UnsetUnless(names))
         },
-        "Removes all field lines but `host` and those of these names from requests for upstreams."
+        "Removes all field lines except `host` and those of these names from requests to upstreams."
     ),
     directive!(
         "proxy.header.cookie.unset",
@@ -229,7 +232,7 @@ pub const DIRECTIVES: &[Directive] = &[
         NAMES,
         "",
         |scope, node| command(scope, Command::CookieUnset(field::cookies(&node.one_or_many())?)),
-        "Removes cookies of these names from requests for upstreams."
+        "Removes cookies of these names from requests to upstreams."
     ),
     directive!(
         "proxy.header.cookie.unsetunless",
@@ -237,7 +240,7 @@ pub const DIRECTIVES: &[Directive] = &[
         NAMES,
         "",
         |scope, node| command(scope, Command::CookieUnsetUnless(field::cookies(&node.one_or_many())?)),
-        "Removes all cookies but those of these names from requests for upstreams."
+        "Removes all cookies except those of these names from requests to upstreams."
     ),
 ];
 
@@ -247,8 +250,8 @@ pub const TOLERATED: &[Directive] = &[tolerated!(
     GLOBAL,
     "ON | OFF | ALWAYS",
     "OFF",
-    "Whether h2o passes content on through pipes.",
-    "content does not pass through pipes",
+    "Whether h2o forwards content through pipes.",
+    "content is not forwarded through pipes",
     |node| node.one_of(&["ON", "OFF", "ALWAYS"]).map(|_| false)
 )];
 
@@ -336,7 +339,7 @@ mod tests {
 
     #[test]
     fn errors_name_what_is_wrong() {
-        let framing = "is written by the server itself and cannot be changed";
+        let framing = "is set by the server and cannot be changed";
         let cases = [
             ("proxy.timeout.io: 0", "expected a time from 1 ms to 2147483647 ms, found `0`".to_owned()),
             ("proxy.timeout.io: 1 s", "expected a number of milliseconds, or a time such as `500ms`, `30s`, `5m` or `1h`, found `1 s`".to_owned()),

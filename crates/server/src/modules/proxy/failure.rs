@@ -51,14 +51,14 @@ pub(in crate::modules) fn refused(refusal: &Refusal) -> Outcome {
 /// What the client of a streaming call is answered that has stood still.
 #[cold]
 pub(super) fn stood_still(stood_still: &StoodStill) -> Outcome {
-    let reason = format!("a streaming call: {stood_still}");
+    let reason = format!("streaming call: {stood_still}");
     Outcome::Failed { response: response(Status::GATEWAY_TIMEOUT), reason }
 }
 
 /// What the client is answered for a response that cannot be passed on.
 #[cold]
 pub(in crate::modules) fn bad_response(upstream: &str, fault: &dyn fmt::Display) -> Outcome {
-    let reason = format!("upstream {upstream}: its response cannot be passed on: {fault}");
+    let reason = format!("upstream {upstream}: its response cannot be forwarded: {fault}");
     Outcome::Failed { response: response(Status::BAD_GATEWAY), reason }
 }
 

@@ -13,7 +13,7 @@ pub(in crate::modules) struct TooManyElements;
 
 impl fmt::Display for TooManyElements {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the connection field has more than {MOST_ELEMENTS} elements")
+        write!(f, "the Connection field has more than {MOST_ELEMENTS} elements")
     }
 }
 

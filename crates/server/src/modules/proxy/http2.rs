@@ -13,8 +13,9 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL_HOST_PATH,
         argument: "a percentage",
         default: "0",
-        help: "How many of 100 requests for `https` upstreams are offered over HTTP/2, of which many share a connection; \
-               an upstream that does not speak it gets them over HTTP/1.1. gRPC is always offered over HTTP/2.",
+        help: "The percentage of requests to `https` upstreams for which HTTP/2 is offered, so that many of \
+               them share a connection; an upstream that does not support it gets them over HTTP/1.1. HTTP/2 \
+               is always offered for gRPC.",
         set: |scope, node| node.integer(0..=100).map(|value| own(scope).ratio = value as u8),
     },
     Directive {
@@ -22,25 +23,26 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL_HOST_PATH,
         argument: "ON | OFF",
         default: "OFF",
-        help: "Whether `http` upstreams are spoken to over HTTP/2, without being asked (RFC 9113 §3.3): for gRPC, and \
-               servers that are known to speak it. They get nothing over HTTP/1.1 then, WebSocket neither.",
+        help: "Whether `http` upstreams are contacted over HTTP/2 with prior knowledge (RFC 9113 §3.3): for \
+               gRPC and servers that are known to support it. They then get no request over HTTP/1.1, not \
+               even WebSocket.",
         set: |scope, node| node.on_off().map(|value| own(scope).force_cleartext = value),
     },
     Directive {
         name: "proxy.http2.max-concurrent-streams",
         levels: Levels::GLOBAL_HOST_PATH,
-        argument: "a number from 1 to 4294967295",
+        argument: "an integer from 1 to 4294967295",
         default: "100",
-        help: "How many requests share a connection that speaks HTTP/2, if the upstream allows as many; more requests open \
-               another one.",
+        help: "The maximum number of concurrent requests per HTTP/2 connection, unless the upstream allows \
+               fewer; further requests open another connection.",
         set: streams,
     },
     Directive {
         name: "proxy.http2.max-concurrent_streams",
         levels: Levels::GLOBAL_HOST_PATH,
-        argument: "a number from 1 to 4294967295",
+        argument: "an integer from 1 to 4294967295",
         default: "100",
-        help: "The name of `proxy.http2.max-concurrent-streams` in h2o 2.2.",
+        help: "The h2o 2.2 name of `proxy.http2.max-concurrent-streams`.",
         set: streams,
     },
     Directive {
@@ -48,8 +50,9 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL_HOST_PATH,
         argument: "bytes",
         default: "1m",
-        help: "How much of each response waits in memory for a slow client, if the upstream speaks HTTP/2. Over HTTP/1.1, and \
-               from FastCGI applications, a response is read as fast as its client takes it, and some 64 KiB wait.",
+        help: "How much of each HTTP/2 response of an upstream is buffered in memory for a slow client. \
+               Responses over HTTP/1.1 and from FastCGI applications are read as fast as the client reads \
+               them, with a buffer of about 64 KiB.",
         set: |scope, node| {
             // A window of flow control has 31 bits (RFC 9113 §6.9.1).
             match node.octets()?.min(i32::MAX as u64) {
@@ -136,11 +139,8 @@ mod tests {
     #[test]
     fn errors_name_what_is_wrong() {
         let cases = [
-            ("proxy.http2.ratio: 101", "expected a whole number from 0 to 100, found `101`"),
-            (
-                "proxy.http2.max-concurrent-streams: 0",
-                "expected a whole number from 1 to 4294967295, found `0`",
-            ),
+            ("proxy.http2.ratio: 101", "expected an integer from 0 to 100, found `101`"),
+            ("proxy.http2.max-concurrent-streams: 0", "expected an integer from 1 to 4294967295, found `0`"),
             ("proxy.http2.force-cleartext: 1", "expected ON or OFF, found `1`; write `ON`"),
         ];
         for (line, want) in cases {

@@ -102,9 +102,11 @@ pub(super) fn set_keep_alive(
 }
 
 fn contradiction(node: &Node) -> ConfigError {
-    let error =
-        node.error("a connection that `proxy.proxy-protocol` announces as one client's cannot serve others");
-    error.help("write `proxy.timeout.keepalive: 0`, or leave it out")
+    let error = node.error(
+        "a connection with a `proxy.proxy-protocol` header belongs to one client and cannot be reused for \
+         others",
+    );
+    error.help("write `proxy.timeout.keepalive: 0`, or remove the line")
 }
 
 #[cfg(test)]
@@ -137,7 +139,7 @@ mod tests {
             let mut setting = Setting::default();
             setting.set(Level::Global, first).unwrap();
             let error = setting.set(Level::Path, second).unwrap_err();
-            assert!(error.starts_with("a connection that `proxy.proxy-protocol` announces"), "{error}");
+            assert!(error.starts_with("a connection with a `proxy.proxy-protocol` header"), "{error}");
         }
         set(&["proxy.timeout.keepalive: 0", announce]);
         set(&[announce, "proxy.timeout.keepalive: 0"]);

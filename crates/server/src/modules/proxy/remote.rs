@@ -99,7 +99,7 @@ impl Asking {
             Err(error) => {
                 let refused = blocking::is_refused(&error);
                 let status = if refused { Status::SERVICE_UNAVAILABLE } else { Status::BAD_GATEWAY };
-                let reason = format!("upstream {url}: its name cannot be resolved: {error}");
+                let reason = format!("upstream {url}: cannot resolve the host name: {error}");
                 return Outcome::Failed { response: failure::response(status), reason };
             }
         };

@@ -39,11 +39,9 @@ fn named(scope: &mut Scope<'_>, node: &Node) -> Result<Option<ReverseSettings>, 
     let Some(group) = authority.and_then(|name| scope.global.upstreams.find(name)) else { return Ok(None) };
     let url = Url::read(node)?;
     if !text.starts_with("http://") {
-        let error = node.error(format!("`{}` is the name of upstreams", url.authority));
-        let help = format!(
-            "write `http://{}{}`: what is spoken to them, their own URLs say",
-            url.authority, url.path
-        );
+        let error = node.error(format!("`{}` is the name of an upstream group", url.authority));
+        let help =
+            format!("write `http://{}{}`: the URLs in the group set the protocol", url.authority, url.path);
         return Err(error.help(help));
     }
     scope.global.upstreams.groups[group].used = true;
@@ -105,43 +103,38 @@ mod tests {
             ("127.0.0.1:3000", format!("{url} `127.0.0.1:3000`; write `http://127.0.0.1:3000`")),
             ("http://", format!("{url} `http://`")),
             ("http://[unix:/a", format!("{url} `http://[unix:/a`")),
-            ("[]", "at least one URL of an upstream is needed".into()),
+            ("[]", "at least one upstream URL is required".into()),
             (
                 "https://-a/",
                 "'-a' is neither a host name nor an address; a certificate can't be checked for it".into(),
             ),
-            (
-                "ftp://a/",
-                "an upstream cannot be reached by `ftp`; upstreams speak HTTP: write `http://` or `https://`"
-                    .into(),
-            ),
-            ("http://a:0/", "`a:0` is no host, or no port from 1 to 65535".into()),
-            ("http://a:99999/", "`a:99999` is no host, or no port from 1 to 65535".into()),
+            ("ftp://a/", "unsupported upstream scheme `ftp`; use `http://` or `https://`".into()),
+            ("http://a:0/", "`a:0` is not a host with an optional port from 1 to 65535".into()),
+            ("http://a:99999/", "`a:99999` is not a host with an optional port from 1 to 65535".into()),
             (
                 "http://u:p@a/",
-                "a URL of an upstream may not hold a user or password; write `proxy.header.set: \
+                "an upstream URL must not contain a user name or password; write `proxy.header.set: \
                  'authorization: Basic …'`"
                     .into(),
             ),
             (
                 "http://[unix:a.sock]/",
-                "`a.sock` is no absolute path of a unix socket; write `http://[unix:/run/app.sock]/`".into(),
+                "`a.sock` is not an absolute path of a unix socket; write `http://[unix:/run/app.sock]/`"
+                    .into(),
             ),
             (
                 "http://127.0.0.1/?a",
-                "a URL of an upstream ends with its path; the query is that of the request".into(),
+                "an upstream URL must not contain a query or fragment; the query of the request is used"
+                    .into(),
             ),
-            ("http://127.0.0.1/ü", "a URL may not hold `ü`; write `%C3%BC`".into()),
+            ("http://127.0.0.1/ü", "a URL must not contain `ü`; write `%C3%BC`".into()),
             ("{balancer: round-robin}", "`backends` is missing".into()),
             (
                 "{backends: http://127.0.0.1/, balancer: random}",
                 "expected one of round-robin, least-conn, two-choices, hash, found `random`".into(),
             ),
             ("[{weight: 1}]", "`url` is missing".into()),
-            (
-                "[{url: http://127.0.0.1/, weight: 0}]",
-                "expected a whole number from 1 to 256, found `0`".into(),
-            ),
+            ("[{url: http://127.0.0.1/, weight: 0}]", "expected an integer from 1 to 256, found `0`".into()),
             (
                 "[{url: http://127.0.0.1/, wait: 0}]",
                 "expected one of url, weight, backup, down, max-connections, srv, found `wait`".into(),
@@ -156,7 +149,7 @@ mod tests {
     fn what_can_be_no_name_is_an_error_and_a_name_is_looked_up_later() {
         for name in ["a".repeat(64), format!("{}a", "a.".repeat(127)), "a..b".to_owned()] {
             let said = error(&format!("proxy.reverse.url: http://{name}/"));
-            assert!(said.starts_with(&format!("`{name}` cannot be the name of a host; a name")), "{said}");
+            assert!(said.starts_with(&format!("`{name}` is not a valid host name; a host name")), "{said}");
         }
         let upstreams = settings("proxy.reverse.url: [http://a.invalid, http://127.0.0.1:1]").upstreams;
         assert_eq!(upstreams.iter().map(|own| own.found.len()).collect::<Vec<_>>(), [0, 1]);

@@ -25,9 +25,9 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     levels: Levels::GLOBAL_HOST_PATH,
     argument: "milliseconds",
     default: "300000",
-    help: "How long nothing may move in either direction of a streaming call: a request whose content is gRPC or Connect, \
-           from a client and to an upstream that speak HTTP/2. It stands in the place of the timeouts for content of requests; an upstream that has the whole \
-           request still has `proxy.timeout.first_byte` and `proxy.timeout.io`.",
+    help: "How long a streaming call may be idle in both directions: a request whose content is gRPC or Connect, from a \
+           client and to an upstream that speak HTTP/2. It replaces the timeouts for request content; once an upstream has \
+           the whole request, `proxy.timeout.first_byte` and `proxy.timeout.io` apply.",
     set: |scope, node| {
         let millis = node.integer(1..=i32::MAX as u64)?;
         let Settings { streaming, .. } = &mut scope.inherited.proxy;
@@ -101,7 +101,7 @@ pub(super) struct StoodStill(Duration);
 impl fmt::Display for StoodStill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = self.0.as_millis();
-        write!(f, "nothing has moved in either direction for {millis} ms (proxy.timeout.stream)")
+        write!(f, "no data in either direction for {millis} ms (proxy.timeout.stream)")
     }
 }
 
@@ -211,9 +211,6 @@ mod tests {
         assert_eq!(set(&[]).inherited.proxy.streaming, Streaming(Duration::from_secs(300)));
         let settings = set(&["proxy.timeout.stream: 1500"]).inherited.proxy;
         assert_eq!(settings.streaming, Streaming(Duration::from_millis(1500)));
-        assert_eq!(
-            error("proxy.timeout.stream: 0"),
-            "expected a whole number from 1 to 2147483647, found `0`"
-        );
+        assert_eq!(error("proxy.timeout.stream: 0"), "expected an integer from 1 to 2147483647, found `0`");
     }
 }

@@ -83,7 +83,7 @@ impl Tls {
             let made = Connector::new(&self.settings())?;
             let _ = self.connector.set(made); // whoever was faster has made the same
         }
-        Ok(self.connector.get().expect("it was set just now"))
+        Ok(self.connector.get().expect("it was set above"))
     }
 
     /// Whether upstreams can be spoken to like this, of which `node` names one.
@@ -92,7 +92,7 @@ impl Tls {
     /// This machine trusts nobody.
     pub(super) fn check(&self, node: &Node) -> Result<(), ConfigError> {
         self.connector().map(drop).map_err(|error| {
-            let help = "name a file of authorities by `proxy.ssl.cafile`";
+            let help = "name a file of certificate authorities in `proxy.ssl.cafile`";
             node.error(error.to_string()).help(help)
         })
     }
@@ -122,8 +122,9 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL_HOST_PATH,
         argument: "ON | OFF",
         default: "ON",
-        help: "Whether the certificate of an upstream with an `https` URL must be of a trusted authority, for the \
-               URL's host, and of today. With OFF anyone on the way can read along and answer in its place.",
+        help: "Whether the certificate of an `https` upstream is verified: issued by a trusted authority, \
+               for the URL's host, and currently valid. With OFF, anyone on the network path can read the \
+               traffic and impersonate the upstream.",
         set: |scope, node| {
             let on = node.on_off()?;
             own(scope).change(|written| written.verify = on);
@@ -134,9 +135,9 @@ pub const DIRECTIVES: &[Directive] = &[
         name: "proxy.ssl.cafile",
         levels: Levels::GLOBAL_HOST_PATH,
         argument: "a file",
-        default: "the machine's trusted authorities",
-        help: "The authorities (PEM) whose certificates upstreams may have, and no others; or these very \
-               certificates, if they are self-signed.",
+        default: "the system's trusted authorities",
+        help: "The certificate authorities (PEM) that are trusted for upstreams, instead of the system's; \
+               self-signed certificates of upstreams may be listed directly.",
         set: |scope, node| {
             let file = file(node)?;
             let authorities = Authorities::read(&file.path)
@@ -150,8 +151,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL_HOST_PATH,
         argument: "ON | OFF | {lifetime: SECONDS, capacity: N}",
         default: "ON",
-        help: "Whether a connection takes up the TLS session of an earlier one, which spares both ends a whole \
-               handshake. All workers share the sessions; ON means a `lifetime` of 86400 seconds and a `capacity` of \
+        help: "Whether connections to upstreams resume earlier TLS sessions, which saves full handshakes. \
+               All workers share the sessions; ON means a `lifetime` of 86400 seconds and a `capacity` of \
                4096 sessions.",
         set: |scope, node| {
             let sessions = sessions(node)?;
@@ -164,8 +165,7 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL_HOST_PATH,
         argument: "{certificate-file: FILE, key-file: FILE} | OFF",
         default: "OFF",
-        help: "The certificate that is shown to upstreams that ask for one, with those of its issuers behind it, and \
-               its private key (PEM both).",
+        help: "The client certificate chain for upstreams that request one, and its private key (both PEM).",
         set: |scope, node| {
             let identity = identity(node)?;
             own(scope).change(|written| written.identity = identity);
@@ -177,8 +177,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL_HOST_PATH,
         argument: "a host name",
         default: "the host of the upstream's URL",
-        help: "The name that is asked for (SNI) and that the upstream's certificate must be for: for upstreams whose \
-               URL has an address.",
+        help: "The name that is sent (SNI) and that the upstream's certificate must match: for upstreams \
+               whose URL has an IP address.",
         set: |scope, node| {
             let name = node.text()?;
             Connector::check_name(name).map_err(|error| node.error(error.to_string()))?;
@@ -204,7 +204,7 @@ const BOUNDS: &[Attribute<Sessions>] = &[
         name: "lifetime",
         argument: "seconds",
         default: "86400",
-        help: "For how long a session may be taken up, if the upstream does not say less.",
+        help: "How long a session can be resumed, unless the upstream sets a shorter time.",
         set: |sessions, node| {
             sessions.lifetime = node.whole_seconds(1..=WEEK).map(Duration::from_secs)?;
             Ok(())
@@ -214,7 +214,7 @@ const BOUNDS: &[Attribute<Sessions>] = &[
         name: "capacity",
         argument: "a number",
         default: "4096",
-        help: "How many sessions are kept.",
+        help: "The maximum number of cached sessions.",
         set: |sessions, node| {
             sessions.capacity = node.integer(1..=MOST_SESSIONS)? as usize;
             Ok(())
@@ -338,7 +338,7 @@ mod tests {
             ("proxy.ssl.cafile: ''", "expected the name of a file, found nothing"),
             ("proxy.ssl.cafile: /nonexistent.pem", "/nonexistent.pem: "),
             ("proxy.ssl.session-cache: {lifetime: 0}", "`lifetime`: expected a time from 1 s to 604800 s"),
-            ("proxy.ssl.session-cache: {size: 1}", "`proxy.ssl.session-cache` has no key `size`"),
+            ("proxy.ssl.session-cache: {size: 1}", "unknown key `size` in `proxy.ssl.session-cache`"),
             ("proxy.ssl.session-cache: 10", "expected ON or OFF, found `10`"),
             ("proxy.ssl.certificate: {certificate-file: a.pem}", "`key-file` is missing"),
             (

@@ -24,8 +24,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL_HOST_PATH,
         argument: "ON | OFF",
         default: "ON",
-        help: "Whether WebSocket and other protocols that clients ask for by `upgrade`, or by CONNECT over HTTP/2, \
-               pass through to upstreams.",
+        help: "Whether WebSocket and other protocols that clients request with `upgrade`, or with CONNECT \
+               over HTTP/2, are tunneled to upstreams.",
         set: on_off,
     },
     Directive {
@@ -33,7 +33,7 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL_HOST_PATH,
         argument: "ON | OFF",
         default: "ON",
-        help: "The name of `proxy.tunnel` in h2o 2.2.",
+        help: "The h2o 2.2 name of `proxy.tunnel`.",
         set: on_off,
     },
     Directive {
@@ -41,7 +41,7 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL_HOST_PATH,
         argument: "milliseconds",
         default: "300000",
-        help: "How long nothing may move in either direction of a tunnel.",
+        help: "How long a tunnel may be idle in both directions.",
         set: idle,
     },
     Directive {
@@ -49,7 +49,7 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL_HOST_PATH,
         argument: "milliseconds",
         default: "300000",
-        help: "The name of `proxy.timeout.tunnel` in h2o 2.2.",
+        help: "The h2o 2.2 name of `proxy.timeout.tunnel`.",
         set: idle,
     },
 ];
@@ -129,9 +129,11 @@ impl Tunnels {
             // RFC 9220 §3: 501 says that the protocol is not known.
             Wish::ExtendedConnect if self.on && websocket => Some(Key::new()),
             Wish::ExtendedConnect => {
-                return no(Status::NOT_IMPLEMENTED, "this protocol does not pass to upstreams");
+                return no(Status::NOT_IMPLEMENTED, "this protocol is not tunneled to upstreams");
             }
-            Wish::Connect => return no(Status::METHOD_NOT_ALLOWED, "no way to other servers here"),
+            Wish::Connect => {
+                return no(Status::METHOD_NOT_ALLOWED, "CONNECT to other servers is not enabled");
+            }
         };
         Passed::On(Box::new(Asked { protocols, octets, idle: self.idle, key }))
     }
@@ -163,7 +165,7 @@ impl Asked {
         match &self.key {
             None => head.set(b"upgrade", &protocol),
             Some(key) if proof.as_ref() != Some(&key.accept()) => {
-                return Err("its sec-websocket-accept does not belong to the key".to_owned());
+                return Err("its sec-websocket-accept does not match the key".to_owned());
             }
             Some(_) => {
                 head.remove(b"sec-websocket-accept");

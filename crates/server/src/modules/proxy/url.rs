@@ -54,8 +54,8 @@ impl Url {
             "http" => false,
             "https" => true,
             other => {
-                let error = node.error(format!("an upstream cannot be reached by `{other}`"));
-                return Err(error.help("upstreams speak HTTP: write `http://` or `https://`"));
+                let error = node.error(format!("unsupported upstream scheme `{other}`"));
+                return Err(error.help("use `http://` or `https://`"));
             }
         };
         let (authority, path) = split(rest).ok_or_else(|| node.expected(WANTED))?;
@@ -101,23 +101,25 @@ fn place(node: &Node, authority: &str, default_port: u16) -> Result<(Place, Stri
     let unix = authority.strip_prefix("[unix:").and_then(|path| path.strip_suffix(']'));
     if let Some(path) = unix {
         if !path.starts_with('/') {
-            let error = node.error(format!("`{path}` is no absolute path of a unix socket"));
+            let error = node.error(format!("`{path}` is not an absolute path of a unix socket"));
             return Err(error.help("write `http://[unix:/run/app.sock]/`"));
         }
         if path.contains('\0') {
-            return Err(node.error("the path of a unix socket may not hold NUL"));
+            return Err(node.error("the path of a unix socket must not contain NUL"));
         }
         // A path is no host, and servers refuse a Host field that is none (RFC 9112 §3.2).
         return Ok((Place::Unix(path.into()), "localhost".to_owned()));
     }
     if authority.contains('@') {
-        let error = node.error("a URL of an upstream may not hold a user or password");
+        let error = node.error("an upstream URL must not contain a user name or password");
         return Err(error.help("write `proxy.header.set: 'authorization: Basic …'`"));
     }
     let (host, port) = split_authority(authority.as_bytes())
         .and_then(|(host, port)| Some((str::from_utf8(host).ok()?, port.unwrap_or(default_port))))
         .filter(|(_, port)| *port != 0)
-        .ok_or_else(|| node.error(format!("`{authority}` is no host, or no port from 1 to 65535")))?;
+        .ok_or_else(|| {
+            node.error(format!("`{authority}` is not a host with an optional port from 1 to 65535"))
+        })?;
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     Ok((Place::Tcp(host.to_owned(), port), authority.to_owned()))
 }
@@ -126,12 +128,12 @@ fn checked_path<'a>(node: &Node, path: &'a str) -> Result<&'a str, ConfigError> 
     match path.chars().find(|c| !c.is_ascii_graphic() || "\"<>\\^`{|}?#".contains(*c)) {
         None => Ok(path),
         Some('?' | '#') => {
-            let error = node.error("a URL of an upstream ends with its path");
-            Err(error.help("the query is that of the request"))
+            let error = node.error("an upstream URL must not contain a query or fragment");
+            Err(error.help("the query of the request is used"))
         }
         Some(odd) => {
             let escapes: String = odd.to_string().bytes().map(|octet| format!("%{octet:02X}")).collect();
-            let error = node.error(format!("a URL may not hold `{}`", odd.escape_debug()));
+            let error = node.error(format!("a URL must not contain `{}`", odd.escape_debug()));
             Err(error.help(format!("write `{escapes}`")))
         }
     }
@@ -164,7 +166,7 @@ mod tests {
     #[test]
     fn no_path_of_a_socket_holds_nul() {
         let error = Url::read(&Node::scalar("http://[unix:/run/a\0.sock]/")).expect_err("no such path");
-        assert_eq!(error.message, "the path of a unix socket may not hold NUL");
+        assert_eq!(error.message, "the path of a unix socket must not contain NUL");
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub(super) fn url(value: &[u8]) -> Result<Instruction, String> {
     match fits && is_visible(value) {
         true => Ok(Instruction::Ask { target: value.to_vec(), kept: None }),
         false => {
-            Err(no("x-reproxy-url", value, "a URL of http, or a path of this server that begins with `/`"))
+            Err(no("x-reproxy-url", value, "an `http` URL, or a path of this server that starts with `/`"))
         }
     }
 }
@@ -67,7 +67,7 @@ pub(super) fn url(value: &[u8]) -> Result<Instruction, String> {
 /// encoded.
 pub(super) fn path(value: &[u8], head: &ResponseHead) -> Result<Instruction, String> {
     if value.first() != Some(&b'/') {
-        return Err(no("x-accel-redirect", value, "a path of this server that begins with `/`"));
+        return Err(no("x-accel-redirect", value, "a path of this server that starts with `/`"));
     }
     let mut target = Vec::with_capacity(value.len());
     for octet in value {
@@ -128,7 +128,7 @@ mod tests {
         for wrong in ["a", "", "ftp://a/", "http:/a", "http://a/ b", "/a\u{e4}", "javascript:x"] {
             let reason = url(wrong.as_bytes()).unwrap_err();
             assert!(
-                reason.ends_with("is not a URL of http, or a path of this server that begins with `/`"),
+                reason.ends_with("is not an `http` URL, or a path of this server that starts with `/`"),
                 "{reason}"
             );
         }

@@ -38,10 +38,11 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL_HOST_PATH,
         argument: "ON | OFF",
         default: "OFF",
-        help: "Whether an upstream's answer with `x-reproxy-url` (a URL of `http`, or a path of this server) or \
-               `x-accel-redirect` (a path of this server) is thrown away, and what they name is the answer: asked for by \
-               GET, or HEAD if that was asked. Beside `x-accel-redirect`, `content-type`, `content-disposition`, \
-               `cache-control`, `expires` and `set-cookie` stay. Whoever answers there must be trusted.",
+        help: "Whether an upstream response with `x-reproxy-url` (an `http` URL, or a path of this server) \
+               or `x-accel-redirect` (a path of this server) is replaced by the response of that URL or \
+               path, requested with GET, or HEAD for a HEAD request. With `x-accel-redirect`, \
+               `content-type`, `content-disposition`, `cache-control`, `expires` and `set-cookie` are kept. \
+               Enable it only for trusted upstreams.",
         set: |scope, node| node.on_off().map(|on| scope.inherited.reproxy.follow = on),
     },
     Directive {
@@ -49,8 +50,9 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL_HOST_PATH,
         argument: "a directory, or OFF",
         default: "OFF",
-        help: "Whether an upstream's answer with `x-sendfile` is thrown away, and the file that it names is the answer: \
-               the absolute path of a file below the directory. The same fields stay as beside `x-accel-redirect`.",
+        help: "Whether an upstream response with `x-sendfile` is replaced by the file that it names: the \
+               absolute path of a file below the directory. The same fields are kept as with \
+               `x-accel-redirect`.",
         set: |scope, node| directory(node).map(|files| scope.inherited.reproxy.files = files),
     },
     Directive {
@@ -58,8 +60,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::PATH,
         argument: "ON | OFF",
         default: "OFF",
-        help: "Whether clients that ask for this path get 404: it answers for `x-accel-redirect`, `x-reproxy-url`, \
-               `redirect` with `internal: YES` and `error-doc` only.",
+        help: "Whether requests of clients for this path get 404: the path is available to \
+               `x-accel-redirect`, `x-reproxy-url`, `redirect` with `internal: YES` and `error-doc` only.",
         set: |scope, node| node.on_off().map(|on| scope.inherited.reproxy.internal = on),
     },
 ];

@@ -122,7 +122,7 @@ impl Asking {
     fn reason(&self, member: &Member, failure: &Failure) -> String {
         let whose = self.whose(member);
         match (&failure.cause, self.pool.group.lookup_failure(member.shared.entry)) {
-            (Cause::NoPeers, Some(why)) => format!("upstream {whose}: its name cannot be resolved: {why}"),
+            (Cause::NoPeers, Some(why)) => format!("upstream {whose}: cannot resolve the host name: {why}"),
             _ => failure::reason(&whose, failure),
         }
     }
@@ -188,7 +188,7 @@ impl Asking {
             Lack::Unresolved => return Err(unresolved()),
             Lack::Full => group.queue.join(),
         };
-        let ticket = ticket.ok_or_else(|| nobody(most, "every upstream is busy, and so is the queue"))?;
+        let ticket = ticket.ok_or_else(|| nobody(most, "all upstreams are busy and the queue is full"))?;
         let mut late = pin!(tokio::time::sleep(most));
         let mut look = pin!(tokio::time::sleep(LOOK));
         poll_fn(|cx| {
@@ -206,7 +206,10 @@ impl Asking {
                 }
             }
             if late.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(Err(nobody(most, "every upstream was busy for too long")));
+                return Poll::Ready(Err(nobody(
+                    most,
+                    "all upstreams were busy; the request timed out in the queue",
+                )));
             }
             Poll::Pending
         })
@@ -214,7 +217,7 @@ impl Asking {
     }
 }
 
-const DOWN: &str = "no upstream takes connections at the moment";
+const DOWN: &str = "all upstreams are ejected or down";
 
 /// The answer while no name of an upstream can be resolved. The log has a line about the name, not one for every
 /// request.

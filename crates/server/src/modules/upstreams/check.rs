@@ -44,7 +44,7 @@ impl Checker {
     async fn once(&self, member: &SharedMember) -> Result<(), String> {
         match timeout(self.check.timeout, self.ask(member)).await {
             Ok(result) => result,
-            Err(_) => Err(format!("no answer within {} ms", self.check.timeout.as_millis())),
+            Err(_) => Err(format!("no response within {} ms", self.check.timeout.as_millis())),
         }
     }
 
@@ -63,7 +63,7 @@ impl Checker {
         let reply = call(&backend, request).await;
         let reply = reply.map_err(|failure| format!("{} while {}", failure.cause, failure.phase))?;
         let status = reply.head.status();
-        if self.check.is_good(status) { Ok(()) } else { Err(format!("it answers {}", status.code())) }
+        if self.check.is_good(status) { Ok(()) } else { Err(format!("it returned {}", status.code())) }
     }
 
     fn conclude(&self, member: &SharedMember, verdict: Verdict, why: &str) {
@@ -72,13 +72,13 @@ impl Checker {
             Verdict::Same => return,
             Verdict::Down => {
                 member.set_sick(true);
-                let text = format_args!("{shown}: is taken out by its health check: {why}");
+                let text = format_args!("{shown}: health check failed, removed from the group: {why}");
                 report(Severity::Warn, Subject::Upstream, text);
             }
             Verdict::Up => {
                 self.group.mark_recovered(member, self.clock.refresh());
                 member.set_sick(false);
-                let text = format_args!("{shown}: is back, by its health check");
+                let text = format_args!("{shown}: health check passed, back in the group");
                 report(Severity::Notice, Subject::Upstream, text);
             }
         }

@@ -37,8 +37,8 @@ pub(super) fn read(node: &Node) -> Result<Option<Check>, ConfigError> {
         }
     }
     match (&check.path, tcp) {
-        (None, false) => Err(node.error("a health check needs a `path`, or `tcp: YES`")),
-        (Some(_), true) => Err(node.error("a health check has a `path` or `tcp: YES`, not both")),
+        (None, false) => Err(node.error("a health check requires a `path` or `tcp: YES`")),
+        (Some(_), true) => Err(node.error("a health check must have a `path` or `tcp: YES`, not both")),
         _ => Ok(Some(check)),
     }
 }

@@ -11,8 +11,9 @@ pub const DIRECTIVES: &[Directive] = &[
         argument: "a mapping of names to {backends, balancer, max-failures, fail-timeout, health-check, queue, \
                    retry, slow-start}",
         default: "",
-        help: "Groups of upstream servers with names, for any number of paths: `proxy.reverse.url: http://NAME/path`, \
-               or `fastcgi.connect: {upstream: NAME}`. All of them share connections, health and counts.",
+        help: "Named groups of upstream servers, for any number of paths: `proxy.reverse.url: \
+               http://NAME/path`, or `fastcgi.connect: {upstream: NAME}`. All paths that use a group share \
+               its connections, health and counters.",
         set: read::set,
     },
     Directive {
@@ -20,8 +21,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "an address with or without a port, or a sequence of such",
         default: "",
-        help: "Name servers that are asked for the names of upstream servers instead of the system, whose order \
-               (/etc/hosts, /etc/nsswitch.conf) holds otherwise.",
+        help: "Name servers that resolve the names of upstreams instead of the system's resolver \
+               (/etc/hosts, /etc/nsswitch.conf).",
         set: read::set_resolver,
     },
 ];
@@ -112,7 +113,7 @@ mod tests {
         let of = |keys: &str| one(&format!("{{backends: http://127.0.0.1:1, {keys}}}"));
         let cases = [
             (one("{balancer: hash}"), "`upstreams`: `backends` is missing"),
-            (one("[]"), "`upstreams`: at least one URL of an upstream is needed"),
+            (one("[]"), "`upstreams`: at least one upstream URL is required"),
             (
                 of("balancr: hash"),
                 "`upstreams`: expected one of backends, balancer, fail-timeout, health-check, \
@@ -122,13 +123,16 @@ mod tests {
                 of("balancer: {hash: ip}"),
                 "`upstreams`: expected client, uri, {header: NAME} or {cookie: NAME}, found `ip`",
             ),
-            (of("balancer: {hash: {header: 'a b'}}"), "`upstreams`: `a b` is no name of a header or cookie"),
+            (
+                of("balancer: {hash: {header: 'a b'}}"),
+                "`upstreams`: `a b` is not a valid header or cookie name",
+            ),
             (of("queue: 5"), "`upstreams`: expected {length, timeout}, or OFF, found `5`"),
-            (of("retry: {tries: 0}"), "`upstreams`: expected a whole number from 1 to 100, found `0`"),
-            (of("health-check: {falls: 2}"), "`upstreams`: a health check needs a `path`, or `tcp: YES`"),
+            (of("retry: {tries: 0}"), "`upstreams`: expected an integer from 1 to 100, found `0`"),
+            (of("health-check: {falls: 2}"), "`upstreams`: a health check requires a `path` or `tcp: YES`"),
             (
                 of("health-check: {path: /a, tcp: YES}"),
-                "`upstreams`: a health check has a `path` or `tcp: YES`, not both",
+                "`upstreams`: a health check must have a `path` or `tcp: YES`, not both",
             ),
             (
                 of("health-check: {path: /a, status: 99}"),
@@ -136,7 +140,7 @@ mod tests {
             ),
             (
                 one("[{url: 'http://127.0.0.1:1', weight: 257}]"),
-                "`upstreams`: expected a whole number from 1 to 256, found `257`",
+                "`upstreams`: expected an integer from 1 to 256, found `257`",
             ),
             (
                 one("[{url: 'http://127.0.0.1:1', backup: maybe}]"),
@@ -144,13 +148,13 @@ mod tests {
             ),
             (
                 one("[{url: 'http://127.0.0.1:1', srv: YES}]"),
-                "`upstreams`: with `srv: YES` ports come from DNS; write \
-              a service's name without a port: `http://_http._tcp.example.org`",
+                "`upstreams`: with `srv: YES`, DNS supplies the ports; write the name of a service without \
+                 a port: `http://_http._tcp.example.org`",
             ),
             (
                 one("http://127.0.0.1:1/a"),
-                "`upstreams`: `http://127.0.0.1:1` may have no path here; write it where \
-              they are used: `http://app/a`",
+                "`upstreams`: `http://127.0.0.1:1` must not have a path here; put the path \
+                 where the group is used: `http://app/a`",
             ),
             (
                 "upstreams: {'a:1': http://127.0.0.1:1}".to_owned(),
@@ -158,7 +162,7 @@ mod tests {
             ),
             (
                 "upstreams: {app: http://127.0.0.1:1, app: http://127.0.0.1:2}".to_owned(),
-                "the upstreams `app` are there twice",
+                "upstream group `app` is defined twice",
             ),
             (
                 "resolver: localhost".to_owned(),
@@ -175,6 +179,6 @@ mod tests {
     fn a_group_that_nobody_uses_is_a_warning() {
         let loaded = load("upstreams: {app: http://127.0.0.1:1, other: http://127.0.0.1:1}").expect("good");
         let said: Vec<_> = loaded.warnings.iter().map(|warning| &warning.message[..]).collect();
-        assert_eq!(said, ["nobody uses the upstreams `other`"]);
+        assert_eq!(said, ["upstream group `other` is not used"]);
     }
 }

@@ -96,9 +96,9 @@ fn late(patience: Duration) -> io::Error {
 }
 
 fn warning(upstream: &Upstream, error: &io::Error) -> ConfigError {
-    let message = format!("the name of `{}` cannot be resolved: {error}", upstream.url);
+    let message = format!("cannot resolve the host name of `{}`: {error}", upstream.url);
     ConfigError::new(upstream.at, message).help(
-        "the server runs without this upstream and keeps asking for its name; correct the name if it is wrong, or \
+        "the server starts without this upstream and keeps trying to resolve its name; correct the name, or \
          add it to /etc/hosts",
     )
 }
@@ -132,7 +132,10 @@ mod tests {
         let warnings = look_up(&mut settings, Duration::from_millis(100));
         assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
         assert_eq!(warnings.len(), 100);
-        assert!(warnings[99].message.starts_with("the name of `http://a99.test` cannot be"), "{warnings:?}");
+        assert!(
+            warnings[99].message.starts_with("cannot resolve the host name of `http://a99.test`:"),
+            "{warnings:?}"
+        );
         assert!(warnings[99].message.ends_with("temporary failure: no answer within 0.1 s"), "{warnings:?}");
         let found = settings.groups[0].upstreams.iter().map(|own| own.found.len());
         assert_eq!(found.collect::<Vec<_>>(), [vec![0; 100], vec![1]].concat());

@@ -33,7 +33,7 @@ impl HashKey {
             let name = name.text()?;
             let is_token = |octet: u8| octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&octet);
             if name.is_empty() || !name.bytes().all(is_token) {
-                return Err(node.error(format!("`{name}` is no name of a header or cookie")));
+                return Err(node.error(format!("`{name}` is not a valid header or cookie name")));
             }
             return Ok(match kind {
                 0 => Self::Header(name.to_ascii_lowercase().into_bytes()),

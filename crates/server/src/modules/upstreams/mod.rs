@@ -64,7 +64,7 @@ pub fn warnings(settings: &Settings) -> impl Iterator<Item = ConfigError> {
     let unused = settings.groups.iter().filter(|group| !group.used);
     unused.map(|group| {
         let name = group.name.as_deref().unwrap_or_default();
-        let warning = ConfigError::new(group.at, format!("nobody uses the upstreams `{name}`"));
-        warning.help(format!("write `proxy.reverse.url: http://{name}/` in a path"))
+        let warning = ConfigError::new(group.at, format!("upstream group `{name}` is not used"));
+        warning.help(format!("use it in a path: `proxy.reverse.url: http://{name}/`"))
     })
 }

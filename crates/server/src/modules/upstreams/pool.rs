@@ -245,7 +245,7 @@ impl Pool {
     pub(super) fn note_success(&self, member: &Member) {
         if member.worked() {
             self.group.mark_recovered(&member.shared, self.now());
-            self.report(Severity::Notice, format_args!("{}: takes connections again", member.shown()));
+            self.report(Severity::Notice, format_args!("{}: accepts connections again", member.shown()));
         }
     }
 
@@ -255,7 +255,7 @@ impl Pool {
         // An only upstream is asked all the same, if it says no at once.
         let Some(wait) = news.filter(|_| !self.has_one() || manner == Manner::Silent) else { return };
         let seconds = wait.as_millis() as f64 / 1000.0;
-        self.report(Severity::Warn, format_args!("{}: {cause}; left alone for {seconds} s", member.shown()));
+        self.report(Severity::Warn, format_args!("{}: {cause}; ejected for {seconds} s", member.shown()));
     }
 
     /// Writes a line about one of them to the error log, unless there are too many.

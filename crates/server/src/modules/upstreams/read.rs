@@ -21,15 +21,17 @@ pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError>
     for (key, value) in node.mapping()? {
         let name = name(key)?;
         if let Some(at) = scope.global.upstreams.find(name) {
-            let error = key.error(format!("the upstreams `{name}` are there twice"));
-            return Err(error.also(scope.global.upstreams.groups[at].at, "here they are already"));
+            let error = key.error(format!("upstream group `{name}` is defined twice"));
+            return Err(error.also(scope.global.upstreams.groups[at].at, "first defined here"));
         }
         let group = group(value)?;
         for upstream in &group.upstreams {
             if !matches!(upstream.url.path.as_str(), "" | "/") {
-                let error = value.error(format!("`{}` may have no path here", upstream.url));
+                let error = value.error(format!("`{}` must not have a path here", upstream.url));
                 let path = &upstream.url.path;
-                return Err(error.help(format!("write it where they are used: `http://{name}{path}`")));
+                return Err(
+                    error.help(format!("put the path where the group is used: `http://{name}{path}`"))
+                );
             }
         }
         let name = Some(name.to_owned());
@@ -139,7 +141,7 @@ fn retry(node: &Node) -> Result<Retry, ConfigError> {
 fn upstreams(node: &Node) -> Result<Vec<Upstream>, ConfigError> {
     let nodes = node.one_or_many();
     if nodes.is_empty() {
-        return Err(node.error("at least one URL of an upstream is needed"));
+        return Err(node.error("at least one upstream URL is required"));
     }
     nodes.into_iter().map(upstream).collect()
 }
@@ -163,8 +165,8 @@ fn upstream(node: &Node) -> Result<Upstream, ConfigError> {
     upstream.down = yes(node, "down")?;
     upstream.srv = yes(node, "srv")?;
     if upstream.srv && upstream.url.has_port() {
-        let error = url.error("with `srv: YES` ports come from DNS");
-        return Err(error.help("write a service's name without a port: `http://_http._tcp.example.org`"));
+        let error = url.error("with `srv: YES`, DNS supplies the ports");
+        return Err(error.help("write the name of a service without a port: `http://_http._tcp.example.org`"));
     }
     located(url, upstream)
 }
@@ -184,8 +186,8 @@ pub(in crate::modules) fn located(node: &Node, upstream: Upstream) -> Result<Ups
     let found = match &upstream.url.place {
         Place::Tcp(host, _) if names::may_change(&upstream) => {
             if !can_be_name(host) {
-                let error = node.error(format!("`{host}` cannot be the name of a host"));
-                return Err(error.help("a name has at most 253 characters, and 63 between two dots"));
+                let error = node.error(format!("`{host}` is not a valid host name"));
+                return Err(error.help("a host name has at most 253 characters, and at most 63 per label"));
             }
             Vec::new()
         }

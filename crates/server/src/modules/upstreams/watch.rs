@@ -61,7 +61,7 @@ async fn follow(group: Arc<SharedGroup>, entry: usize) {
 fn note_found(group: &SharedGroup, entry: usize) {
     if group.note_lookup(entry, None) {
         let shown = &group.settings.upstreams[entry].url.shown;
-        let text = format_args!("{shown}: its name can be resolved again");
+        let text = format_args!("{shown}: the host name resolves again");
         report(Severity::Notice, Subject::Upstream, text);
     }
 }
@@ -69,11 +69,11 @@ fn note_found(group: &SharedGroup, entry: usize) {
 fn note_lost(group: &SharedGroup, entry: usize, error: &std::io::Error) {
     if group.note_lookup(entry, Some(error)) {
         let state = match group.has_members_of(entry) {
-            true => "its last addresses stay",
-            false => "no request goes there until it can be",
+            true => "its previous addresses stay in use",
+            false => "it gets no requests until the name resolves",
         };
         let shown = &group.settings.upstreams[entry].url.shown;
-        let text = format_args!("{shown}: its name cannot be resolved: {error}; {state}");
+        let text = format_args!("{shown}: cannot resolve the host name: {error}; {state}");
         report(Severity::Warn, Subject::Upstream, text);
     }
 }

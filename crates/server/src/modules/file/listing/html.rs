@@ -147,7 +147,7 @@ fn summary(lines: &[Line], left_out: usize) -> String {
     let mut text = count(folders, "folder");
     let _ = write!(text, ", {}, {}", count(lines.len() - folders, "file"), size(octets.sum()));
     if left_out > 0 {
-        let _ = write!(text, "; {left_out} more are not shown");
+        let _ = write!(text, "; {left_out} more not shown");
     }
     text
 }

@@ -84,8 +84,8 @@ pub(in crate::modules::file) fn extension_of<'n>(
         }
         Some(extension) => {
             if extension.contains('.') {
-                let warning = node.error(format!("no file has the extension `.{extension}`"));
-                scope.warn(warning.help("an extension begins at the last dot of a name"));
+                let warning = node.error(format!("the extension `.{extension}` matches no file"));
+                scope.warn(warning.help("an extension starts at the last dot of a name"));
             }
             Ok(extension)
         }

@@ -17,8 +17,8 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         name: "certificate-file",
         argument: "a file",
         default: "",
-        help: "The certificate and those of its issuers (PEM), the server's own first; or a raw public key (`PUBLIC \
-               KEY`), for clients that ask for one in place of a certificate (RFC 7250, TLS 1.3 only).",
+        help: "The certificate chain (PEM), the server's own certificate first; or a raw public key (`PUBLIC \
+               KEY`), for clients that request one instead of a certificate (RFC 7250, TLS 1.3 only).",
         set: |reading, node| {
             reading.files.certificate = Some(file(node)?);
             Ok(())
@@ -28,7 +28,7 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         name: "key-file",
         argument: "a file",
         default: "",
-        help: "The private key of the certificate (PEM). It is read before the server gives its rights up.",
+        help: "The private key of the certificate (PEM). It is read before the server drops its privileges.",
         set: |reading, node| {
             reading.files.key = Some(file(node)?);
             Ok(())
@@ -38,8 +38,9 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         name: "identity",
         argument: "a sequence of mappings with `certificate-file`, `key-file` and `ocsp-file`",
         default: "",
-        help: "Several certificates, such as one with ECDSA and one with RSA; each client gets the first that \
-               it can check. Raw public keys go to the clients that ask for them rather than for certificates.",
+        help: "Several certificates, such as one with ECDSA and one with RSA; each client gets the first \
+               that it supports. Raw public keys are sent to clients that request them instead of \
+               certificates.",
         set: |reading, node| {
             for node in node.one_or_many() {
                 reading.identity(node)?;
@@ -51,39 +52,39 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         name: "minimum-version",
         argument: "TLSv1.2 | TLSv1.3",
         default: "TLSv1.2",
-        help: "The lowest version that is spoken. SSLv3, TLSv1 and TLSv1.1 are read and mean TLSv1.2.",
+        help: "The minimum TLS version. SSLv3, TLSv1 and TLSv1.1 are accepted and mean TLSv1.2.",
         set: min_version,
     },
     Attribute {
         name: "min-version",
         argument: "TLSv1.2 | TLSv1.3",
         default: "",
-        help: "The same as `minimum-version`.",
+        help: "An alias of `minimum-version`.",
         set: min_version,
     },
     Attribute {
         name: "maximum-version",
         argument: "TLSv1.2 | TLSv1.3",
         default: "TLSv1.3",
-        help: "The highest version that is spoken.",
+        help: "The maximum TLS version.",
         set: max_version,
     },
     Attribute {
         name: "max-version",
         argument: "TLSv1.2 | TLSv1.3",
         default: "",
-        help: "The same as `maximum-version`.",
+        help: "An alias of `maximum-version`.",
         set: max_version,
     },
     Attribute {
         name: "cipher-suite",
-        argument: "a list as for OpenSSL",
+        argument: "an OpenSSL cipher list",
         default: "all with ECDHE and AEAD",
-        help: "The suites of TLS 1.2. Names that stand for suites without forward secrecy or without AEAD are \
-               left out, and a warning names them.",
+        help: "The TLS 1.2 cipher suites. Suites without forward secrecy or without AEAD are ignored with a \
+               warning.",
         set: |reading, node| {
             let choice = hayami_tls::suites_tls12(node.text()?);
-            reading.choice(node, &choice, "suite of TLS 1.2", "ECDHE-ECDSA-AES128-GCM-SHA256")?;
+            reading.choice(node, &choice, "TLS 1.2 cipher suite", "ECDHE-ECDSA-AES128-GCM-SHA256")?;
             reading.settings.suites_tls12 = Some(node.text()?.to_owned());
             Ok(())
         },
@@ -92,12 +93,12 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         name: "cipher-suite-tls1.3",
         argument: "a sequence of names",
         default: "all",
-        help: "The suites of TLS 1.3: TLS_AES_128_GCM_SHA256, TLS_AES_256_GCM_SHA384, \
+        help: "The TLS 1.3 cipher suites: TLS_AES_128_GCM_SHA256, TLS_AES_256_GCM_SHA384, \
                TLS_CHACHA20_POLY1305_SHA256.",
         set: |reading, node| {
             let names = names(node)?;
             let choice = hayami_tls::suites_tls13(names.iter().map(String::as_str));
-            reading.choice(node, &choice, "suite of TLS 1.3", "TLS_AES_128_GCM_SHA256")?;
+            reading.choice(node, &choice, "TLS 1.3 cipher suite", "TLS_AES_128_GCM_SHA256")?;
             reading.settings.suites_tls13 = Some(names);
             Ok(())
         },
@@ -106,7 +107,7 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         name: "cipher-preference",
         argument: "client | server",
         default: "client",
-        help: "Whose order of suites counts.",
+        help: "Whose order of cipher suites is preferred.",
         set: |reading, node| {
             reading.settings.server_preference = node.one_of(&["client", "server"])? == 1;
             Ok(())
@@ -116,8 +117,8 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         name: "key-exchange-tls1.3",
         argument: "a sequence of names",
         default: "x25519mlkem768, x25519, secp256r1, secp384r1",
-        help: "The groups of the key exchange, most wanted first; `x25519mlkem768` withstands quantum \
-               computers. They hold for TLS 1.2 too, as far as it knows them.",
+        help: "The key-exchange groups in order of preference; `x25519mlkem768` is a post-quantum key \
+               exchange. They apply to TLS 1.2 too, where it supports them.",
         set: |reading, node| {
             let names = names(node)?;
             let choice = hayami_tls::groups(names.iter().map(String::as_str));
@@ -130,7 +131,8 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         name: "client-ca-file",
         argument: "a file",
         default: "",
-        help: "Certificates of authorities (PEM). Only clients with a certificate of one of them may connect.",
+        help: "Certificates of authorities (PEM). Only clients with a certificate issued by one of them may \
+               connect.",
         set: |reading, node| {
             reading.settings.client_ca = Some(file(node)?);
             Ok(())
@@ -140,9 +142,9 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         name: "early-data",
         argument: "ON | OFF",
         default: "OFF",
-        help: "Whether a client that was here before may send its request with the first octets (0-RTT). Such a \
-               request can be replayed by others: only safe methods (GET, HEAD, OPTIONS) are answered, all others \
-               get 425.",
+        help: "Whether a client that resumes a session may send its request as early data (0-RTT). An \
+               attacker can replay such a request, so only safe methods (GET, HEAD, OPTIONS) are served; \
+               others get 425.",
         set: |reading, node| {
             reading.settings.early_data = if node.on_off()? { EARLY_DATA } else { 0 };
             Ok(())
@@ -152,7 +154,7 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         name: "ocsp-file",
         argument: "a file",
         default: "",
-        help: "An OCSP response (DER) that is sent with the certificate. Nothing is fetched then.",
+        help: "An OCSP response (DER) to staple to the certificate. The server fetches none then.",
         set: |reading, node| {
             reading.files.ocsp = Some(file(node)?);
             Ok(())
@@ -162,7 +164,8 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         name: "ocsp-update-interval",
         argument: "seconds",
         default: "14400",
-        help: "How often the OCSP response of a certificate that names a responder is fetched; 0 for never.",
+        help: "How often the OCSP response for a certificate that names a responder is fetched; 0 disables \
+               fetching.",
         set: |reading, node| {
             reading.settings.ocsp.interval = Some(node.seconds()?).filter(|interval| !interval.is_zero());
             Ok(())
@@ -172,7 +175,7 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         name: "ocsp-max-failures",
         argument: "a number",
         default: "3",
-        help: "After so many failures in a row the last OCSP response is no longer sent.",
+        help: "The number of consecutive failures after which the last OCSP response is no longer stapled.",
         set: |reading, node| {
             reading.settings.ocsp.max_failures = node.integer(0..=1_000_000)? as u32;
             Ok(())
@@ -182,8 +185,8 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         name: "ocsp-update-cmd",
         argument: "a command",
         default: "",
-        help: "Fetches the OCSP response instead of the server: it gets the name of the certificate file as its \
-               argument and writes the response (DER) to its standard output.",
+        help: "A command that fetches the OCSP response instead of the server: its argument is the \
+               certificate file, and it writes the response (DER) to its standard output.",
         set: |reading, node| {
             reading.settings.ocsp.command = Some(node.text()?.to_owned());
             Ok(())
@@ -193,9 +196,9 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         name: "dh-file",
         argument: "a file",
         default: "",
-        help: "Without effect: no suite uses finite-field Diffie-Hellman.",
+        help: "Without effect: no supported suite uses finite-field Diffie-Hellman.",
         set: |reading, node| {
-            reading.without_effect(node, "dh-file", "no suite uses finite-field Diffie-Hellman");
+            reading.without_effect(node, "dh-file", "no supported suite uses finite-field Diffie-Hellman");
             node.text().map(drop)
         },
     },
@@ -215,8 +218,8 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         name: "max-tickets",
         argument: "a number",
         default: "",
-        help: "Without effect: how many tickets h2o sends to a client that asks for a number. Here every client \
-               gets the same.",
+        help: "Without effect: how many tickets h2o sends to a client that requests a number. In hayami \
+               every client gets the same number.",
         set: |reading, node| {
             node.integer(0..=255)?;
             reading.without_effect(node, "max-tickets", "every client gets the same number of tickets");
@@ -227,13 +230,13 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         name: "http2-origin-frame",
         argument: "a sequence of origins",
         default: "",
-        help: "Without effect: no ORIGIN frame is sent, clients go by the names in the certificate.",
+        help: "Without effect: no ORIGIN frame is sent; clients use the names in the certificate.",
         set: |reading, node| {
             names(node)?;
             reading.without_effect(
                 node,
                 "http2-origin-frame",
-                "clients go by the names in the certificate, no ORIGIN frame is sent",
+                "no ORIGIN frame is sent; clients use the names in the certificate",
             );
             Ok(())
         },
@@ -242,10 +245,10 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         name: "ech",
         argument: "a sequence of mappings",
         default: "",
-        help: "Without effect: the encrypted client hello is not there.",
+        help: "Without effect: Encrypted Client Hello is not supported yet.",
         set: |reading, node| {
             node.sequence()?;
-            reading.without_effect(node, "ech", "the encrypted client hello is not there yet");
+            reading.without_effect(node, "ech", "Encrypted Client Hello is not supported yet");
             Ok(())
         },
     },
@@ -274,7 +277,8 @@ const VERSIONS: [&str; 6] = ["SSLv2", "SSLv3", "TLSv1", "TLSv1.1", "TLSv1.2", "T
 fn min_version(reading: &mut Reading, node: &Node) -> Result<(), ConfigError> {
     let version = node.one_of(&VERSIONS)?;
     if version < 4 {
-        let why = format!("`{}` is broken and not spoken: TLS 1.2 is the lowest version", VERSIONS[version]);
+        let why =
+            format!("`{}` is insecure and not supported; TLS 1.2 is the minimum version", VERSIONS[version]);
         reading.warnings.push(node.error(why));
     }
     reading.settings.min_version = if version == 5 { Version::Tls13 } else { Version::Tls12 };
@@ -287,8 +291,8 @@ fn max_version(reading: &mut Reading, node: &Node) -> Result<(), ConfigError> {
         5 => Version::Tls13,
         4 => Version::Tls12,
         old => {
-            let error = node.error(format!("`{}` is broken and not spoken", VERSIONS[old]));
-            return Err(error.help("write `TLSv1.3`, or leave it out: that is the default"));
+            let error = node.error(format!("`{}` is insecure and not supported", VERSIONS[old]));
+            return Err(error.help("write `TLSv1.3`, or remove the line: that is the default"));
         }
     };
     reading.range(node)

@@ -62,7 +62,8 @@ fn check_ocsp_response(file: &FileName) -> Result<(), ConfigError> {
     let octets = std::fs::read(&file.path).map_err(|error| failed(&error.to_string()))?;
     // OCSPResponse is a SEQUENCE (RFC 6960 §4.2.1), in DER 0x30.
     if octets.first() != Some(&0x30) || octets.len() > LARGEST_RESPONSE {
-        return Err(failed("it is none in DER").help("`openssl ocsp … -respout FILE` writes one"));
+        return Err(failed("it is not a DER-encoded OCSP response")
+            .help("create one with `openssl ocsp … -respout FILE`"));
     }
     Ok(())
 }

@@ -36,8 +36,8 @@ pub(crate) fn read(key: &Node, node: &Node) -> Result<(Settings, Vec<ConfigError
     if reading.settings.identities.is_empty() {
         let error = key.error("`ssl` has no certificate");
         return Err(error.help(
-            "write `certificate-file` and `key-file`; certificates are not fetched by themselves yet. For a \
-             trial, `hayami --dev-tls` makes one",
+            "add `certificate-file` and `key-file`; automatic certificates are not supported yet. For \
+             testing, `hayami --dev-tls` generates one",
         ));
     }
     Ok((reading.settings, reading.warnings))
@@ -52,14 +52,14 @@ impl Partly {
             }
             Self { certificate: Some(certificate), .. } => {
                 let error = ConfigError::new(certificate.at, "`key-file` is missing");
-                Err(error.help("a certificate is of no use without its private key: name it beside this"))
+                Err(error.help("add the `key-file` with the private key of this certificate"))
             }
             Self { key: Some(key), .. } => {
                 let error = ConfigError::new(key.at, "`certificate-file` is missing");
-                Err(error.help("name the certificate of this key beside it"))
+                Err(error.help("add the `certificate-file` with the certificate of this key"))
             }
             Self { ocsp: Some(_), .. } => {
-                Err(node.error("`ocsp-file` needs `certificate-file` and `key-file` beside it"))
+                Err(node.error("`ocsp-file` requires `certificate-file` and `key-file` in the same mapping"))
             }
             _ => Ok(None),
         }
@@ -98,12 +98,14 @@ impl Reading {
         example: &str,
     ) -> Result<(), ConfigError> {
         if choice.chosen.is_empty() {
-            let error = node.error(format!("no {what} that is spoken here is left"));
-            return Err(error.help(format!("add one such as {example}, or leave this out for the default")));
+            let error = node.error(format!("no supported {what} remains"));
+            return Err(
+                error.help(format!("add one such as {example}, or remove the line to use the default"))
+            );
         }
         if !choice.ignored.is_empty() {
             let names = choice.ignored.join(", ");
-            self.warnings.push(node.error(format!("left out, since not spoken here: {names}")));
+            self.warnings.push(node.error(format!("unsupported names ignored: {names}")));
         }
         Ok(())
     }
@@ -111,8 +113,8 @@ impl Reading {
     /// Checks the range of versions once both of its ends are written.
     pub(super) fn range(&mut self, node: &Node) -> Result<(), ConfigError> {
         if self.settings.min_version > self.settings.max_version {
-            let error = node.error("`minimum-version` is above `maximum-version`: no version is left");
-            return Err(error.help("leave one of them out"));
+            let error = node.error("`minimum-version` is above `maximum-version`");
+            return Err(error.help("remove one of them"));
         }
         Ok(())
     }

@@ -76,15 +76,12 @@ fn attributes_of_h2o_are_read() {
 fn what_cannot_apply_is_accepted_with_a_line_each() {
     let folder = folder();
     for (attribute, want) in [
-        ("dh-file: x", "`dh-file` has no effect: no suite uses finite-field Diffie-Hellman"),
+        ("dh-file: x", "`dh-file` has no effect: no supported suite uses finite-field Diffie-Hellman"),
         ("neverbleed: ON", "`neverbleed` has no effect: the keys stay in the memory of this process"),
         ("max-tickets: 4", "`max-tickets` has no effect: every client gets the same number of tickets"),
-        ("ech: []", "`ech` has no effect: the encrypted client hello is not there yet"),
-        ("minimum-version: TLSv1", "`TLSv1` is broken and not spoken: TLS 1.2 is the lowest version"),
-        (
-            "cipher-suite: 'ECDHE-RSA-AES128-GCM-SHA256:AES128-SHA'",
-            "left out, since not spoken here: AES128-SHA",
-        ),
+        ("ech: []", "`ech` has no effect: Encrypted Client Hello is not supported yet"),
+        ("minimum-version: TLSv1", "`TLSv1` is insecure and not supported; TLS 1.2 is the minimum version"),
+        ("cipher-suite: 'ECDHE-RSA-AES128-GCM-SHA256:AES128-SHA'", "unsupported names ignored: AES128-SHA"),
     ] {
         let loaded = with(&folder, &format!(", {attribute}")).expect(attribute);
         let said: Vec<_> = loaded.warnings.iter().map(|warning| warning.message.as_str()).collect();
@@ -116,7 +113,7 @@ fn files_that_cannot_be_used_are_named_with_what_to_do() {
     for (attribute, word) in [
         (", client-ca-file: ROOT/text", "ROOT/text"),
         (", client-ca-file: ROOT/missing", "ROOT/missing"),
-        (", ocsp-file: ROOT/text", "it is none in DER; `openssl ocsp"),
+        (", ocsp-file: ROOT/text", "it is not a DER-encoded OCSP response; create one with `openssl ocsp"),
     ] {
         let said = with(&folder, attribute).expect_err(attribute);
         assert!(said.contains(word), "{attribute}: {said}");
