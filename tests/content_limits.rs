@@ -197,7 +197,7 @@ fn content_that_waits_for_slow_upstreams_takes_no_more_memory_than_was_configure
     let refused = |wire: &Wire| streams().filter(|stream| wire.status(*stream) == Some(503)).count();
     until("what there is no memory for is refused", || refused(wire.ping()) > 60);
     assert!(refused(wire.ping()) < 70, "{} of 90 were refused", refused(&wire));
-    server.until_stderr("too much content of requests waits in memory (limit-request-memory)");
+    server.until_stderr("the memory for request content is exhausted (limit-request-memory)");
     // A request whose content is taken as it comes is none of them, nor is one over HTTP/1.1.
     wire.ask(201, "POST", "/echo", &[], false);
     for _ in 0..10 {

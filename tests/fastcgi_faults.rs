@@ -61,7 +61,11 @@ fn broken_answers_become_statuses_and_words() {
     let endless: Vec<u8> = (0..3000).flat_map(|_| stdout("x-a: 0123456789012345678901234567890\n")).collect();
     let split = stdout("X-A: b\rX-B: c\n\n");
     let cases = [
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec(), 502, "the application speaks no FastCGI"),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec(),
+            502,
+            "the application does not speak FastCGI version 1",
+        ),
         (other_id, 502, "a record belongs to a request that was never made"),
         (endless, 502, "the response's head is longer than the limit"),
         (split, 502, "a field value of the response has a control character"),

@@ -101,12 +101,12 @@ fn a_header_may_come_octet_by_octet_and_http2_behind_it() {
 fn what_is_no_header_closes_the_connection_and_the_log_says_why() {
     let dir = Scratch::new();
     let server = site(&dir, "");
-    let absent = "there is no PROXY protocol header";
+    let absent = "the PROXY protocol header is missing";
     let cases: [(&[u8], &str); 4] = [
         (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", absent),
         (b"PROXY TCP4 192.0.2.1 198.51.100.7 56324\r\nGET / HTTP/1.1\r\n\r\n", "line is malformed"),
         (b"\r\n\r\n\0\r\nQUIT\n\x21\x11\xff\xff", "header is too long"),
-        (b"\r\n\r\n\0\r\nQUIT\n\x41\x11\0\x0c", "no such version"),
+        (b"\r\n\r\n\0\r\nQUIT\n\x41\x11\0\x0c", "unsupported PROXY protocol version"),
     ];
     for (octets, words) in cases {
         assert!(server.connect().send(octets).is_closed(), "{words}");
@@ -127,7 +127,7 @@ fn a_header_that_does_not_come_closes_the_connection() {
     let dir = Scratch::new();
     let server = site(&dir, "handshake-timeout: 1\n");
     assert!(server.connect().send(&V1[..20]).is_closed());
-    server.until_stderr("connection: from 127.0.0.1: the PROXY protocol header did not come in time");
+    server.until_stderr("connection: from 127.0.0.1: the PROXY protocol header did not arrive in time");
 }
 
 /// The site for those whom `proxy-protocol: {WHOM}` says.
@@ -163,7 +163,7 @@ fn where_a_header_is_optional_those_who_are_named_may_send_one_or_not() {
     server.until_stderr("line is malformed");
     // One that says nothing is no fault, as on every port.
     assert!(server.connect().is_closed());
-    assert!(!server.stderr().contains("did not come in time"), "{}", server.stderr());
+    assert!(!server.stderr().contains("did not arrive in time"), "{}", server.stderr());
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn where_a_header_is_required_of_some_all_others_are_turned_away() {
     let server = site_for(&dir, "from: 127.0.0.1", "");
     assert_eq!(server.ask([V1, last("/ten").as_bytes()].concat())[0].text(), "0123456789");
     assert!(server.connect().send(last("/ten")).is_closed());
-    server.until_stderr("there is no PROXY protocol header");
+    server.until_stderr("the PROXY protocol header is missing");
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn a_header_comes_before_tls() {
     }
     let bare = s_client(&server.address, &["-tls1_3"], &last("/ten"));
     assert!(!bare.has("0123456789"), "{bare:?}");
-    server.until_stderr("there is no PROXY protocol header");
+    server.until_stderr("the PROXY protocol header is missing");
 }
 
 #[test]

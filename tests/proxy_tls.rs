@@ -127,7 +127,7 @@ fn an_upstream_in_clear_is_502_and_the_log_says_so() {
     let upstream = Upstream(Peer::nginx(&dir, ""));
     let server = upstream.proxy(&dir, "127.0.0.1", "");
     assert_eq!(server.get("/tell").status, 502);
-    server.until_stderr("what the upstream speaks there is no TLS while connecting");
+    server.until_stderr("the upstream does not speak TLS on this port while connecting");
 }
 
 #[test]

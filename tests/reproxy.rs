@@ -139,7 +139,8 @@ fn a_name_that_cannot_be_resolved_is_told_from_one_that_is_none() {
     dns.set_failing(true);
     assert_eq!(server.get(&target).status, 502);
     server.until_stderr(&format!(
-        "http://there.test:{port}: cannot resolve the host name: temporary failure: no name server has answered: it answers SERVFAIL"
+        "http://there.test:{port}: cannot resolve the host name: temporary failure: no name server \
+         responded: it returned SERVFAIL"
     ));
     dns.set_failing(false);
     dns.addresses("there.test", 60, &[Ipv4Addr::LOCALHOST]);

@@ -191,7 +191,7 @@ fn what_an_ordinary_user_may_not_do_is_found() {
         ),
         ("user: daemon\n", 77, &["only root can become the user `daemon`"]),
         ("listen: 127.0.0.1:81\n", 77, &["cannot listen on 127.0.0.1:81"]),
-        ("listen: 192.0.2.1:8080\n", 69, &["this machine has no such address"]),
+        ("listen: 192.0.2.1:8080\n", 69, &["this machine does not have this address"]),
     ];
     all_refused(&dir, cases, |launch| launch.by(NOBODY));
 }

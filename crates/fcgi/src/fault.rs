@@ -24,7 +24,7 @@ macro_rules! faults {
 
 faults! {
     /// §3.3
-    Version "the application speaks no FastCGI, or another version of it",
+    Version "the application does not speak FastCGI version 1",
     /// §3.3
     RequestId "a record belongs to a request that was never made",
     /// §8
@@ -32,7 +32,7 @@ faults! {
     /// §3.3
     Unsolicited "the application answers no request",
     /// §5.5
-    EndSize "the record that ends the request has not eight octets",
+    EndSize "the END_REQUEST record is not eight bytes long",
     /// §5.5
     CannotMultiplex "the application takes one request at a time, and has another one",
     /// §5.5: the application says that it has too much to do.

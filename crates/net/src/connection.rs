@@ -226,7 +226,7 @@ impl Connection {
         self.warming = None;
         // Sending now would have the worker wait for the disk.
         if warmed.is_err_and(|error| blocking::is_refused(&error)) {
-            self.link.abort(worker, "too many files wait for the disk");
+            self.link.abort(worker, "too many file reads are queued");
         }
         self.link.output.warmed();
         Poll::Ready(())
@@ -442,7 +442,7 @@ impl Connection {
     /// The connection is over: tells those who wait for the end of a response that there will be none,
     /// and gives the buffers back.
     pub(crate) fn end<S>(&mut self, worker: &Worker<S>) {
-        self.link.reports.aborted("the connection was lost", self.link.output.sent(), &worker.clock);
+        self.link.reports.aborted("the connection was reset", self.link.output.sent(), &worker.clock);
         if self.link.resets {
             self.transport.socket().reset_on_close();
         }
@@ -455,7 +455,7 @@ impl Connection {
 
 fn reason(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => "the file became shorter while it was sent",
+        io::ErrorKind::UnexpectedEof => "the file was truncated while it was being sent",
         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => GONE,
         _ => "the response could not be sent",
     }

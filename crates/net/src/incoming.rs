@@ -344,7 +344,7 @@ impl Pipe {
         self.asked = true;
         match &self.state {
             State::Refused(refusal) => return Poll::Ready(Err(SourceError(refusal.to_string()))),
-            State::Gone => return Poll::Ready(Err(SourceError("the client broke off".to_owned()))),
+            State::Gone => return Poll::Ready(Err(SourceError("the client aborted the request".to_owned()))),
             State::Coming | State::Complete => {}
         }
         let octets = self.take(room, out);

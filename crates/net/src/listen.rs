@@ -164,19 +164,22 @@ pub fn bound_address(fd: &OwnedFd) -> Address {
 pub fn explain(endpoint: &Endpoint, error: &io::Error) -> String {
     let advice = match (error.kind(), endpoint) {
         (io::ErrorKind::AddrInUse, Endpoint::Unix(_)) => {
-            "another program listens there: stop it (`ss -lxp` names it) or choose another path"
+            "the address is in use: stop the program that uses it (`ss -lxp` shows it), or choose another \
+             path"
         }
         (io::ErrorKind::AddrInUse, _) => {
-            "another program listens there: stop it (`ss -ltnp` names it) or choose another port"
+            "the address is in use: stop the program that uses it (`ss -ltnp` shows it), or choose another \
+             port"
         }
         (io::ErrorKind::PermissionDenied, Endpoint::Unix(_)) => {
             "the directory of the socket must be writable for this user"
         }
         (io::ErrorKind::PermissionDenied, _) => {
-            "ports below 1024 need root, or the capability CAP_NET_BIND_SERVICE: start as root (hayami then gives its rights up) or choose a port from 1024 on"
+            "ports below 1024 require root or the capability CAP_NET_BIND_SERVICE: start as root (hayami \
+             then drops its privileges), or choose a port of 1024 or above"
         }
         (io::ErrorKind::AddrNotAvailable, _) => {
-            "this machine has no such address: `ip address` lists those it has"
+            "this machine does not have this address: `ip address` lists its addresses"
         }
         (io::ErrorKind::NotFound, Endpoint::Unix(_)) => {
             "the directory of the socket does not exist: create it, or choose another path"
@@ -220,7 +223,7 @@ mod tests {
         let taken = local(bound_address(&first).port());
         let error = bind(&taken, &Options::default()).expect_err("taken");
         let text = explain(&taken, &error);
-        assert!(text.contains("another program listens there"), "{text}");
+        assert!(text.contains("the address is in use"), "{text}");
         assert!(text.contains(&taken.to_string()), "{text}");
     }
 

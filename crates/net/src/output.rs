@@ -311,7 +311,7 @@ fn share(slice: &FileSlice) -> FileSlice {
 
 #[cold]
 fn shorter() -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter while it was sent")
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the file was truncated while it was being sent")
 }
 
 #[cfg(test)]

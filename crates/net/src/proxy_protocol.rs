@@ -122,16 +122,19 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Absent => {
-                "there is no PROXY protocol header: who connects here must send one (`proxy-protocol` of `listen`)"
+                "the PROXY protocol header is missing: `proxy-protocol` of `listen` requires one on every \
+                 connection"
             }
             Self::Line => "the PROXY protocol line is malformed",
-            Self::Version => "the PROXY protocol has no such version",
-            Self::Command => "the PROXY protocol has no such command",
-            Self::Short => "the PROXY protocol header has no room for its addresses",
+            Self::Version => "unsupported PROXY protocol version",
+            Self::Command => "unsupported PROXY protocol command",
+            Self::Short => "the PROXY protocol header is too short for its addresses",
             Self::Long => "the PROXY protocol header is too long",
             Self::Cut => "the connection ended within the PROXY protocol header",
-            Self::Late => "the PROXY protocol header did not come in time",
-            Self::Stranger => "this address is not in `from` of `proxy-protocol`, and only those may connect here",
+            Self::Late => "the PROXY protocol header did not arrive in time",
+            Self::Stranger => {
+                "this address is not in `from` of `proxy-protocol`, and only those may connect here"
+            }
         })
     }
 }

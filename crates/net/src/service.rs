@@ -306,9 +306,9 @@ impl fmt::Display for Refusal {
         match self {
             Self::Fault(fault) => fault.fmt(f),
             Self::Timeout => f.write_str("the request did not arrive in time"),
-            Self::PlainHttp => f.write_str("this port speaks TLS: ask for https:// instead of http://"),
+            Self::PlainHttp => f.write_str("this port requires TLS: use https:// instead of http://"),
             Self::Overload => {
-                f.write_str("too much content of requests waits in memory (limit-request-memory)")
+                f.write_str("the memory for request content is exhausted (limit-request-memory)")
             }
         }
     }

@@ -176,7 +176,7 @@ fn whoever_is_not_who_it_should_be_gets_no_request() {
             authority.server("app.example", year(3000, 3001)),
             "the server's certificate isn't valid before 3000-01-01",
         ),
-        (stranger.of_app(), "the server's certificate is from an issuer that isn't trusted here"),
+        (stranger.of_app(), "the server's certificate is from an untrusted issuer"),
     ];
     for (config, words) in cases {
         let (asked, requests) = channel();
@@ -207,9 +207,9 @@ fn without_verification_anyone_is_believed() {
 fn an_upstream_that_speaks_no_tls_is_a_failure_at_once() {
     let authority = Authority::new();
     let cases: &[(&[u8], &str)] = &[
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "what the upstream speaks there is no TLS"),
-        (b"220 mail.example ESMTP\r\n", "what the upstream speaks there is no TLS"),
-        (b"\x15\x03\x03\0\x02\x02\x28", "the peer gave up with alert 40 (handshake_failure)"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "the upstream does not speak TLS on this port"),
+        (b"220 mail.example ESMTP\r\n", "the upstream does not speak TLS on this port"),
+        (b"\x15\x03\x03\0\x02\x02\x28", "the peer sent alert 40 (handshake_failure)"),
         (b"", "the upstream closed the connection"),
     ];
     for (octets, words) in cases {

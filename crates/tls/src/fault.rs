@@ -50,19 +50,19 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::PlainHttp => f.write_str("plain HTTP where TLS is spoken"),
+            Self::PlainHttp => f.write_str("plain HTTP on a TLS port"),
             Self::NotTls => f.write_str("neither TLS nor HTTP"),
             Self::Alert(number) => {
-                write!(f, "the peer gave up with alert {number} ({})", alert_name(*number))
+                write!(f, "the peer sent alert {number} ({})", alert_name(*number))
             }
             Self::Handshake(why) => write!(f, "the handshake failed: {why}"),
-            Self::BadRecord => f.write_str("a record that doesn't decrypt"),
+            Self::BadRecord => f.write_str("a record cannot be decrypted"),
             Self::RecordTooLong => f.write_str("a record that is too long"),
-            Self::Unexpected => f.write_str("a message that has no place here"),
+            Self::Unexpected => f.write_str("unexpected message"),
             Self::Malformed => f.write_str("a malformed message"),
-            Self::IllegalParameter => f.write_str("a value that its field doesn't know"),
-            Self::TooManyIdleRecords => f.write_str("too many records that bring nothing"),
-            Self::Over => f.write_str("the session is over"),
+            Self::IllegalParameter => f.write_str("illegal parameter"),
+            Self::TooManyIdleRecords => f.write_str("too many empty records"),
+            Self::Over => f.write_str("the session is closed"),
         }
     }
 }

@@ -78,7 +78,7 @@ pub(super) fn tls(fault: &Fault) -> Why {
         Fault::PlainHttp => "the server answers in plain HTTP: use http://".into(),
         Fault::NotTls => "the server does not speak TLS on this port".into(),
         Fault::Handshake(why) => why.clone().into(),
-        Fault::Alert(_) => fault.to_string().replacen("the peer gave up", "the server ended TLS", 1).into(),
+        Fault::Alert(_) => fault.to_string().replacen("the peer sent", "the server sent", 1).into(),
         other => format!("TLS: {other}").into(),
     }
 }

@@ -62,7 +62,7 @@ mod tests {
         let cause = |kind, text: &str| Cause { kind, text: text.into(), count: 1 };
         for (kind, text, want) in [
             ("tls", "the server's certificate has expired", Some("-k")),
-            ("tls", "the server ended TLS with alert 116 (certificate_required)", Some("--cert")),
+            ("tls", "the server sent alert 116 (certificate_required)", Some("--cert")),
             ("tls", "the server speaks none of the versions of TLS offered", Some("--tls")),
             ("tls", "the server showed no certificate", None),
             ("connect", "connection refused", None),

@@ -346,7 +346,7 @@ impl Http1 {
         let engine = &mut self.engine;
         let before = link.output.position();
         if link.output.write(&worker.pool, |out| engine.send_end(trailers.as_ref(), out)).is_err() {
-            link.abort(worker, "the content was shorter than announced");
+            link.abort(worker, "the content is shorter than its Content-Length");
             return Some(Need::Close);
         }
         if self.observed {

@@ -111,7 +111,7 @@ impl Http1 {
             }
             Poll::Ready(Err(_)) => {
                 link.resets = true;
-                link.abort(worker, "the tunnel broke off");
+                link.abort(worker, "the tunnel was reset");
                 Some(Need::Close)
             }
             Poll::Ready(Ok(false)) if !link.output.is_full() => None,
@@ -184,7 +184,7 @@ impl Http1 {
         if worker.clock.millis() < self.latest(worker.clock.millis(), &worker.timeouts) {
             return;
         }
-        link.reports.aborted("the server ended", link.output.sent(), &worker.clock);
+        link.reports.aborted("the server is shutting down", link.output.sent(), &worker.clock);
         self.content = None;
         self.exchange = Exchange::Reading;
         self.engine.refuse();

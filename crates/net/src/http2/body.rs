@@ -79,7 +79,7 @@ impl Body {
                     self.warm(wake)
                 }
                 Err(_) => Piece::Broken("the file could not be read"),
-                Ok(0) if slice.len > 0 => Piece::Broken("the file became shorter while it was sent"),
+                Ok(0) if slice.len > 0 => Piece::Broken("the file was truncated while it was being sent"),
                 Ok(_) => Piece::Copied { last: slice.len == 0 },
             },
             Self::Cold(slice, task) => match Pin::new(task).poll(&mut Context::from_waker(&wake())) {
@@ -109,7 +109,7 @@ impl Body {
         let mut task = blocking::run(Lane::Files, move || cold::read_through(&next));
         match Pin::new(&mut task).poll(&mut Context::from_waker(&wake())) {
             Poll::Ready(Err(error)) if blocking::is_refused(&error) => {
-                return Piece::Broken("too many files wait for the disk");
+                return Piece::Broken("too many file reads are queued");
             }
             Poll::Ready(_) => return Piece::Copied { last: false },
             Poll::Pending => {}

@@ -214,7 +214,7 @@ impl Http2 {
                 if worker.timeouts.graceful.is_zero() {
                     return self.leave_tunnels(link, worker);
                 }
-                self.give_up(link, worker, ErrorCode::NO_ERROR, "the server ended");
+                self.give_up(link, worker, ErrorCode::NO_ERROR, "the server is shutting down");
             }
             _ if self.is_idle() && link.idle_since.after(worker.timeouts.idle) <= worker.clock.millis() => {
                 self.give_up(link, worker, ErrorCode::NO_ERROR, "the request did not arrive in time");
@@ -233,7 +233,7 @@ impl Http2 {
 
     /// The connection is lost.
     pub(crate) fn end<S>(&mut self, worker: &Worker<S>) {
-        self.forget(worker, "the connection was lost");
+        self.forget(worker, "the connection was reset");
     }
 
     /// Tells those who wait for the end of a response that there will be none.

@@ -31,7 +31,10 @@ impl Http2 {
             let engine = &mut self.engine;
             let stream = link.output.write(&worker.pool, |out| engine.reset(key, ErrorCode::NO_ERROR, out));
             self.waiting.retain(|waiting| *waiting != key);
-            stream.flatten().into_iter().for_each(|stream| stream.abort(&worker.clock, "the server ended"));
+            stream
+                .flatten()
+                .into_iter()
+                .for_each(|stream| stream.abort(&worker.clock, "the server is shutting down"));
         }
         if self.engine.is_over() {
             link.stage = Stage::Closing { linger: true };

@@ -105,7 +105,7 @@ impl Config {
                 Err(error) => last = error,
             }
         }
-        Err(temporary(format_args!("no name server has answered: {last}")))
+        Err(temporary(format_args!("no name server responded: {last}")))
     }
 }
 

@@ -116,8 +116,8 @@ fn by_tcp(server: SocketAddr, question: &Question) -> io::Result<Answer> {
     match question.read(&bytes) {
         Reply::Answer(answer, _) => Ok(answer),
         Reply::Failed(why) => odd(&why),
-        Reply::Truncated(_) => odd("its answer is truncated over TCP too"),
-        Reply::Foreign => odd("it answers another question"),
+        Reply::Truncated(_) => odd("the response is truncated even over TCP"),
+        Reply::Foreign => odd("the response does not match the query"),
     }
 }
 

@@ -92,7 +92,7 @@ impl Question {
     /// The text is no name.
     pub fn new(id: u16, name: &str, kind: Kind, case: impl Iterator<Item = bool>) -> io::Result<Self> {
         let odd = |what: &dyn fmt::Display| {
-            io::Error::new(ErrorKind::InvalidInput, format!("`{name}` cannot be the name of a host: {what}"))
+            io::Error::new(ErrorKind::InvalidInput, format!("`{name}` is not a valid host name: {what}"))
         };
         let mut case = case.chain(std::iter::repeat(false));
         let mixed = name.chars().map(|c| match c.is_ascii_alphabetic() && case.next() == Some(true) {
@@ -238,7 +238,7 @@ fn said(code: RCODE) -> String {
         RCODE::ServerFailure => "SERVFAIL",
         RCODE::NotImplemented => "NOTIMP",
         RCODE::Refused => "REFUSED",
-        other => return format!("it answers {other:?}"),
+        other => return format!("it returned {other:?}"),
     };
-    format!("it answers {name}")
+    format!("it returned {name}")
 }

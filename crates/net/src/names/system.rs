@@ -73,7 +73,7 @@ fn error(host: &str, code: libc::c_int) -> io::Error {
     const EAI_ADDRFAMILY: libc::c_int = -9;
     match code {
         libc::EAI_NONAME | EAI_NODATA | EAI_ADDRFAMILY => no_such_name(host),
-        libc::EAI_AGAIN => temporary("no name server has answered"),
+        libc::EAI_AGAIN => temporary("no name server responded"),
         libc::EAI_SYSTEM => io::Error::last_os_error(),
         code => {
             // SAFETY: the text is a constant of the C library's, whatever the code.
@@ -106,7 +106,7 @@ mod tests {
         }
         let told = |code| error("a", code).to_string();
         assert_eq!(told(libc::EAI_NONAME), "`a` does not exist or has no address");
-        assert_eq!(told(libc::EAI_AGAIN), "temporary failure: no name server has answered");
+        assert_eq!(told(libc::EAI_AGAIN), "temporary failure: no name server responded");
         assert!(super::super::is_temporary(&error("a", libc::EAI_AGAIN)));
     }
 }

@@ -180,11 +180,11 @@ impl fmt::Display for Cause {
             Self::Http2(fault) => fault.fmt(f),
             Self::Reset(code) => write!(f, "the upstream reset the stream ({code})"),
             Self::GoneAway(code) => {
-                write!(f, "the upstream takes no more requests on this connection ({code})")
+                write!(f, "the upstream sent GOAWAY ({code})")
             }
             Self::Content(error) => write!(f, "the request's content: {error}"),
             Self::Tls(fault) => tls(fault, f),
-            Self::NoPeers => f.write_str("its name has no addresses"),
+            Self::NoPeers => f.write_str("the host name has no addresses"),
         }
     }
 }
@@ -192,7 +192,7 @@ impl fmt::Display for Cause {
 /// Why a handshake was not completed.
 fn tls(fault: &TlsFault, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match fault {
-        TlsFault::PlainHttp | TlsFault::NotTls => f.write_str("what the upstream speaks there is no TLS"),
+        TlsFault::PlainHttp | TlsFault::NotTls => f.write_str("the upstream does not speak TLS on this port"),
         TlsFault::Handshake(why) => write!(f, "the TLS handshake failed: {why}"),
         fault => write!(f, "the TLS handshake failed: {fault}"),
     }

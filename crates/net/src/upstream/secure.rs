@@ -222,7 +222,6 @@ impl Secure {
 
 #[cold]
 fn cut_off() -> io::Error {
-    let why =
-        "the upstream ended the connection without TLS's goodbye (close_notify): something may be missing";
+    let why = "the upstream closed the connection without a TLS close_notify: the response may be truncated";
     io::Error::new(io::ErrorKind::UnexpectedEof, why)
 }

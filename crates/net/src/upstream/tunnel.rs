@@ -242,7 +242,7 @@ impl Line {
     fn wait(&mut self, cx: &mut Context<'_>) -> Result<(), SourceError> {
         let wire = &self.connection.channel.wire;
         if wire.is_late() {
-            return Err(SourceError("nothing has moved for too long".to_owned()));
+            return Err(SourceError("the tunnel was idle for too long".to_owned()));
         }
         wire.wakes(cx.waker());
         wire.set_deadline_once(self.outbound.clock().millis().after(self.idle));

@@ -105,5 +105,5 @@ impl Table {
 }
 
 fn no_identity() -> Error {
-    Error("TLS without a certificate: name certificate-file and key-file".to_owned())
+    Error("TLS requires a certificate: set certificate-file and key-file".to_owned())
 }

@@ -8,9 +8,9 @@ pub(super) fn words(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(why) => certificate(why),
         Error::PeerIncompatible(why) => incompatible(why),
-        Error::NoCertificatesPresented => "the server showed no certificate".to_owned(),
+        Error::NoCertificatesPresented => "the server presented no certificate".to_owned(),
         Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
-            "what the server answers is no TLS".to_owned()
+            "the server does not speak TLS".to_owned()
         }
         error => error.to_string(),
     }
@@ -29,7 +29,8 @@ fn certificate(why: &CertificateError) -> String {
             date(time.as_secs())
         ),
         CertificateError::UnknownIssuer => {
-            "the server's certificate is from an issuer that isn't trusted here: self-signed, of a private authority, or sent without the certificates between".to_owned()
+            "the server's certificate is from an untrusted issuer: it is self-signed, from a private \
+             authority, or sent without intermediate certificates".to_owned()
         }
         CertificateError::NotValidForName => "the server's certificate is for another name".to_owned(),
         CertificateError::NotValidForNameContext { expected, presented } => format!(

@@ -22,7 +22,7 @@ struct Place<'a> {
 
 /// Posts a request to the responder at `url`, and gives the content of the answer.
 pub(super) fn post(url: &str, request: &[u8]) -> Result<Vec<u8>, String> {
-    let place = place(url).ok_or("its address is not of the form http://HOST[:PORT]/PATH")?;
+    let place = place(url).ok_or("its URL is not of the form http://HOST[:PORT]/PATH")?;
     let deadline = Instant::now() + TIME;
     let mut stream = connect(&place, deadline)?;
     let mut client = Client::new();
@@ -83,7 +83,11 @@ fn answer(client: &mut Client, stream: &mut TcpStream, deadline: Instant) -> Res
             }
             ClientEvent::More if !read(stream, &mut input, deadline)? => {
                 let end = client.receive_eof().map_err(|fault| format!("{fault:?}"))?;
-                return if end == ClientEvent::End { Ok(content) } else { Err("it says nothing".into()) };
+                return if end == ClientEvent::End {
+                    Ok(content)
+                } else {
+                    Err("it returned an empty response".into())
+                };
             }
             _ => {}
         }

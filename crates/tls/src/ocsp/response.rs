@@ -53,7 +53,7 @@ struct Basic<'a> {
 
 impl<'a> Basic<'a> {
     fn read(der: &'a [u8]) -> Result<Self, &'static str> {
-        const BROKEN: &str = "what came is no OCSP response";
+        const BROKEN: &str = "the response is not an OCSP response";
         let mut response = only(Der(der)).ok_or(BROKEN)?;
         match response.expect(0x0a).ok_or(BROKEN)?.content {
             [0] => {}
@@ -159,7 +159,7 @@ impl<'a> Single<'a> {
         };
         // RFC 6960 §4.2.2.1
         if self.this_update > now + SKEW {
-            return Err("the response is of the future: check the clock");
+            return Err("the response is not valid yet: check the system clock");
         }
         if self.next_update.is_some_and(|next| next < now) {
             return Err("the response is out of date");

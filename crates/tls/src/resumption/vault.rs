@@ -31,7 +31,7 @@ impl Vault {
         if octets.len() < SHORTEST {
             let advice =
                 format!("make one by `head -c 32 /dev/urandom > {show}` and copy it to all machines");
-            return Err(Error(format!("{show} has less than {SHORTEST} octets: {advice}")));
+            return Err(Error(format!("{show} has fewer than {SHORTEST} bytes: {advice}")));
         }
         Ok(Self { secret: octets })
     }

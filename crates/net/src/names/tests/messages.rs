@@ -163,7 +163,7 @@ fn what_does_not_repeat_the_question_is_foreign() {
         packet.questions.clear();
         *packet.rcode_mut() = RCODE::ServerFailure;
     };
-    assert_eq!(changed(&failed), Reply::Failed("it answers SERVFAIL".to_owned()));
+    assert_eq!(changed(&failed), Reply::Failed("it returned SERVFAIL".to_owned()));
 }
 
 #[test]

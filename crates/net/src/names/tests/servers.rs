@@ -158,7 +158,7 @@ fn names_without_records_bad_names_and_failing_servers_are_errors() {
     assert_eq!(error("none.test").kind(), ErrorKind::NotFound);
     let broken = error("broken.test");
     assert!(is_temporary(&broken), "{broken}");
-    assert_eq!(broken.to_string(), "temporary failure: no name server has answered: it answers SERVFAIL");
+    assert_eq!(broken.to_string(), "temporary failure: no name server responded: it returned SERVFAIL");
     assert_eq!(error(&format!("{}.test", "a".repeat(64))).kind(), ErrorKind::InvalidInput);
     // Nobody listens there: that is known at once.
     let gone = UdpSocket::bind("127.0.0.1:0").and_then(|own| own.local_addr()).expect("a port");
@@ -226,7 +226,7 @@ fn an_answer_by_tcp_that_trickles_or_answers_something_else_is_none() {
         query_of(&mut stream);
         let _ = stream.write_all(&[0, 3, 1, 2, 3]);
     };
-    for (tcp, words) in [(trickle, "timed out"), (other, "it answers another question")] {
+    for (tcp, words) in [(trickle, "timed out"), (other, "the response does not match the query")] {
         let server = Fake::start(Box::new(short), Some(tcp));
         let began = Instant::now();
         let error = crate::names::exchange::ask(server.address, "app.test", crate::names::message::Kind::A);

@@ -126,7 +126,7 @@ fn errors_of_a_responder_are_told_apart() {
         (3, "the responder says to try later"),
         (6, "the responder says that it doesn't know this certificate's issuer"),
         (5, "the responder answers with an error"),
-        (0, "what came is no OCSP response"),
+        (0, "the response is not an OCSP response"),
     ] {
         assert_eq!(check(&[0x30, 3, 0x0a, 1, code], &chain, 0), Err(want));
     }
@@ -151,7 +151,8 @@ fn a_file_is_stapled_at_once_and_read_again() {
     task.run(unix_now(), &report);
     assert!(job.staple.current().is_some(), "one failure leaves it");
     let said = lines.lock().unwrap().join("\n").replace(&path.display().to_string(), "FILE");
-    let want = "OCSP: no response for leaf.pem from FILE: what came is no OCSP response; the previous response stays";
+    let want = "OCSP: no response for leaf.pem from FILE: the response is not an OCSP response; the \
+                previous response stays";
     assert_eq!(said, want);
 }
 

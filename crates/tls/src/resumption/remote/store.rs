@@ -148,14 +148,15 @@ impl Store {
             (None, Some(error)) => (self.report)(
                 Severity::Warn,
                 format!(
-                    "session resumption: {} fails: {error}; sessions in memory are still resumed, and it is tried again",
+                    "session resumption: {} is unavailable: {error}; sessions in memory are still resumed, \
+                     and the connection is retried",
                     self.settings
                 ),
             ),
             (Some(_), None) => {
                 (self.report)(
                     Severity::Notice,
-                    format!("session resumption: {} answers again", self.settings),
+                    format!("session resumption: {} is available again", self.settings),
                 );
             }
             _ => {}
