@@ -339,7 +339,7 @@ fn failures_say_what_was_wrong() {
                 conn.request();
                 conn.go_away(1, 11);
             },
-            "the upstream takes no more requests on this connection (ENHANCE_YOUR_CALM)",
+            "the upstream sent GOAWAY (ENHANCE_YOUR_CALM)",
         ),
         (
             |conn| {
