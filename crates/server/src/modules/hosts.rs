@@ -6,6 +6,7 @@
 use crate::config::directive::{Directive, Level, Levels, Scope};
 use crate::config::error::ConfigError;
 use crate::config::load;
+use crate::config::registry;
 use crate::config::settings::{HostSettings, PathSettings};
 use crate::config::yaml::{Node, Value};
 
@@ -57,7 +58,9 @@ pub const DIRECTIVES: &[Directive] = &[
                request passes it to the next.",
         set: |scope, node| {
             let wanted = "a mapping from path prefixes to their settings";
-            for (key, value) in node.mapping().map_err(|_| node.expected(wanted))? {
+            let (pairs, errors) = indented(node.mapping().map_err(|_| node.expected(wanted))?);
+            scope.global.reading.errors.extend(errors);
+            for (key, value) in pairs {
                 if let Err(error) = path(scope, key, value) {
                     scope.global.reading.errors.push(error);
                 }
@@ -148,6 +151,27 @@ fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
     whole.then_some((&text[..behind + host.len()], Some(port)))
 }
 
+/// The paths, without those whose settings are not indented further than they; errors about these settings, one for
+/// each path.
+fn indented(pairs: &[(Node, Node)]) -> (Vec<&(Node, Node)>, Vec<ConfigError>) {
+    let is_directive = |key: &Node| key.text().is_ok_and(|name| registry::find(name).is_some());
+    let (mut paths, mut errors, mut at) = (Vec::new(), Vec::new(), 0);
+    while let Some(pair @ (key, value)) = pairs.get(at) {
+        at += 1;
+        let strays = pairs[at..].iter().take_while(|(key, _)| is_directive(key)).count();
+        match (key.text(), pairs[at..].first()) {
+            (Ok(path), Some((stray, _))) if value.is("") && path.starts_with('/') && strays > 0 => {
+                let name = stray.text().unwrap_or_default();
+                let error = stray.error(format!("`{name}` belongs to the path `{path}`"));
+                errors.push(error.help(format!("indent it further than `{path}:`")));
+                at += strays;
+            }
+            _ => paths.push(pair),
+        }
+    }
+    (paths, errors)
+}
+
 fn path(scope: &mut Scope<'_>, key: &Node, value: &Node) -> Result<(), ConfigError> {
     let prefix = key.text().ok().filter(|text| text.starts_with('/'));
     let prefix = prefix.ok_or_else(|| key.expected("a path that starts with `/`"))?;
@@ -187,7 +211,15 @@ fn joined(value: &Node) -> Result<Node, ConfigError> {
                 pairs.extend_from_slice(node.mapping().map_err(|_| wanted(node))?);
             }
         }
-        Value::Scalar(_) => return Err(wanted(value)),
+        Value::Scalar(text) => {
+            let error = wanted(value);
+            return Err(match text.as_str() {
+                "" => error.help("define what it serves, such as `file.dir: /srv/www`, on indented lines"),
+                url if url.contains("://") => error.help(format!("did you mean `proxy.reverse.url: {url}`?")),
+                path if path.contains('/') => error.help(format!("did you mean `file.dir: {path}`?")),
+                _ => error,
+            });
+        }
     }
     Ok(Node { at: value.at, value: Value::Mapping(pairs) })
 }

@@ -17,7 +17,10 @@ impl Node {
     pub fn seconds(&self) -> Result<Duration, ConfigError> {
         let text = self.text().ok();
         text.and_then(|text| time(text, Some("s"))).ok_or_else(|| {
-            self.expected("a number of seconds, or a time such as `500ms`, `30s`, `5m` or `1h`")
+            self.meant(
+                self.expected("a number of seconds, or a time such as `500ms`, `30s`, `5m` or `1h`"),
+                time_unit,
+            )
         })
     }
 
@@ -27,7 +30,8 @@ impl Node {
         // As in h2o: a fraction of a millisecond is a slip.
         let time = text.filter(|text| !is_fraction(text)).and_then(|text| time(text, Some("ms")));
         let time = time.ok_or_else(|| {
-            self.expected("a number of milliseconds, or a time such as `500ms`, `30s`, `5m` or `1h`")
+            let wanted = "a number of milliseconds, or a time such as `500ms`, `30s`, `5m` or `1h`";
+            self.meant(self.expected(wanted), time_unit)
         })?;
         let range = Duration::from_millis(least)..=Duration::from_millis(LONGEST_MS);
         if range.contains(&time) {
@@ -39,7 +43,8 @@ impl Node {
     /// A time of whole seconds within `range`; a number without a unit counts seconds.
     pub fn whole_seconds(&self, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
         let wanted = || self.expected(&format!("a time from {} s to {} s", range.start(), range.end()));
-        let time = self.text().ok().and_then(|text| time(text, Some("s"))).ok_or_else(wanted)?;
+        let time = self.text().ok().and_then(|text| time(text, Some("s")));
+        let time = time.ok_or_else(|| self.meant(wanted(), time_unit))?;
         let whole = time.subsec_nanos() == 0 && range.contains(&time.as_secs());
         if whole { Ok(time.as_secs()) } else { Err(wanted()) }
     }
@@ -54,7 +59,20 @@ impl Node {
             Some(b'g' | b'G') => (&text[..text.len() - 1], 1 << 30),
             _ => (text, 1),
         };
-        whole(digits).and_then(|number| number.checked_mul(factor)).ok_or_else(wanted)
+        let octets = whole(digits).and_then(|number| number.checked_mul(factor));
+        octets.ok_or_else(|| self.meant(wanted(), size_unit))
+    }
+
+    /// The error, with the number and the unit that were probably meant.
+    fn meant(&self, error: ConfigError, unit: fn(&str) -> Option<&'static str>) -> ConfigError {
+        let text = self.text().unwrap_or_default();
+        let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (number, written) = text.split_at(end);
+        let meant = unit(&written.trim().to_ascii_lowercase()).map(|unit| format!("{number}{unit}"));
+        match meant.filter(|meant| !number.is_empty() && meant != text) {
+            Some(meant) => error.help(format!("did you mean `{meant}`?")),
+            None => error,
+        }
     }
 
     /// A number of bytes within `range`.
@@ -64,6 +82,29 @@ impl Node {
             return Ok(octets);
         }
         Err(self.expected(&format!("from {} to {} bytes", range.start(), range.end())))
+    }
+}
+
+/// The unit of sizes that a word in small letters means.
+fn size_unit(word: &str) -> Option<&'static str> {
+    match word {
+        "b" | "byte" | "bytes" => Some(""),
+        "k" | "kb" | "kib" => Some("k"),
+        "m" | "mb" | "mib" => Some("m"),
+        "g" | "gb" | "gib" => Some("g"),
+        _ => None,
+    }
+}
+
+/// The unit of times that a word in small letters means.
+fn time_unit(word: &str) -> Option<&'static str> {
+    match word {
+        "ms" | "msec" | "millis" | "millisecond" | "milliseconds" => Some("ms"),
+        "s" | "sec" | "secs" | "second" | "seconds" => Some("s"),
+        "m" | "min" | "mins" | "minute" | "minutes" => Some("m"),
+        "h" | "hr" | "hrs" | "hour" | "hours" => Some("h"),
+        "d" | "day" | "days" => Some("d"),
+        _ => None,
     }
 }
 
@@ -145,6 +186,24 @@ mod tests {
         for text in ["0", "121", "1.5s", "x"] {
             let want = format!("expected a time from 1 s to 120 s, found `{text}`");
             assert_eq!(message(Node::scalar(text).whole_seconds(1..=120)), want);
+        }
+    }
+
+    #[test]
+    fn a_unit_written_otherwise_is_recognised() {
+        for (text, want) in [("10mb", "10m"), ("64 KiB", "64k"), ("100 bytes", "100"), ("1G ", "1g")] {
+            let error = Node::scalar(text).octets().expect_err(text);
+            assert_eq!(error.help, format!("did you mean `{want}`?"), "{text}");
+        }
+        for (text, want) in [("30sec", "30s"), ("30S", "30s"), ("5 minutes", "5m"), ("10msec", "10ms")] {
+            let node = Node::scalar(text);
+            let help = format!("did you mean `{want}`?");
+            assert_eq!(node.seconds().expect_err(text).help, help, "{text}");
+            assert_eq!(node.milliseconds(0).expect_err(text).help, help, "{text}");
+            assert_eq!(node.whole_seconds(0..=9).expect_err(text).help, help, "{text}");
+        }
+        for text in ["", "mb", "10x", "99999999999999999999g", "1.5mb"] {
+            assert_eq!(Node::scalar(text).octets().expect_err(text).help, "", "{text}");
         }
     }
 

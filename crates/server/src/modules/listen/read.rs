@@ -35,6 +35,9 @@ fn host_port(node: &Node) -> Result<HostPort, ConfigError> {
     let text = node.text()?;
     let wanted =
         || node.expected("a port, such as 80, or an address with a port, such as 127.0.0.1:80 or [::1]:80");
+    if let Some(help) = text.split_whitespace().skip(1).find_map(nginx_parameter) {
+        return Err(wanted().help(help));
+    }
     if text.starts_with('/') || text.starts_with("unix:") {
         let path = text.trim_start_matches("unix:");
         return Err(wanted().help(format!("for a unix socket write `{{ type: unix, port: {path} }}`")));
@@ -45,6 +48,17 @@ fn host_port(node: &Node) -> Result<HostPort, ConfigError> {
             let host = host(name).ok_or_else(wanted)?;
             Ok(HostPort { host, port: port(digits).ok_or_else(wanted)? })
         }
+    }
+}
+
+/// What a parameter of nginx's `listen` is in hayami.
+fn nginx_parameter(word: &str) -> Option<&'static str> {
+    match word {
+        "default_server" | "default" => Some("omit `default_server`: the first host is the default"),
+        "ssl" => Some("for TLS write `{ port: 443, ssl: { certificate-file: FILE, key-file: FILE } }`"),
+        "http2" => Some("omit `http2`: HTTP/2 is enabled by default"),
+        "proxy_protocol" => Some("write `{ port: 80, proxy-protocol: ON }`"),
+        _ => None,
     }
 }
 

@@ -342,7 +342,7 @@ mod tests {
         let framing = "is set by the server and cannot be changed";
         let cases = [
             ("proxy.timeout.io: 0", "expected a time from 1 ms to 2147483647 ms, found `0`".to_owned()),
-            ("proxy.timeout.io: 1 s", "expected a number of milliseconds, or a time such as `500ms`, `30s`, `5m` or `1h`, found `1 s`".to_owned()),
+            ("proxy.timeout.io: 1 s", "expected a number of milliseconds, or a time such as `500ms`, `30s`, `5m` or `1h`, found `1 s`; did you mean `1s`?".to_owned()),
             ("proxy.preserve-host: yes", "expected ON or OFF, found `yes`; write `ON`".to_owned()),
             ("proxy.header.add: 'Host: a'", format!("`host` {framing}; see proxy.header.set")),
             ("proxy.header.unset: host", format!("`host` {framing}; see proxy.header.set")),

@@ -48,7 +48,11 @@ impl Url {
         let text = node.text().map_err(|_| node.expected(WANTED))?;
         let (scheme, rest) = text.split_once("://").ok_or_else(|| {
             let error = node.expected(WANTED);
-            if text.is_empty() { error } else { error.help(format!("write `http://{text}`")) }
+            match text.starts_with("unix:") {
+                _ if text.is_empty() => error,
+                true => error.help(with_brackets("http", text)),
+                false => error.help(format!("write `http://{text}`")),
+            }
         })?;
         let tls = match scheme.to_ascii_lowercase().as_str() {
             "http" => false,
@@ -58,6 +62,10 @@ impl Url {
                 return Err(error.help("use `http://` or `https://`"));
             }
         };
+        if rest.starts_with("unix:") {
+            let error = node.error("the path of a unix socket must be in brackets");
+            return Err(error.help(with_brackets(if tls { "https" } else { "http" }, rest)));
+        }
         let (authority, path) = split(rest).ok_or_else(|| node.expected(WANTED))?;
         let (shown, default_port) = match tls {
             false => (format!("http://{authority}"), 80),
@@ -88,6 +96,14 @@ impl Url {
     pub(in crate::modules) fn has_port(&self) -> bool {
         matches!(split_authority(self.authority.as_bytes()), Some((_, Some(_))))
     }
+}
+
+/// How to write nginx's `unix:/run/app.sock:/path`, where the path of the URL may be missing.
+fn with_brackets(scheme: &str, unix: &str) -> String {
+    let from = "unix:".len();
+    let end = unix[from..].find(':').map_or(unix.len(), |end| from + end);
+    let (socket, path) = (&unix[..end], unix[end..].trim_start_matches(':'));
+    format!("for a unix socket write `{scheme}://[{socket}]{path}`")
 }
 
 /// Authority and path. A unix socket's slashes stand within brackets.
@@ -167,6 +183,19 @@ mod tests {
     fn no_path_of_a_socket_holds_nul() {
         let error = Url::read(&Node::scalar("http://[unix:/run/a\0.sock]/")).expect_err("no such path");
         assert_eq!(error.message, "the path of a unix socket must not contain NUL");
+    }
+
+    #[test]
+    fn the_unix_sockets_of_nginx_are_written_with_brackets() {
+        for (text, want) in [
+            ("http://unix:/run/app.sock", "`http://[unix:/run/app.sock]`"),
+            ("http://unix:/run/app.sock:/a/", "`http://[unix:/run/app.sock]/a/`"),
+            ("https://unix:/run/app.sock", "`https://[unix:/run/app.sock]`"),
+            ("unix:/run/app.sock", "`http://[unix:/run/app.sock]`"),
+        ] {
+            let error = Url::read(&Node::scalar(text)).expect_err(text);
+            assert_eq!(error.help, format!("for a unix socket write {want}"), "{text}");
+        }
     }
 
     #[test]
