@@ -150,10 +150,10 @@ fn a_host_that_h2o_would_not_choose_is_warned_of() {
     let ended = check("two.example");
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     for part in [
-        "warning: the host `two.example` answers for its name on every port; in h2o, for port 80 only",
+        "warning: the host `two.example` answers on every port; a host of h2o answers on port 80 only",
         "hayami.conf:6:3",
         &format!(
-            "requests for `two.example:{port}` come here, in h2o they go to `one.example`; write `two.example:{port}`"
+            "`two.example:{port}` is answered by this host, in h2o by `one.example`; `two.example:{port}` is the same"
         ),
     ] {
         assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);

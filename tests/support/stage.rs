@@ -33,7 +33,7 @@ pub(crate) fn staged(dir: &Scratch, text: &str) -> String {
 /// What `-t` says of a configuration that was staged, without what it says of the other ports: the names of hosts there
 /// would be those of the default ports in h2o, too.
 pub(crate) fn said_of_staged(stderr: &str) -> String {
-    let of_ports = |warning: &&str| !warning.contains("answers for its name on every port; in h2o, for port");
+    let of_ports = |warning: &&str| !warning.contains("answers on every port; a host of h2o answers on port");
     stderr.split_inclusive("\n\n").filter(of_ports).collect()
 }
 

@@ -32,9 +32,10 @@ fn warning(settings: &Settings, binding: &Binding<'_>, host: usize, at: Place) -
     }
     let other = there.map_or("no host".to_owned(), |other| format!("`{}`", settings.hosts[other].name));
     let text =
-        format!("the host `{key}` answers for its name on every port; in h2o, for port {default} only");
+        format!("the host `{key}` answers on every port; a host of h2o answers on port {default} only");
     let help = format!(
-        "requests for `{asked}` come here, in h2o they go to {other}; write `{key}:{port}` to have them here in both"
+        "for a file that h2o does not read, change nothing: `{asked}` is answered by this host, in h2o by {other}; \
+         `{key}:{port}` is the same in both"
     );
     Some(ConfigError::new(at, text).help(help))
 }

@@ -54,7 +54,7 @@ pub(super) const NAMES: &[(&str, Answer)] = &[
     ("CustomLog", Write("`access-log`")),
     ("LogFormat", Write("`format` of `access-log`")),
     ("ErrorLog", Write("`error-log`")),
-    ("LogLevel", NotNeeded("the error log has no levels")),
+    ("LogLevel", Unsupported("every line has a severity, there is no filter")),
     ("PidFile", Write("`pid-file`")),
     ("User", Write("`user`")),
     ("Group", NotNeeded("the server uses the groups of its `user`")),

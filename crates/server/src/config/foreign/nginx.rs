@@ -25,7 +25,7 @@ pub(super) const NAMES: &[(&str, Answer)] = &[
     ("alias", Write("`file.dir` in a path")),
     ("index", Write("`file.index`")),
     ("autoindex", Write("`file.dirlisting`")),
-    ("try_files", Write("`try-files`; for a single-page application `file.dir` and `file.file` in one path")),
+    ("try_files", Write("`try-files`, with the same arguments, beside `file.dir`")),
     ("error_page", Write("`error-doc` with `status` and `url`")),
     ("return", Write("`redirect` in a path; a bare status is not supported")),
     ("rewrite", Write("`redirect` with `internal: YES`, for prefixes")),
@@ -72,7 +72,7 @@ pub(super) const NAMES: &[(&str, Answer)] = &[
     // Logs and the process
     ("access_log", Write("`access-log`")),
     ("log_format", Write("`format` of `access-log`")),
-    ("error_log", Write("`error-log`, without a level")),
+    ("error_log", Write("`error-log`, without a level: every line has a severity, there is no filter")),
     ("pid", Write("`pid-file`")),
     ("daemon", NotNeeded("hayami runs as one process in the foreground; systemd supervises it")),
     ("master_process", NotNeeded("hayami runs as one process in the foreground; systemd supervises it")),
@@ -130,7 +130,7 @@ pub(super) const NAMES: &[(&str, Answer)] = &[
     ("ssl_early_data", Write("`early-data: ON` in `ssl`")),
     ("ssl_buffer_size", NotNeeded("records start small and grow")),
     ("ssl_reject_handshake", Unsupported("`strict-match: ON` keeps a host from answering for other names")),
-    ("http2_max_concurrent_streams", Write("`http2-max-streams`")),
+    ("http2_max_concurrent_streams", Write("`http2-max-concurrent-requests-per-connection`")),
     ("early_hints", Write("`header.add` with `link: …; rel=preload`")),
     // Limits and timeouts
     (
