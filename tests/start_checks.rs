@@ -129,7 +129,7 @@ fn files_and_sockets_that_cannot_be_created_are_named_with_their_line() {
     let dir = site();
     dir.write("file", "");
     symlink(dir.path("file"), dir.path("link")).expect("linked");
-    let missing: &[&str] = &["none does not exist", "create the directory", "hayami.conf:"];
+    let missing: &[&str] = &["none does not exist", "create it (`install -d ", "hayami.conf:"];
     let directory: &[&str] = &["it is a directory", "path of a file", "hayami.conf:2:"];
     let cases: &[Case<'_>] = &[
         ("access-log: DIR/none/log\n", 73, missing),

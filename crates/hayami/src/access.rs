@@ -69,12 +69,12 @@ pub(crate) struct Trouble {
     /// What is wrong.
     pub fault: String,
     /// What to do.
-    pub remedy: &'static str,
+    pub remedy: String,
 }
 
 impl Trouble {
-    fn new(fault: impl Into<String>, remedy: &'static str) -> Self {
-        Self { fault: fault.into(), remedy }
+    fn new(fault: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { fault: fault.into(), remedy: remedy.into() }
     }
 }
 
@@ -124,7 +124,8 @@ pub(crate) fn check_creatable(path: &Path) -> Result<(), Trouble> {
         }
         Ok(_) => may(directory, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| refused(&shown, error)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(Trouble::new(format!("{shown} does not exist"), "create the directory, or correct the path"))
+            let remedy = format!("create it (`install -d {}`), or correct the path", directory.display());
+            Err(Trouble::new(format!("{shown} does not exist"), remedy))
         }
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             let closed = first_closed(directory).map_or(shown, |closed| format!("the directory {closed}"));

@@ -109,7 +109,7 @@ fn check_unix(listener: &Listener, socket: &UnixSocket, explain: &Explain<'_>) -
     }
     if let Err(trouble) = check_creatable(&socket.path) {
         let message = format!("cannot create the unix socket {path}: {}", trouble.fault);
-        return wrong(CANNOT_CREATE, message, trouble.remedy);
+        return wrong(CANNOT_CREATE, message, &trouble.remedy);
     }
     let owner = user::owner(socket.owner.as_deref(), socket.group.as_deref());
     let (user, group) = owner.map_err(|problem| explain.user("listen", problem))?;
