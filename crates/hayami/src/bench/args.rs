@@ -290,9 +290,31 @@ fn translated(words: &[OsString]) -> Result<Vec<OsString>, Failure> {
     };
     let line =
         line.ok_or_else(|| Failure::Usage("--like needs a command: --like 'wrk -c 100 http://…'".into()))?;
-    let like = like::translate(&line).map_err(|error| Failure::Usage(format!("--like: {error}")))?;
-    let beside = words[..at].iter().chain(words.get(after..).unwrap_or_default());
-    Ok(like.into_iter().map(OsString::from).chain(beside.cloned()).collect())
+    let mut like = like::translate(&line).map_err(|error| Failure::Usage(format!("--like: {error}")))?;
+    let beside: Vec<_> = words[..at].iter().chain(words.get(after..).unwrap_or_default()).cloned().collect();
+    // The two exclude one another.
+    if has_option(&beside, "-n", "--requests") {
+        drop_option(&mut like, "-d");
+    }
+    if has_option(&beside, "-d", "--duration") {
+        drop_option(&mut like, "-n");
+    }
+    Ok(like.into_iter().map(OsString::from).chain(beside).collect())
+}
+
+/// Whether the words have an option: `-d 5`, `-d5`, `--duration 5` or `--duration=5`.
+fn has_option(words: &[OsString], short: &str, long: &str) -> bool {
+    words.iter().map(|word| word.to_string_lossy()).any(|word| {
+        word.starts_with(short)
+            || word.strip_prefix(long).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    })
+}
+
+/// Removes an option and its value from a translated command.
+fn drop_option(words: &mut Vec<String>, name: &str) {
+    while let Some(at) = words.iter().position(|word| word == name) {
+        words.drain(at..(at + 2).min(words.len()));
+    }
 }
 
 #[cfg(test)]
@@ -368,6 +390,29 @@ pub(super) mod tests {
             command.join(" "),
             "hayami bench -c 100 -n 9 --http 1.0 --keepalive off --threads 1 http://a/ -q -c 5"
         );
+    }
+
+    #[test]
+    fn a_duration_beside_like_replaces_its_requests_and_the_other_way_round() {
+        let ab = "--like 'ab -n 100 -c 10 http://a/'";
+        let wrk = "--like 'wrk -c 10 http://a/'";
+        for (line, seconds, requests) in [
+            (format!("{ab} -d 1"), Some(1), None),
+            (format!("--duration=2 {ab}"), Some(2), None),
+            (format!("{ab} -n 7"), None, Some(7)),
+            (format!("{wrk} -n 100"), None, Some(100)),
+            (format!("{wrk} --requests 100"), None, Some(100)),
+            (format!("{wrk} -d5"), Some(5), None),
+        ] {
+            let (args, _) = parsed(&line).expect(&line);
+            assert_eq!(
+                (args.duration.map(|time| time.as_secs()), args.requests),
+                (seconds, requests),
+                "{line}"
+            );
+        }
+        let error = parsed(&format!("{ab} -d 1 -n 5")).map(|_| ()).expect_err("both");
+        assert!(error.contains("cannot be used with"), "{error}");
     }
 
     #[test]

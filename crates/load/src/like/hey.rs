@@ -29,6 +29,7 @@ pub(super) static HEY: Tool = Tool {
     defaults: &[(&["-n", "-z"], &["-n", "200"]), (&["-c"], &["-c", "50"])],
     method: Some(GET_WITH_BODY),
     duration_wins: true,
+    long_with_one_dash: true,
 };
 
 /// oha: HTTP/1.1 unless told otherwise, connections kept.
@@ -78,6 +79,7 @@ pub(super) static OHA: Tool = Tool {
     ],
     method: Some(GET_WITH_BODY),
     duration_wins: true,
+    long_with_one_dash: false,
 };
 
 /// Options with content, those that name a method, and the method without them.

@@ -62,6 +62,9 @@ impl Translation {
         if self.tool.find(whole).is_some() {
             return self.option(whole, value, words);
         }
+        if self.tool.long_with_one_dash {
+            return Err(self.unknown(whole));
+        }
         let mut rest = &word[1..];
         while let Some(letter) = rest.chars().next() {
             let name = format!("-{letter}");
@@ -82,9 +85,7 @@ impl Translation {
         words: &mut impl Iterator<Item = &'a String>,
     ) -> Result<(), String> {
         let tool = self.tool;
-        let option = tool
-            .find(name)
-            .ok_or_else(|| format!("option {name} of {} has no counterpart; leave it out", tool.name))?;
+        let option = tool.find(name).ok_or_else(|| self.unknown(name))?;
         let value = match (option.does.takes_value(), value) {
             (false, _) => "",
             (true, Some(value)) => value,
@@ -99,6 +100,10 @@ impl Translation {
         };
         self.out.extend(add);
         Ok(())
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        format!("option {name} of {} has no counterpart; leave it out", self.tool.name)
     }
 
     fn finish(mut self) -> Result<Vec<String>, String> {
@@ -244,6 +249,9 @@ mod tests {
             ("wrk -c 1 http://a/ http://b/", "several URLs"),
             ("wrk 'http://a/", "quote"),
             ("ab -X proxy:1 http://a/", "-X"),
+            ("hey -foo http://a/", "option -foo of hey"),
+            ("hey -cx=1 http://a/", "option -cx of hey"),
+            ("ab -kJ http://a/", "option -J of ab"),
         ] {
             let error = translate(line).expect_err(line);
             assert!(error.contains(words), "{line}: {error}");

@@ -13,6 +13,8 @@ pub(super) struct Tool {
     pub(super) method: Option<DefaultMethod>,
     /// With a duration, a number of requests has no effect.
     pub(super) duration_wins: bool,
+    /// Options of several letters begin with one dash, and letters are not joined (Go's `flag`).
+    pub(super) long_with_one_dash: bool,
 }
 
 /// The method of requests with content.
@@ -98,6 +100,7 @@ static AB: Tool = Tool {
     ],
     method: None,
     duration_wins: false,
+    long_with_one_dash: false,
 };
 
 /// wrk: HTTP/1.1, connections kept.
@@ -107,7 +110,14 @@ static WRK: Tool = wrk("wrk");
 static WRK2: Tool = wrk("wrk2");
 
 const fn wrk(name: &'static str) -> Tool {
-    Tool { name, options: WRK_OPTIONS, defaults: WRK_DEFAULTS, method: None, duration_wins: false }
+    Tool {
+        name,
+        options: WRK_OPTIONS,
+        defaults: WRK_DEFAULTS,
+        method: None,
+        duration_wins: false,
+        long_with_one_dash: false,
+    }
 }
 
 const WRK_OPTIONS: &[Opt] = &[
@@ -169,6 +179,7 @@ static H2LOAD: Tool = Tool {
     ],
     method: None,
     duration_wins: false,
+    long_with_one_dash: false,
 };
 
 fn body(method: &str, file: &str) -> Vec<String> {
