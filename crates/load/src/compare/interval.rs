@@ -62,7 +62,7 @@ pub enum Verdict {
     Higher,
     /// The interval lies below 1.
     Lower,
-    /// The interval covers 1.
+    /// The interval contains 1.
     NoDifference,
     /// One round has no spread to judge by.
     TooFewRounds,

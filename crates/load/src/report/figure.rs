@@ -95,7 +95,7 @@ pub(crate) fn measured(measure: Measure, value: f64) -> String {
     match measure {
         Measure::Rate => rate(value),
         Measure::Median | Measure::P99 => nanoseconds(value * 1e3),
-        Measure::Cost => format!("{} µs", three(value)),
+        Measure::Cost => format!("{}µs", three(value)),
         Measure::Memory => octets(value),
     }
 }
@@ -173,7 +173,7 @@ mod tests {
             (percent(0.999_999), "> 99.99 %"),
             (percent(0.1234), "12.3 %"),
             (percent(f64::NAN), "– %"),
-            (measured(Measure::Cost, 7.413), "7.41 µs"),
+            (measured(Measure::Cost, 7.413), "7.41µs"),
             (measured(Measure::P99, 1500.0), "1.50ms"),
         ];
         for (text, expected) in all {

@@ -1,8 +1,12 @@
 //! The rounds of one target put together, as most reports show them.
 
 use super::Report;
+use super::figure::three;
 use crate::{Ended, Outcome, ServerCost, Slot, Tally, Target};
 use std::time::Duration;
+
+/// The shortest CPU time to tell a cost from: five ticks of 10 ms.
+const SHORTEST_CPU: Duration = Duration::from_millis(50);
 
 /// One target, all its rounds.
 pub(crate) struct Summary<'a> {
@@ -72,6 +76,25 @@ impl<'a> Summary<'a> {
         let (server, answers) = (self.server.as_ref()?, self.tally.successes());
         let each = |time: Duration| time.as_secs_f64() * 1e6 / answers as f64;
         (answers > 0).then(|| (each(server.user), each(server.system)))
+    }
+
+    /// The same in words: `7.41µs CPU per response (2.10 user, 5.31 system)`. `None` without right answers.
+    pub(crate) fn cost_text(&self) -> Option<String> {
+        let (user, system) = self.cost_us()?;
+        if !self.is_cost_known() {
+            return Some("too short to measure its CPU time".to_owned());
+        }
+        Some(format!(
+            "{}µs CPU per response ({} user, {} system)",
+            three(user + system),
+            three(user),
+            three(system)
+        ))
+    }
+
+    /// Whether the server's CPU time is more than a few of the clock ticks that the kernel counts it in.
+    pub(crate) fn is_cost_known(&self) -> bool {
+        self.server.as_ref().is_some_and(|server| server.user + server.system >= SHORTEST_CPU)
     }
 
     /// What happened when: the rounds follow one another, without the time between them.

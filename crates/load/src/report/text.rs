@@ -2,7 +2,7 @@
 
 use super::bars::bars;
 use super::failures::{causes, death, remedy};
-use super::figure::{duration, grouped, measured, octets, percent, plural, rate, three};
+use super::figure::{duration, grouped, measured, octets, percent, plural, rate};
 use super::summary::Summary;
 use super::{PERCENTILES, Report};
 use crate::compare::{Comparison, Figure, Ratio, Verdict};
@@ -51,7 +51,9 @@ fn one(out: &mut String, plan: &Plan, summary: &Summary<'_>) {
     statuses(out, summary);
     errors(out, plan, summary);
     costs(out, summary);
-    line(out, &format!("Requests/sec: {:>12.2}", summary.rate()));
+    let failed = summary.tally.successes() < summary.tally.responses;
+    let successful = if failed { " (successful)" } else { "" };
+    line(out, &format!("Requests/sec: {:>12.2}{successful}", summary.rate()));
     line(out, &format!("Transfer/sec: {:>12}", octets(summary.transfer())));
 }
 
@@ -63,7 +65,7 @@ fn set_up(plan: &Plan, summary: &Summary<'_>) -> String {
         plural(threads),
         plural(connections)
     )];
-    words.push(protocol(plan, summary));
+    words.extend(Some(protocol(plan, summary)).filter(|protocol| !protocol.is_empty()));
     match plan.keep_alive {
         KeepAlive::On => {}
         KeepAlive::Off => words.push("one request per connection".into()),
@@ -80,7 +82,7 @@ fn set_up(plan: &Plan, summary: &Summary<'_>) -> String {
     words.join(", ")
 }
 
-/// The protocol that was spoken, or the one that was to be.
+/// The protocol of the responses, or the requested one; empty if neither is known.
 pub(super) fn protocol(plan: &Plan, summary: &Summary<'_>) -> String {
     if let Some(sample) = &summary.tally.sample {
         let tls = sample.tls.as_ref().map(|tls| format!(", {tls}")).unwrap_or_default();
@@ -90,7 +92,7 @@ pub(super) fn protocol(plan: &Plan, summary: &Summary<'_>) -> String {
         return format!("{asked}{}{tls}", sample.protocol);
     }
     let planned = match plan.protocol {
-        Protocol::Auto => "HTTP",
+        Protocol::Auto => "",
         Protocol::Http10 => "HTTP/1.0",
         Protocol::Http11 => "HTTP/1.1",
         Protocol::Http2 => "HTTP/2",
@@ -103,7 +105,7 @@ fn times(out: &mut String, summary: &Summary<'_>) {
     let connects = tally.connects();
     let rows = [
         ("Latency", Some(&tally.latency)),
-        ("Uncorrected", tally.uncorrected.as_ref()),
+        ("Since sent", tally.uncorrected.as_ref()),
         ("First byte", Some(&tally.first_byte)),
         ("Connect", Some(&connects)),
     ];
@@ -144,10 +146,14 @@ fn distribution(out: &mut String, summary: &Summary<'_>) {
 fn totals(out: &mut String, summary: &Summary<'_>) {
     let tally = &summary.tally;
     let connections = tally.connects().count();
+    let successes = match tally.successes() {
+        successes if successes == tally.responses => String::new(),
+        successes => format!(" ({} successful)", grouped(successes)),
+    };
     line(
         out,
         &format!(
-            "  {} response{} in {}, {} read, {} sent, {} connection{}",
+            "  {} response{}{successes} in {}, {} read, {} sent, {} connection{} opened",
             grouped(tally.responses),
             plural(tally.responses),
             duration(summary.elapsed),
@@ -209,17 +215,7 @@ fn costs(out: &mut String, summary: &Summary<'_>) {
     let share = percent(summary.generator_share());
     line(out, &format!("  Generator: {share} of the CPU time of {threads} thread{}", plural(threads)));
     if let Some(server) = &summary.server {
-        let cost = summary.cost_us().map_or_else(
-            || "no successful response".to_owned(),
-            |(user, system)| {
-                format!(
-                    "{} µs CPU per response ({} user, {} system)",
-                    three(user + system),
-                    three(user),
-                    three(system)
-                )
-            },
-        );
+        let cost = summary.cost_text().unwrap_or_else(|| "no successful response".to_owned());
         line(out, &format!("  Server: {}, {cost}, {}", server.name, octets(server.memory as f64)));
     }
 }
@@ -263,13 +259,13 @@ fn verdict(target: usize, figure: &Figure) -> String {
 
 pub(super) fn told(ratio: &Ratio) -> String {
     let Some((low, high)) = ratio.interval else {
-        return format!("{:.2} times, one round only", ratio.value);
+        let digits = decimals(ratio.value);
+        return format!("{:.digits$} times, one round only", ratio.value);
     };
     // Two decimals would hide a narrow interval, and 1.00 would be shown to differ from 1.
-    let digits = match ratio.value {
-        10.0.. => 1,
-        _ if high - low < 0.02 => 3,
-        _ => 2,
+    let digits = match decimals(ratio.value) {
+        2 if high - low < 0.02 => 3,
+        digits => digits,
     };
     let interval = format!("[{low:.digits$}, {high:.digits$}]");
     match ratio.verdict() {
@@ -278,11 +274,21 @@ pub(super) fn told(ratio: &Ratio) -> String {
     }
 }
 
+/// Decimals of a ratio: two, one for large ratios, and three significant digits for small ones.
+pub(super) fn decimals(ratio: f64) -> usize {
+    match ratio {
+        10.0.. => 1,
+        _ if ratio > 0.0 && ratio < 0.1 => (2.0 - ratio.log10().floor()).min(9.0) as usize,
+        _ => 2,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::samples;
     use crate::report::samples::golden;
+    use std::time::Duration;
 
     #[test]
     fn summaries_are_written_in_these_words() {
@@ -297,9 +303,48 @@ mod tests {
             (1.01, Some((0.99, 1.03)), "no difference shown [0.99, 1.03]"),
             (44.375, Some((30.81, 63.94)), "44.4 times [30.8, 63.9]"),
             (1.002, Some((1.001, 1.003)), "1.002 times [1.001, 1.003]"),
+            (0.5, Some((0.495, 0.505)), "0.500 times [0.495, 0.505]"),
+            (0.001_234, Some((0.000_98, 0.001_56)), "0.00123 times [0.00098, 0.00156]"),
+            (0.0123, None, "0.0123 times, one round only"),
         ];
         for (value, interval, expected) in cases {
             assert_eq!(told(&Ratio { value, interval, rounds: 2 }), expected);
+        }
+    }
+
+    #[test]
+    fn failed_responses_are_told_apart_from_successful_ones() {
+        let (plan, outcomes) = samples::troubled();
+        let about = samples::about();
+        let said = text(&Report { plan: &plan, outcomes: &outcomes, warnings: &[], about: &about });
+        let tally = &outcomes[0].tally;
+        let counts =
+            format!("{} responses ({} successful)", grouped(tally.responses), grouped(tally.responses - 28));
+        assert!(said.contains(&counts), "{said}");
+        assert!(said.lines().any(|line| line.starts_with("Requests/sec") && line.ends_with(" (successful)")));
+        assert!(said.contains("Since sent") && !said.contains("Uncorrected"), "{said}");
+    }
+
+    #[test]
+    fn an_unknown_protocol_is_left_out() {
+        let (mut plan, outcomes) = samples::nothing();
+        plan.protocol = Protocol::Auto;
+        let about = samples::about();
+        let said = text(&Report { plan: &plan, outcomes: &outcomes, warnings: &[], about: &about });
+        assert!(said.contains("2 threads and 100 connections\n") && !said.contains("HTTP"), "{said}");
+        assert!(said.contains("0 connections opened"), "{said}");
+    }
+
+    #[test]
+    fn cpu_time_of_a_few_clock_ticks_gives_no_cost() {
+        let (plan, mut outcomes) = samples::single();
+        for (user, want) in [(0, false), (30, false), (60, true)] {
+            let server = outcomes[0].server.as_mut().expect("known");
+            (server.user, server.system) = (Duration::from_millis(user), Duration::ZERO);
+            let about = samples::about();
+            let said = text(&Report { plan: &plan, outcomes: &outcomes, warnings: &[], about: &about });
+            assert_eq!(said.contains("µs CPU per response"), want, "{said}");
+            assert_eq!(said.contains("too short to measure its CPU time"), !want, "{said}");
         }
     }
 

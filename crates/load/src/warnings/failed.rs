@@ -36,6 +36,10 @@ pub(super) fn errors(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
                 remedies.push(remedy);
             }
         }
+        if all == 0 && failed > 0 {
+            // The report lists the causes anyway: there is nothing else in it.
+            return Some(format!("{name}: all {} requests failed", grouped(failed)));
+        }
         let share = failed as f64 / (failed + all).max(1) as f64;
         (failed > 0).then(|| {
             format!(
@@ -50,11 +54,9 @@ pub(super) fn errors(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
     let failed: Vec<_> = failed.collect();
     (!failed.is_empty()).then(|| {
         let remedies: String = remedies.iter().map(|remedy| format!(" To solve it, {remedy}.")).collect();
-        format!(
-            "{}.{remedies} A failure is often cheaper than a response: rates and latencies of such a run flatter the \
-             server.",
-            failed.join("; ")
-        )
+        let nothing = outcomes.iter().all(|outcome| outcome.tally.successes() == 0);
+        let flattery = " A failure is often cheaper than a response: rates and latencies of such a run flatter the server.";
+        format!("{}.{remedies}{}", failed.join("; "), if nothing { "" } else { flattery })
     })
 }
 
@@ -91,6 +93,17 @@ mod tests {
         let want = "http://a/: 40 of 100,040 requests failed (0.04 %): 25 × no response within 10s, 9 × the server's \
                     certificate has expired, 4 × a, 2 × other causes. To solve it, add -k";
         assert!(text.starts_with(want), "{text}");
+    }
+
+    #[test]
+    fn where_all_requests_failed_no_figure_flatters_the_server() {
+        let mut outcome = fine(0);
+        outcome.tally = Tally::default();
+        outcome.tally.causes.add("tls", "the server's certificate has expired", 64);
+        outcome.tally.errors.tls = 64;
+        let text = errors(&plan(), &[outcome]).expect("warned");
+        let want = "http://a/: all 64 requests failed. To solve it, add -k";
+        assert!(text.starts_with(want) && !text.contains("flatter") && !text.contains("expired"), "{text}");
     }
 
     #[test]

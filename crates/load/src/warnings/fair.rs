@@ -1,6 +1,7 @@
 //! Whether all targets did the same work.
 
 use super::{by_target, sum};
+use crate::report::figure::plural;
 use crate::{Outcome, Plan, Sample};
 
 /// Content may differ by this share: a date or a counter in it.
@@ -9,14 +10,24 @@ const CONTENT: f64 = 0.01;
 /// Heads may differ by so many octets an answer: the server's name, a date, an entity tag.
 const HEADS: f64 = 50.0;
 
-/// A figure of each target, for each of its answers.
+/// So many of a target's answers have to be right for their lengths to say something about them.
+const RIGHT: f64 = 0.99;
+
+/// A figure of each target, for each of its answers. Targets with error pages among them are left out.
 fn per_answer(plan: &Plan, outcomes: &[Outcome], octets: fn(&Outcome) -> u64) -> Vec<(String, f64)> {
     let targets = by_target(plan, outcomes).into_iter();
     let answered = targets.filter_map(|(name, own)| {
         let answers = sum(&own, |outcome| outcome.tally.responses);
-        (answers > 0).then(|| (name.to_owned(), sum(&own, octets) as f64 / answers as f64))
+        let right = sum(&own, |outcome| outcome.tally.successes());
+        (answers > 0 && right as f64 >= RIGHT * answers as f64)
+            .then(|| (name.to_owned(), sum(&own, octets) as f64 / answers as f64))
     });
     answered.collect()
+}
+
+/// `1 byte`, `612 bytes`.
+fn bytes(count: f64) -> String {
+    format!("{count:.0} byte{}", plural(count.round() as u64))
 }
 
 type Extremes = ((String, f64), (String, f64));
@@ -32,8 +43,9 @@ pub(super) fn content(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
         extremes(per_answer(plan, outcomes, |outcome| outcome.tally.octets_content))?;
     (many - few > CONTENT * many).then(|| {
         format!(
-            "the targets do not send the same content: {few:.0} bytes per response from {least}, {many:.0} from {most}. \
-             They do different work; compare them with the same file."
+            "the targets do not send the same content: {} per response from {least}, {many:.0} from {most}. \
+             They do different work; compare them with the same file.",
+            bytes(few)
         )
     })
 }
@@ -43,8 +55,9 @@ pub(super) fn heads(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
         extremes(per_answer(plan, outcomes, |outcome| outcome.tally.octets_head))?;
     (many - few > HEADS && many > 1.2 * few).then(|| {
         format!(
-            "the headers of the responses differ: {few:.0} bytes per response from {least}, {many:.0} from {most}. With \
-             small content this affects the comparison; make the servers send the same fields."
+            "the headers of the responses differ: {} per response from {least}, {many:.0} from {most}. With \
+             small content this affects the comparison; make the servers send the same fields.",
+            bytes(few)
         )
     })
 }
@@ -122,6 +135,18 @@ mod tests {
         assert!(text.contains("600 bytes per response from http://a/, 612 from http://b/"), "{text}");
         let (plan, outcomes) = two(|tally| tally.octets_content = 60_100_000);
         assert_eq!(content(&plan, &outcomes), None, "a digit more or less");
+    }
+
+    #[test]
+    fn error_pages_are_no_content_to_compare() {
+        let (plan, outcomes) = two(|tally| {
+            tally.octets_content = 61_200_000;
+            tally.errors.status = 34_000;
+        });
+        assert_eq!(content(&plan, &outcomes), None);
+        let (plan, outcomes) = two(|tally| tally.octets_content = 100_000);
+        let text = content(&plan, &outcomes).expect("warned");
+        assert!(text.contains("1 byte per response from http://b/, 600"), "{text}");
     }
 
     #[test]

@@ -41,7 +41,8 @@ fn known(times: &Histogram, value: impl Fn(&Histogram) -> String) -> String {
 }
 
 fn cost(summary: &Summary<'_>) -> Option<String> {
-    summary.cost_us().map(|(user, system)| format!("{} µs", three(user + system)))
+    let known = summary.cost_us().filter(|_| summary.is_cost_known());
+    known.map(|(user, system)| format!("{}µs", three(user + system)))
 }
 
 const OVERVIEW: [&str; 9] =
@@ -149,20 +150,21 @@ fn counts(plan: &Plan, summary: &Summary<'_>) -> String {
         String::new()
     };
     let server = summary.server.as_ref().map(|server| {
-        let cost = summary.cost_us().map_or_else(String::new, |(user, system)| {
-            format!(
-                ", {} µs CPU per response ({} user, {} system)",
-                three(user + system),
-                three(user),
-                three(system)
-            )
-        });
+        let cost = summary.cost_text().map_or_else(String::new, |cost| format!(", {cost}"));
         format!("{}{cost}, {} of memory", escape(&server.name), octets(server.memory as f64))
     });
     let threads = summary.threads as u64;
     facts(&[
         ("protocol", escape(&protocol(plan, summary))),
-        ("responses", format!("{} in {}", grouped(tally.responses), duration(summary.elapsed))),
+        (
+            "responses",
+            format!(
+                "{} in {}, {} successful",
+                grouped(tally.responses),
+                duration(summary.elapsed),
+                grouped(tally.successes())
+            ),
+        ),
         ("status", list(statuses)),
         ("errors", list(errors)),
         ("lost by --loss", lost),

@@ -1,7 +1,7 @@
 //! Several targets side by side: a table for each measure, with bars of the ratios and whiskers of their intervals.
 
 use super::super::figure::{measured, plural};
-use super::super::text::told;
+use super::super::text::{decimals, told};
 use super::plot::COLOURS;
 use super::{escape, section};
 use crate::Plan;
@@ -17,7 +17,7 @@ pub(super) fn versus(plan: &Plan, comparison: Option<&Comparison>) -> String {
     let rounds = comparison.rows.iter().map(|row| row.figures[0].rounds.len()).min().unwrap_or(0) as u64;
     let note = format!(
         "Medians over {rounds} round{}, and ratios to the first target with their 95 % confidence intervals \
-         (Student's, of the logarithms of the ratios of paired rounds). An interval that covers 1 shows no difference.",
+         (Student's, of the logarithms of the ratios of paired rounds). An interval that contains 1 shows no difference.",
         plural(rounds)
     );
     let tables: String =
@@ -104,8 +104,9 @@ fn bar(comparison: &Comparison, figure: &Figure, colour: usize, most: f64) -> St
         let (low, high, middle) = (place(low), place(high), HEIGHT / 2.0);
         format!("<path class=\"whisker\" d=\"M{low:.1} {middle}H{high:.1}M{low:.1} 10v10{end}\"/>")
     });
+    let digits = decimals(value);
     format!(
-        "<svg role=\"img\" viewBox=\"0 0 {WIDTH} {HEIGHT}\"><title>{value:.2} times the first</title>\
+        "<svg role=\"img\" viewBox=\"0 0 {WIDTH} {HEIGHT}\"><title>{value:.digits$} times the first</title>\
          <rect class=\"block s{colour}\" x=\"0\" y=\"7\" width=\"{:.1}\" height=\"16\" rx=\"2\"/>\
          <path class=\"mark\" d=\"M{:.1} 0V{HEIGHT}\"/>{whisker}</svg>",
         place(value),
