@@ -47,7 +47,7 @@ fn a_folder_shows_listings_and_precompressed_files() {
 fn mistakes_of_the_command_line_say_what_to_do() {
     let dir = site();
     let (missing, file) = (dir.text("none"), dir.text("site/index.html"));
-    let cases: [(&[&str], i32, &str); 15] = [
+    let cases: [(&[&str], i32, &str); 21] = [
         (&[&missing], 66, "`hayami DIR` serves an existing directory"),
         (&[&file], 66, "is a file; `hayami DIR` serves the directory that contains it"),
         (
@@ -61,7 +61,13 @@ fn mistakes_of_the_command_line_say_what_to_do() {
         (&["--no-such-option"], 64, "--no-such-option"),
         (&["--hel"], 64, "--help"),
         (&["-l", "nonsense", "."], 64, "write a port, or ADDRESS:PORT"),
-        (&["-c", "x", "folder"], 64, "cannot be used with"),
+        (&["-l", "99999", "."], 64, "ports are 0 to 65535"),
+        (&["-c", "x", "folder"], 64, "names its directories itself: leave out `folder`"),
+        (&["-p", "8080"], 64, "`hayami -l 8080`"),
+        (&["--port=8080", "."], 64, "`hayami -l 8080`"),
+        (&["-s", "reload"], 64, "`kill -HUP PID`"),
+        (&["bnech", "http://127.0.0.1/"], 64, "did you mean `hayami bench`?"),
+        (&["bnech"], 66, "did you mean `hayami bench`?"),
         (&["-m", "master"], 64, "systemd"),
         (&["-m", "daemon"], 64, "foreground"),
         (&["-m", "test"], 64, "-t"),
@@ -125,8 +131,17 @@ fn a_right_configuration_is_said_to_be_right() {
     let dir = site();
     let ended = Launch::config(&dir, HOSTS).finish_test(&[]);
     assert_eq!((ended.code, ended.stdout.as_str()), (0, "configuration OK\n"), "{}", ended.stderr);
-    let folder = Launch::new(["-t", &dir.text("")]).finish();
-    assert_eq!(folder.code, 0, "{}", folder.stderr);
+    let folder = dir.text("site");
+    let cases: [(&[&str], &str); 3] = [
+        (&["-t", &folder], "http://127.0.0.1:8080/"),
+        (&["-t", &folder, "-l", "[::1]:81"], "http://[::1]:81/"),
+        (&["-t", &folder, "-l", "0.0.0.0:82"], "http://0.0.0.0:82/"),
+    ];
+    for (args, url) in cases {
+        let ended = Launch::new(args).finish();
+        let want = (0, format!("would serve {folder} at {url}\n"));
+        assert_eq!((ended.code, ended.stdout), want, "{}", ended.stderr);
+    }
 }
 
 #[test]
@@ -160,6 +175,8 @@ fn a_folder_that_is_not_there_is_a_warning_and_served_as_soon_as_it_is() {
         "{}",
         ended.stderr
     );
+    let place = format!(" --> {}:", dir.text("hayami.conf"));
+    assert!(ended.stderr.contains(&place) && ended.stderr.contains("help: create it"), "{}", ended.stderr);
     let server = Server::config(&dir, &text);
     assert!(server.stderr().contains("warning"), "{}", server.stderr());
     assert_eq!(server.get("/late.html").status, 404);

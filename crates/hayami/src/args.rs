@@ -1,9 +1,17 @@
 //! The command line.
 
 use crate::exit::Failure;
-use clap::Parser;
-use clap::error::ErrorKind;
+use crate::hints;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
+use clap::{CommandFactory, FromArgMatches, Parser};
+use std::ffi::OsString;
 use std::path::PathBuf;
+
+const USAGE: &str = "\
+hayami [OPTIONS] [DIR]
+       hayami [OPTIONS] --conf FILE
+       hayami bench [OPTIONS] URL";
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -26,14 +34,14 @@ Exit codes:
   64 wrong command line             server's user cannot enter, threads, limits)
   66 no such directory or file  73  a file cannot be created (logs, pid-file, unix sockets)
   69 the address is in use      77  not permitted (port below 1024, user)
-                                78  the configuration is wrong";
+                                78  the configuration is invalid";
 
 /// The fastest way to serve files over HTTP, with nothing to tune.
 #[derive(Debug, Parser, PartialEq, Eq)]
-#[command(name = "hayami", disable_version_flag = true, after_help = AFTER_HELP)]
+#[command(name = "hayami", disable_version_flag = true, override_usage = USAGE, after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The directory to serve
-    #[arg(value_name = "DIR", default_value = ".", conflicts_with = "conf")]
+    #[arg(value_name = "DIR", default_value = ".")]
     pub dir: PathBuf,
 
     /// Use this configuration file
@@ -53,7 +61,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "MODE", default_value = "worker")]
     pub mode: String,
 
-    /// Check everything that a start checks, and exit
+    /// Check the configuration and exit
     #[arg(short, long)]
     pub test: bool,
 
@@ -81,7 +89,7 @@ pub(crate) enum Command {
 ///
 /// # Errors
 /// [`Failure::Usage`] with clap's own explanation.
-pub(crate) fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Command, Failure> {
+pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, Failure> {
     let mut words: Vec<_> = args.into_iter().collect();
     // A directory of such a name is `./help`.
     match words.get(1).and_then(|word| word.to_str()).filter(|_| words.len() == 2) {
@@ -89,19 +97,40 @@ pub(crate) fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Resul
         Some("version") => words[1] = "--version".into(),
         _ => {}
     }
-    let args = match Args::try_parse_from(words) {
-        Ok(args) => args,
+    let matches = match Args::command().try_get_matches_from(&words) {
+        Ok(matches) => matches,
         Err(error) if error.kind() == ErrorKind::DisplayHelp => return Ok(Command::Print(error.to_string())),
-        Err(error) => {
-            let text = error.to_string();
-            return Err(Failure::Usage(text.trim_start_matches("error: ").trim_end().to_owned()));
-        }
+        Err(error) => return Err(Failure::Usage(explained(&error, &words))),
     };
+    let args = Args::from_arg_matches(&matches).map_err(|error| Failure::Usage(explained(&error, &words)))?;
+    // Not by clap: its explanation would show the combination as the usage.
+    if args.conf.is_some() && matches.value_source("dir") == Some(ValueSource::CommandLine) {
+        return Err(Failure::Usage(format!(
+            "a configuration names its directories itself: leave out `{}`",
+            args.dir.display()
+        )));
+    }
     if args.version || (args.verbose > 0 && !args.test) {
         return Ok(Command::Print(version()));
     }
     check_mode(&args.mode)?;
     Ok(if args.test { Command::Check(args) } else { Command::Serve(args) })
+}
+
+/// What clap says, unless something else was probably meant.
+fn explained(error: &clap::Error, words: &[OsString]) -> String {
+    let unknown = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(word)) if error.kind() == ErrorKind::UnknownArgument => word.as_str(),
+        _ => "",
+    };
+    let words: Vec<_> = words.iter().skip(1).filter_map(|word| word.to_str()).collect();
+    if let Some(meant) = hints::unknown_argument(unknown, &words) {
+        return meant;
+    }
+    let text = error.to_string();
+    // A value that begins with a dash is nothing that hayami takes.
+    let lines: Vec<_> = text.lines().filter(|line| !line.contains("tip: to pass '")).collect();
+    lines.join("\n").replace("\n\n\n", "\n\n").trim_start_matches("error: ").trim_end().to_owned()
 }
 
 fn check_mode(mode: &str) -> Result<(), Failure> {

@@ -3,6 +3,7 @@
 use crate::args::Args;
 use crate::exit::{Failure, print};
 use crate::prepare::prepare;
+use crate::site;
 use hayami_server::config::effective;
 
 /// Checks everything that a start checks before it binds its addresses. With `-v` prints what is
@@ -15,5 +16,8 @@ pub(crate) fn check(args: &Args) -> Result<(), Failure> {
     if args.verbose > 0 {
         print(&effective::text(&prepared.loaded, args.verbose > 1))?;
     }
-    print("configuration OK\n")
+    match &args.conf {
+        Some(_) => print("configuration OK\n"),
+        None => print(&format!("{}\n", site::outlook(args)?)),
+    }
 }

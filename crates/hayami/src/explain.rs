@@ -45,6 +45,17 @@ impl<'a> Explain<'a> {
         })
     }
 
+    /// Prints warnings to standard error.
+    pub(crate) fn warn(&self, warnings: &[ConfigError]) {
+        if !self.is_folder {
+            eprint!("{}", self.loaded.later_warnings_text(warnings, std::io::stderr().is_terminal()));
+            return;
+        }
+        for warning in warnings {
+            eprintln!("hayami: warning: {}", line(warning));
+        }
+    }
+
     /// An exit code with one reason.
     pub(crate) fn failure(&self, code: u8, error: ConfigError) -> Failure {
         self.failures(code, &[error])
@@ -56,12 +67,16 @@ impl<'a> Explain<'a> {
             let text = self.loaded.errors_text(errors, std::io::stderr().is_terminal());
             return Failure::Rendered { code, text };
         }
-        let line = |error: &ConfigError| match error.help.as_str() {
-            "" => format!("hayami: {}", error.message),
-            help => format!("hayami: {}; {help}", error.message),
-        };
-        let lines: Vec<_> = errors.iter().map(line).collect();
+        let lines: Vec<_> = errors.iter().map(|error| format!("hayami: {}", line(error))).collect();
         Failure::Rendered { code, text: lines.join("\n") }
+    }
+}
+
+/// An error or a warning without its place, on one line.
+fn line(error: &ConfigError) -> String {
+    match error.help.as_str() {
+        "" => error.message.clone(),
+        help => format!("{}; {help}", error.message),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Words of the command line that name no directory: what was probably meant.
 
 use crate::exit::Failure;
+use hayami_server::config::nearest::nearest;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -35,7 +36,12 @@ fn meant(dir: &Path) -> Option<String> {
     if let Some(listen) = address(word) {
         return Some(format!("to serve this directory at that address: `hayami -l {listen}`"));
     }
-    let command = match word {
+    command(word).map(str::to_owned).or_else(|| near_bench(word))
+}
+
+/// The command for a verb.
+fn command(word: &str) -> Option<&'static str> {
+    Some(match word {
         "start" | "run" | "serve" | "server" | "up" => {
             "`hayami DIR` serves a directory, `hayami -c FILE` runs a configuration"
         }
@@ -46,8 +52,33 @@ fn meant(dir: &Path) -> Option<String> {
         "test" | "check" | "validate" => "to check a configuration: `hayami -t -c FILE`",
         "load" | "benchmark" => "to generate load: `hayami bench URL`",
         _ => return None,
+    })
+}
+
+fn near_bench(word: &str) -> Option<String> {
+    nearest(word, ["bench"]).map(|bench| format!("did you mean `hayami {bench}`?"))
+}
+
+/// Why there is no argument `unknown` among `words`, if it is known what was meant.
+pub(crate) fn unknown_argument(unknown: &str, words: &[&str]) -> Option<String> {
+    let at = words.iter().position(|word| !unknown.is_empty() && word.starts_with(unknown))?;
+    let value = match words[at][unknown.len()..].trim_start_matches('=') {
+        "" => words.get(at + 1).copied().unwrap_or_default(),
+        value => value,
     };
-    Some(command.to_owned())
+    let meant = match unknown {
+        "-p" | "--port" | "-b" | "--bind" => {
+            let listen = address(value).unwrap_or("PORT");
+            format!("to listen on another address: `hayami -l {listen}`")
+        }
+        "-s" => command(value)?.to_owned(),
+        word if word.starts_with('-') => return None,
+        _ => match near_bench(words[0]) {
+            Some(meant) => return Some(format!("unexpected argument `{unknown}`; {meant}")),
+            None => "hayami serves one directory".to_owned(),
+        },
+    };
+    Some(format!("unexpected argument `{unknown}`; {meant}"))
 }
 
 /// `8080`, `:8080`, `localhost:8080` or `[::1]:8080` as `-l` takes it.
@@ -75,6 +106,7 @@ mod tests {
             ("reload", "SIGHUP"),
             ("check", "`hayami -t -c FILE`"),
             ("benchmark", "`hayami bench URL`"),
+            ("bnech", "did you mean `hayami bench`?"),
             ("99999", "serves an existing directory"),
             ("a b:80", "serves an existing directory"),
             ("public", "serves an existing directory"),
@@ -85,6 +117,26 @@ mod tests {
             assert_eq!(failure.code(), 66);
             assert!(text.starts_with(&format!("hayami: there is no directory `{word}`; ")), "{text}");
             assert!(text.contains(want), "{text}");
+        }
+    }
+
+    #[test]
+    fn arguments_of_other_programs_say_what_was_meant() {
+        let cases: [(&str, &[&str], Option<&str>); 9] = [
+            ("-p", &["-p", "8080"], Some("`hayami -l 8080`")),
+            ("-p", &["site", "-p8080"], Some("`hayami -l 8080`")),
+            ("--port", &["--port=8080"], Some("`hayami -l 8080`")),
+            ("--port", &["--port"], Some("`hayami -l PORT`")),
+            ("-s", &["-s", "reload"], Some("`kill -HUP PID`")),
+            ("-s", &["-s", "x"], None),
+            ("http://x/", &["bnech", "http://x/"], Some("did you mean `hayami bench`?")),
+            ("b", &["a", "b"], Some("hayami serves one directory")),
+            ("--nothing", &["--nothing"], None),
+        ];
+        for (unknown, words, want) in cases {
+            let said = unknown_argument(unknown, words);
+            assert_eq!(said.is_some(), want.is_some(), "{words:?}: {said:?}");
+            assert!(said.unwrap_or_default().contains(want.unwrap_or_default()), "{words:?}");
         }
     }
 

@@ -54,7 +54,7 @@ pub(crate) fn prepare(args: &Args) -> Result<Prepared, Failure> {
     check_files(settings, &explain)?;
     let sockets = sockets::wanted(settings, &explain)?;
     // What root may reach, that user may not.
-    reach::check(settings, user.as_ref(), &explain)?;
+    reach::check(settings, user.as_ref(), dev_tls.is_some(), &explain)?;
     let files = descriptors::raise();
     let connections = connections(settings, files);
     Ok(Prepared { acceptors, user, sockets, files, connections, cpus, dev_tls, loaded })

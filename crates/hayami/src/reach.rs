@@ -14,15 +14,22 @@ use std::path::Path;
 ///
 /// # Errors
 /// It cannot enter a directory, or read a file, that it has to serve.
-pub(crate) fn check(settings: &Settings, user: Option<&User>, explain: &Explain<'_>) -> Result<(), Failure> {
-    let (errors, warnings) = user::with_rights_of(user, || {
+pub(crate) fn check(
+    settings: &Settings,
+    user: Option<&User>,
+    dev_tls: bool,
+    explain: &Explain<'_>,
+) -> Result<(), Failure> {
+    let (errors, missing, warnings) = user::with_rights_of(user, || {
         let (denied, missing): (Vec<_>, Vec<_>) =
             file::unreachable(settings).into_iter().partition(file::Unreachable::is_denied);
-        let mut warnings: Vec<_> = missing.iter().map(ToString::to_string).collect();
-        warnings.extend(closed_sockets(settings));
-        warnings.extend(closed_keys(settings));
-        (denied.iter().map(|own| denial(own, user, explain)).collect::<Vec<_>>(), warnings)
+        let missing: Vec<_> = missing.iter().map(|own| absence(own, explain)).collect();
+        let mut warnings = closed_sockets(settings);
+        // Those of --dev-tls are created anew by the next start.
+        warnings.extend(closed_keys(settings).filter(|_| !dev_tls));
+        (denied.iter().map(|own| denial(own, user, explain)).collect::<Vec<_>>(), missing, warnings)
     })?;
+    explain.warn(&missing);
     for warning in warnings {
         eprintln!("hayami: warning: {warning}");
     }
@@ -45,6 +52,12 @@ fn closed_keys(settings: &Settings) -> Option<String> {
          files, or restart the server when they change",
         whoami()
     ))
+}
+
+/// A directory or file that is missing, or not what its directive serves.
+fn absence(own: &file::Unreachable, explain: &Explain<'_>) -> ConfigError {
+    let (fault, remedy) = own.fault();
+    explain.at_path(own.directive, &own.written, fault).help(remedy)
 }
 
 /// A directory that keeps the server's user out, and what can be done about it.

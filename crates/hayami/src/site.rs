@@ -46,6 +46,18 @@ fn listen(args: &Args) -> String {
     args.listen.clone().unwrap_or_else(|| default.to_owned())
 }
 
+/// What a start without a configuration file would serve, and where.
+///
+/// # Errors
+/// The address to listen on is none.
+pub(crate) fn outlook(args: &Args) -> Result<String, Failure> {
+    let listen = listen(args);
+    let (host, port) = address(&listen)?;
+    let scheme = if args.dev_tls { "https" } else { "http" };
+    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    Ok(format!("would serve {} at {scheme}://{host}:{port}/", args.dir.display()))
+}
+
 /// A configuration that serves a folder: index files, listings, precompressed files beside the originals.
 fn folder(dir: &Path, listen: &str, dev_tls: Option<&DevTls>) -> Result<String, Failure> {
     check_directory(dir)?;
@@ -85,8 +97,12 @@ fn quoted(text: &str) -> String {
 fn address(listen: &str) -> Result<(&str, u16), Failure> {
     let (host, port) = listen.rsplit_once(':').unwrap_or(("127.0.0.1", listen));
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     let port = port.parse().map_err(|_| {
-        Failure::Usage(format!("`{listen}` is not an address to listen on; write a port, or ADDRESS:PORT"))
+        Failure::Usage(match is_number {
+            true => format!("`{port}` is not a port: ports are 0 to 65535"),
+            false => format!("`{listen}` is not an address to listen on; write a port, or ADDRESS:PORT"),
+        })
     })?;
     Ok((host, port))
 }
@@ -102,6 +118,10 @@ mod tests {
         assert_eq!(address("[::1]:80").ok(), Some(("::1", 80)));
         for wrong in ["", "x", "1:2:x", "localhost", "1:99999"] {
             assert_eq!(address(wrong).expect_err(wrong).code(), 64);
+        }
+        for large in ["99999", "[::1]:99999"] {
+            let text = address(large).expect_err(large).to_string();
+            assert_eq!(text, "hayami: `99999` is not a port: ports are 0 to 65535");
         }
     }
 

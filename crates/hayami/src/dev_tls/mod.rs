@@ -61,8 +61,8 @@ fn prepare_in(folder: &Path, now: u64) -> Result<DevTls, Failure> {
     let failed = |what: &Path, error: io::Error| {
         let what = what.display();
         Failure::CannotCreate(format!(
-            "--dev-tls cannot keep its authority in {what}: {error}; set XDG_DATA_HOME to a folder that you may \
-             write to"
+            "--dev-tls cannot store its certificate authority in {what}: {error}; set XDG_DATA_HOME to a writable \
+             directory"
         ))
     };
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| failed(folder, error))?;

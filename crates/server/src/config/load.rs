@@ -37,6 +37,11 @@ impl Loaded {
         render::errors(errors, &self.sources, styled)
     }
 
+    /// Warnings that were found later, for the user.
+    pub fn later_warnings_text(&self, warnings: &[ConfigError], styled: bool) -> String {
+        render::warnings(warnings, &self.sources, styled)
+    }
+
     /// Where a directive was written with this text in its argument.
     pub fn place_of(&self, directive: &str, text: &str) -> Option<Place> {
         let mut written = self.written.iter().filter(|written| written.name == directive);

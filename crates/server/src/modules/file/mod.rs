@@ -188,22 +188,33 @@ fn folder_of(file: &Path) -> &Path {
 }
 
 fn cannot_serve(directive: &str, path: &Path, error: Errno) -> String {
+    match fault(directive, path, error) {
+        (fault, "") => fault,
+        (fault, remedy) => format!("{fault}; {remedy}"),
+    }
+}
+
+/// Why a path cannot be served, and what to do, which may be nothing.
+fn fault(directive: &str, path: &Path, error: Errno) -> (String, &'static str) {
     let path = path.display();
     match error {
         Errno::NOENT => {
-            format!("{directive}: the directory {path} does not exist; create it or correct the path")
+            (format!("{directive}: the directory {path} does not exist"), "create it or correct the path")
         }
         Errno::NOTDIR => {
-            format!("{directive}: {path} is not a directory; to serve a single file use file.file")
+            (format!("{directive}: {path} is not a directory"), "to serve a single file use file.file")
         }
-        Errno::ACCESS | Errno::PERM => format!(
-            "{directive}: {path} is not accessible to the user that the server runs as; give that user \
-             search permission for it and the directories above (chmod o+x)"
+        Errno::ACCESS | Errno::PERM => (
+            format!("{directive}: {path} is not accessible to the user that the server runs as"),
+            "give that user search permission for it and the directories above (chmod o+x)",
         ),
-        Errno::NOSYS => format!(
-            "{directive}: {path}: this system does not support openat2 (Linux 5.6), which `file.symlinks` \
-             requires unless it is `follow`"
+        Errno::NOSYS => (
+            format!(
+                "{directive}: {path}: this system does not support openat2 (Linux 5.6), which `file.symlinks` \
+                 requires unless it is `follow`"
+            ),
+            "",
         ),
-        other => format!("{directive}: cannot open {path}: {other}"),
+        other => (format!("{directive}: cannot open {path}: {other}"), ""),
     }
 }

@@ -1,10 +1,9 @@
 //! Which directories and files of the configuration cannot be served at the moment, and why.
 
 use super::root::{Patience, Root};
-use super::{cannot_serve, folder_of};
+use super::{fault, folder_of};
 use crate::config::settings::{HandlerSettings, PathSettings, Settings};
 use rustix::io::Errno;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// A directory or file that the configuration serves, and that cannot be served now.
@@ -26,11 +25,11 @@ impl Unreachable {
     pub fn is_denied(&self) -> bool {
         matches!(self.error, Errno::ACCESS | Errno::PERM)
     }
-}
 
-impl fmt::Display for Unreachable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, cannot_serve(self.directive, &self.path, self.error))
+    /// What is wrong, and what to do, which may be nothing.
+    pub fn fault(&self) -> (String, &'static str) {
+        let (fault, remedy) = fault(self.directive, &self.path, self.error);
+        (format!("{}: {fault}", self.place), remedy)
     }
 }
 

@@ -176,10 +176,11 @@ fn a_root_that_cannot_be_served_is_explained() {
     let text = paths.map(|(name, _)| path(name)).join(", ");
     let text = format!("listen: 80\nhosts: {{default: {{paths: {{{text}}}}}}}");
     let loaded = crate::config::load::load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}"));
-    let lines: Vec<_> = unreachable(&loaded.settings).iter().map(ToString::to_string).collect();
+    let lines: Vec<_> = unreachable(&loaded.settings).iter().map(Unreachable::fault).collect();
     assert_eq!(lines.len(), 2, "{lines:?}");
-    for (line, (name, advice)) in lines.iter().zip(paths) {
-        assert!(line.starts_with(&format!("default, path /{name}: ")) && line.contains(advice), "{line}");
+    for ((fault, remedy), (name, advice)) in lines.iter().zip(paths) {
+        assert!(fault.starts_with(&format!("default, path /{name}: ")), "{fault}");
+        assert!(remedy.contains(advice), "{remedy}");
     }
 }
 
