@@ -42,7 +42,10 @@ fn broken_answers_become_502_and_the_log_says_why() {
         ),
         ("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "the Content-Length field is not a decimal number"),
         ("HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n", "the field value has a control character"),
-        ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "the server switched protocols unasked"),
+        (
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+            "the server sent 101 without being asked to",
+        ),
         ("HTTP/1.1 100 Continue\r\n\r\n", closed),
     ];
     for (octets, words) in cases {

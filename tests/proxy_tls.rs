@@ -212,7 +212,7 @@ fn files_that_cannot_be_used_stop_the_start_and_are_named_with_their_line() {
         format!("proxy.ssl.certificate: {{certificate-file: {certificate}, key-file: {key}}}")
     };
     let cases = [
-        (format!("proxy.ssl.cafile: {}", dir.text("none.pem")), "No such file"),
+        (format!("proxy.ssl.cafile: {}", dir.text("none.pem")), "does not exist"),
         (format!("proxy.ssl.cafile: {}", dir.text("empty.pem")), "there is no certificate in this file"),
         (files("tls/leaf.pem", "tls/other.key"), "this key doesn't belong to the first certificate"),
     ];

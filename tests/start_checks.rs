@@ -248,7 +248,8 @@ fn an_upstreams_socket_whose_directory_does_not_exist_is_a_warning_and_said_to_r
     let server = Server::config(&dir, text);
     assert!(server.stderr().starts_with(&ended.stderr), "{}", server.stderr());
     let directory = format!("the directory {} of the socket does not exist", dir.text("nowhere"));
-    let socket = format!("there is no socket {}: nothing listens there", dir.text("there/c.sock"));
+    let socket =
+        format!("the socket {} does not exist (is the application running?)", dir.text("there/c.sock"));
     for (target, want) in [("/a/", &directory), ("/b/", &directory), ("/c/", &socket)] {
         assert_eq!(server.get(target).status, 502, "{target}");
         server.until_stderr(&format!("for \"{target}\": upstream"));

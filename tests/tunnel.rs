@@ -245,7 +245,7 @@ fn a_server_that_switches_to_what_nobody_asked_for_is_a_bad_gateway() {
         let mut client = Client::connect(&server.address);
         client.send(asked);
         assert_eq!(client.answer().status, 502, "{answer:?}");
-        server.until_stderr("the server switched protocols unasked");
+        server.until_stderr("the server sent 101 without being asked to");
     }
 }
 

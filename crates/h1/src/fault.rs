@@ -73,7 +73,7 @@ faults! {
     UnsolicitedResponse BAD_GATEWAY "response answers no request" "RFC 9112 §9.2",
     MalformedStatusLine BAD_GATEWAY "status line is malformed" "RFC 9112 §4",
     StatusLineTooLong BAD_GATEWAY "status line is longer than the limit" "RFC 9112 §4",
-    UnexpectedSwitch BAD_GATEWAY "server switched protocols unasked" "RFC 9110 §15.2.2",
+    UnexpectedSwitch BAD_GATEWAY "server sent 101 without being asked to" "RFC 9110 §15.2.2",
     TooManyInterim BAD_GATEWAY "interim responses are more than the limit" "RFC 9110 §15.2",
     ClosedEarly BAD_GATEWAY "server closed before the response was complete" "RFC 9112 §8",
 }

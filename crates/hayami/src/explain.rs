@@ -52,7 +52,7 @@ impl<'a> Explain<'a> {
             return;
         }
         for warning in warnings {
-            eprintln!("hayami: warning: {}", line(warning));
+            eprintln!("hayami: warning: {}", warning.line());
         }
     }
 
@@ -67,16 +67,8 @@ impl<'a> Explain<'a> {
             let text = self.loaded.errors_text(errors, std::io::stderr().is_terminal());
             return Failure::Rendered { code, text };
         }
-        let lines: Vec<_> = errors.iter().map(|error| format!("hayami: {}", line(error))).collect();
+        let lines: Vec<_> = errors.iter().map(|error| format!("hayami: {}", error.line())).collect();
         Failure::Rendered { code, text: lines.join("\n") }
-    }
-}
-
-/// An error or a warning without its place, on one line.
-fn line(error: &ConfigError) -> String {
-    match error.help.as_str() {
-        "" => error.message.clone(),
-        help => format!("{}; {help}", error.message),
     }
 }
 

@@ -162,7 +162,7 @@ fn broken_answers_are_failures_and_cost_their_connection() {
         (b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\nx".to_vec(), "not a decimal number"),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n".to_vec(), "both"),
         (b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\n".to_vec(), "coding is unknown"),
-        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n".to_vec(), "unasked"),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n".to_vec(), "without being asked"),
         (b"HTTP/1.1 100 Continue\r\n\r\n".repeat(40), "interim responses are more"),
         (huge, "longer than the limit"),
     ];

@@ -206,13 +206,15 @@ fn read_key(file: &Path) -> Result<PrivateKeyDer<'static>, Error> {
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, Error> {
+    let shown = file.display();
     std::fs::read(file).map_err(|error| {
-        let hint = match error.kind() {
-            std::io::ErrorKind::NotFound => "; check the path",
-            std::io::ErrorKind::PermissionDenied => "; let the user that starts the server read it",
-            _ => "",
-        };
-        Error(format!("{}: can't be read: {error}{hint}", file.display()))
+        Error(match error.kind() {
+            std::io::ErrorKind::NotFound => format!("{shown} does not exist; correct the path"),
+            std::io::ErrorKind::PermissionDenied => {
+                format!("{shown}: cannot be read: {error}; let the user that starts the server read it")
+            }
+            _ => format!("{shown}: cannot be read: {error}"),
+        })
     })
 }
 
@@ -317,8 +319,8 @@ mod tests {
         let cut_off = folder.write("cut.pem", &certificate.pem()[..200]);
         let missing = folder.0.join("missing.pem");
         let cases = [
-            (&missing, &good_key, "missing.pem: can't be read", "check the path"),
-            (&cert, &missing, "missing.pem: can't be read", "check the path"),
+            (&missing, &good_key, "missing.pem does not exist", "correct the path"),
+            (&cert, &missing, "missing.pem does not exist", "correct the path"),
             (&empty, &good_key, "empty.pem: there is no certificate", "key's file"),
             (&good_key, &good_key, "key.pem: there is no certificate", "key's file"),
             (&der, &good_key, "cert.der: the certificate is in DER", "openssl x509 -inform DER"),

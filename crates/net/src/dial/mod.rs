@@ -89,7 +89,7 @@ fn missing(socket: &Path) -> io::Error {
         Some(directory) if !directory.is_dir() => {
             format!("the directory {} of the socket does not exist", directory.display())
         }
-        _ => format!("there is no socket {}: nothing listens there", socket.display()),
+        _ => format!("the socket {} does not exist (is the application running?)", socket.display()),
     };
     io::Error::new(io::ErrorKind::NotFound, text)
 }

@@ -36,6 +36,14 @@ impl ConfigError {
         self
     }
 
+    /// What is wrong and what to do, on one line.
+    pub fn line(&self) -> String {
+        match self.help.as_str() {
+            "" => self.message.clone(),
+            help => format!("{}; {help}", self.message),
+        }
+    }
+
     /// The same error with another place to look at.
     pub fn also(mut self, place: Place, what: &'static str) -> Self {
         self.also = Some((place, what));

@@ -158,9 +158,13 @@ impl Read {
                 }
                 self.settings = new;
             }
-            // One file may be named in several places.
-            Err(error) if reloaded.failed.contains(&error.message) => {}
-            Err(error) => reloaded.failed.push(error.message),
+            Err(error) => {
+                let line = error.line();
+                // One file may be named in several places.
+                if !reloaded.failed.contains(&line) {
+                    reloaded.failed.push(line);
+                }
+            }
         }
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn document(shown: &[u8], lines: &[Line], left_out: usize, view: &Vie
     }
     lines.iter().for_each(|line| entry(line, &mut page));
     page.push_str("</tbody>\n</table>\n<p>");
-    page.push_str(&summary(lines, left_out));
+    page.push_str(&summary(lines, left_out, view));
     page.push_str("</p>\n</main>\n</body>\n</html>\n");
     page.into_bytes()
 }
@@ -137,12 +137,17 @@ fn row(to: &str, name: &str, icon: &str, [size, changed]: [&str; 2], page: &mut 
 }
 
 /// `3 folders, 12 files, 1.5 MiB`
-fn summary(lines: &[Line], left_out: usize) -> String {
+fn summary(lines: &[Line], left_out: usize, view: &View) -> String {
     let folders = lines.iter().filter(|line| line.is_folder()).count();
     let octets = lines.iter().filter(|line| !line.is_folder()).map(|line| line.state.size);
     let count = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
     if lines.is_empty() && left_out == 0 {
-        return "nothing here".to_owned();
+        if view.search.is_empty() {
+            return "nothing here".to_owned();
+        }
+        let mut text = "no name contains “".to_owned();
+        escape(&view.search, &mut text);
+        return text + "”";
     }
     let mut text = count(folders, "folder");
     let _ = write!(text, ", {}, {}", count(lines.len() - folders, "file"), size(octets.sum()));

@@ -158,6 +158,8 @@ mod tests {
             assert_eq!(names[0], "../", "{query}");
             assert_eq!(&names[1..], want, "{query}");
         }
+        let page = viewed(&dir, "q=%3Ci%3E");
+        assert!(page.contains("<p>no name contains “&lt;i&gt;”</p>"), "{page}");
         let page = viewed(&dir, "sort=time&order=desc&q=.");
         let names: Vec<_> = links(&page).iter().map(|link| link.trim_start_matches("./")).collect();
         assert_eq!(names, ["../", "a.txt", "c.bin", "b.txt"]);

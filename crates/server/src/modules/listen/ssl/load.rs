@@ -34,7 +34,9 @@ impl Files {
     pub(crate) fn load(&self) -> Result<Identity, ConfigError> {
         let identity = Identity::read(&self.certificate.path, &self.key.path, now()).map_err(|error| {
             // What is wrong with the key begins with its name.
-            let of_key = error.to_string().starts_with(&format!("{}:", self.key));
+            let text = error.to_string();
+            let of_key =
+                text.strip_prefix(&self.key.to_string()).is_some_and(|rest| rest.starts_with([':', ' ']));
             at(
                 if of_key && self.key.path != self.certificate.path { &self.key } else { &self.certificate },
                 &error,
@@ -50,7 +52,11 @@ fn client_ca(file: &FileName) -> Result<Authorities, ConfigError> {
 }
 
 fn at(file: &FileName, error: &Error) -> ConfigError {
-    ConfigError::new(file.at, error.to_string())
+    let text = error.to_string();
+    match text.split_once("; ") {
+        Some((fault, remedy)) => ConfigError::new(file.at, fault).help(remedy),
+        None => ConfigError::new(file.at, text),
+    }
 }
 
 /// More than this is no OCSP response: they have some 2 KB.

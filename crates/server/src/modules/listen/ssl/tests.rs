@@ -100,8 +100,8 @@ fn files_that_cannot_be_used_are_named_with_what_to_do() {
         load(&folder, &text).expect_err(&text)
     };
     for (certificate, key, words) in [
-        ("missing.crt", "a.key", ["ROOT/missing.crt", "No such file"]),
-        ("a.crt", "missing.key", ["ROOT/missing.key", "No such file"]),
+        ("missing.crt", "a.key", ["ROOT/missing.crt", "does not exist"]),
+        ("a.crt", "missing.key", ["ROOT/missing.key", "does not exist"]),
         ("a.crt", "b.key", ["ROOT/b.key", "belong"]),
         ("old.crt", "old.key", ["ROOT/old.crt", "expired"]),
         ("text", "a.key", ["ROOT/text", "certificate"]),
