@@ -167,7 +167,10 @@ fn upstream_of_frames(block: Vec<u8>) -> (Upstream, Receiver<Vec<String>>) {
     let (tell, told) = channel();
     let script = move |conn: &mut Conn| {
         let mut decoder = Decoder::default();
-        conn.octets(PREFACE.len()).expect("a preface");
+        // A connection that is opened and not used is no fault.
+        if conn.octets(PREFACE.len()).is_none() {
+            return;
+        }
         conn.send(frame(kind::SETTINGS, 0, 0, b""));
         while let Some(head) = conn.octets(9) {
             let len = u32::from_be_bytes([0, head[0], head[1], head[2]]);

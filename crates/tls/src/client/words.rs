@@ -47,7 +47,7 @@ fn certificate(why: &CertificateError) -> String {
             "the server's certificate isn't one for servers".to_owned()
         }
         CertificateError::Other(OtherError(why)) if is_of_authority(why.as_ref()) => {
-            "the server's certificate is one of an authority, self-signed most likely, and not trusted here"
+            "the server's certificate is a CA certificate, most likely self-signed, and is not trusted"
                 .to_owned()
         }
         other => format!("the server's certificate can't be used: {other}"),

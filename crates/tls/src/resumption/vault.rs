@@ -164,7 +164,7 @@ mod tests {
         let file = std::env::temp_dir().join(format!("hayami-secret-{}", std::process::id()));
         std::fs::write(&file, [1; 31]).unwrap();
         let error = Vault::read(&file).unwrap_err().to_string();
-        assert!(error.contains("has less than 32 octets: make one by `head -c 32"), "{error}");
+        assert!(error.contains("has fewer than 32 bytes: make one by `head -c 32"), "{error}");
         std::fs::write(&file, [1; 32]).unwrap();
         assert!(Vault::read(&file).unwrap().has_secret());
         std::fs::remove_file(&file).unwrap();

@@ -336,7 +336,7 @@ mod tests {
         let cases = [
             ("proxy.ssl.verify-peer: true", "expected ON or OFF, found `true`; write `ON`"),
             ("proxy.ssl.cafile: ''", "expected the name of a file, found nothing"),
-            ("proxy.ssl.cafile: /nonexistent.pem", "/nonexistent.pem: "),
+            ("proxy.ssl.cafile: /nonexistent.pem", "/nonexistent.pem does not exist"),
             ("proxy.ssl.session-cache: {lifetime: 0}", "`lifetime`: expected a time from 1 s to 604800 s"),
             ("proxy.ssl.session-cache: {size: 1}", "unknown key `size` in `proxy.ssl.session-cache`"),
             ("proxy.ssl.session-cache: 10", "expected ON or OFF, found `10`"),
@@ -345,7 +345,7 @@ mod tests {
                 "proxy.ssl.certificate: a.pem",
                 "expected a mapping, such as `proxy.ssl.certificate: {certificate-file",
             ),
-            ("proxy.ssl.certificate: {certificate-file: /a.pem, key-file: /a.pem}", "/a.pem: "),
+            ("proxy.ssl.certificate: {certificate-file: /a.pem, key-file: /a.pem}", "/a.pem does not exist"),
             ("proxy.ssl.name: a b", "'a b' is neither a host name nor an address"),
         ];
         for (line, want) in cases {

@@ -104,7 +104,7 @@ fn a_store_that_is_not_there_or_silent_or_odd_fails_in_time_and_is_reported_once
             assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
             let lines = said.lines.lock().unwrap().clone();
             assert_eq!(lines.len(), 1, "{lines:?}");
-            assert!(lines[0].contains("127.0.0.1:") && lines[0].contains("fails: "), "{lines:?}");
+            assert!(lines[0].contains("127.0.0.1:") && lines[0].contains("is unavailable: "), "{lines:?}");
         }
     }
 }
@@ -128,6 +128,6 @@ fn a_store_that_answers_again_is_reported() {
     let _server = Server::start_at(RemoteKind::Redis, port);
     assert!(store.get("key", TIME).is_ok());
     let lines = said.lines.lock().unwrap().clone();
-    assert_eq!(lines[1], format!("session resumption: Redis at 127.0.0.1:{port} answers again"));
+    assert_eq!(lines[1], format!("session resumption: Redis at 127.0.0.1:{port} is available again"));
     assert!(!store.is_down());
 }

@@ -81,7 +81,7 @@ fn a_store_that_is_down_or_silent_delays_the_start_by_a_second_at_most() {
         let ticket = machine.tickets.encrypt(b"session").unwrap();
         assert!(machine.tickets.decrypt(&ticket).is_some());
         wait_until("the failure is reported", || {
-            said.lines.lock().unwrap().iter().any(|line| line.contains("fails: "))
+            said.lines.lock().unwrap().iter().any(|line| line.contains("is unavailable: "))
         });
     }
 }
