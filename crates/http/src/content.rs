@@ -84,7 +84,7 @@ impl Shared {
         Self { octets: Arc::clone(&self.octets), start, end: start + len }
     }
 
-    /// What tells for how long somebody has these octets.
+    /// A handle that tells whether these bytes are still in use, and does not keep them.
     pub fn downgrade(&self) -> Weak<[u8]> {
         Arc::downgrade(&self.octets)
     }

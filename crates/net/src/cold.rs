@@ -9,6 +9,12 @@ use std::os::unix::fs::FileExt;
 /// What the pool reads at once.
 const BLOCK: usize = 64 * 1024;
 
+/// Whether a read that must not wait (`RWF_NOWAIT`) failed because it would have to wait for a disk, or because the kernel or
+/// the file system has no such reads. Either way, a thread has to read.
+pub fn would_wait(error: Errno) -> bool {
+    matches!(error, Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL)
+}
+
 /// Whether the last octet of the slice can be had without waiting for a disk. The kernel reads files
 /// ahead, so what lies before it is there too, as good as always. Of file systems that cannot tell, yes.
 pub(crate) fn is_resident(slice: &FileSlice) -> bool {

@@ -396,9 +396,7 @@ impl Connection {
     fn note_sending<S>(&mut self, worker: &Worker<S>) -> Millis {
         let patience = worker.timeouts.sending();
         let delivered = self.transport.socket().delivered();
-        let pace = self.sending.get_or_insert_with(|| Pace::new(delivered, patience));
-        pace.note(worker.clock.millis(), delivered, true, patience);
-        pace.due()
+        Pace::noted(&mut self.sending, worker.clock.millis(), delivered, true, patience).due()
     }
 
     /// The deadline has passed; a turn follows.

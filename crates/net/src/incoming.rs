@@ -399,8 +399,7 @@ impl Pipe {
     /// Takes account of the client's pace: from now on it `owes` content, or does not.
     fn note_pace(&mut self, now: Millis, owes: bool, patience: Patience) {
         if owes || self.pace.is_some() {
-            let pace = self.pace.get_or_insert_with(|| Pace::new(self.received, patience));
-            pace.note(now, self.received, owes, patience);
+            Pace::noted(&mut self.pace, now, self.received, owes, patience);
         }
     }
 

@@ -52,5 +52,6 @@ pub mod worker;
 pub use accept::Quota;
 pub use byte_budget::{ByteBudget, ByteShare};
 pub use clock::{Clock, Instant};
+pub use cold::would_wait;
 pub use network::Network;
 pub use worker::{Config, Http2Config, Listener, Phase, Timeouts, run};

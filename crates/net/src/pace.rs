@@ -34,6 +34,19 @@ impl Pace {
         Self { credit: millis(patience.timeout), since: None, moved }
     }
 
+    /// As [`note`](Self::note), with a pace that begins at the first call. The pace as it is now.
+    pub(crate) fn noted(
+        pace: &mut Option<Self>,
+        now: Millis,
+        moved: u64,
+        owes: bool,
+        patience: Patience,
+    ) -> Self {
+        let pace = pace.get_or_insert_with(|| Self::new(moved, patience));
+        pace.note(now, moved, owes, patience);
+        *pace
+    }
+
     /// Takes account of the time up to `now` and of the bytes that have moved, `moved` in all; `owes`: from now on it is
     /// up to the peer that more do.
     pub(crate) fn note(&mut self, now: Millis, moved: u64, owes: bool, patience: Patience) {

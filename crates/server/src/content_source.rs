@@ -4,7 +4,8 @@
 
 use hayami_http::{Content, FieldSection, FileSlice, Shared, Source, SourceError};
 use hayami_net::blocking::{self, Lane, Task};
-use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use hayami_net::would_wait;
+use rustix::io::{ReadWriteFlags, preadv2};
 use std::future::Future;
 use std::io::{self, IoSliceMut};
 use std::os::unix::fs::FileExt;
@@ -97,7 +98,7 @@ impl ContentSource {
         out.truncate(start + *read.as_ref().unwrap_or(&0));
         match read {
             Ok(count) => Poll::Ready(self.advance(slice, count)),
-            Err(Errno::AGAIN | Errno::OPNOTSUPP) => {
+            Err(error) if would_wait(error) => {
                 let (file, offset, len) = (slice.file.clone(), slice.offset, block(&slice));
                 let task = blocking::run(Lane::Files, move || {
                     let mut bytes = vec![0; len];

@@ -4,7 +4,7 @@ use super::send::FRAME_HEADER;
 use crate::blocking::{self, Lane, Task};
 use crate::cold;
 use hayami_http::{Content, FieldSection, FileSlice, Shared, Source};
-use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use rustix::io::{ReadWriteFlags, preadv2};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::io::IoSliceMut;
@@ -74,10 +74,7 @@ impl Body {
                 Piece::Shared { octets, last: shared.is_empty() }
             }
             Self::File(slice, warm) => match read_warm(slice, warm, room, frame, out) {
-                // Not every file system knows NOWAIT.
-                Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) if *warm == 0 => {
-                    self.warm(wake)
-                }
+                Err(error) if *warm == 0 && cold::would_wait(error) => self.warm(wake),
                 Err(_) => Piece::Broken("the file could not be read"),
                 Ok(0) if slice.len > 0 => Piece::Broken("the file was truncated while it was being sent"),
                 Ok(_) => Piece::Copied { last: slice.len == 0 },

@@ -139,9 +139,7 @@ impl Http2 {
         }
         let min_rate = one.min_rate.saturating_mul(u32::try_from(starving).unwrap_or(u32::MAX));
         let all = Patience { min_rate: min_rate.max(one.min_rate), ..one };
-        let pace = uploads.get_or_insert_with(|| Pace::new(*received, all));
-        pace.note(now, *received, starving > 0, all);
-        pace.is_late(now)
+        Pace::noted(uploads, now, *received, starving > 0, all).is_late(now)
     }
 
     /// Whether the peer takes content too slowly while its window of the connection is what that waits for. Streams are
@@ -149,9 +147,7 @@ impl Http2 {
     fn is_late_with_downloads(&mut self, now: Millis, timeouts: &Timeouts) -> bool {
         let stalled = self.engine.is_all_stalled();
         let Deadlines { downloads, sent, .. } = &mut self.deadlines;
-        let pace = downloads.get_or_insert_with(|| Pace::new(*sent, timeouts.sending()));
-        pace.note(now, *sent, stalled, timeouts.sending());
-        pace.is_late(now)
+        Pace::noted(downloads, now, *sent, stalled, timeouts.sending()).is_late(now)
     }
 
     /// Whether all streams wait for content, of answered requests or for `starving` handlers, and it comes too slowly
@@ -159,9 +155,7 @@ impl Http2 {
     fn is_late_with_all(&mut self, now: Millis, starving: usize, timeouts: &Timeouts) -> bool {
         let all = self.engine.streams() > 0 && starving + self.unfinished() == self.engine.streams();
         let Deadlines { idle, received, .. } = &mut self.deadlines;
-        let pace = idle.get_or_insert_with(|| Pace::new(*received, timeouts.idling()));
-        pace.note(now, *received, all, timeouts.idling());
-        pace.is_late(now)
+        Pace::noted(idle, now, *received, all, timeouts.idling()).is_late(now)
     }
 
     /// Number of streams whose response is complete and whose request is not, tunnels aside.
@@ -191,8 +185,6 @@ impl Stream {
         if !stalled && self.pace.is_none() {
             return false;
         }
-        let pace = self.pace.get_or_insert_with(|| Pace::new(self.sent, timeouts.sending()));
-        pace.note(now, self.sent, stalled, timeouts.sending());
-        pace.is_late(now)
+        Pace::noted(&mut self.pace, now, self.sent, stalled, timeouts.sending()).is_late(now)
     }
 }

@@ -9,7 +9,7 @@ use super::root::{Fingerprint, Patience, Root, Timestamp, stat_descriptor};
 use super::{Plan, SendCompressed, gunzip};
 use hayami_http::negotiate::Coding;
 use hayami_http::{FieldSection, Shared, date};
-use hayami_net::Instant;
+use hayami_net::{Instant, would_wait};
 use rustix::fs::FileType;
 use rustix::io::{Errno, ReadWriteFlags};
 use std::fs::File;
@@ -344,12 +344,7 @@ fn read(file: &File, len: usize, patience: Patience) -> Result<Vec<u8>, Failure>
             Ok(0) => break,
             Ok(count) => done += count,
             Err(Errno::INTR) => {}
-            // NOWAIT is not known to every file system.
-            Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL)
-                if patience == Patience::None =>
-            {
-                return Err(Failure::WouldBlock);
-            }
+            Err(error) if patience == Patience::None && would_wait(error) => return Err(Failure::WouldBlock),
             Err(error) => return Err(failure(error).unwrap_or(Failure::Io(error))),
         }
     }

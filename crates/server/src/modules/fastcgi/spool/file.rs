@@ -1,6 +1,7 @@
 //! The file of one request's content: written by threads, and read on the event loop as far as the kernel has it in memory.
 
 use hayami_net::blocking::{self, Lane, Task};
+use hayami_net::would_wait;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::fs::File;
 use std::io::{self, ErrorKind, IoSliceMut, Write};
@@ -49,7 +50,7 @@ impl SpoolFile {
                 Ok(bytes) if bytes > 0 || room == 0 => return Poll::Ready(Ok(bytes)),
                 // The reader says whether it is the end.
                 Ok(_) => {}
-                Err(errno) if is_not_now(errno) => {}
+                Err(errno) if would_wait(errno) || errno == Errno::INTR => {}
                 Err(errno) => return Poll::Ready(Err(errno.into())),
             }
         }
@@ -73,11 +74,6 @@ impl SpoolFile {
         out.truncate(start + read.unwrap_or(0));
         read
     }
-}
-
-/// Whether a read would wait for the disk, or the kernel or the filesystem cannot tell.
-fn is_not_now(errno: Errno) -> bool {
-    matches!(errno, Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::INTR)
 }
 
 /// Has a thread read.
