@@ -134,8 +134,8 @@ fn a_right_configuration_is_said_to_be_right() {
     let folder = dir.text("site");
     let cases: [(&[&str], &str); 3] = [
         (&["-t", &folder], "http://127.0.0.1:8080/"),
-        (&["-t", &folder, "-l", "[::1]:81"], "http://[::1]:81/"),
-        (&["-t", &folder, "-l", "0.0.0.0:82"], "http://0.0.0.0:82/"),
+        (&["-t", &folder, "-l", "[::1]:8081"], "http://[::1]:8081/"),
+        (&["-t", &folder, "-l", "0.0.0.0:8082"], "http://0.0.0.0:8082/"),
     ];
     for (args, url) in cases {
         let ended = Launch::new(args).finish();
