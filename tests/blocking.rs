@@ -2,17 +2,8 @@
 
 use crate::support::dns::Dns;
 use crate::support::{Client, Scratch, Server, until};
-use std::io::Write;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
-
-/// A file on a disk, none of it in memory.
-fn cold_file(dir: &Scratch, name: &str) {
-    dir.write(name, "");
-    let mut file = std::fs::File::create(dir.path(name)).expect("made");
-    file.write_all(&vec![b'x'; 60_000]).and_then(|()| file.sync_all()).expect("on disk");
-    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).expect("advised");
-}
 
 fn server(dir: &Scratch, dns: &UdpSocket, more: &str) -> Server {
     let resolver = dns.local_addr().expect("bound");
@@ -37,7 +28,7 @@ fn tunnels(server: &Server, count: usize) -> Vec<Client> {
 fn names_that_no_server_answers_for_do_not_delay_files() {
     let (dir, dns) = (Scratch::new(), Dns::silent());
     for number in 0..10 {
-        cold_file(&dir, &format!("site/cold{number}"));
+        dir.write_cold(&format!("site/cold{number}"), vec![b'x'; 60_000]);
     }
     let server = server(&dir, &dns, "");
     let _tunnels = tunnels(&server, 600);

@@ -3,6 +3,7 @@
 //! What is refused for safety is in `strict`, what is too much or too slow in `limits`.
 
 use crate::support::{Scratch, Server, missing, run};
+use std::net::TcpListener;
 
 /// A folder with a few short files.
 fn site() -> Scratch {
@@ -247,6 +248,28 @@ fn requests_may_be_split_anywhere() {
     }
     let octets: Vec<&[u8]> = request.as_bytes().chunks(1).collect();
     check(&octets, "octet by octet");
+}
+
+#[test]
+fn a_half_closed_client_gets_a_file_from_the_disk_where_other_requests_go_to_an_upstream() {
+    let silent = TcpListener::bind("127.0.0.1:0").expect("bound");
+    let upstream = format!("proxy.reverse.url: http://{}", silent.local_addr().expect("an address"));
+    let paths = [
+        "try-files: $uri =404".to_owned(),
+        "file.custom-handler: {extension: .php, fastcgi.connect: {port: 9}}".to_owned(),
+    ];
+    for (number, lines) in paths.iter().enumerate() {
+        let dir = site();
+        let name = format!("cold{number}");
+        dir.write_cold(&format!("site/{name}"), vec![b'x'; 60_000]);
+        let server = Server::site(&dir, lines);
+        let answers = server.connect().send(get(&format!("/{name}"))).finish().answers();
+        assert_eq!(answers.iter().map(|answer| answer.content.len()).collect::<Vec<_>>(), [60_000], "{lines}");
+    }
+    // An answer that costs an upstream work is given up with the client.
+    let dir = site();
+    let server = Server::config(&dir, &format!("hosts: {{default: {{paths: {{/: {{{upstream}}}}}}}}}"));
+    assert!(server.connect().send(get("/")).finish().answers().is_empty());
 }
 
 #[test]

@@ -42,6 +42,13 @@ impl Scratch {
         self
     }
 
+    /// Writes a file to the disk, and has the kernel forget its content.
+    pub(crate) fn write_cold(&self, name: &str, content: impl AsRef<[u8]>) {
+        let file = fs::File::open(self.write(name, content).path(name)).expect("a file");
+        file.sync_all().expect("on disk");
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).expect("advised");
+    }
+
     /// Writes a file beside, and puts it in the place of `name` in one step, as a deployment does.
     pub(crate) fn replace(&self, name: &str, content: impl AsRef<[u8]>) {
         let beside = format!("{name}.new");

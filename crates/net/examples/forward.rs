@@ -39,7 +39,7 @@ impl Service for Forward {
         let content = request.content.take().map(|content| Box::new(content) as Box<dyn Source>);
         let repeatable = request.head.method().is_safe();
         let (method, target) = (request.head.method_name().to_vec(), request.head.target().to_vec());
-        request.cancel = true;
+        request.connection.cancel_on_close.set(true);
         let (upgrade, interim, errors) = (None, None, None);
         let manner = Default::default();
         let call = Call { method, target, fields, content, upgrade, manner, repeatable, interim, errors };

@@ -230,6 +230,7 @@ impl Acceptor {
             accepted: worker.clock.now(),
             tls: None,
             ends: Default::default(),
+            cancel_on_close: Default::default(),
         };
         let mut transport = Transport::new(Socket::new(fd), self.tls.as_ref());
         match self.proxy_protocol.as_ref().map(|own| own.of(&info.peer)) {

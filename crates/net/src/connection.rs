@@ -132,7 +132,7 @@ impl Connection {
     pub(crate) fn turn<S: Service>(&mut self, worker: &Worker<S>) -> Turn {
         let share_ends = self.link.output.sent() + SHARE;
         worker.budget.begin();
-        if self.transport.socket().has_ended() && self.protocol.ends_with_client() {
+        if self.transport.socket().has_ended() && self.protocol.ends_with_client(&self.link) {
             self.link.abort(worker, GONE);
         }
         while self.link.stage != Stage::Over {

@@ -113,7 +113,6 @@ impl Link {
             content: None,
             upgrade: None,
             interim: None,
-            cancel: false,
             begun: self.begun,
             received,
         }

@@ -94,9 +94,9 @@ impl Protocol {
 
     /// Whether what is being answered is given up when the client closes its half of the connection.
     #[inline]
-    pub(crate) fn ends_with_client(&self) -> bool {
+    pub(crate) fn ends_with_client(&self, link: &Link) -> bool {
         match self {
-            Self::Http1(http1) => http1.ends_with_client(),
+            Self::Http1(http1) => http1.ends_with_client(link),
             // It reads at all times, and so finds the end itself.
             Self::Http2(_) => false,
         }

@@ -89,6 +89,10 @@ pub struct ConnectionInfo {
     pub tls: Option<Box<hayami_tls::Info>>,
     /// Set by the service: over HTTP/1.1, it ends with the answer that comes next.
     pub ends: Cell<bool>,
+    /// Set by the service while an answer is awaited: over HTTP/1.1, whether the answer is given up when the client
+    /// closes the connection, even if only its half of it; awaited or being sent. For answers that cost others work.
+    /// A stream that the client cancels is given up in any case. False for every new request.
+    pub cancel_on_close: Cell<bool>,
 }
 
 /// A request as the service sees it.
@@ -111,10 +115,6 @@ pub struct Request<'a> {
     pub upgrade: Option<Upgrade>,
     /// What the service sets here says what goes out before the answer, if that comes later.
     pub interim: Option<Interim>,
-    /// Set by the service if answering costs somebody else work: when the client closes its connection, even
-    /// if only its half of it, the answer is given up, whether it is still awaited or being sent. A stream
-    /// that the client cancels is given up in any case.
-    pub cancel: bool,
     /// When the request's first octet was seen.
     pub begun: Instant,
     /// When its head was complete.

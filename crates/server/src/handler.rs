@@ -3,11 +3,14 @@
 use crate::modules::access_log::Account;
 use crate::modules::fastcgi::Script;
 use hayami_http::{RequestHead, Response};
-use hayami_net::service::{ConnectionInfo, Incoming, Interim, Upgrade};
+use hayami_net::service::{ConnectionInfo, Incoming, Upgrade};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 
+mod interims;
+pub use interims::Interims;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -25,12 +28,13 @@ pub struct Exchange<'a> {
     pub connection: &'a Rc<ConnectionInfo>,
     /// The request's environment (`setenv`), innermost level last; shared by all requests of a path.
     pub env: &'a Rc<crate::modules::env::Environment>,
-    /// Its content, `None` if there is none. What no handler takes is thrown away.
+    /// Its content, `None` if there is none. Nothing of it is read before a handler asks for it; what no handler takes is
+    /// thrown away.
     pub content: &'a mut Option<Incoming>,
     /// The tunnel that the client asks for instead of an ordinary answer.
     pub upgrade: &'a mut Option<Upgrade>,
     /// Where interim responses go, if the client may have them.
-    pub interim: Option<&'a Interim>,
+    pub interims: Option<Interims<'a>>,
     /// Where upstreams that are asked are noted, if a log wants it.
     pub account: Option<&'a Rc<Account>>,
     /// It came before the TLS handshake was complete (RFC 8470).
@@ -65,7 +69,35 @@ pub enum Outcome {
     Delegated(Box<Delegated>),
     /// Needs I/O; the connection's task polls it. What comes is treated like an answer given at once: a
     /// file that turns out not to exist once the disk has spoken is still declined to the next handler.
-    Later(Pin<Box<dyn Future<Output = Outcome>>>),
+    Later(Later),
+}
+
+impl Outcome {
+    /// An outcome that this server makes by itself: a client that has closed its half of the connection still gets it.
+    pub fn later(outcome: impl Future<Output = Self> + 'static) -> Self {
+        Self::Later(Later { outcome: Box::pin(outcome), cancel_on_close: false })
+    }
+
+    /// An outcome that costs other servers or applications work: it is given up as soon as the client closes its
+    /// connection, even if only its half of it.
+    pub fn from_upstream(outcome: impl Future<Output = Self> + 'static) -> Self {
+        Self::Later(Later { outcome: Box::pin(outcome), cancel_on_close: true })
+    }
+}
+
+/// An outcome that comes later.
+pub struct Later {
+    outcome: Pin<Box<dyn Future<Output = Outcome>>>,
+    /// Over HTTP/1.1, whether it is given up when the client closes its half of the connection.
+    pub cancel_on_close: bool,
+}
+
+impl Future for Later {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+        self.outcome.as_mut().poll(cx)
+    }
 }
 
 /// A request for a file that a handler answers for.
@@ -81,12 +113,6 @@ pub trait Handler {
     /// Answers, declines, or promises an answer.
     fn handle(&self, exchange: &mut Exchange<'_>) -> Outcome;
 
-    /// Whether an answer costs somebody else work, so that it is given up with its client; and may have
-    /// interim responses.
-    fn costs_others(&self) -> bool {
-        false
-    }
-
     /// Whether it is asked for ways to other servers: CONNECT, which has no path.
     fn connects(&self) -> bool {
         false
@@ -98,8 +124,8 @@ impl<H: Handler + ?Sized> Handler for Rc<H> {
         (**self).handle(exchange)
     }
 
-    fn costs_others(&self) -> bool {
-        (**self).costs_others()
+    fn connects(&self) -> bool {
+        (**self).connects()
     }
 }
 
@@ -109,7 +135,7 @@ pub struct RequestInfo<'a> {
     pub head: &'a RequestHead,
     /// The decoded path.
     pub path: &'a [u8],
-    /// Whether it asks for a tunnel, whose bytes are not content.
+    /// Whether the response grants it a tunnel, whose bytes are not content.
     pub tunnel: bool,
 }
 

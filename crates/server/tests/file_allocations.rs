@@ -42,6 +42,7 @@ impl Asking {
             accepted: Instant::now(),
             tls: None,
             ends: Default::default(),
+            cancel_on_close: Default::default(),
         };
         Self {
             handler: build_dir(&DirSettings { path: root.into() }, inherited, &worker).expect("a directory"),
@@ -65,7 +66,7 @@ impl Asking {
             env,
             content: &mut None,
             upgrade: &mut None,
-            interim: None,
+            interims: None,
             account: None,
             early: false,
             asked: None,

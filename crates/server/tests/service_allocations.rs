@@ -53,6 +53,7 @@ fn allocations(configuration: &str, host: &str) -> usize {
         accepted: Instant::now(),
         tls: None,
         ends: Default::default(),
+        cancel_on_close: Default::default(),
     });
     let mut head = head("/a", host);
     (0..1000).for_each(|_| ask(&site, &mut head, &connection));
@@ -75,7 +76,6 @@ fn ask(site: &impl Service, head: &mut RequestHead, connection: &Rc<ConnectionIn
         content: None,
         interim: None,
         upgrade: None,
-        cancel: false,
         begun: now,
         received: now,
     };

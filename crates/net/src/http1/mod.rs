@@ -53,8 +53,6 @@ pub(crate) struct Http1 {
     exchange: Exchange,
     /// Content of the request at hand is still to come.
     unread_content: bool,
-    /// The answer is given up when the client leaves.
-    cancel: bool,
     /// Somebody wants to hear of the end of the response that is being pulled.
     observed: bool,
 }
@@ -66,7 +64,6 @@ impl Http1 {
             content: None,
             exchange: Exchange::Reading,
             unread_content: false,
-            cancel: false,
             observed: false,
         }
     }
@@ -78,8 +75,9 @@ impl Http1 {
 
     /// Whether what is being answered is given up when the client closes its half of the connection.
     #[inline]
-    pub(crate) fn ends_with_client(&self) -> bool {
-        self.cancel && matches!(self.exchange, Exchange::Waiting(_) | Exchange::Streaming(_))
+    pub(crate) fn ends_with_client(&self, link: &Link) -> bool {
+        link.info.cancel_on_close.get()
+            && matches!(self.exchange, Exchange::Waiting(_) | Exchange::Streaming(_))
     }
 
     /// What is waited for when everything received is answered and everything made is sent.
@@ -175,10 +173,10 @@ impl Http1 {
         let mut request = link.as_request(worker, head, content_length);
         (request.content, request.upgrade) = (incoming, upgrade);
         worker.budget.spend(cost::REQUEST);
+        request.connection.cancel_on_close.set(false);
         let outcome = worker.service.respond(&mut request);
-        let Request { content, upgrade, interim, cancel, .. } = request;
+        let Request { content, upgrade, interim, .. } = request;
         drop((content, upgrade));
-        self.cancel = cancel;
         match outcome {
             Outcome::Ready(answer) => self.send(link, worker, answer),
             Outcome::Later(answer) => {

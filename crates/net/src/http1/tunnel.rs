@@ -64,7 +64,6 @@ impl Http1 {
     /// The head that begins the tunnel is in the output.
     #[cold]
     pub(super) fn begin_tunnel(&mut self, source: Box<dyn Source>) {
-        self.cancel = false;
         self.exchange = Exchange::Tunnel(Tunnel { outward: Outward::Open(source), leaves_since: None });
     }
 

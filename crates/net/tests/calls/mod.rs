@@ -119,7 +119,7 @@ impl Service for Forward {
             let text = format!("{counters:?} idle {idle} in flight {}", self.0.in_flight());
             return Outcome::Ready(Answer::from(Response::text(Status::OK, text)));
         }
-        request.cancel = true;
+        request.connection.cancel_on_close.set(true);
         let told = Rc::default();
         let panics = request.head.path() == b"/panics";
         let mut reply = Box::pin(upstream::call(&self.0, self.call(request, &told)));

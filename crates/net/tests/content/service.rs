@@ -135,7 +135,7 @@ impl Service for Site {
     fn respond(&self, request: &mut Request<'_>) -> Outcome {
         let path = request.head.path().to_vec();
         let _ = self.tell.send(News::Asked);
-        request.cancel = path.ends_with(b"canceled");
+        request.connection.cancel_on_close.set(path.ends_with(b"canceled"));
         let observer: Option<Box<dyn Observer>> = Some(Box::new(Held(self.tell.clone())));
         if path == b"/interim" {
             let interim = Interim::default();

@@ -39,6 +39,7 @@ pub(crate) fn connection() -> Rc<ConnectionInfo> {
         accepted: Instant::now(),
         tls: None,
         ends: Default::default(),
+        cancel_on_close: Default::default(),
     })
 }
 
@@ -56,7 +57,7 @@ pub(crate) fn handle(handler: &dyn Handler, head: &RequestHead, below: usize) ->
         env: &Rc::default(),
         content: &mut None,
         upgrade: &mut None,
-        interim: None,
+        interims: None,
         account: None,
         early: false,
         asked: None,

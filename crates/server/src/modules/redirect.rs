@@ -115,11 +115,6 @@ impl Handler for Redirect {
         }
         Outcome::Ready(self.response(&target))
     }
-
-    /// What it leads to inside the server may ask others, and needs the request's content then.
-    fn costs_others(&self) -> bool {
-        self.settings.internal
-    }
 }
 
 /// The URL, what follows the prefix in the path, encoded again, and the query.

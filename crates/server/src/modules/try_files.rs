@@ -142,11 +142,6 @@ impl Handler for TryFiles {
             }
         }
     }
-
-    /// What it leads to may ask others, and needs the request's content then.
-    fn costs_others(&self) -> bool {
-        true
-    }
 }
 
 impl TryFiles {

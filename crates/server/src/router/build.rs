@@ -160,7 +160,6 @@ impl Builder<'_> {
     ) -> Rc<Route> {
         let env = Rc::new(Environment::new(&inherited.env));
         Rc::new(Route {
-            costs_others: handlers.iter().any(|handler| handler.costs_others()),
             handlers,
             reproxy,
             internal: inherited.reproxy.internal,

@@ -69,8 +69,6 @@ pub struct Route {
     pub logs: Rc<PathLogs>,
     /// Whether errors of the requests go to the error log.
     pub reports_errors: bool,
-    /// Whether one of the handlers asks others for its answers.
-    pub costs_others: bool,
 }
 
 /// Index of a host; `None` if no host answers.

@@ -1,7 +1,7 @@
 //! From a request to a response: the route, its handlers, internal redirects.
 
 use super::{Core, plain, target};
-use crate::handler::{Delegated, Exchange, Handler, Outcome};
+use crate::handler::{Delegated, Exchange, Handler, Interims, Later, Outcome};
 use crate::modules::access_log::Record;
 use crate::modules::early_hints::Recipients;
 use crate::modules::fastcgi::Script;
@@ -10,8 +10,6 @@ use crate::modules::server_timing::Timing;
 use crate::router::{HostIndex, Route};
 use hayami_http::{Method, PathFault, RequestHead, Response, Status, TargetForm, Version, normalize};
 use hayami_net::service::{ConnectionInfo, Incoming, Interim, Limit, Request, Upgrade};
-use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
 
 /// Buffers that every request uses again.
@@ -30,14 +28,14 @@ pub(super) struct Way {
     pub(super) record: Option<Box<Record>>,
     /// What the client may be told of the time that the request took.
     pub(super) timing: Option<Box<Timing>>,
-    /// Whether the client asks for a tunnel.
-    pub(super) tunnel: bool,
     /// The request's content, until a handler takes it.
     pub(super) content: Option<Incoming>,
     /// The tunnel that the client asks for, until a handler takes it.
     upgrade: Option<Upgrade>,
-    /// Where interim responses of handlers go.
+    /// Where interim responses of handlers go, once one has asked.
     pub(super) interim: Option<Interim>,
+    /// Whether the client gets interim responses.
+    interim_responses: bool,
     /// The request came before the TLS handshake was complete.
     pub(super) early: bool,
     /// Length of the path's prefix.
@@ -57,10 +55,8 @@ pub(super) struct Way {
 /// What comes next on the way.
 pub(super) enum Step {
     Ready(Response),
-    Later(LaterOutcome),
+    Later(Later),
 }
-
-pub(super) type LaterOutcome = Pin<Box<dyn Future<Output = Outcome>>>;
 
 /// What a server as a whole allows (RFC 9110 §10.2.1).
 const ALLOWED: &[u8] = b"GET, HEAD, OPTIONS";
@@ -77,10 +73,10 @@ impl Core {
             connection,
             record: None,
             timing: None,
-            tunnel: false,
             content: None,
             upgrade: None,
             interim: None,
+            interim_responses: false,
             early: false,
             below: 0,
             next: 0,
@@ -107,23 +103,17 @@ impl Core {
         Some(Box::new(Timing::new(request, logged, clock)))
     }
 
-    /// Gives handlers that ask others for their answers what they need for it.
-    pub(super) fn provide(&self, way: &mut Way, request: &mut Request<'_>) {
+    /// Takes what handlers may use of a request besides its head.
+    #[inline]
+    pub(super) fn take(&self, way: &mut Way, request: &mut Request<'_>) {
         way.content = request.content.take();
         way.upgrade = request.upgrade.take();
-        way.tunnel = way.upgrade.is_some();
-        if self.heeds_interim(request.head) {
-            let interim = request.interim.insert(Interim::default());
-            way.interim = Some(match &way.route.early {
-                Some(change) => interim.changed_by(Rc::clone(change)),
-                None => interim.clone(),
-            });
-        }
+        way.interim_responses = self.heeds_interim(request.head);
         way.early = request.early;
     }
 
     /// Whether the client gets interim responses.
-    pub(super) fn heeds_interim(&self, head: &RequestHead) -> bool {
+    fn heeds_interim(&self, head: &RequestHead) -> bool {
         match self.informational {
             Recipients::Nobody => false,
             Recipients::ExceptHttp1 => matches!(head.version(), Version::Http2 | Version::Http3),
@@ -201,7 +191,10 @@ impl Core {
                     self.report(way, head, response.head.status(), &reason);
                     return Step::Ready(response);
                 }
-                Outcome::Later(outcome) => return Step::Later(outcome),
+                Outcome::Later(later) => {
+                    way.connection.cancel_on_close.set(later.cancel_on_close);
+                    return Step::Later(later);
+                }
             }
         }
     }
@@ -248,6 +241,11 @@ impl Way {
         Some(Outcome::Declined)
     }
 
+    /// Where interim responses go while the answer is awaited, if the client may have them: the answer may ask for it yet.
+    pub(super) fn interim(&mut self) -> Option<Interim> {
+        self.interim_responses.then(|| self.interim.get_or_insert_default().clone())
+    }
+
     /// Asks the next handler.
     #[inline]
     fn ask_next(&mut self, head: &mut RequestHead, path: &[u8]) -> Outcome {
@@ -277,7 +275,9 @@ impl Way {
             env: &self.route.env,
             content: &mut self.content,
             upgrade: &mut self.upgrade,
-            interim: self.interim.as_ref(),
+            interims: self
+                .interim_responses
+                .then(|| Interims::new(&mut self.interim, self.route.early.as_ref())),
             account,
             early: self.early,
             asked: self.asked.as_deref(),

@@ -1,10 +1,10 @@
 //! From a handler's response to the answer that leaves: error page, filters, log.
 
-use super::dispatch::{LaterOutcome, Scratch, Step, Way};
+use super::dispatch::{Scratch, Step, Way};
 use super::{Core, page, target};
-use crate::handler::RequestInfo;
+use crate::handler::{Later, RequestInfo};
 use crate::modules::error_doc;
-use hayami_http::{Known, RequestHead, Response, Status};
+use hayami_http::{Known, Method, RequestHead, Response, Status};
 use hayami_net::service::{Answer, Observer, Outcome};
 use std::rc::Rc;
 
@@ -21,7 +21,7 @@ pub(super) struct Journey {
 
 impl Journey {
     /// Waits for the response.
-    async fn response(&mut self, core: &Core, mut later: LaterOutcome) -> Response {
+    async fn response(&mut self, core: &Core, mut later: Later) -> Response {
         loop {
             match core.advance(&mut self.way, &mut self.head, &mut self.scratch, later.await) {
                 Step::Ready(response) => return response,
@@ -31,7 +31,7 @@ impl Journey {
     }
 
     /// Waits for an error page.
-    async fn page(&mut self, core: &Core, mut later: LaterOutcome) -> Response {
+    async fn page(&mut self, core: &Core, mut later: Later) -> Response {
         loop {
             let response = self.response(core, later).await;
             match core.follow_page(self, Step::Ready(response)) {
@@ -67,7 +67,7 @@ impl Core {
     }
 
     /// Finishes a response that comes later.
-    pub(super) fn finish_later(self: &Rc<Self>, mut journey: Journey, later: LaterOutcome) -> Outcome {
+    pub(super) fn finish_later(self: &Rc<Self>, mut journey: Journey, later: Later) -> Outcome {
         let core = Rc::clone(self);
         Outcome::Later(Box::pin(async move {
             let response = journey.response(&core, later).await;
@@ -162,6 +162,12 @@ fn with_page(response: Response, page: Response) -> Response {
     if page.head.status() == Status::OK { error_doc::merge(response, page) } else { response }
 }
 
+/// Whether a response of this status makes the stream, or the connection, a tunnel (RFC 9110 §7.8, §9.3.6; RFC 8441 §5).
+#[inline]
+fn grants_tunnel(head: &RequestHead, status: Status) -> bool {
+    status == Status::SWITCHING_PROTOCOLS || head.method() == Method::Connect && (200..300).contains(&status.code())
+}
+
 impl Way {
     #[inline]
     fn note_original(&mut self, response: &Response) {
@@ -174,7 +180,7 @@ impl Way {
     #[inline]
     fn leave(self, head: &RequestHead, path: &[u8], mut response: Response) -> Answer {
         page::negotiate(head, &mut response);
-        let request = RequestInfo { head, path, tunnel: self.tunnel };
+        let request = RequestInfo { head, path, tunnel: grants_tunnel(head, response.head.status()) };
         for filter in &self.route.filters {
             filter.apply(&request, &mut response);
         }

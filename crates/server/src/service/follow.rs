@@ -115,7 +115,7 @@ impl Way {
             env: &self.route.env,
             content: &mut None,
             upgrade: &mut None,
-            interim: None,
+            interims: None,
             account: None,
             early: self.early,
             asked: None,

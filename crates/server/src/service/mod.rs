@@ -105,9 +105,7 @@ impl Service for Site {
             core.scratch.replace(scratch);
             return outcome;
         }
-        if way.route.costs_others {
-            core.provide(&mut way, request);
-        }
+        core.take(&mut way, request);
         // A handler may take the head.
         let hints = way.route.hints.as_ref().filter(|_| core.heeds_hints(request.head)).map(Rc::clone);
         let located = match located {
@@ -124,9 +122,9 @@ impl Service for Site {
                 outcome
             }
             Step::Later(later) => {
-                request.cancel = way.route.costs_others;
-                if let Some(hints) = hints {
-                    request.interim.get_or_insert_default().send(early_hints::head(&hints));
+                request.interim = way.interim();
+                if let (Some(hints), Some(interim)) = (hints, &request.interim) {
+                    interim.send(early_hints::head(&hints));
                 }
                 // The next request gets memory that another has left.
                 let (head, spare) = core.spare.borrow_mut().pop().unwrap_or_default();

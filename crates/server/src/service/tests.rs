@@ -48,6 +48,7 @@ impl Server {
             accepted: now,
             tls: None,
             ends: Default::default(),
+            cancel_on_close: Default::default(),
         });
         let mut request = request(&mut head, &connection, now);
         match self.site.respond(&mut request) {
@@ -79,7 +80,6 @@ fn request<'a>(head: &'a mut RequestHead, connection: &'a Rc<ConnectionInfo>, no
         content: None,
         interim: None,
         upgrade: None,
-        cancel: false,
         begun: now,
         received: now,
     }

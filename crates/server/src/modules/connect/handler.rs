@@ -69,11 +69,7 @@ impl Handler for Connect {
             return wrong("a CONNECT without a port");
         };
         let host = String::from_utf8_lossy(host).into_owned();
-        Outcome::Later(Box::pin(Rc::clone(&self.0).answer(host, port, octets)))
-    }
-
-    fn costs_others(&self) -> bool {
-        true
+        Outcome::from_upstream(Rc::clone(&self.0).answer(host, port, octets))
     }
 
     fn connects(&self) -> bool {

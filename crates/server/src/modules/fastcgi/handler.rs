@@ -82,10 +82,6 @@ impl Handler for FastCgi {
             Found::Unknown => passing.ask_later(&request, exchange.below, content, account),
         }
     }
-
-    fn costs_others(&self) -> bool {
-        true
-    }
 }
 
 /// A script's name for logs. Most have nothing that a log may not have.
@@ -134,10 +130,10 @@ impl Passing {
             // Its length has to be told, and is not known before it is all there.
             (Some(upload), Some(None)) => {
                 let room = Room::new(Arc::clone(&self.uploads), (&request.connection.peer).into());
-                Outcome::Later(Box::pin(attempt.collect(upload, call, room)))
+                Outcome::from_upstream(attempt.collect(upload, call, room))
             }
-            (Some(upload), _) => Outcome::Later(Box::pin(attempt.run_with(upload, call))),
-            (None, _) => Outcome::Later(Box::pin(attempt.run(call))),
+            (Some(upload), _) => Outcome::from_upstream(attempt.run_with(upload, call)),
+            (None, _) => Outcome::from_upstream(attempt.run(call)),
         }
     }
 
@@ -154,7 +150,7 @@ impl Passing {
         let (head, path) = (request.head.clone(), request.path.to_vec());
         let asked = request.asked.map(<[u8]>::to_vec);
         let (connection, env) = (Rc::clone(request.connection), Rc::clone(request.env));
-        Outcome::Later(Box::pin(async move {
+        Outcome::from_upstream(async move {
             let script = match &passing.search {
                 Some(search) => search.find_on_disk(&path, below, passing.pool.clock().now()).await,
                 None => None,
@@ -170,7 +166,7 @@ impl Passing {
                 Outcome::Later(answer) => answer.await,
                 outcome => outcome,
             }
-        }))
+        })
     }
 
     /// What is asked, without content.

@@ -133,10 +133,6 @@ impl Handler for FileHandler {
         }
         self.load_now(exchange, now)
     }
-
-    fn costs_others(&self) -> bool {
-        self.0.has_scripts
-    }
 }
 
 impl FileHandler {
@@ -183,7 +179,7 @@ impl FileHandler {
         let (path, below) = (exchange.path.to_vec(), exchange.below);
         // What is found below one root must not be kept as found below the next.
         let id = server.id.get();
-        Outcome::Later(Box::pin(async move {
+        Outcome::later(async move {
             for end in server.fronts(&path, below) {
                 if let Ok(entry) = server.load_together(id, &path[..end], below, now).await
                     && let Some(outcome) = server.script(&entry, &path[..end], &path[end..], below)
@@ -195,7 +191,7 @@ impl FileHandler {
                 Ok(entry) => server.answer(&entry, &head, &path, below),
                 Err(failure) => server.failed(failure, &path),
             }
-        }))
+        })
     }
 }
 
@@ -363,14 +359,14 @@ impl Server {
             Err(failure) => return self.failed(failure, path),
         };
         let (shown, place) = (path.to_vec(), self.path.clone());
-        Outcome::Later(Box::pin(async move {
+        Outcome::later(async move {
             let title = shown.clone();
             let task = move || load::view(&root, title.get(below..).unwrap_or_default(), &title, &view);
             match blocking::run(Lane::Listings, task).await.unwrap_or(Err(Failure::Exhausted)) {
                 Ok(page) => Outcome::Ready(respond::listing(page)),
                 Err(failure) => failed(failure, &place, &shown),
             }
-        }))
+        })
     }
 
     /// What becomes of a request for a script, with `info` behind it.

@@ -65,6 +65,7 @@ impl Site {
             accepted: Instant::now(),
             tls: None,
             ends: Default::default(),
+            cancel_on_close: Default::default(),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let version = Cell::new(Version::Http11);
@@ -93,7 +94,7 @@ impl Site {
             env: &self.env,
             content: &mut None,
             upgrade: &mut None,
-            interim: None,
+            interims: None,
             account: None,
             early: false,
             asked: None,

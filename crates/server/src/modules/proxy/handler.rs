@@ -141,11 +141,7 @@ impl Handler for Proxy {
             watch,
             ends_with: passing.particulars.forward_close.then(|| Rc::clone(exchange.connection)),
         };
-        Outcome::Later(Box::pin(attempt.run(chosen, call)))
-    }
-
-    fn costs_others(&self) -> bool {
-        true
+        Outcome::from_upstream(attempt.run(chosen, call))
     }
 }
 
@@ -161,11 +157,12 @@ impl Passing {
     /// The client's fields cannot be passed on.
     fn call(
         &self,
-        exchange: &Exchange<'_>,
+        exchange: &mut Exchange<'_>,
         member: Option<&Member>,
         below: &Below,
         upload: Option<Upload>,
     ) -> Result<Call, TooManyElements> {
+        let interim = exchange.interims.as_mut().map(|interims| sink(interims.handle()));
         let head = &*exchange.head;
         let replaces = self.replaces_host(exchange);
         let own = member.map_or("", |member| &member.url().authority);
@@ -189,7 +186,7 @@ impl Passing {
             }),
             manner,
             repeatable,
-            interim: exchange.interim.map(sink),
+            interim,
             errors: None,
             upgrade: None,
         })
@@ -212,8 +209,7 @@ impl Passing {
 }
 
 /// Sends interim responses of an upstream on to the client.
-fn sink(interim: &Interim) -> Box<dyn FnMut(&ResponseHead)> {
-    let interim = interim.clone();
+fn sink(interim: Interim) -> Box<dyn FnMut(&ResponseHead)> {
     Box::new(move |head| {
         let mut head = head.clone();
         // The final response names as many, and is refused for it.

@@ -86,7 +86,7 @@ impl Remote {
             upgrade: None,
             manner: Default::default(),
         };
-        Outcome::Later(Box::pin(async move { asking.run(url, request).await }))
+        Outcome::from_upstream(async move { asking.run(url, request).await })
     }
 }
 
