@@ -38,6 +38,7 @@ mod limits;
 mod liveness;
 mod logs;
 mod manual;
+mod many_hosts;
 mod pages;
 mod paths;
 mod proxy;

@@ -3,8 +3,8 @@
 use hayami_net::listen::{Endpoint, Options, bind, bound_address};
 use hayami_net::service::Address;
 use hayami_net::{ByteBudget, Config, Http2Config, Listener, Phase, Quota, Timeouts, run};
+use hayami_server::Generation;
 use hayami_server::config::load::load_text;
-use hayami_server::modules::access_log::Logs;
 use hayami_server::modules::file::FileCache;
 use hayami_server::modules::upstreams::{Pools, Shared};
 use hayami_server::worker::WorkerContext;
@@ -54,14 +54,15 @@ fn serve(config: Config, phases: watch::Receiver<Phase>, upstream: SocketAddr) {
     let site = format!("{{/: {{proxy.reverse.url: 'http://{upstream}/'}}}}");
     let text = format!("listen: 80\nhosts: {{a: {{paths: {site}}}}}");
     let settings = load_text("forward", &text).unwrap_or_else(|errors| panic!("{errors}")).settings;
-    let logs = Logs::open_all(&settings).expect("logs");
+    let mut generation = Generation::new(Arc::clone(&settings)).expect("a generation");
+    generation.open_logs().expect("logs");
     let ran = run(config, phases, |clock, outbound| {
         let files = Rc::new(FileCache::new(&settings.global.file_cache, 1));
         let upstreams =
             Rc::new(Pools::new(Arc::new(Shared::new(&settings.global.upstreams, Default::default()))));
         let outbound = Some(outbound.clone());
         let worker = WorkerContext { clock: Rc::clone(clock), outbound, upstreams, workers: 1, files };
-        hayami_server::build(&settings, &logs, worker).map_err(std::io::Error::other)
+        Ok(generation.service(worker))
     });
     ran.expect("a worker");
 }

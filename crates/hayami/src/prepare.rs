@@ -8,6 +8,7 @@ use crate::dev_tls::DevTls;
 use crate::exit::Failure;
 use crate::explain::{CANNOT_CREATE, Explain, SYSTEM};
 use crate::{reach, site, sockets, user, workers};
+use hayami_server::Generation;
 use hayami_server::config::load::Loaded;
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::error_log::Target;
@@ -19,6 +20,8 @@ use nix::unistd::User;
 pub(crate) struct Prepared {
     /// The configuration.
     pub loaded: Loaded,
+    /// What is served.
+    pub generation: Generation,
     /// The certificate that was made for it.
     pub dev_tls: Option<DevTls>,
     /// What answers TLS handshakes.
@@ -45,7 +48,7 @@ pub(crate) fn prepare(args: &Args) -> Result<Prepared, Failure> {
     let settings = &loaded.settings;
     let process = &settings.global.process;
     let user = user::find(process.user.as_deref()).map_err(|problem| explain.user("user", problem))?;
-    workers::rehearse(settings)?;
+    let generation = workers::generation(settings)?;
     // Keys are for root's eyes only.
     let acceptors = workers::acceptors(settings, &explain)?;
     let cpus = workers::cpus(&process.threads);
@@ -57,7 +60,7 @@ pub(crate) fn prepare(args: &Args) -> Result<Prepared, Failure> {
     reach::check(settings, user.as_ref(), dev_tls.is_some(), &explain)?;
     let files = descriptors::raise();
     let connections = connections(settings, files);
-    Ok(Prepared { acceptors, user, sockets, files, connections, cpus, dev_tls, loaded })
+    Ok(Prepared { generation, acceptors, user, sockets, files, connections, cpus, dev_tls, loaded })
 }
 
 fn check_cpus(cpus: &[Option<usize>], explain: &Explain<'_>) -> Result<(), Failure> {

@@ -14,7 +14,6 @@ use crate::workers::{self, News, Plan};
 use crate::{error_log, sockets, spawner, user};
 use hayami_net::{ByteBudget, Phase, Quota, blocking};
 use hayami_server::config::settings::Settings;
-use hayami_server::modules::access_log;
 use hayami_server::modules::listen::Acceptors;
 use hayami_server::modules::upstreams::{Shared, Spool, Uploads};
 use hayami_server::observe::{Severity, Subject, report};
@@ -33,11 +32,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// # Errors
 /// What keeps it from starting, or ended it.
 pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
-    let Prepared { loaded, dev_tls, mut acceptors, user, sockets, files, connections, cpus } = prepare(args)?;
-    let settings = Arc::new(loaded.settings);
+    let Prepared { mut generation, dev_tls, mut acceptors, user, sockets, files, connections, cpus, .. } =
+        prepare(args)?;
+    let settings = Arc::clone(generation.settings());
     let process = &settings.global.process;
     let bound = sockets::bind_all(&sockets, cpus.len())?;
-    let logs = access_log::Logs::open_all(&settings).map_err(Failure::CannotCreate)?;
+    generation.open_logs().map_err(Failure::CannotCreate)?;
     let pid_file = process.pid_file.as_deref().map(PidFile::write).transpose()?;
     let console = Console::redirect(process.error_log.as_ref())?;
     error_log::catch_panics();
@@ -60,18 +60,11 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     let spool = Arc::new(Spool::new(limits.request_spool));
     let uploads = Uploads { memory: Arc::clone(&content), spool };
     let upstreams = Arc::new(Shared::new(&settings.global.upstreams, uploads));
-    let plan = Arc::new(Plan {
-        settings: Arc::clone(&settings),
-        logs: Arc::new(logs),
-        upstreams,
-        quota,
-        content,
-        cpus,
-    });
+    let plan = Arc::new(Plan { generation, upstreams, quota, content, cpus });
     blocking::set_name_threads(settings.global.process.name_resolution_threads);
     let result = serve_by(&plan, shares, (acceptors, reload), ready);
     drop(applications);
-    plan.logs.close(PATIENCE);
+    plan.generation.logs().close(PATIENCE);
     for file in socket_files {
         // Without the rights of the start it may have to stay; the next start replaces it.
         let _ = std::fs::remove_file(file);
@@ -149,7 +142,7 @@ async fn run(
             let open = plan.quota.live();
             let plural = if open == 1 { "" } else { "s" };
             say(Severity::Warn, format_args!("{signal} again: {open} connection{plural} cut off"));
-            plan.logs.close(PATIENCE / 5);
+            plan.generation.logs().close(PATIENCE / 5);
             std::process::exit(0);
         }
         () = all_ended(&mut told) => {}

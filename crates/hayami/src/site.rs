@@ -9,6 +9,7 @@ use hayami_server::config::load::{self, Loaded};
 use hayami_server::modules::upstreams;
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Reads the configuration that the command line names, and prints its warnings.
 ///
@@ -27,7 +28,8 @@ pub(crate) fn load(args: &Args) -> Result<Site, Failure> {
     };
     let mut loaded =
         loaded.map_err(|errors| Failure::Rendered { code: CONFIG, text: errors.text(styled) })?;
-    loaded.warnings.extend(upstreams::look_up_names(&mut loaded.settings.global.upstreams));
+    let settings = Arc::make_mut(&mut loaded.settings);
+    loaded.warnings.extend(upstreams::look_up_names(&mut settings.global.upstreams));
     eprint!("{}", loaded.warnings_text(styled));
     Ok(Site { loaded, dev_tls })
 }

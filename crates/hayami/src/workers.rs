@@ -5,9 +5,8 @@ use crate::explain::{CONFIG, Explain};
 use hayami_h1::Limits;
 use hayami_net::upstream::Outbound;
 use hayami_net::{ByteBudget, Clock, Config, Http2Config, Listener, Phase, Quota, Timeouts};
-use hayami_server::build;
+use hayami_server::Generation;
 use hayami_server::config::settings::Settings;
-use hayami_server::modules::access_log::Logs;
 use hayami_server::modules::file::FileCache;
 use hayami_server::modules::listen::{Acceptors, bindings};
 use hayami_server::modules::process::Threads;
@@ -26,10 +25,8 @@ use tokio::sync::watch;
 
 /// What all workers are made from.
 pub(crate) struct Plan {
-    /// The settings.
-    pub settings: Arc<Settings>,
-    /// The opened access logs.
-    pub logs: Arc<Logs>,
+    /// What is served.
+    pub generation: Generation,
     /// What workers know together of upstreams.
     pub upstreams: Arc<Shared>,
     /// The quota of connections.
@@ -50,17 +47,15 @@ pub(crate) fn cpus(threads: &Threads) -> Vec<Option<usize>> {
     }
 }
 
-/// Builds a service and throws it away: what it cannot do shows before anything is bound.
+/// The generation of these settings, checked: what cannot be built shows before anything is bound.
 ///
 /// # Errors
 /// [`Failure::Config`] with the reason.
-pub(crate) fn rehearse(settings: &Settings) -> Result<(), Failure> {
-    let built = build(
-        settings,
-        &Logs::default(),
-        context(settings, &Arc::default(), 1, &Rc::new(Clock::default()), None),
-    );
-    built.map(drop).map_err(Failure::Config)
+pub(crate) fn generation(settings: &Arc<Settings>) -> Result<Generation, Failure> {
+    let worker = context(settings, &Arc::default(), 1, &Rc::new(Clock::default()), None);
+    let generation = Generation::new(Arc::clone(settings));
+    let checked = generation.and_then(|generation| generation.check(worker).map(|()| generation));
+    checked.map_err(Failure::Config)
 }
 
 /// What the addresses with TLS answer handshakes with: all files are read here, and no thread is started.
@@ -141,7 +136,7 @@ fn run(
     End(news): &End,
 ) -> io::Result<()> {
     let ready = news.clone();
-    let settings = &*plan.settings;
+    let settings = &**plan.generation.settings();
     let config = Config {
         cpu,
         listeners,
@@ -158,7 +153,7 @@ fn run(
     };
     hayami_net::run(config, phase, |clock, outbound| {
         let context = context(settings, &plan.upstreams, plan.cpus.len(), clock, Some(outbound.clone()));
-        build(settings, &plan.logs, context).map_err(io::Error::other)
+        Ok(plan.generation.service(context))
     })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! configuration file ─ config::yaml ─▶ nodes ─ config::registry (directive tables) ─▶ Settings
-//! Settings ─ build ─▶ Router, once per worker: hosts ▶ paths ▶ handlers, filters, logs
+//! Settings ─▶ Generation, once for all workers ─ service ─▶ Router of a worker: hosts ▶ paths ▶ handlers, filters, logs
 //! net::Request ─ Router ─▶ handler ─▶ filters ─▶ net::Answer
 //! ```
 //!
@@ -10,10 +10,10 @@
 //! (signals, user, descriptors: the `hayami` program).
 #![forbid(unsafe_code)]
 
-mod build;
 mod calendar;
 pub mod config;
 mod content_source;
+mod generation;
 pub mod handler;
 pub mod modules;
 pub mod observe;
@@ -21,4 +21,4 @@ pub mod router;
 pub mod service;
 pub mod worker;
 
-pub use build::build;
+pub use generation::Generation;

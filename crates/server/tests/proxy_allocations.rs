@@ -6,9 +6,8 @@ use hayami_http::{Content, Response, Status};
 use hayami_net::listen::{Endpoint, Options, bind, bound_address};
 use hayami_net::service::{Address, Answer, Outcome, Refusal, Request, Service};
 use hayami_net::{Config, Http2Config, Listener, Phase, Quota, Timeouts, run};
-use hayami_server::build;
+use hayami_server::Generation;
 use hayami_server::config::load::load_text;
-use hayami_server::modules::access_log::Logs;
 use hayami_server::modules::file::FileCache;
 use hayami_server::modules::upstreams::{Pools, Shared};
 use hayami_server::worker::WorkerContext;
@@ -88,14 +87,15 @@ fn proxy(upstream: SocketAddr) -> (SocketAddr, watch::Sender<Phase>, JoinHandle<
             "listen: 80\nhosts: {{a: {{paths: {{/: {{proxy.reverse.url: 'http://{upstream}/'}}}}}}}}"
         );
         let settings = load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}")).settings;
-        let logs = Logs::open_all(&settings).expect("logs");
+        let mut generation = Generation::new(Arc::clone(&settings)).expect("a generation");
+    generation.open_logs().expect("logs");
         let made = run(config, phases, |clock, outbound| {
             let files = Rc::new(FileCache::new(&settings.global.file_cache, 1));
             let upstreams =
                 Rc::new(Pools::new(Arc::new(Shared::new(&settings.global.upstreams, Default::default()))));
             let outbound = Some(outbound.clone());
             let worker = WorkerContext { clock: Rc::clone(clock), outbound, upstreams, workers: 1, files };
-            Ok(Counted(build(&settings, &logs, worker).map_err(std::io::Error::other)?))
+            Ok(Counted(generation.service(worker)))
         });
         made.expect("ran");
     });

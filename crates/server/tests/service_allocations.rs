@@ -6,13 +6,13 @@ use hayami_http::{RequestHead, Span, request::RequestLine};
 use hayami_net::Clock;
 use hayami_net::Instant;
 use hayami_net::service::{Address, Answer, ConnectionInfo, Ended, Outcome, Request, Service};
-use hayami_server::build;
+use hayami_server::Generation;
 use hayami_server::config::load::load_text;
-use hayami_server::modules::access_log::Logs;
 use hayami_server::modules::file::FileCache;
 use hayami_server::worker::WorkerContext;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 #[global_allocator]
@@ -35,7 +35,6 @@ fn allocations(configuration: &str, host: &str) -> usize {
     let folder = Folder::new();
     let text = configuration.replace("ROOT", &folder.0.display().to_string());
     let settings = load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}")).settings;
-    let logs = Logs::open_all(&settings).expect("logs");
     let files = Rc::new(FileCache::new(&settings.global.file_cache, 1));
     let worker = WorkerContext {
         clock: Rc::new(Clock::default()),
@@ -44,7 +43,9 @@ fn allocations(configuration: &str, host: &str) -> usize {
         outbound: None,
         upstreams: Rc::default(),
     };
-    let site = build(&settings, &logs, worker).expect("a service");
+    let mut generation = Generation::new(Arc::clone(&settings)).expect("a generation");
+    generation.open_logs().expect("logs");
+    let site = generation.service(worker);
     let connection = Rc::new(ConnectionInfo {
         id: 1,
         listener: 0,

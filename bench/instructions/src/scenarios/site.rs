@@ -3,10 +3,12 @@
 use hayami_http::{RequestHead, Span, Status, request::RequestLine};
 use hayami_net::service::{Address, ConnectionInfo, Ended, Outcome, Request, Service};
 use hayami_net::{Clock, Instant};
+use hayami_server::Generation;
 use hayami_server::config::load::load_text;
-use hayami_server::modules::{access_log::Logs, file::FileCache};
+use hayami_server::modules::file::FileCache;
 use hayami_server::worker::WorkerContext;
 use std::rc::Rc;
+use std::sync::Arc;
 
 const SITE: &str = "
 listen: 80
@@ -24,7 +26,6 @@ pub(super) fn cached_file(times: u32) {
     std::fs::write(folder.join("page.html"), [b'x'; 612]).expect("a file");
     let text = SITE.replace("ROOT", &folder.display().to_string());
     let settings = load_text("site", &text).unwrap_or_else(|errors| panic!("{errors}")).settings;
-    let logs = Logs::open_all(&settings).expect("logs");
     let worker = WorkerContext {
         clock: Rc::new(Clock::default()),
         workers: 1,
@@ -32,7 +33,9 @@ pub(super) fn cached_file(times: u32) {
         outbound: None,
         upstreams: Rc::default(),
     };
-    let site = hayami_server::build(&settings, &logs, worker).expect("a site");
+    let mut generation = Generation::new(Arc::clone(&settings)).expect("a generation");
+    generation.open_logs().expect("logs");
+    let site = generation.service(worker);
     let connection = Rc::new(ConnectionInfo {
         id: 1,
         listener: 0,

@@ -12,12 +12,13 @@ use super::{VERSION, foreign, nearest, not_yet, registry, render, yaml};
 use crate::modules::{listen, upstreams};
 use crate::router::unlike_h2o;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A configuration that can be used.
 #[derive(Debug)]
 pub struct Loaded {
     /// What it says.
-    pub settings: Settings,
+    pub settings: Arc<Settings>,
     /// What the user should know, in the order of the lines.
     pub warnings: Vec<ConfigError>,
     /// The texts of which it consists.
@@ -101,7 +102,7 @@ fn load(root: Result<Node, ConfigError>, sources: Sources) -> Result<Loaded, Err
     (places, settings.hosts) = reading.hosts.into_iter().unzip();
     listen::split(&mut settings);
     reading.warnings.extend(unlike_h2o::warnings(&settings, &places));
-    Ok(Loaded { settings, warnings: sorted(reading.warnings), sources, written: reading.written })
+    Ok(Loaded { settings: Arc::new(settings), warnings: sorted(reading.warnings), sources, written: reading.written })
 }
 
 fn no_directives(node: Option<&Node>) -> ConfigError {

@@ -168,7 +168,7 @@ mod tests {
     fn read(line: &str) -> Result<Settings, String> {
         let text = format!("{line}\nlisten: 80\nhosts: {{a: {{paths: {{}}}}}}\n");
         let loaded = load_text("test", &text).map_err(|errors| errors.errors[0].message.clone())?;
-        Ok(loaded.settings.global.process)
+        Ok(loaded.settings.global.process.clone())
     }
 
     #[test]

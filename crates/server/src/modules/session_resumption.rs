@@ -327,7 +327,7 @@ mod tests {
     fn load(mapping: &str) -> Result<(Settings, usize), String> {
         let text = format!("ssl-session-resumption: {mapping}\nlisten: 80\nhosts: {{a: {{paths: {{}}}}}}\n");
         match load_text("test", &text) {
-            Ok(loaded) => Ok((loaded.settings.global.session_resumption, loaded.warnings.len())),
+            Ok(loaded) => Ok((loaded.settings.global.session_resumption.clone(), loaded.warnings.len())),
             Err(errors) => Err(errors.errors[0].message.clone()),
         }
     }

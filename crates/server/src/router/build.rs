@@ -1,80 +1,43 @@
-//! Building the router: every host, every path, their handlers and filters.
+//! Building routes: the handlers, filters and logs of a path.
 
-use super::guard::Guard;
-use super::host::{HostTable, Key, Ports, default_port};
-use super::path::PathTable;
-use super::{Host, Name, Route, Router};
-use crate::config::settings::{HandlerSettings, HostSettings, Inherited, PathSettings, Settings};
+use super::Route;
+use super::map::Scope;
+use crate::config::settings::{HandlerSettings, Inherited, PathSettings, Settings};
 use crate::handler::{Filter, Handler};
 use crate::modules::access_log::{Logs, PathLogs};
 use crate::modules::env::{self, Environment};
 use crate::modules::identity::SendServerName;
-use crate::modules::listen::Binding;
 use crate::modules::{
-    connect, error_doc, expires, fastcgi, file, headers, listen, proxy, redirect, reproxy, throttle,
+    connect, error_doc, expires, fastcgi, file, headers, proxy, redirect, reproxy, throttle,
     try_files,
 };
 use crate::worker::WorkerContext;
 use std::rc::Rc;
 
-/// Builds the router of one worker.
-///
-/// # Errors
-/// One line for the user: a handler cannot be made, or a host's name is none.
-pub fn build(settings: &Settings, logs: &Logs, worker: &WorkerContext) -> Result<Router, String> {
-    let builder = Builder { settings, logs, worker };
-    let hosts = settings.hosts.iter().map(|host| builder.host(host)).collect::<Result<_, _>>()?;
-    let bindings = listen::bindings(settings);
-    let listeners = bindings.iter().map(|binding| of_listener(settings, binding, &Ports::Any));
-    Ok(Router {
-        hosts,
-        listeners: listeners.collect::<Result<_, _>>()?,
-        guard: Guard::new(settings, &bindings),
-        everywhere: [everywhere(settings, &bindings, false)?, everywhere(settings, &bindings, true)?],
-        nowhere: builder.route("", &Inherited::default(), Vec::new(), None),
-    })
-}
-
-/// The hosts that answer on a listener, where keys without a port stand for these.
-pub(super) fn of_listener(
-    settings: &Settings,
-    binding: &Binding<'_>,
-    portless: &Ports,
-) -> Result<HostTable, String> {
-    let keys = binding.hosts.iter().map(|host| key(settings, *host, portless.clone()));
-    Ok(HostTable::new(binding.is_tls(), keys.collect::<Result<Vec<_>, _>>()?.into_iter()))
-}
-
-/// All hosts, for URLs of `https` or of `http`: keys without a port stand for the ports of their listeners.
-fn everywhere(settings: &Settings, bindings: &[Binding<'_>], tls: bool) -> Result<HostTable, String> {
-    let keys = (0..settings.hosts.len()).map(|host| {
-        let own = bindings.iter().filter(|own| own.is_tls() == tls && own.hosts.contains(&host));
-        let ports = own.filter_map(|own| own.listener.address.port()).chain([default_port(tls)]);
-        key(settings, host, Ports::These(ports.collect()))
-    });
-    Ok(HostTable::new(tls, keys.collect::<Result<Vec<_>, _>>()?.into_iter()))
-}
-
-fn key(settings: &Settings, host: usize, portless: Ports) -> Result<Key<'_>, String> {
-    let HostSettings { name: text, strict_match, .. } = &settings.hosts[host];
-    let name = Name::of(text.as_bytes()).ok_or_else(|| format!("`{text}` is not a valid host name"))?;
-    Ok(Key { host, name, strict: *strict_match, portless })
-}
-
-struct Builder<'a> {
-    settings: &'a Settings,
-    logs: &'a Logs,
-    worker: &'a WorkerContext,
+/// Builds routes of one worker.
+pub(super) struct Builder<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) logs: &'a Logs,
+    pub(super) worker: &'a WorkerContext,
 }
 
 impl Builder<'_> {
-    fn host(&self, settings: &HostSettings) -> Result<Host, String> {
-        let path =
-            |path: &PathSettings| Ok((path.prefix.as_bytes().into(), self.path(&settings.name, path)?));
-        let paths = PathTable::new(settings.paths.iter().map(path).collect::<Result<_, String>>()?);
-        let otherwise = self.route(&settings.name, &settings.inherited, Vec::new(), None);
-        let pathless = Rc::clone(paths.find(b"/").map_or(&otherwise, |(route, _)| route));
-        Ok(Host { paths, otherwise, pathless })
+    /// The route whose settings stand there.
+    ///
+    /// # Errors
+    /// One line for the user: a handler cannot be made.
+    pub(super) fn build(&self, scope: Scope) -> Result<Rc<Route>, String> {
+        match scope {
+            Scope::Path { host, path } => {
+                let host = &self.settings.hosts[host];
+                self.path(&host.name, &host.paths[path])
+            }
+            Scope::Host(host) => {
+                let host = &self.settings.hosts[host];
+                Ok(self.route(&host.name, &host.inherited, Vec::new(), None))
+            }
+            Scope::Nowhere => Ok(self.route("", &Inherited::default(), Vec::new(), None)),
+        }
     }
 
     fn path(&self, host: &str, path: &PathSettings) -> Result<Rc<Route>, String> {

@@ -1,47 +1,42 @@
-//! From a host and a path to what answers there: built from the settings once per worker.
+//! From a host and a path to what answers there.
 //!
-//! [`host`] and [`path`] are the two lookups. Handlers, filters and logs of a path are in its [`Route`];
-//! calling them is the service's work.
+//! [`map`] is shared by all workers; [`host`] and [`path`] are its two lookups. Handlers, filters and logs of a path are in
+//! its [`Route`], which each worker builds for itself; calling them is the service's work.
 
 mod build;
 mod guard;
 mod host;
+mod map;
 mod path;
 pub(crate) mod unlike_h2o;
 
-pub use build::build;
+pub use map::{HostIndex, Map};
 
+use crate::config::settings::Settings;
+use crate::generation::Generation;
 use crate::handler::{Filter, Handler};
-use crate::modules::access_log::PathLogs;
+use crate::modules::access_log::{Logs, PathLogs};
 use crate::modules::env::Environment;
 use crate::modules::{error_doc, reproxy, server_timing};
-use guard::Guard;
+use crate::observe::{Severity, Subject, report};
+use crate::worker::WorkerContext;
+use build::Builder;
 use hayami_http::{FieldSection, split_authority};
 use hayami_net::service::{ConnectionInfo, HeadChange};
-use host::HostTable;
-use path::PathTable;
+use map::{RouteIndex, Scope};
+use std::cell::OnceCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
-/// All hosts of a configuration.
+/// The router of one worker: the lookups that all workers share, and the routes that the worker's requests have met.
 pub struct Router {
-    hosts: Vec<Host>,
-    /// By listener: the hosts that answer there.
-    listeners: Vec<HostTable>,
-    /// Which connections may ask which hosts, where hosts require client certificates.
-    guard: Option<Guard>,
-    /// Every host by the ports of its listeners, for internal redirects to `http` and to `https`.
-    everywhere: [HostTable; 2],
-    /// What answers when no host does.
-    nowhere: Rc<Route>,
-}
-
-/// A host's paths.
-struct Host {
-    paths: PathTable<Route>,
-    /// What answers when no path fits.
-    otherwise: Rc<Route>,
-    /// What answers when there is no path to look up: `/`, or else the same.
-    pathless: Rc<Route>,
+    map: Arc<Map>,
+    settings: Arc<Settings>,
+    logs: Arc<Logs>,
+    worker: WorkerContext,
+    /// By number. A route is built for its first request: a worker has directories open, and connections to upstreams,
+    /// where it serves them, however many the configuration has.
+    routes: Box<[OnceCell<Rc<Route>>]>,
 }
 
 /// What happens to the requests of one path.
@@ -71,40 +66,78 @@ pub struct Route {
     pub reports_errors: bool,
 }
 
-/// Index of a host; `None` if no host answers.
-pub type HostIndex = Option<usize>;
-
 impl Router {
+    pub(crate) fn new(generation: &Generation, worker: WorkerContext) -> Self {
+        let map = generation.map();
+        let router = Self {
+            map: Arc::clone(map),
+            settings: Arc::clone(generation.settings()),
+            logs: Arc::clone(generation.logs()),
+            worker,
+            routes: map.scopes().iter().map(|_| OnceCell::new()).collect(),
+        };
+        // Names and health of upstreams are watched whether there are requests or not. One worker does it for all.
+        for (group, route) in map.upstreams() {
+            if !router.worker.upstreams.is_watched(*group) {
+                router.get(*route);
+            }
+        }
+        router
+    }
+
+    /// Builds every route once, one after the other, and keeps none.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.map.scopes().iter().try_for_each(|scope| self.builder().build(*scope).map(drop))
+    }
+
+    fn builder(&self) -> Builder<'_> {
+        Builder { settings: &self.settings, logs: &self.logs, worker: &self.worker }
+    }
+
+    #[inline]
+    fn get(&self, route: RouteIndex) -> &Rc<Route> {
+        self.routes[route.0 as usize].get_or_init(|| self.build(route))
+    }
+
+    /// The route of that number. All were built once when the generation was checked; what has become impossible since is
+    /// answered with 404, and the error log says why.
+    #[cold]
+    fn build(&self, route: RouteIndex) -> Rc<Route> {
+        let scope = self.map.scopes()[route.0 as usize];
+        self.builder().build(scope).unwrap_or_else(|why| {
+            report(Severity::Error, Subject::Server, why);
+            Rc::default()
+        })
+    }
+
     /// The host that serves `authority` on a listener.
     #[inline]
     pub fn host(&self, listener: usize, authority: &[u8]) -> HostIndex {
-        self.listeners.get(listener)?.find(authority)
+        self.map.host(listener, authority)
     }
 
     /// Whether a connection may ask this host: its handshake required the client certificate that the host requires.
     #[inline]
     pub fn admits(&self, host: HostIndex, connection: &ConnectionInfo) -> bool {
-        let (Some(guard), Some(host)) = (&self.guard, host) else { return true };
-        let name = connection.tls.as_ref().and_then(|tls| tls.server_name.as_deref());
-        guard.admits(host, connection.listener, name)
+        self.map.admits(host, connection)
     }
 
     /// The host named `authority` in a URL of `https` or of `http`, on whatever listener.
     pub fn named_host(&self, https: bool, authority: &[u8]) -> HostIndex {
-        self.everywhere[usize::from(https)].named(authority)
+        self.map.named_host(https, authority)
     }
 
     /// What answers at a normalized path of a host, and the length of the path's prefix.
     #[inline]
     pub fn route(&self, host: HostIndex, path: &[u8]) -> (&Rc<Route>, usize) {
-        let Some(host) = host.map(|index| &self.hosts[index]) else { return (&self.nowhere, 0) };
-        host.paths.find(path).unwrap_or((&host.otherwise, 0))
+        let (route, below) = self.map.route(host, path);
+        (self.get(route), below)
     }
 
     /// What answers at a host when there is no path to look up.
     #[inline]
     pub fn pathless(&self, host: HostIndex) -> &Rc<Route> {
-        host.map_or(&self.nowhere, |index| &self.hosts[index].pathless)
+        self.get(self.map.pathless(host))
     }
 }
 

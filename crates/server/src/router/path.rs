@@ -1,16 +1,14 @@
 //! Which path of a host a request means: the longest prefix.
 
-use std::rc::Rc;
-
 /// The paths of a host, longest first.
 #[derive(Debug)]
 pub(super) struct PathTable<T> {
-    paths: Vec<(Box<[u8]>, Rc<T>)>,
+    paths: Vec<(Box<[u8]>, T)>,
 }
 
 impl<T> PathTable<T> {
     /// The table of these prefixes; of two equal ones the one written first wins.
-    pub(super) fn new(mut paths: Vec<(Box<[u8]>, Rc<T>)>) -> Self {
+    pub(super) fn new(mut paths: Vec<(Box<[u8]>, T)>) -> Self {
         paths.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
         Self { paths }
     }
@@ -18,7 +16,7 @@ impl<T> PathTable<T> {
     /// The longest prefix of `path`, which is normalized, and its length. `/a` is a prefix of `/a` and
     /// `/a/b`, not of `/ab`; `/a/` is none of `/a`.
     #[inline]
-    pub(super) fn find(&self, path: &[u8]) -> Option<(&Rc<T>, usize)> {
+    pub(super) fn find(&self, path: &[u8]) -> Option<(&T, usize)> {
         let fits = |prefix: &[u8]| match path.strip_prefix(prefix) {
             Some(rest) => prefix.ends_with(b"/") || rest.is_empty() || rest[0] == b'/',
             None => false,
@@ -34,7 +32,7 @@ mod tests {
     #[test]
     fn the_longest_prefix_ends_where_a_segment_ends() {
         let prefixes = ["/foo", "/foo/bar/", "/slash/", "/foo/bar/baz"];
-        let rows = prefixes.iter().map(|p| (p.as_bytes().into(), Rc::new(*p))).collect();
+        let rows = prefixes.iter().map(|p| (p.as_bytes().into(), *p)).collect();
         let table = PathTable::new(rows);
         let cases = [
             ("/foo", Some("/foo")),
@@ -51,7 +49,7 @@ mod tests {
         ];
         for (path, want) in cases {
             let found = table.find(path.as_bytes());
-            assert_eq!(found.map(|(found, _)| **found), want, "{path}");
+            assert_eq!(found.map(|(found, _)| *found), want, "{path}");
             assert_eq!(found.map(|(_, len)| len), want.map(str::len), "{path}");
         }
     }

@@ -1,7 +1,7 @@
 //! Hosts that h2o would choose for other requests: there, a key without a port stands for the default port only.
 
 use super::Name;
-use super::build::of_listener;
+use super::map::of_listener;
 use super::host::{Ports, default_port};
 use crate::config::error::ConfigError;
 use crate::config::settings::Settings;

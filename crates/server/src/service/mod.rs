@@ -16,15 +16,15 @@ mod tests;
 pub use page::plain;
 pub(crate) use target::path_and_query;
 
-use crate::config::settings::Settings;
+use crate::generation::Generation;
 use crate::handler;
-use crate::modules::access_log::{Logs, WorkerLogs};
+use crate::modules::access_log::WorkerLogs;
 use crate::modules::early_hints::{self, Recipients};
 use crate::modules::fastcgi;
 use crate::modules::identity::SendServerName;
 use crate::modules::{limits, proxy, server_timing};
 use crate::observe::{Reporter, Severity, Subject};
-use crate::router::{self, Router};
+use crate::router::Router;
 use crate::worker::WorkerContext;
 use dispatch::{Scratch, Step};
 use finish::Journey;
@@ -56,16 +56,13 @@ struct Core {
 }
 
 impl Site {
-    /// Builds the service of one worker; called within its runtime.
-    ///
-    /// # Errors
-    /// One line for the user: a handler cannot be made.
-    pub fn new(settings: &Settings, logs: &Logs, worker: WorkerContext) -> Result<Self, String> {
+    /// The service of one worker; called within its runtime.
+    pub(crate) fn new(generation: &Generation, worker: WorkerContext) -> Self {
+        let settings = generation.settings();
         let identity = &settings.global.identity;
         let named = identity.send == SendServerName::On;
-        let worker_logs = logs.worker(&worker);
-        Ok(Self(Rc::new(Core {
-            router: router::build(settings, logs, &worker)?,
+        let worker_logs = generation.logs().worker(&worker);
+        Self(Rc::new(Core {
             // Applications and upstreams are told it.
             wants_local_address: worker_logs.want_local_address()
                 || fastcgi::is_used(settings)
@@ -82,7 +79,8 @@ impl Site {
             informational: settings.global.informational,
             scratch: RefCell::default(),
             spare: RefCell::default(),
-        })))
+            router: Router::new(generation, worker),
+        }))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Site;
 use crate::config::load::load_text;
+use crate::generation::Generation;
 use crate::handler::testing;
 use crate::modules::access_log::Logs;
 use crate::modules::file::FileCache;
@@ -12,11 +13,12 @@ use hayami_net::Clock;
 use hayami_net::Instant;
 use hayami_net::service::{Address, Answer, ConnectionInfo, Ended, Outcome, Refusal, Request, Service};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 struct Server {
     site: Site,
-    logs: Logs,
+    logs: Arc<Logs>,
 }
 
 impl Server {
@@ -24,7 +26,6 @@ impl Server {
     fn new(configuration: &str, folder: &Folder) -> Self {
         let text = configuration.replace("ROOT", &folder.path("").display().to_string());
         let settings = load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}")).settings;
-        let logs = Logs::open_all(&settings).expect("logs");
         let files = Rc::new(FileCache::new(&settings.global.file_cache, 1));
         let worker = WorkerContext {
             clock: Rc::new(Clock::default()),
@@ -33,8 +34,9 @@ impl Server {
             outbound: None,
             upstreams: Rc::default(),
         };
-        let site = Site::new(&settings, &logs, worker).expect("a site");
-        Self { site, logs }
+        let mut generation = Generation::new(Arc::clone(&settings)).expect("a generation");
+    generation.open_logs().expect("logs");
+        Self { site: Site::new(&generation, worker), logs: Arc::clone(generation.logs()) }
     }
 
     /// The answer to a request on a listener.

@@ -213,7 +213,7 @@ mod tests {
     use crate::config::load::load_text;
     use crate::modules::file::scratch::Scratch;
 
-    fn settings(logs: &str) -> Settings {
+    fn settings(logs: &str) -> Arc<Settings> {
         let text = format!("listen: 80\naccess-log: {logs}\nhosts: {{a: {{paths: {{/: {{file.dir: /}}}}}}}}");
         load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}")).settings
     }

@@ -4,13 +4,14 @@
 //! asked for makes room first; a scan of paths that are asked for once does not push out the others.
 
 use super::entry::Entry;
+use super::roots::RootSlot;
 use hayami_http::Shared;
 use hayami_net::Clock;
 use hayami_net::Instant;
 use quick_cache::unsync::{Cache, DefaultLifecycle};
 use quick_cache::{Equivalent, OptionsBuilder, Weighter};
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::rc::{self, Rc};
 use std::sync::Weak;
 use std::time::Duration;
 
@@ -79,6 +80,8 @@ pub struct FileCache {
     most_copied: u64,
     next_handler: Cell<u32>,
     closes_idle_files: Cell<bool>,
+    /// Directories to be closed when nothing is asked of them.
+    roots: RefCell<Vec<rc::Weak<RootSlot>>>,
 }
 
 impl FileCache {
@@ -101,6 +104,7 @@ impl FileCache {
             most_copied: size,
             next_handler: Cell::new(0),
             closes_idle_files: Cell::new(false),
+            roots: RefCell::default(),
         }
     }
 
@@ -152,11 +156,17 @@ impl FileCache {
         self.entries.borrow_mut().retain(|_, entry| entry.descriptors() == 0);
     }
 
-    /// Lets go of the descriptors that nobody has asked for lately: a removed file occupies its disk as
-    /// long as it is open.
+    /// Lets go of the descriptors that no request has asked for lately: a removed file occupies its disk as long as it is
+    /// open, a directory that is open keeps its disk from being unmounted.
     fn close_idle(&self, now: Instant) {
         let in_use = |entry: &Entry| entry.descriptors() == 0 || entry.is_fresh(now, IDLE);
         self.entries.borrow_mut().retain(|_, entry| in_use(entry));
+        self.roots.borrow_mut().retain(|root| root.upgrade().map(|root| root.close_idle(now, IDLE)).is_some());
+    }
+
+    /// Has a directory closed when nothing has been asked of it for a while.
+    pub(super) fn close_when_idle(&self, root: &Rc<RootSlot>) {
+        self.roots.borrow_mut().push(Rc::downgrade(root));
     }
 
     /// Begins to do so every now and then; within a worker's runtime only.

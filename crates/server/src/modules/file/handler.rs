@@ -11,7 +11,8 @@ use super::entry::{Entry, Found};
 use super::listing::{ListingQuery, View};
 use super::load::{self, Failure, Wanted, load};
 use super::loading::Loading;
-use super::root::{Patience, Root, Symlinks};
+use super::root::{Patience, Root};
+use super::roots::RootSlot;
 use super::{Plan, frequent, respond};
 use crate::config::settings::Inherited;
 use crate::handler::{Delegated, Exchange, Handler, Outcome, RequestInfo};
@@ -22,7 +23,7 @@ use hayami_net::Clock;
 use hayami_net::Instant;
 use hayami_net::blocking::{self, Lane};
 use rustix::io::Errno;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -44,11 +45,7 @@ pub(super) struct FileHandler(Rc<Server>);
 
 struct Server {
     place: Place,
-    path: PathBuf,
-    symlinks: Symlinks,
-    /// `None` until the directory is there: a disk may be mounted later.
-    root: RefCell<Option<Arc<Root>>>,
-    root_checked: Cell<Option<Instant>>,
+    root: Rc<RootSlot>,
     /// Part of every key in the cache; another one when another directory takes the root's place.
     id: Cell<u32>,
     plan: Arc<Plan>,
@@ -80,18 +77,17 @@ impl FileHandler {
     ) -> Result<Self, Errno> {
         let settings = &inherited.file;
         let plan = Plan::new(settings);
-        let root = match Root::open(&path, settings.symlinks) {
-            Err(Errno::NOSYS) => return Err(Errno::NOSYS),
-            root => root.ok().map(Arc::new),
-        };
+        let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone()).into();
+        let root = Rc::new(RootSlot::new(path, settings.symlinks));
+        if root.follow(worker.clock.now()) == Err(Errno::NOSYS) {
+            return Err(Errno::NOSYS);
+        }
         worker.files.close_idle_files(&worker.clock);
+        worker.files.close_when_idle(&root);
         Ok(Self(Rc::new(Server {
             place,
-            absolute: std::path::absolute(&path).unwrap_or_else(|_| path.clone()).into(),
-            path,
-            symlinks: settings.symlinks,
-            root_checked: Cell::new(root.as_ref().map(|_| worker.clock.now())),
-            root: RefCell::new(root),
+            absolute,
+            root,
             id: Cell::new(worker.files.new_handler()),
             has_scripts: plan.rules.has_scripts(),
             plan: Arc::new(plan),
@@ -110,7 +106,7 @@ impl Handler for FileHandler {
     fn handle(&self, exchange: &mut Exchange<'_>) -> Outcome {
         let server = &*self.0;
         let now = server.clock.now();
-        if server.must_follow_root(now)
+        if server.root.is_due(now, server.interval)
             && let Err(error) = server.follow_root(now)
         {
             return server.without_root(error);
@@ -222,35 +218,21 @@ impl Server {
         }
     }
 
-    /// Looks whether the path of the root still leads to the directory that is open, and if not opens
-    /// the one that took its place: so sites are deployed, by turning a symbolic link.
     #[cold]
     fn follow_root(&self, now: Instant) -> Result<(), Errno> {
-        let stays = match &*self.root.borrow() {
-            Some(root) => root.is_at(&self.path)?,
-            None => false,
-        };
-        if !stays {
-            *self.root.borrow_mut() = Some(Arc::new(Root::open(&self.path, self.symlinks)?));
+        if self.root.follow(now)? {
             self.id.set(self.files.new_handler());
         }
-        self.root_checked.set(Some(now));
         Ok(())
     }
 
-    #[inline]
-    fn must_follow_root(&self, now: Instant) -> bool {
-        let checked = self.root_checked.get();
-        checked.is_none_or(|checked| now.saturating_duration_since(checked) >= self.interval)
-    }
-
-    /// The root that [`follow_root`](Self::follow_root) found.
+    /// The directory that is open.
     fn root(&self) -> Result<Arc<Root>, Failure> {
-        self.root.borrow().clone().ok_or(Failure::Io(Errno::NOENT))
+        self.root.get().ok_or(Failure::Io(Errno::NOENT))
     }
 
     fn revalidate(&self, entry: &Entry, now: Instant) -> bool {
-        self.root.borrow().as_ref().is_some_and(|root| entry.revalidate(root, now))
+        self.root.is_some_and(|root| entry.revalidate(root, now))
     }
 
     #[cold]
@@ -358,7 +340,7 @@ impl Server {
             Ok(root) => root,
             Err(failure) => return self.failed(failure, path),
         };
-        let (shown, place) = (path.to_vec(), self.path.clone());
+        let (shown, place) = (path.to_vec(), self.root.path().to_owned());
         Outcome::later(async move {
             let title = shown.clone();
             let task = move || load::view(&root, title.get(below..).unwrap_or_default(), &title, &view);
@@ -379,7 +361,7 @@ impl Server {
     }
 
     fn failed(&self, failure: Failure, path: &[u8]) -> Outcome {
-        failed(failure, &self.path, path)
+        failed(failure, self.root.path(), path)
     }
 }
 

@@ -25,6 +25,7 @@ mod multipart;
 mod reach;
 mod respond;
 mod root;
+mod roots;
 #[cfg(test)]
 pub(crate) mod scratch;
 #[cfg(test)]

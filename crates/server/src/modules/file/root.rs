@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use std::path::Path;
 
 /// `file.symlinks`: which symbolic links below the root are followed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Symlinks {
     /// All, as nginx and h2o do.
     #[default]

@@ -140,7 +140,7 @@ mod tests {
 
     fn settings(lines: &str) -> Settings {
         let text = format!("{lines}\nlisten: 80\nhosts: {{a: {{paths: {{}}}}}}\n");
-        load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}")).settings.global.http2
+        load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}")).settings.global.http2.clone()
     }
 
     #[test]

@@ -42,6 +42,11 @@ impl Pools {
         Arc::clone(&self.shared.resolver)
     }
 
+    /// Whether a worker looks after names and health of the group of that index.
+    pub fn is_watched(&self, index: usize) -> bool {
+        self.shared.groups.get(index).is_none_or(|group| group.is_watched())
+    }
+
     /// The group of that index, as the configuration has numbered it.
     pub fn get(&self, index: usize, outbound: &Outbound, clock: &Rc<Clock>) -> Rc<Pool> {
         let mut pools = self.pools.borrow_mut();

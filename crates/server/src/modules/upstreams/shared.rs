@@ -160,6 +160,11 @@ impl SharedGroup {
         !self.is_watched.swap(true, Ordering::Relaxed)
     }
 
+    /// Whether a worker looks after names and health.
+    pub(super) fn is_watched(&self) -> bool {
+        self.is_watched.load(Ordering::Relaxed)
+    }
+
     /// An upstream is well again at `now`.
     pub(super) fn mark_recovered(&self, member: &SharedMember, now: Instant) {
         member.recovered.store(self.millis(now).max(1), Ordering::Relaxed);

@@ -1,0 +1,173 @@
+//! From a listener, an authority and a path to the number of a route. Built once from the settings, for all workers.
+
+use super::Name;
+use super::guard::Guard;
+use super::host::{HostTable, Key, Ports, default_port};
+use super::path::PathTable;
+use crate::config::settings::{HandlerSettings, HostSettings, PathSettings, Settings};
+use crate::modules::listen::{self, Binding};
+use hayami_net::service::ConnectionInfo;
+use std::collections::HashSet;
+
+/// The number of a route in its generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RouteIndex(pub(super) u32);
+
+/// Where the settings of a route stand: a path of a host, the host itself for requests that none of its paths matches, or
+/// nowhere for requests that no host matches. Indexes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    Path { host: usize, path: usize },
+    Host(usize),
+    Nowhere,
+}
+
+/// The lookups of a configuration.
+pub struct Map {
+    hosts: Vec<HostMap>,
+    /// By listener: the hosts that answer there.
+    listeners: Vec<HostTable>,
+    /// Which connections may ask which hosts, where hosts require client certificates.
+    guard: Option<Guard>,
+    /// Every host by the ports of its listeners, for internal redirects to `http` and to `https`.
+    everywhere: [HostTable; 2],
+    /// By route: where its settings stand.
+    scopes: Vec<Scope>,
+    /// By upstream group that a path uses: its index, and the first route that uses it.
+    upstreams: Vec<(usize, RouteIndex)>,
+}
+
+/// The routes of a host.
+struct HostMap {
+    paths: PathTable<RouteIndex>,
+    /// For requests that no path matches.
+    otherwise: RouteIndex,
+    /// For requests that have no path to look up: that of `/`, or else the same.
+    pathless: RouteIndex,
+}
+
+/// Index of a host; `None` if no host answers.
+pub type HostIndex = Option<usize>;
+
+/// The route of requests that no host matches.
+const NOWHERE: RouteIndex = RouteIndex(0);
+
+impl Map {
+    /// The map of these settings.
+    ///
+    /// # Errors
+    /// One line for the user: the name of a host is not valid.
+    pub(crate) fn new(settings: &Settings) -> Result<Self, String> {
+        let bindings = listen::bindings(settings);
+        let listeners = bindings.iter().map(|binding| of_listener(settings, binding, &Ports::Any));
+        let mut map = Self {
+            hosts: Vec::with_capacity(settings.hosts.len()),
+            listeners: listeners.collect::<Result<_, _>>()?,
+            guard: Guard::new(settings, &bindings),
+            everywhere: [everywhere(settings, &bindings, false)?, everywhere(settings, &bindings, true)?],
+            scopes: vec![Scope::Nowhere],
+            upstreams: Vec::new(),
+        };
+        let mut seen = HashSet::new();
+        for (host, own) in settings.hosts.iter().enumerate() {
+            map.add_host(host, own, &mut seen);
+        }
+        Ok(map)
+    }
+
+    fn add_host(&mut self, host: usize, settings: &HostSettings, seen: &mut HashSet<usize>) {
+        let otherwise = self.add(Scope::Host(host));
+        let mut paths = Vec::with_capacity(settings.paths.len());
+        for (path, own) in settings.paths.iter().enumerate() {
+            let route = self.add(Scope::Path { host, path });
+            paths.push((own.prefix.as_bytes().into(), route));
+            let new = groups(own).filter(|group| seen.insert(*group));
+            self.upstreams.extend(new.map(|group| (group, route)));
+        }
+        let paths = PathTable::new(paths);
+        let pathless = paths.find(b"/").map_or(otherwise, |(route, _)| *route);
+        self.hosts.push(HostMap { paths, otherwise, pathless });
+    }
+
+    fn add(&mut self, scope: Scope) -> RouteIndex {
+        self.scopes.push(scope);
+        RouteIndex((self.scopes.len() - 1) as u32)
+    }
+
+    /// Where the settings of each route stand, in the order of their numbers.
+    pub(super) fn scopes(&self) -> &[Scope] {
+        &self.scopes
+    }
+
+    /// The upstream groups in use, each with the first route that uses it.
+    pub(super) fn upstreams(&self) -> &[(usize, RouteIndex)] {
+        &self.upstreams
+    }
+
+    /// The host that serves `authority` on a listener.
+    #[inline]
+    pub(super) fn host(&self, listener: usize, authority: &[u8]) -> HostIndex {
+        self.listeners.get(listener)?.find(authority)
+    }
+
+    /// Whether a connection may ask this host: its handshake required the client certificate that the host requires.
+    #[inline]
+    pub(super) fn admits(&self, host: HostIndex, connection: &ConnectionInfo) -> bool {
+        let (Some(guard), Some(host)) = (&self.guard, host) else { return true };
+        let name = connection.tls.as_ref().and_then(|tls| tls.server_name.as_deref());
+        guard.admits(host, connection.listener, name)
+    }
+
+    /// The host named `authority` in a URL of `https` or of `http`, on whatever listener.
+    pub(super) fn named_host(&self, https: bool, authority: &[u8]) -> HostIndex {
+        self.everywhere[usize::from(https)].named(authority)
+    }
+
+    /// What answers at a normalized path of a host, and the length of the path's prefix.
+    #[inline]
+    pub(super) fn route(&self, host: HostIndex, path: &[u8]) -> (RouteIndex, usize) {
+        let Some(host) = host.map(|index| &self.hosts[index]) else { return (NOWHERE, 0) };
+        host.paths.find(path).map_or((host.otherwise, 0), |(route, below)| (*route, below))
+    }
+
+    /// What answers at a host when there is no path to look up.
+    #[inline]
+    pub(super) fn pathless(&self, host: HostIndex) -> RouteIndex {
+        host.map_or(NOWHERE, |index| self.hosts[index].pathless)
+    }
+}
+
+/// The upstream groups that a path's handlers use.
+fn groups(path: &PathSettings) -> impl Iterator<Item = usize> {
+    path.handlers.iter().chain(path.inherited.file.rules.handlers()).filter_map(|handler| match handler {
+        HandlerSettings::Proxy(reverse) => Some(reverse.group),
+        HandlerSettings::FastCgi(group) => Some(*group),
+        _ => None,
+    })
+}
+
+/// The hosts that answer on a listener, where keys without a port stand for these.
+pub(super) fn of_listener(
+    settings: &Settings,
+    binding: &Binding<'_>,
+    portless: &Ports,
+) -> Result<HostTable, String> {
+    let keys = binding.hosts.iter().map(|host| key(settings, *host, portless.clone()));
+    Ok(HostTable::new(binding.is_tls(), keys.collect::<Result<Vec<_>, _>>()?.into_iter()))
+}
+
+/// All hosts, for URLs of `https` or of `http`: keys without a port stand for the ports of their listeners.
+fn everywhere(settings: &Settings, bindings: &[Binding<'_>], tls: bool) -> Result<HostTable, String> {
+    let keys = (0..settings.hosts.len()).map(|host| {
+        let own = bindings.iter().filter(|own| own.is_tls() == tls && own.hosts.contains(&host));
+        let ports = own.filter_map(|own| own.listener.address.port()).chain([default_port(tls)]);
+        key(settings, host, Ports::These(ports.collect()))
+    });
+    Ok(HostTable::new(tls, keys.collect::<Result<Vec<_>, _>>()?.into_iter()))
+}
+
+fn key(settings: &Settings, host: usize, portless: Ports) -> Result<Key<'_>, String> {
+    let HostSettings { name: text, strict_match, .. } = &settings.hosts[host];
+    let name = Name::of(text.as_bytes()).ok_or_else(|| format!("`{text}` is not a valid host name"))?;
+    Ok(Key { host, name, strict: *strict_match, portless })
+}
