@@ -22,7 +22,7 @@ macro_rules! faults {
             }
 
             /// What was wrong, to go after "the".
-            fn text(self) -> &'static str {
+            pub fn text(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
         }

@@ -36,6 +36,7 @@ mod pace;
 mod protocol;
 pub mod proxy_protocol;
 mod reactor;
+mod refusal;
 mod reports;
 mod runtime;
 pub mod service;

@@ -4,7 +4,6 @@
 //! here is `Send` and nothing locks.
 
 use crate::clock::Instant;
-use hayami_h1::Fault;
 use hayami_http::{RequestHead, Response, ResponseHead, Status};
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -15,6 +14,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 pub use crate::incoming::{Incoming, Refusals};
+pub use crate::refusal::{Limit, Refusal};
 
 /// The address of one end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -238,80 +238,6 @@ pub struct Ended {
 pub trait Observer {
     /// Called once.
     fn ended(self: Box<Self>, end: &Ended);
-}
-
-/// Why the connection itself, and not the service, has to refuse a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// The client broke a rule of the protocol; the connection is closed after the answer.
-    Fault(Fault),
-    /// The head or the content did not arrive in time (408).
-    Timeout,
-    /// A request in clear on a port for TLS (400).
-    PlainHttp,
-    /// Too much content of requests waits in memory, this one's among it (503).
-    Overload,
-}
-
-impl Refusal {
-    /// The status of the answer.
-    pub fn status(&self) -> Status {
-        match self {
-            Self::Fault(fault) => fault.status(),
-            Self::Timeout => Status::REQUEST_TIMEOUT,
-            Self::PlainHttp => Status::BAD_REQUEST,
-            Self::Overload => Status::SERVICE_UNAVAILABLE,
-        }
-    }
-}
-
-/// A limit of the configuration that a request breaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// The request line.
-    RequestLine,
-    /// The whole head.
-    Head,
-    /// The number of field lines.
-    Fields,
-    /// The content.
-    Content,
-    /// The line of a chunk's size.
-    ChunkLine,
-    /// The extensions of all chunks.
-    ChunkExtensions,
-    /// The trailer section.
-    Trailer,
-}
-
-impl Refusal {
-    /// The limit that the request breaks, if it breaks one.
-    pub fn limit(&self) -> Option<Limit> {
-        let Self::Fault(fault) = self else { return None };
-        Some(match fault {
-            Fault::RequestLineTooLong => Limit::RequestLine,
-            Fault::HeadTooLarge => Limit::Head,
-            Fault::TooManyFields => Limit::Fields,
-            Fault::ContentTooLarge => Limit::Content,
-            Fault::ChunkLineTooLong => Limit::ChunkLine,
-            Fault::ExtensionsTooLong => Limit::ChunkExtensions,
-            Fault::TrailerTooLarge => Limit::Trailer,
-            _ => return None,
-        })
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Fault(fault) => fault.fmt(f),
-            Self::Timeout => f.write_str("the request did not arrive in time"),
-            Self::PlainHttp => f.write_str("this port requires TLS: use https:// instead of http://"),
-            Self::Overload => {
-                f.write_str("the memory for request content is exhausted (limit-request-memory)")
-            }
-        }
-    }
 }
 
 /// Answers the requests of one worker.

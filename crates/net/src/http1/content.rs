@@ -45,7 +45,7 @@ impl Http1 {
             let received = match self.engine.receive_more(&worker.limits, input) {
                 Ok(received) => received,
                 Err(fault) => {
-                    feed.refuse(Refusal::Fault(fault));
+                    feed.refuse(fault.into());
                     break;
                 }
             };

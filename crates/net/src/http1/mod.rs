@@ -132,7 +132,7 @@ impl Http1 {
                 link.stage = Stage::Closing { linger: true };
                 return Some(Need::Close);
             }
-            Err(fault) => return self.refuse(link, worker, &Refusal::Fault(fault), &mut head),
+            Err(fault) => return self.refuse(link, worker, &fault.into(), &mut head),
         };
         link.input.consume(received.consumed);
         match received.event {

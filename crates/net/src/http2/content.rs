@@ -9,9 +9,8 @@ use super::stream::{Slot, Stream, Work};
 use crate::incoming::{self, Feed, Incoming};
 use crate::link::Link;
 use crate::output::Output;
-use crate::service::{Interim, Refusal};
+use crate::service::{Interim, Limit, Refusal};
 use crate::worker::Worker;
-use hayami_h1::Fault;
 use hayami_h2::{ErrorCode, Key};
 use hayami_http::{FieldSection, Known, Method, RequestHead, Status};
 
@@ -88,7 +87,7 @@ impl Http2 {
         };
         let (now, patience) = (worker.clock.millis(), worker.timeouts.receiving());
         let wakes = match feed.is_open() {
-            true if too_much => feed.refuse(Refusal::Fault(Fault::ContentTooLarge)),
+            true if too_much => feed.refuse(Refusal::Beyond(Limit::Content)),
             true => {
                 feed.put_or_refuse(octets, now, patience) | (end && feed.is_open() && feed.complete(None))
             }

@@ -3,11 +3,10 @@
 use super::Http2;
 use super::stream::{Slot, Work};
 use crate::link::{Link, Stage};
-use crate::service::{Outcome, Refusal, Request, Service};
+use crate::service::{Limit, Outcome, Refusal, Request, Service};
 use crate::turn_budget::cost;
 use crate::upgrade;
 use crate::worker::Worker;
-use hayami_h1::Fault;
 use hayami_h2::{Event, Key, RequestContent};
 use hayami_http::{Method, RequestHead, Status};
 
@@ -37,9 +36,9 @@ impl Http2 {
             Event::Handled | Event::PeerGoesAway => {}
             Event::Request { key, content } => self.request(link, worker, key, content, &mut head),
             Event::TooLarge { key, content, status } => {
-                let refusal = Refusal::Fault(match status {
-                    Status::URI_TOO_LONG => Fault::RequestLineTooLong,
-                    _ => Fault::HeadTooLarge,
+                let refusal = Refusal::Beyond(match status {
+                    Status::URI_TOO_LONG => Limit::RequestLine,
+                    _ => Limit::Head,
                 });
                 self.refuse(link, worker, key, content, &refusal, &mut head);
             }
@@ -78,7 +77,7 @@ impl Http2 {
     ) {
         let content_length = content_length(content);
         if content_length.is_some_and(|octets| octets > worker.limits.content) {
-            let refusal = Refusal::Fault(Fault::ContentTooLarge);
+            let refusal = Refusal::Beyond(Limit::Content);
             return self.refuse(link, worker, key, content, &refusal, head);
         }
         link.begun = worker.clock.now();

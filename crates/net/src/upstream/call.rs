@@ -1,7 +1,6 @@
 //! One request to a backend, and what comes of it.
 
 use super::tunnel::{Switch, Tunnel};
-use hayami_h1::Fault;
 use hayami_h2::ErrorCode;
 use hayami_http::{Content, FieldSection, ResponseHead, Source, SourceError};
 use hayami_tls::Fault as TlsFault;
@@ -140,12 +139,8 @@ pub enum Cause {
     Timeout,
     /// The upstream closed the connection.
     Closed,
-    /// The upstream broke a rule of HTTP.
-    Fault(Fault),
-    /// The application broke a rule of FastCGI.
-    FastCgi(hayami_fcgi::Fault),
-    /// The upstream broke a rule of HTTP/2.
-    Http2(hayami_h2::Fault),
+    /// The upstream, or the application, broke a rule of its protocol.
+    Protocol(ProtocolFault),
     /// The upstream reset the request's stream.
     Reset(ErrorCode),
     /// The upstream takes no more requests on this connection.
@@ -156,6 +151,38 @@ pub enum Cause {
     Tls(TlsFault),
     /// The origin has no addresses.
     NoPeers,
+}
+
+/// The rule that an upstream broke, whatever is spoken to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProtocolFault {
+    text: Box<str>,
+    /// The application is there, and has too much to do: that is said by FastCGI only.
+    pub is_overload: bool,
+}
+
+impl From<hayami_h1::Fault> for Cause {
+    fn from(fault: hayami_h1::Fault) -> Self {
+        Self::Protocol(ProtocolFault { text: fault.to_string().into(), is_overload: false })
+    }
+}
+
+impl From<hayami_h2::Fault> for Cause {
+    fn from(fault: hayami_h2::Fault) -> Self {
+        Self::Protocol(ProtocolFault { text: fault.to_string().into(), is_overload: false })
+    }
+}
+
+impl From<hayami_fcgi::Fault> for Cause {
+    fn from(fault: hayami_fcgi::Fault) -> Self {
+        Self::Protocol(ProtocolFault { text: fault.to_string().into(), is_overload: fault.is_overload() })
+    }
+}
+
+impl fmt::Display for ProtocolFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 impl fmt::Display for Phase {
@@ -175,9 +202,7 @@ impl fmt::Display for Cause {
             Self::Io(error) => error.fmt(f),
             Self::Timeout => f.write_str("timed out"),
             Self::Closed => f.write_str("the upstream closed the connection"),
-            Self::Fault(fault) => fault.fmt(f),
-            Self::FastCgi(fault) => fault.fmt(f),
-            Self::Http2(fault) => fault.fmt(f),
+            Self::Protocol(fault) => fault.fmt(f),
             Self::Reset(code) => write!(f, "the upstream reset the stream ({code})"),
             Self::GoneAway(code) => {
                 write!(f, "the upstream sent GOAWAY ({code})")

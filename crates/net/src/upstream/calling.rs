@@ -124,7 +124,7 @@ impl State {
             }
             match ready!(result) {
                 Ok(ResponseContent::Tunnel) if !self.is_switch_wanted() => {
-                    return Poll::Ready(Err((Phase::Head, Cause::Fault(Fault::UnexpectedSwitch))));
+                    return Poll::Ready(Err((Phase::Head, Fault::UnexpectedSwitch.into())));
                 }
                 Ok(content) => {
                     if let Some(exchange) = self.exchange.take() {

@@ -125,7 +125,7 @@ impl Engine {
         head: &mut ResponseHead,
     ) -> Result<ClientReceived, Cause> {
         match self {
-            Self::Http1(client) => client.receive(limits, input, head).map_err(Cause::Fault),
+            Self::Http1(client) => client.receive(limits, input, head).map_err(Cause::from),
             Self::FastCgi(fastcgi) => fastcgi.receive(limits, input, head),
         }
     }
@@ -136,7 +136,7 @@ impl Engine {
     /// The response is not complete.
     pub(super) fn receive_eof(&mut self) -> Result<ClientEvent, Cause> {
         match self {
-            Self::Http1(client) => client.receive_eof().map_err(Cause::Fault),
+            Self::Http1(client) => client.receive_eof().map_err(Cause::from),
             Self::FastCgi(fastcgi) => fastcgi.receive_eof(),
         }
     }

@@ -59,7 +59,7 @@ impl FastCgi {
         let limits = limits_of(limits);
         let mut before = 0;
         loop {
-            let received = self.client.receive(&limits, &input[before..], head).map_err(Cause::FastCgi)?;
+            let received = self.client.receive(&limits, &input[before..], head).map_err(Cause::from)?;
             let consumed = before + received.consumed;
             let event = match received.event {
                 Event::Errors(range) => {
@@ -86,7 +86,7 @@ impl FastCgi {
         match self.client.receive_eof() {
             Ok(Event::End) => Ok(ClientEvent::End),
             Ok(_) => Ok(ClientEvent::More),
-            Err(fault) => Err(Cause::FastCgi(fault)),
+            Err(fault) => Err(fault.into()),
         }
     }
 

@@ -33,7 +33,9 @@ mod sending;
 mod tunnel;
 
 pub use backend::{BUFFER, Backend, Counters, Origin, Protocol, Timeouts, Tls};
-pub use call::{Call, Cause, ErrorSink, Failure, InterimSink, Manner, OverHttp2, Phase, Reply, Timing};
+pub use call::{
+    Call, Cause, ErrorSink, Failure, InterimSink, Manner, OverHttp2, Phase, ProtocolFault, Reply, Timing,
+};
 pub use calling::{Calling, call};
 pub use eyeballs::reach;
 pub use outbound::Outbound;

@@ -90,7 +90,7 @@ impl Session {
         let cause = goodbye.as_ref().unwrap_or(cause);
         let left = state.gone + state.sent as u64;
         // Whatever is said of a fault is said on a best effort.
-        if let Cause::Http2(_) = cause {
+        if let Cause::Protocol(_) = cause {
             let _ = self.flush(state);
         }
         self.close(state);
@@ -213,7 +213,7 @@ fn copy(cause: &Cause) -> Cause {
             None => io::Error::new(error.kind(), error.to_string()),
         }),
         Cause::Timeout => Cause::Timeout,
-        Cause::Http2(fault) => Cause::Http2(*fault),
+        Cause::Protocol(fault) => Cause::Protocol(fault.clone()),
         Cause::Reset(code) => Cause::Reset(*code),
         Cause::GoneAway(code) => Cause::GoneAway(*code),
         Cause::Closed => Cause::Closed,

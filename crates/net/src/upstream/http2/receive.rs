@@ -35,7 +35,7 @@ impl Session {
         loop {
             let State { engine, config, input, head, out, heard, .. } = state;
             let received =
-                engine.receive(config, heard.low(), input.unread(), head, out).map_err(Cause::Http2)?;
+                engine.receive(config, heard.low(), input.unread(), head, out).map_err(Cause::from)?;
             match received.event {
                 ClientEvent::More => {
                     input.consume(received.consumed);
@@ -60,7 +60,7 @@ impl Session {
                     stream(engine, key).inspect(|stream| stream.complete(trailers));
                 }
                 ClientEvent::Reset { data, code, fault, .. } => {
-                    let cause = fault.map_or(Cause::Reset(code), Cause::Http2);
+                    let cause = fault.map_or(Cause::Reset(code), Cause::from);
                     let refused = code == ErrorCode::REFUSED_STREAM && fault.is_none();
                     let reach = if refused { Reach::Unseen } else { Reach::Seen };
                     state.full = refused && state.engine.streams() > 0;

@@ -17,7 +17,7 @@ pub(in crate::modules) fn status(failure: &Failure, refusal: Option<&Refusal>) -
         (Cause::Content(_), None) => Status::BAD_REQUEST,
         (Cause::Timeout, _) => Status::GATEWAY_TIMEOUT,
         (Cause::Io(error), _) if is_ours(error) => Status::SERVICE_UNAVAILABLE,
-        (Cause::FastCgi(fault), _) if fault.is_overload() => Status::SERVICE_UNAVAILABLE,
+        (Cause::Protocol(fault), _) if fault.is_overload => Status::SERVICE_UNAVAILABLE,
         _ => Status::BAD_GATEWAY,
     }
 }
@@ -95,7 +95,7 @@ pub(in crate::modules) fn is_worth_repeating(failure: &Failure) -> bool {
         // Whoever is slow once is slow twice, and the client has waited long enough.
         (phase, Cause::Timeout) => phase == Phase::Connect,
         // What breaks the rules will break them again.
-        (_, Cause::Fault(_) | Cause::Http2(_) | Cause::FastCgi(_)) => false,
+        (_, Cause::Protocol(_)) => false,
         _ => true,
     }
 }
