@@ -77,7 +77,7 @@ pub(crate) struct Connection {
     wait: Wait,
     deadline: Millis,
     /// How slowly the peer takes what waits for it; `None` while nothing does.
-    sending: Option<Pace>,
+    sending: Option<Box<Pace>>,
 }
 
 impl Connection {
@@ -396,7 +396,9 @@ impl Connection {
     fn note_sending<S>(&mut self, worker: &Worker<S>) -> Millis {
         let patience = worker.timeouts.sending();
         let delivered = self.transport.socket().delivered();
-        Pace::noted(&mut self.sending, worker.clock.millis(), delivered, true, patience).due()
+        let pace = self.sending.get_or_insert_with(|| Box::new(Pace::new(delivered, patience)));
+        pace.note(worker.clock.millis(), delivered, true, patience);
+        pace.due()
     }
 
     /// The deadline has passed; a turn follows.

@@ -161,9 +161,20 @@ pub enum Wish {
 /// The connection looks here whenever it has polled the answer.
 #[derive(Clone, Default)]
 pub struct Interim {
-    heads: Rc<RefCell<Vec<ResponseHead>>>,
+    heads: InterimHeads,
     /// Changes what is sent by this handle.
     change: Option<HeadChange>,
+}
+
+/// Those that were not sent yet: what the connection keeps of an [`Interim`].
+#[derive(Clone, Default)]
+pub(crate) struct InterimHeads(Rc<RefCell<Vec<ResponseHead>>>);
+
+impl InterimHeads {
+    /// Those that were not sent yet, which are sent now.
+    pub(crate) fn take(&self) -> Vec<ResponseHead> {
+        self.0.take()
+    }
 }
 
 /// What changes heads of responses.
@@ -172,7 +183,7 @@ pub type HeadChange = Rc<dyn Fn(&mut ResponseHead)>;
 impl Interim {
     /// A handle to the same responses that changes each before it is sent.
     pub fn changed_by(&self, change: HeadChange) -> Self {
-        Self { heads: Rc::clone(&self.heads), change: Some(change) }
+        Self { heads: self.heads.clone(), change: Some(change) }
     }
 
     /// Sends one, if the client's protocol knows it. 100 and 101 are the connection's own affair and are
@@ -183,19 +194,19 @@ impl Interim {
             if let Some(change) = &self.change {
                 change(&mut head);
             }
-            self.heads.borrow_mut().push(head);
+            self.heads.0.borrow_mut().push(head);
         }
     }
 
-    /// Those that were not sent yet.
-    pub(crate) fn take(&self) -> Vec<ResponseHead> {
-        self.heads.take()
+    /// The connection's end.
+    pub(crate) fn into_heads(self) -> InterimHeads {
+        self.heads
     }
 }
 
 impl fmt::Debug for Interim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Interim").field(&self.heads).finish()
+        f.debug_tuple("Interim").field(&self.heads.0).finish()
     }
 }
 

@@ -9,7 +9,7 @@ use crate::incoming::Feed;
 use crate::link::{Link, Need, Stage};
 use crate::pace::Pace;
 use crate::reports::{Extent, Report, UNKNOWN_END};
-use crate::service::{Answer, Interim, Outcome, Refusal, Request, Service};
+use crate::service::{Answer, Interim, InterimHeads, Outcome, Refusal, Request, Service};
 use crate::turn_budget::cost;
 use crate::upgrade;
 use crate::worker::Worker;
@@ -30,19 +30,19 @@ pub(crate) enum Exchange {
     /// A request head is awaited.
     Reading,
     /// The response is sent, the rest of the request's content is discarded: so many bytes at most.
-    Discarding { most: u64, pace: Pace },
+    Discarding { most: u64, pace: Box<Pace> },
     /// The answer needs I/O.
     Waiting(Waiting),
     /// The head is sent, the content comes piece by piece.
     Streaming(Box<dyn Source>),
     /// The connection is a tunnel.
-    Tunnel(Tunnel),
+    Tunnel(Box<Tunnel>),
 }
 
 /// An answer that is being made.
 pub(crate) struct Waiting {
     answer: Pin<Box<dyn Future<Output = Answer>>>,
-    interim: Option<Interim>,
+    interim: Option<InterimHeads>,
 }
 
 /// A connection that speaks HTTP/1.1.
@@ -180,6 +180,7 @@ impl Http1 {
         match outcome {
             Outcome::Ready(answer) => self.send(link, worker, answer),
             Outcome::Later(answer) => {
+                let interim = interim.map(Interim::into_heads);
                 self.exchange = Exchange::Waiting(Waiting { answer, interim });
                 None
             }
@@ -280,8 +281,8 @@ impl Http1 {
             }
             Next::KeepAlive => self.begin_next(link, worker),
             Next::Discard if !self.rests_much() => {
-                self.exchange =
-                    Exchange::Discarding { most: DISCARD, pace: Pace::new(0, worker.timeouts.receiving()) };
+                let pace = Box::new(Pace::new(0, worker.timeouts.receiving()));
+                self.exchange = Exchange::Discarding { most: DISCARD, pace };
             }
             Next::Discard | Next::Close => {
                 let linger = !link.input.is_empty() || self.unread_content || draining;

@@ -64,7 +64,8 @@ impl Http1 {
     /// The head that begins the tunnel is in the output.
     #[cold]
     pub(super) fn begin_tunnel(&mut self, source: Box<dyn Source>) {
-        self.exchange = Exchange::Tunnel(Tunnel { outward: Outward::Open(source), leaves_since: None });
+        let tunnel = Tunnel { outward: Outward::Open(source), leaves_since: None };
+        self.exchange = Exchange::Tunnel(Box::new(tunnel));
     }
 
     /// Whether the connection is a tunnel.
@@ -90,7 +91,8 @@ impl Http1 {
 
     fn pull_outward<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>, fed: Fed) -> Option<Need> {
         let waker = link.waker(worker);
-        let Exchange::Tunnel(Tunnel { outward, .. }) = &mut self.exchange else { return None };
+        let Exchange::Tunnel(tunnel) = &mut self.exchange else { return None };
+        let outward = &mut tunnel.outward;
         let Outward::Open(source) = outward else { return None };
         let room = link.output.room();
         let mut fill = || {

@@ -63,7 +63,7 @@ impl Http2 {
     #[cold]
     pub(super) fn keep_interim(&mut self, key: Key, interim: Option<Interim>) {
         if let Some(slot) = self.engine.get(key) {
-            self.spare.stream(slot).interim = interim;
+            self.spare.stream(slot).interim = interim.map(Interim::into_heads);
         }
     }
 

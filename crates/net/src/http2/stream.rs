@@ -6,7 +6,7 @@ use crate::incoming::Feed;
 use crate::link::Link;
 use crate::pace::Pace;
 use crate::reports::{Extent, Report};
-use crate::service::{Answer, Interim, Observer};
+use crate::service::{Answer, InterimHeads, Observer};
 use std::future::Future;
 use std::pin::Pin;
 
@@ -51,7 +51,7 @@ pub(crate) struct Stream {
     /// The request is a CONNECT; once it is answered, whether the stream is a tunnel (RFC 9113 §8.5).
     pub(crate) tunnel: bool,
     /// What is to be sent before the answer.
-    pub(crate) interim: Option<Interim>,
+    pub(crate) interim: Option<InterimHeads>,
     pub(crate) work: Work,
     pub(crate) observer: Option<Box<dyn Observer>>,
     /// When the response's head was written.
