@@ -264,7 +264,11 @@ fn a_half_closed_client_gets_a_file_from_the_disk_where_other_requests_go_to_an_
         dir.write_cold(&format!("site/{name}"), vec![b'x'; 60_000]);
         let server = Server::site(&dir, lines);
         let answers = server.connect().send(get(&format!("/{name}"))).finish().answers();
-        assert_eq!(answers.iter().map(|answer| answer.content.len()).collect::<Vec<_>>(), [60_000], "{lines}");
+        assert_eq!(
+            answers.iter().map(|answer| answer.content.len()).collect::<Vec<_>>(),
+            [60_000],
+            "{lines}"
+        );
     }
     // An answer that costs an upstream work is given up with the client.
     let dir = site();

@@ -143,8 +143,8 @@ listen: 80
 fn merges_give_way_to_keys_below_them_and_keep_their_place_above() {
     let threads = |text: &str| {
         let loaded = load(&format!("{text}\nlisten: 80\nhosts: {{a: {{paths: {{}}}}}}\n"));
-        match loaded.settings.global.process.threads {
-            Threads::Number(number) => number,
+        match &loaded.settings.global.process.threads {
+            Threads::Number(number) => *number,
             other => panic!("{other:?}"),
         }
     };

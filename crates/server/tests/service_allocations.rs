@@ -61,7 +61,7 @@ fn allocations(configuration: &str, host: &str) -> usize {
     let before = counting::allocations();
     (0..1000).for_each(|_| ask(&site, &mut head, &connection));
     let made = counting::allocations() - before;
-    logs.close(Duration::from_secs(10));
+    generation.logs().close(Duration::from_secs(10));
     made
 }
 

@@ -44,6 +44,7 @@ pub(super) fn cached_file(times: u32) {
         accepted: Instant::now(),
         tls: None,
         ends: Default::default(),
+        cancel_on_close: Default::default(),
     });
     warm_up(&site, &connection);
     let mut head = page();
@@ -82,7 +83,6 @@ fn request<'a>(head: &'a mut RequestHead, connection: &'a Rc<ConnectionInfo>) ->
         content: None,
         interim: None,
         upgrade: None,
-        cancel: false,
         begun: connection.accepted,
         received: connection.accepted,
     }

@@ -1,7 +1,7 @@
 //! The contract of a directive: everything about it stands in one table row, in its feature's own file.
 
 use super::error::ConfigError;
-use super::settings::{GlobalSettings, HandlerSettings, HostSettings, Inherited};
+use super::settings::{GlobalSettings, HandlerSettings, HostSettings, Inheritance};
 use super::yaml::Node;
 
 /// The levels of a configuration on which a directive may stand.
@@ -101,7 +101,7 @@ pub struct Scope<'a> {
     /// The host's, on levels below it.
     pub host: Option<&'a mut HostSettings>,
     /// The settings that inner levels inherit: a copy of the outer level's to begin with.
-    pub inherited: &'a mut Inherited,
+    pub inherited: &'a mut Inheritance,
     /// The handlers of the path or extension, in the order written.
     pub handlers: Option<&'a mut Vec<HandlerSettings>>,
 }

@@ -5,7 +5,7 @@
 
 use super::directive::{Directive, Level, Scope};
 use super::error::{ConfigError, Errors};
-use super::settings::{HandlerSettings, Inherited, Reading, Settings, Written};
+use super::settings::{HandlerSettings, Inheritance, Reading, Settings, Written};
 use super::source::Sources;
 use super::yaml::{Node, Place};
 use super::{VERSION, foreign, nearest, not_yet, registry, render, yaml};
@@ -82,7 +82,7 @@ fn load(root: Result<Node, ConfigError>, sources: Sources) -> Result<Loaded, Err
         }
     };
     let mut settings = Settings::default();
-    let mut inherited = Inherited::default();
+    let mut inherited = Inheritance::default();
     let global = &mut settings.global;
     apply(
         &mut Scope { level: Level::Global, global, host: None, inherited: &mut inherited, handlers: None },
@@ -102,7 +102,12 @@ fn load(root: Result<Node, ConfigError>, sources: Sources) -> Result<Loaded, Err
     (places, settings.hosts) = reading.hosts.into_iter().unzip();
     listen::split(&mut settings);
     reading.warnings.extend(unlike_h2o::warnings(&settings, &places));
-    Ok(Loaded { settings: Arc::new(settings), warnings: sorted(reading.warnings), sources, written: reading.written })
+    Ok(Loaded {
+        settings: Arc::new(settings),
+        warnings: sorted(reading.warnings),
+        sources,
+        written: reading.written,
+    })
 }
 
 fn no_directives(node: Option<&Node>) -> ConfigError {
@@ -193,7 +198,11 @@ fn note(scope: &mut Scope<'_>, row: &Directive, value: &Node) {
 
 /// Applies the directives of `file.custom-handler`; what comes out are the settings that hold there, and
 /// its handlers.
-pub fn extension(scope: &mut Scope<'_>, node: &Node, ignored: &[&str]) -> (Inherited, Vec<HandlerSettings>) {
+pub fn extension(
+    scope: &mut Scope<'_>,
+    node: &Node,
+    ignored: &[&str],
+) -> (Inheritance, Vec<HandlerSettings>) {
     let mut inherited = scope.inherited.clone();
     let mut handlers = Vec::new();
     apply(

@@ -2,7 +2,7 @@
 
 use crate::config::directive::{Level, Scope};
 use crate::config::registry;
-use crate::config::settings::{GlobalSettings, HandlerSettings, HostSettings, Inherited};
+use crate::config::settings::{GlobalSettings, HandlerSettings, HostSettings, Inheritance};
 use crate::config::source::Sources;
 use crate::config::yaml;
 
@@ -10,7 +10,7 @@ use crate::config::yaml;
 #[derive(Default)]
 pub(crate) struct Setting {
     pub(crate) global: GlobalSettings,
-    pub(crate) inherited: Inherited,
+    pub(crate) inherited: Inheritance,
     pub(crate) handlers: Vec<HandlerSettings>,
 }
 

@@ -8,8 +8,7 @@ use crate::modules::access_log::{Logs, PathLogs};
 use crate::modules::env::{self, Environment};
 use crate::modules::identity::SendServerName;
 use crate::modules::{
-    connect, error_doc, expires, fastcgi, file, headers, proxy, redirect, reproxy, throttle,
-    try_files,
+    connect, error_doc, expires, fastcgi, file, headers, proxy, redirect, reproxy, throttle, try_files,
 };
 use crate::worker::WorkerContext;
 use std::rc::Rc;

@@ -23,7 +23,7 @@ use crate::worker::WorkerContext;
 use build::Builder;
 use hayami_http::{FieldSection, split_authority};
 use hayami_net::service::{ConnectionInfo, HeadChange};
-use map::{RouteIndex, Scope};
+use map::RouteIndex;
 use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;

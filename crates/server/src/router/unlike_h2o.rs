@@ -1,8 +1,8 @@
 //! Hosts that h2o would choose for other requests: there, a key without a port stands for the default port only.
 
 use super::Name;
-use super::map::of_listener;
 use super::host::{Ports, default_port};
+use super::map::of_listener;
 use crate::config::error::ConfigError;
 use crate::config::settings::Settings;
 use crate::config::yaml::Place;

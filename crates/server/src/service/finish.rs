@@ -165,7 +165,8 @@ fn with_page(response: Response, page: Response) -> Response {
 /// Whether a response of this status makes the stream, or the connection, a tunnel (RFC 9110 §7.8, §9.3.6; RFC 8441 §5).
 #[inline]
 fn grants_tunnel(head: &RequestHead, status: Status) -> bool {
-    status == Status::SWITCHING_PROTOCOLS || head.method() == Method::Connect && (200..300).contains(&status.code())
+    status == Status::SWITCHING_PROTOCOLS
+        || head.method() == Method::Connect && (200..300).contains(&status.code())
 }
 
 impl Way {

@@ -35,7 +35,7 @@ impl Server {
             upstreams: Rc::default(),
         };
         let mut generation = Generation::new(Arc::clone(&settings)).expect("a generation");
-    generation.open_logs().expect("logs");
+        generation.open_logs().expect("logs");
         Self { site: Site::new(&generation, worker), logs: Arc::clone(generation.logs()) }
     }
 

@@ -134,7 +134,7 @@ pub fn targets(settings: &Settings) -> impl Iterator<Item = &Target> {
 /// Everywhere in a configuration where logs are named.
 fn places(settings: &Settings) -> impl Iterator<Item = &Inherited> {
     settings.hosts.iter().flat_map(|host| {
-        std::iter::once(&host.inherited).chain(host.paths.iter().map(|path| &path.inherited))
+        std::iter::once(&*host.inherited).chain(host.paths.iter().map(|path| &*path.inherited))
     })
 }
 

@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn every_form_of_the_directive_is_read() {
-        let logs = |line: &str| set(&[line]).inherited.access_log.logs;
+        let logs = |line: &str| set(&[line]).inherited.access_log.logs.clone();
         let file = |path: &str| Target::File(path.into());
         let combined = default_format(Escape::Apache);
         let json = Format::new("{\"a\":\"%h\"}", Escape::Json).unwrap();

@@ -161,7 +161,9 @@ impl FileCache {
     fn close_idle(&self, now: Instant) {
         let in_use = |entry: &Entry| entry.descriptors() == 0 || entry.is_fresh(now, IDLE);
         self.entries.borrow_mut().retain(|_, entry| in_use(entry));
-        self.roots.borrow_mut().retain(|root| root.upgrade().map(|root| root.close_idle(now, IDLE)).is_some());
+        self.roots
+            .borrow_mut()
+            .retain(|root| root.upgrade().map(|root| root.close_idle(now, IDLE)).is_some());
     }
 
     /// Has a directory closed when nothing has been asked of it for a while.

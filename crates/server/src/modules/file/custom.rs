@@ -6,7 +6,7 @@
 use super::mime::{extension, extension_of};
 use crate::config::directive::{Level, Scope};
 use crate::config::error::ConfigError;
-use crate::config::settings::{HandlerSettings, Inherited};
+use crate::config::settings::{HandlerSettings, Inheritance, Inherited};
 use crate::config::yaml::Node;
 use crate::config::{load, registry};
 use crate::handler::{Filter, Handler, RequestInfo};
@@ -23,7 +23,7 @@ pub(super) struct Rule {
     /// `extension: default`: every file that no other rule is for.
     default: bool,
     /// What the rule's own directives set.
-    inherited: Box<Inherited>,
+    inherited: Inheritance,
     /// What answers in place of the file.
     handler: Option<Box<HandlerSettings>>,
 }
@@ -50,7 +50,7 @@ pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError>
     if handlers.len() > 1 {
         return Err(node.error("a file can have only one handler"));
     }
-    let (inherited, handler) = (Box::new(own), handlers.pop().map(Box::new));
+    let (inherited, handler) = (own, handlers.pop().map(Box::new));
     scope.inherited.file.rules.0.push(Rule { extensions, default, inherited, handler });
     Ok(())
 }
@@ -71,8 +71,9 @@ fn warn_of_others(scope: &mut Scope<'_>, node: &Node) {
 
 /// What the directives of the rule set, and its handlers. What outer levels set for responses is left out:
 /// that is applied to every answer of the path anyway.
-fn own_settings(scope: &mut Scope<'_>, node: &Node) -> (Inherited, Vec<HandlerSettings>) {
-    let mut nothing = Inherited { fastcgi: scope.inherited.fastcgi.clone(), ..Inherited::default() };
+fn own_settings(scope: &mut Scope<'_>, node: &Node) -> (Inheritance, Vec<HandlerSettings>) {
+    let mut nothing = Inheritance::default();
+    nothing.fastcgi = scope.inherited.fastcgi.clone();
     let mut bare = Scope {
         level: scope.level,
         global: scope.global,

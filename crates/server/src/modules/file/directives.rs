@@ -243,7 +243,7 @@ fn symlinks(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
 mod tests {
     use super::*;
     use crate::config::directive::Level;
-    use crate::config::settings::{GlobalSettings, HostSettings, Inherited};
+    use crate::config::settings::{GlobalSettings, HostSettings, Inheritance};
     use crate::config::{source::Sources, yaml};
     use std::time::Duration;
 
@@ -251,7 +251,7 @@ mod tests {
     #[derive(Default)]
     struct Set {
         global: GlobalSettings,
-        inherited: Inherited,
+        inherited: Inheritance,
         handlers: Vec<HandlerSettings>,
     }
 
@@ -310,7 +310,7 @@ mod tests {
         );
         let text =
             "file.mime.settypes: {image/x: {extensions: [.x], is_compressible: YES, priority: highest}}";
-        let mime = self::set(text).unwrap().inherited.file.mime;
+        let mime = self::set(text).unwrap().inherited.file.mime.clone();
         let media_type = mime.of_name(b"a.x");
         assert_eq!(
             (&*media_type.name, media_type.compressible, media_type.high_priority),

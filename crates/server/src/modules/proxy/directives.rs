@@ -329,7 +329,8 @@ mod tests {
             "proxy.preserve-host: ON",
         ])
         .inherited
-        .proxy;
+        .proxy
+        .clone();
         assert_eq!(settings.timeouts.io, Duration::from_secs(1));
         assert_eq!(settings.timeouts.connect, Some(Duration::from_millis(200)));
         assert_eq!(settings.timeouts.first_byte, Some(Duration::from_secs(5)));

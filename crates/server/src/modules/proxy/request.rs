@@ -254,11 +254,11 @@ mod tests {
             "proxy.header.add: 'x-a: 1'",
             "proxy.header.unset: x-forwarded-proto",
         ];
-        let commands = set(&lines).inherited.proxy.commands;
+        let commands = set(&lines).inherited.proxy.commands.clone();
         let rewriting = Rewriting { commands, ..Rewriting::default() };
         let want = ["x-forwarded-for: 192.0.2.1", "host: other", "x-a: 1"];
         assert_eq!(rewritten(&rewriting, &["cookie: a=b"]), want);
-        let commands = set(&["proxy.header.cookie.unsetunless: a"]).inherited.proxy.commands;
+        let commands = set(&["proxy.header.cookie.unsetunless: a"]).inherited.proxy.commands.clone();
         let rewriting = Rewriting { commands, ..silent() };
         assert_eq!(rewritten(&rewriting, &["cookie: b=1; a=2; c=3"]), ["host: app", "cookie: a=2"]);
     }

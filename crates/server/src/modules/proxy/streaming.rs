@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn settings_are_read() {
         assert_eq!(set(&[]).inherited.proxy.streaming, Streaming(Duration::from_secs(300)));
-        let settings = set(&["proxy.timeout.stream: 1500"]).inherited.proxy;
+        let settings = set(&["proxy.timeout.stream: 1500"]).inherited.proxy.clone();
         assert_eq!(settings.streaming, Streaming(Duration::from_millis(1500)));
         assert_eq!(error("proxy.timeout.stream: 0"), "expected an integer from 1 to 2147483647, found `0`");
     }

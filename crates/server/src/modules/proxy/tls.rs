@@ -282,7 +282,7 @@ mod tests {
     use crate::modules::test_support::{error, set};
 
     fn tls(lines: &[&str]) -> Tls {
-        set(lines).inherited.proxy.tls
+        set(lines).inherited.proxy.tls.clone()
     }
 
     /// A file of that test, which has a certificate and a key; it stays as long as the test runs.

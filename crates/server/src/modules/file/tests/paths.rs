@@ -217,7 +217,7 @@ fn directives_for_extensions_hold_for_these_files_only() {
         dir.write("a.js", "");
         dir.write("a.html", "");
     };
-    let site = Site::new(fill, |settings| *settings = inherited.file);
+    let site = Site::new(fill, |settings| *settings = inherited.file.clone());
     assert_eq!(field(&site.get("/a.js").unwrap(), "x-kind"), Some("code".into()));
     assert_eq!(field(&site.get("/a.html").unwrap(), "x-kind"), None);
 }
