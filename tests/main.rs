@@ -40,6 +40,7 @@ mod logs;
 mod manual;
 mod many_hosts;
 mod pages;
+mod path_keys;
 mod paths;
 mod proxy;
 mod proxy_failures;

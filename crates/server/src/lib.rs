@@ -17,6 +17,7 @@ mod generation;
 pub mod handler;
 pub mod modules;
 pub mod observe;
+mod pattern;
 pub mod router;
 pub mod service;
 pub mod worker;

@@ -26,7 +26,7 @@ fn directories(settings: &Settings) -> Vec<String> {
         HandlerSettings::FastCgi(application) => format!("{application:?}"),
         HandlerSettings::Connect(_) => "CONNECT".to_owned(),
     };
-    handlers.map(|(host, path, handler)| format!("{}{} {}", host.name, path.prefix, text(handler))).collect()
+    handlers.map(|(host, path, handler)| format!("{}{} {}", host.name, path.key, text(handler))).collect()
 }
 
 fn addresses(listeners: &[Listener]) -> Vec<String> {

@@ -2,6 +2,7 @@
 
 mod fields;
 mod protocols;
+mod routes;
 mod site;
 mod tls;
 
@@ -37,6 +38,11 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario { name: "tls-record", times: 60_000, run: Run::Here(tls::records) },
     // A page in the cache, through host, path, filters and the access log.
     Scenario { name: "cached-file", times: 2_000, run: Run::Here(site::cached_file) },
+    // A redirect of one host of many, and of one path of many: their number must not matter.
+    Scenario { name: "hosts-10", times: 20_000, run: Run::Here(routes::hosts_10) },
+    Scenario { name: "hosts-10000", times: 20_000, run: Run::Here(routes::hosts_10_000) },
+    Scenario { name: "paths-10", times: 20_000, run: Run::Here(routes::paths_10) },
+    Scenario { name: "paths-1000", times: 20_000, run: Run::Here(routes::paths_1_000) },
     // A worker between a client and an upstream, over sockets.
     Scenario { name: "forwarded", times: 1_000, run: Run::Process(forward::run) },
 ];

@@ -5,6 +5,7 @@ use hayami_net::service::{Address, ConnectionInfo, Ended, Outcome, Request, Serv
 use hayami_net::{Clock, Instant};
 use hayami_server::Generation;
 use hayami_server::config::load::load_text;
+use hayami_server::config::settings::Settings;
 use hayami_server::modules::file::FileCache;
 use hayami_server::worker::WorkerContext;
 use std::rc::Rc;
@@ -26,6 +27,15 @@ pub(super) fn cached_file(times: u32) {
     std::fs::write(folder.join("page.html"), [b'x'; 612]).expect("a file");
     let text = SITE.replace("ROOT", &folder.display().to_string());
     let settings = load_text("site", &text).unwrap_or_else(|errors| panic!("{errors}")).settings;
+    let (site, connection) = (site(settings), connection());
+    warm_up(&site, &connection);
+    let mut head = page();
+    (0..times).for_each(|_| answer(&site, &mut head, &connection));
+    std::fs::remove_dir_all(folder).expect("removed");
+}
+
+/// The service of these settings.
+pub(super) fn site(settings: Arc<Settings>) -> impl Service + use<> {
     let worker = WorkerContext {
         clock: Rc::new(Clock::default()),
         workers: 1,
@@ -33,10 +43,13 @@ pub(super) fn cached_file(times: u32) {
         outbound: None,
         upstreams: Rc::default(),
     };
-    let mut generation = Generation::new(Arc::clone(&settings)).expect("a generation");
+    let mut generation = Generation::new(settings).expect("a generation");
     generation.open_logs().expect("logs");
-    let site = generation.service(worker);
-    let connection = Rc::new(ConnectionInfo {
+    generation.service(worker)
+}
+
+pub(super) fn connection() -> Rc<ConnectionInfo> {
+    Rc::new(ConnectionInfo {
         id: 1,
         listener: 0,
         peer: Address::Ip(([192, 0, 2, 1], 4000).into()),
@@ -45,11 +58,7 @@ pub(super) fn cached_file(times: u32) {
         tls: None,
         ends: Default::default(),
         cancel_on_close: Default::default(),
-    });
-    warm_up(&site, &connection);
-    let mut head = page();
-    (0..times).for_each(|_| answer(&site, &mut head, &connection));
-    std::fs::remove_dir_all(folder).expect("removed");
+    })
 }
 
 /// Has the file read into the cache, by a thread of its own if the kernel has it not in memory.
@@ -72,7 +81,7 @@ fn answer(site: &impl Service, head: &mut RequestHead, connection: &Rc<Connectio
     }
 }
 
-fn request<'a>(head: &'a mut RequestHead, connection: &'a Rc<ConnectionInfo>) -> Request<'a> {
+pub(super) fn request<'a>(head: &'a mut RequestHead, connection: &'a Rc<ConnectionInfo>) -> Request<'a> {
     Request {
         head,
         content_length: Some(0),
@@ -90,7 +99,11 @@ fn request<'a>(head: &'a mut RequestHead, connection: &'a Rc<ConnectionInfo>) ->
 
 /// The head of a request for the page.
 fn page() -> RequestHead {
-    let (path, host) = ("/static/page.html", "www.example.org");
+    head("/static/page.html", "www.example.org")
+}
+
+/// The head of a request for a path of a host.
+pub(super) fn head(path: &str, host: &str) -> RequestHead {
     let target = Span::new(4, 4 + path.len());
     let name = target.start as usize + path.len() + 1;
     let mut head = RequestHead::default();

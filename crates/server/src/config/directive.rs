@@ -1,6 +1,7 @@
 //! The contract of a directive: everything about it stands in one table row, in its feature's own file.
 
 use super::error::ConfigError;
+use super::path_key::PathKey;
 use super::settings::{GlobalSettings, HandlerSettings, HostSettings, Inheritance};
 use super::yaml::Node;
 
@@ -100,6 +101,8 @@ pub struct Scope<'a> {
     pub global: &'a mut GlobalSettings,
     /// The host's, on levels below it.
     pub host: Option<&'a mut HostSettings>,
+    /// The path's key, on levels below it.
+    pub path: Option<&'a PathKey>,
     /// The settings that inner levels inherit: a copy of the outer level's to begin with.
     pub inherited: &'a mut Inheritance,
     /// The handlers of the path or extension, in the order written.

@@ -109,7 +109,7 @@ impl<'a> Text<'a> {
 
     /// Handlers in their order, then what holds for them.
     fn path(&mut self, host: usize, path: usize) {
-        let prefix = Node::scalar(&self.loaded.settings.hosts[host].paths[path].prefix).flow();
+        let prefix = Node::scalar(&self.loaded.settings.hosts[host].paths[path].key.to_string()).flow();
         self.lines.push_str(&format!("      {prefix}:\n"));
         let handler = |written: &&Written| registry::find(written.name).is_some_and(is_handler);
         let here = |written: &&Written| (written.host, written.path) == (Some(host), Some(path));

@@ -85,7 +85,14 @@ fn load(root: Result<Node, ConfigError>, sources: Sources) -> Result<Loaded, Err
     let mut inherited = Inheritance::default();
     let global = &mut settings.global;
     apply(
-        &mut Scope { level: Level::Global, global, host: None, inherited: &mut inherited, handlers: None },
+        &mut Scope {
+            level: Level::Global,
+            global,
+            host: None,
+            path: None,
+            inherited: &mut inherited,
+            handlers: None,
+        },
         &root,
         &[],
     );
@@ -210,6 +217,7 @@ pub fn extension(
             level: Level::Extension,
             global: scope.global,
             host: scope.host.as_deref_mut(),
+            path: scope.path,
             inherited: &mut inherited,
             handlers: Some(&mut handlers),
         },

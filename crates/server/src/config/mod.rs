@@ -20,6 +20,7 @@ pub mod load;
 pub mod manual;
 pub mod nearest;
 mod not_yet;
+pub mod path_key;
 pub mod registry;
 mod render;
 pub mod settings;

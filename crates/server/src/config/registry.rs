@@ -6,6 +6,8 @@ use crate::modules::{
     http1, http2, identity, limits, listen, process, proxy, redirect, reproxy, server_timing,
     session_resumption, stash, tcp, throttle, tolerated, try_files, upstreams,
 };
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// A part of the manual.
 pub struct Group {
@@ -64,7 +66,9 @@ pub fn all() -> impl Iterator<Item = &'static Directive> {
 
 /// The directive of this name.
 pub fn find(name: &str) -> Option<&'static Directive> {
-    all().find(|directive| directive.name == name)
+    static BY_NAME: LazyLock<HashMap<&str, &Directive>> =
+        LazyLock::new(|| all().map(|directive| (directive.name, directive)).collect());
+    BY_NAME.get(name).copied()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::yaml::Place;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, normalize_untrusted_str};
 use std::ops::Range;
 
-/// More errors than this are only counted: a wrong indentation can make hundreds, and the first ones tell.
+/// More errors or warnings than this are only counted: a wrong indentation can make hundreds, and the first ones tell.
 const MOST: usize = 20;
 
 /// A line longer than this is shown only around the error: such a line is data, not configuration.
@@ -14,21 +14,22 @@ const LINE: usize = 400;
 
 /// The text of `errors`; ends in a line break.
 pub(super) fn errors(errors: &[ConfigError], sources: &Sources, styled: bool) -> String {
-    let mut text = all(&Level::ERROR, &errors[..errors.len().min(MOST)], sources, styled);
-    if errors.len() > MOST {
-        text.push_str(&format!("\nand {} more errors\n", errors.len() - MOST));
-    }
-    text
+    all(&Level::ERROR, "errors", errors, sources, styled)
 }
 
 /// The text of `warnings`; empty if there are none.
 pub(super) fn warnings(warnings: &[ConfigError], sources: &Sources, styled: bool) -> String {
-    all(&Level::WARNING, warnings, sources, styled)
+    all(&Level::WARNING, "warnings", warnings, sources, styled)
 }
 
-fn all(level: &Level<'_>, errors: &[ConfigError], sources: &Sources, styled: bool) -> String {
-    let texts: Vec<_> = errors.iter().map(|error| one(level, error, sources, styled)).collect();
-    texts.join("\n")
+fn all(level: &Level<'_>, what: &str, errors: &[ConfigError], sources: &Sources, styled: bool) -> String {
+    let shown = errors.iter().take(MOST);
+    let texts: Vec<_> = shown.map(|error| one(level, error, sources, styled)).collect();
+    let mut text = texts.join("\n");
+    if errors.len() > MOST {
+        text.push_str(&format!("\nand {} more {what}\n", errors.len() - MOST));
+    }
+    text
 }
 
 fn one(level: &Level<'_>, error: &ConfigError, sources: &Sources, styled: bool) -> String {

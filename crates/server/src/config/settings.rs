@@ -4,12 +4,14 @@
 //! levels inherit to [`Inherited`], a handler to [`HandlerSettings`].
 
 use super::error::ConfigError;
+use super::path_key::PathKey;
 use super::yaml::{Node, Place};
 use crate::modules::{
     access_log, connect, early_hints, env, error_doc, error_log, expires, fastcgi, file, headers, http1,
     http2, identity, limits, listen, process, proxy, redirect, reproxy, server_timing, session_resumption,
     tcp, throttle, try_files, upstreams,
 };
+use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -76,6 +78,10 @@ pub struct Reading {
     pub warnings: Vec<ConfigError>,
     /// The hosts so far, with the places of their names.
     pub hosts: Vec<(Place, HostSettings)>,
+    /// Their names in lower case, and the places of those.
+    pub host_names: HashMap<String, Place>,
+    /// The listeners so far.
+    pub listeners: listen::Seen,
     /// The directives so far, for `effective`.
     pub written: Vec<Written>,
 }
@@ -111,8 +117,8 @@ pub struct HostSettings {
 /// One entry of `paths:`.
 #[derive(Clone, Debug, Default)]
 pub struct PathSettings {
-    /// The key as written.
-    pub prefix: String,
+    /// Which paths it means.
+    pub key: PathKey,
     /// Handlers in the order written.
     pub handlers: Vec<HandlerSettings>,
     /// What holds at this path, all outer levels included.

@@ -6,9 +6,11 @@
 use crate::config::directive::{Directive, Level, Levels, Scope};
 use crate::config::error::ConfigError;
 use crate::config::load;
+use crate::config::path_key::PathKey;
 use crate::config::registry;
 use crate::config::settings::{HostSettings, PathSettings};
 use crate::config::yaml::{Node, Value};
+use std::collections::HashSet;
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[
@@ -51,17 +53,21 @@ pub const DIRECTIVES: &[Directive] = &[
     Directive {
         name: "paths",
         levels: Levels::HOST,
-        argument: "a mapping from path prefixes to settings",
+        argument: "a mapping from paths to settings",
         default: "",
-        help: "The paths of a site; the longest matching prefix wins. A path is a mapping or a sequence of \
-               mappings. Its handlers run in the order in which they are written: a handler that declines a \
-               request passes it to the next.",
+        help: "The paths of a site. `/a` matches `/a` and everything below it, `= /a` matches `/a` only, and \
+               `~ PATTERN` matches the paths that the regular expression matches. An exact path takes \
+               precedence, then the first regular expression that matches, in the order written, then the \
+               longest prefix. A path is a mapping or a sequence of mappings. Its handlers run in the order in \
+               which they are written: a handler that declines a request passes it to the next.",
         set: |scope, node| {
-            let wanted = "a mapping from path prefixes to their settings";
+            let wanted = "a mapping from paths to their settings";
             let (pairs, errors) = indented(node.mapping().map_err(|_| node.expected(wanted))?);
             scope.global.reading.errors.extend(errors);
+            let known = scope.host.iter().flat_map(|host| &host.paths).map(|path| path.key.clone());
+            let mut known: HashSet<_> = known.collect();
             for (key, value) in pairs {
-                if let Err(error) = path(scope, key, value) {
+                if let Err(error) = path(scope, &mut known, key, value) {
                     scope.global.reading.errors.push(error);
                 }
             }
@@ -72,12 +78,13 @@ pub const DIRECTIVES: &[Directive] = &[
 
 fn host(scope: &mut Scope<'_>, key: &Node, value: &Node) -> Result<(), ConfigError> {
     let name = check_name(key)?;
-    let mut earlier = scope.global.reading.hosts.iter();
-    if let Some((place, _)) = earlier.find(|(_, host)| host.name.eq_ignore_ascii_case(name)) {
+    let folded = name.to_ascii_lowercase();
+    if let Some(place) = scope.global.reading.host_names.get(&folded) {
         let error = key.error(format!("the host `{name}` is defined twice"));
         return Err(error.also(*place, "first defined here"));
     }
     value.mapping().map_err(|_| value.expected("the settings of a host, a mapping"))?;
+    scope.global.reading.host_names.insert(folded, key.at);
     let mut host = HostSettings { name: name.to_owned(), ..HostSettings::default() };
     let mut inherited = scope.inherited.clone();
     load::apply(
@@ -85,6 +92,7 @@ fn host(scope: &mut Scope<'_>, key: &Node, value: &Node) -> Result<(), ConfigErr
             level: Level::Host,
             global: scope.global,
             host: Some(&mut host),
+            path: None,
             inherited: &mut inherited,
             handlers: None,
         },
@@ -160,7 +168,9 @@ fn indented(pairs: &[(Node, Node)]) -> (Vec<&(Node, Node)>, Vec<ConfigError>) {
         at += 1;
         let strays = pairs[at..].iter().take_while(|(key, _)| is_directive(key)).count();
         match (key.text(), pairs[at..].first()) {
-            (Ok(path), Some((stray, _))) if value.is("") && path.starts_with('/') && strays > 0 => {
+            (Ok(path), Some((stray, _)))
+                if value.is("") && path.starts_with(['/', '=', '~']) && strays > 0 =>
+            {
                 let name = stray.text().unwrap_or_default();
                 let error = stray.error(format!("`{name}` belongs to the path `{path}`"));
                 errors.push(error.help(format!("indent it further than `{path}:`")));
@@ -172,24 +182,30 @@ fn indented(pairs: &[(Node, Node)]) -> (Vec<&(Node, Node)>, Vec<ConfigError>) {
     (paths, errors)
 }
 
-fn path(scope: &mut Scope<'_>, key: &Node, value: &Node) -> Result<(), ConfigError> {
-    let prefix = key.text().ok().filter(|text| text.starts_with('/'));
-    let prefix = prefix.ok_or_else(|| key.expected("a path that starts with `/`"))?;
+/// Reads a path. `known` are the keys of the host so far.
+fn path(
+    scope: &mut Scope<'_>,
+    known: &mut HashSet<PathKey>,
+    node: &Node,
+    value: &Node,
+) -> Result<(), ConfigError> {
+    let key = PathKey::read(node)?;
     let Some(host) = &mut scope.host else { return Ok(()) };
-    if host.paths.iter().any(|path| path.prefix == prefix) {
-        let error = key.error(format!("the path `{prefix}` is defined twice"));
+    if !known.insert(key.clone()) {
+        let error = node.error(format!("the path `{key}` is defined twice"));
         return Err(
             error.help("a path may have several handlers: list them one below the other, or as a sequence")
         );
     }
     let mut path =
-        PathSettings { prefix: prefix.to_owned(), inherited: scope.inherited.clone(), ..Default::default() };
+        PathSettings { key: key.clone(), inherited: scope.inherited.clone(), ..Default::default() };
     let joined = joined(value)?;
     load::apply(
         &mut Scope {
             level: Level::Path,
             global: scope.global,
             host: Some(host),
+            path: Some(&key),
             inherited: &mut path.inherited,
             handlers: Some(&mut path.handlers),
         },

@@ -1,6 +1,7 @@
 //! Sets directives in tests as a line of a configuration would.
 
 use crate::config::directive::{Level, Scope};
+use crate::config::path_key::PathKey;
 use crate::config::registry;
 use crate::config::settings::{GlobalSettings, HandlerSettings, HostSettings, Inheritance};
 use crate::config::source::Sources;
@@ -26,6 +27,7 @@ impl Setting {
                 level,
                 global: &mut self.global,
                 host: Some(&mut HostSettings::default()),
+                path: Some(&PathKey::default()),
                 inherited: &mut self.inherited,
                 handlers: Some(&mut self.handlers),
             };

@@ -2,6 +2,7 @@
 
 use super::Route;
 use super::map::Scope;
+use crate::config::path_key::PathKey;
 use crate::config::settings::{HandlerSettings, Inherited, PathSettings, Settings};
 use crate::handler::{Filter, Handler};
 use crate::modules::access_log::{Logs, PathLogs};
@@ -42,11 +43,8 @@ impl Builder<'_> {
     fn path(&self, host: &str, path: &PathSettings) -> Result<Rc<Route>, String> {
         // RFC 9110 §9.3.6: CONNECT names no path.
         let connects = path.handlers.iter().any(|handler| matches!(handler, HandlerSettings::Connect(_)));
-        if connects && path.prefix != "/" {
-            return Err(format!(
-                "{host}, path {}: proxy.connect is only allowed at the path `/`",
-                path.prefix
-            ));
+        if connects && path.key != PathKey::default() {
+            return Err(format!("{host}, path {}: proxy.connect is only allowed at the path `/`", path.key));
         }
         let handlers = path.handlers.iter().map(|handler| match handler {
             HandlerSettings::TryFiles(settings) => {
@@ -55,7 +53,7 @@ impl Builder<'_> {
             handler => self.handler(host, handler, path),
         });
         let handlers =
-            handlers.collect::<Result<_, _>>().map_err(|e| format!("{host}, path {}: {e}", path.prefix))?;
+            handlers.collect::<Result<_, _>>().map_err(|e| format!("{host}, path {}: {e}", path.key))?;
         let (everywhere, upstreams) = (self.everywhere(&path.inherited), self.upstreams(path));
         let reproxy = reproxy::Rules::build(&path.inherited, upstreams, everywhere, self.worker)?;
         Ok(self.route(host, &path.inherited, handlers, reproxy))
@@ -86,8 +84,8 @@ impl Builder<'_> {
     }
 
     fn proxy(&self, reverse: &proxy::ReverseSettings, path: &PathSettings) -> Box<dyn Handler> {
-        let PathSettings { prefix, inherited, .. } = path;
-        proxy::build(reverse, prefix, &inherited.proxy, self.everywhere(inherited), self.worker)
+        let PathSettings { key, inherited, .. } = path;
+        proxy::build(reverse, key.prefix(), &inherited.proxy, self.everywhere(inherited), self.worker)
     }
 
     /// The URLs of a path's upstreams.

@@ -6,6 +6,7 @@
 
 use crate::config::settings::Settings;
 use crate::modules::listen::{Binding, server_name};
+use foldhash::fast::FixedState;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -28,29 +29,30 @@ struct Listener {
     names: HashMap<String, Authority>,
     /// For all other names.
     default: Authority,
-    /// By host: what it requires here; `None` if the listener is not one of its own.
-    hosts: Vec<Option<Authority>>,
+    /// What hosts require here whose own listener it is.
+    hosts: HashMap<usize, Authority, FixedState>,
 }
 
 impl Guard {
     /// The guard of these bindings; `None` if no client certificate is required anywhere.
     pub(super) fn new(settings: &Settings, bindings: &[Binding<'_>]) -> Option<Self> {
-        let mut files = Authorities(vec![None]);
+        let mut blocks = bindings.iter().flat_map(|binding| &binding.blocks);
+        blocks.find(|block| block.ssl.client_ca.is_some())?;
+        let mut files = Authorities::from([(None, 0)]);
         let listeners: Vec<_> =
             bindings.iter().map(|binding| Listener::new(settings, binding, &mut files)).collect();
-        let required = |host: usize| {
-            let own = listeners.iter().filter_map(|listener| listener.hosts[host]);
-            own.filter(|authority| *authority > 0).collect()
-        };
-        let required = (0..settings.hosts.len()).map(required).collect();
-        (files.0.len() > 1).then_some(Self { listeners, required })
+        let mut required = vec![Vec::new(); settings.hosts.len()];
+        for (host, authority) in listeners.iter().flat_map(|listener| &listener.hosts) {
+            required[*host].extend(Some(*authority).filter(|authority| *authority > 0));
+        }
+        Some(Self { listeners, required })
     }
 
     /// Whether a connection to `listener` whose handshake asked for `name` may ask `host`.
     pub(super) fn admits(&self, host: usize, listener: usize, name: Option<&str>) -> bool {
         let Some(listener) = self.listeners.get(listener) else { return false };
         let shown = || name.map_or(listener.default, |name| listener.of_name(name));
-        match listener.hosts[host] {
+        match listener.hosts.get(&host).copied() {
             Some(0) => true,
             Some(authority) => shown() == authority,
             None => self.required[host].is_empty() || self.required[host].contains(&shown()),
@@ -58,24 +60,16 @@ impl Guard {
     }
 }
 
-/// The files of authorities, each once.
-struct Authorities<'a>(Vec<Option<&'a Path>>);
-
-impl<'a> Authorities<'a> {
-    fn index(&mut self, file: Option<&'a Path>) -> Authority {
-        self.0.iter().position(|known| *known == file).unwrap_or_else(|| {
-            self.0.push(file);
-            self.0.len() - 1
-        })
-    }
-}
+/// The authorities by their files.
+type Authorities<'a> = HashMap<Option<&'a Path>, Authority>;
 
 impl Listener {
     fn new<'a>(settings: &Settings, binding: &Binding<'a>, files: &mut Authorities<'a>) -> Self {
-        let mut listener =
-            Self { names: HashMap::new(), default: 0, hosts: vec![None; settings.hosts.len()] };
+        let mut listener = Self { names: HashMap::new(), default: 0, hosts: HashMap::default() };
         for (index, block) in binding.blocks.iter().enumerate() {
-            let authority = files.index(block.ssl.client_ca.as_ref().map(|file| file.path.as_path()));
+            let next = files.len();
+            let file = block.ssl.client_ca.as_ref().map(|file| file.path.as_path());
+            let authority = *files.entry(file).or_insert(next);
             if index == 0 {
                 listener.default = authority;
             }
@@ -84,7 +78,7 @@ impl Listener {
             }
         }
         for host in &binding.hosts {
-            listener.hosts[*host] = Some(listener.of_key(&settings.hosts[*host].name));
+            listener.hosts.insert(*host, listener.of_key(&settings.hosts[*host].name));
         }
         listener
     }

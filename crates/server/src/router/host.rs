@@ -4,7 +4,7 @@
 //! the same name with that port is a key as well.
 
 use super::Name;
-use std::cmp::Ordering;
+use super::names::{Entry, Names};
 
 /// The port of a request that names none (RFC 9110 §4.2.1, §4.2.2).
 pub(super) fn default_port(tls: bool) -> u16 {
@@ -30,7 +30,8 @@ pub(super) enum Ports {
 }
 
 impl Ports {
-    fn has(&self, port: u16) -> bool {
+    #[inline]
+    pub(super) fn has(&self, port: u16) -> bool {
         match self {
             Self::Any => true,
             Self::These(ports) => ports.contains(&port),
@@ -41,55 +42,41 @@ impl Ports {
 /// The hosts that one listener serves, ready to be looked up without allocating.
 #[derive(Debug, Default)]
 pub(super) struct HostTable {
-    /// Keys without a wildcard, sorted by name; those with a port first.
-    exact: Vec<Entry>,
-    /// `*.suffix` in the order written, then `*`; of the same, those with a port first.
-    wildcards: Vec<Entry>,
+    /// Keys without a wildcard.
+    exact: Names,
+    /// `*.example.org` and `*`, by what follows the `*`.
+    wildcards: Names,
     /// The first host that is not `strict-match`.
     fallback: Option<usize>,
-    /// Whether the fallback is the only host there is, so that nobody needs to look.
+    /// Whether the fallback is the only host, so that no name needs to be looked up.
     alone: bool,
     /// The port of requests without one.
     default_port: u16,
-}
-
-/// A key of `hosts:`.
-#[derive(Debug)]
-struct Entry {
-    /// The name in lower case; of a wildcard what stands behind the `*`.
-    name: Box<[u8]>,
-    ports: Ports,
-    has_port: bool,
-    host: usize,
 }
 
 impl HostTable {
     /// The table of `keys`, in the order written. With `tls` for requests of `https`.
     pub(super) fn new<'a>(tls: bool, keys: impl Iterator<Item = Key<'a>>) -> Self {
         let mut table = Self { default_port: default_port(tls), ..Self::default() };
+        let mut count = 0;
         for key in keys {
             if !key.strict && table.fallback.is_none() {
                 table.fallback = Some(key.host);
             }
             table.insert(key);
+            count += 1;
         }
-        // Stable: of two equal keys the one written first wins.
-        table.exact.sort_by(|a, b| (&a.name, !a.has_port).cmp(&(&b.name, !b.has_port)));
-        let names: Vec<_> = table.wildcards.iter().map(|entry| entry.name.clone()).collect();
-        let first = |name: &[u8]| names.iter().position(|other| **other == *name);
-        table.wildcards.sort_by_key(|e| (e.name.is_empty(), first(&e.name), !e.has_port));
-        table.alone = table.exact.len() + table.wildcards.len() == 1 && table.fallback.is_some();
+        table.alone = count == 1 && table.fallback.is_some();
         table
     }
 
     fn insert(&mut self, key: Key<'_>) {
-        let (list, text) = match key.name.host.strip_prefix(b"*") {
+        let (names, text) = match key.name.host.strip_prefix(b"*") {
             Some(suffix) => (&mut self.wildcards, suffix),
             None => (&mut self.exact, key.name.host),
         };
         let ports = key.name.port.map_or(key.portless, |port| Ports::These([port].into()));
-        let (name, has_port) = (text.to_ascii_lowercase().into(), key.name.port.is_some());
-        list.push(Entry { name, ports, has_port, host: key.host });
+        names.insert(text, Entry { ports, has_port: key.name.port.is_some(), host: key.host });
     }
 
     /// The host that serves `authority`: exact keys first, then wildcards, then the fallback. `None` if
@@ -106,22 +93,26 @@ impl HostTable {
     pub(super) fn named(&self, authority: &[u8]) -> Option<usize> {
         let name = Name::of(authority)?;
         let port = name.port.unwrap_or(self.default_port);
-        let first = self.exact.partition_point(|e| e.compare(name.host).is_lt());
-        let same = self.exact[first..].iter().take_while(|e| e.compare(name.host).is_eq());
-        let mut fit = same.chain(self.wildcards.iter().filter(|e| e.ends(name.host)));
-        fit.find(|e| e.ports.has(port)).map(|e| e.host)
-    }
-}
-
-impl Entry {
-    /// Compares with a name in any case (RFC 9110 §4.2.3).
-    fn compare(&self, name: &[u8]) -> Ordering {
-        self.name.iter().copied().cmp(name.iter().map(u8::to_ascii_lowercase))
+        let exact = self.exact.get(name.host).and_then(|named| named.at(port));
+        exact.or_else(|| self.wildcard(name.host, port)).or_else(|| self.any(name.host, port))
     }
 
-    /// Whether `name` is longer than this suffix and ends with it.
-    fn ends(&self, name: &[u8]) -> bool {
-        name.len() > self.name.len() && name[name.len() - self.name.len()..].eq_ignore_ascii_case(&self.name)
+    /// The host of the wildcard that was written first among those that match `name`: one lookup for each label, for
+    /// no more labels than the longest wildcard has room for.
+    fn wildcard(&self, name: &[u8], port: u16) -> Option<usize> {
+        // The `*` stands for at least one byte.
+        let first = name.len().saturating_sub(self.wildcards.longest()).max(1);
+        let dots = (first..name.len()).filter(|at| name[*at] == b'.');
+        let found = dots.filter_map(|dot| {
+            let named = self.wildcards.get(&name[dot..])?;
+            Some((named.order, named.at(port)?))
+        });
+        found.min().map(|(_, host)| host)
+    }
+
+    /// The host `*`.
+    fn any(&self, name: &[u8], port: u16) -> Option<usize> {
+        self.wildcards.get(b"").filter(|_| !name.is_empty())?.at(port)
     }
 }
 
@@ -185,6 +176,30 @@ mod tests {
             ("elsewhere:8080", 1),
             ("", 0),
             ("not an authority", 0),
+        ];
+        assert_found(&table(false, &keys), &cases);
+    }
+
+    #[test]
+    fn of_several_wildcards_that_match_the_one_written_first_wins_whatever_its_length() {
+        let keys = ["x", "*.org", "*.example.org", "*.a.example.org:8080"];
+        let cases = [
+            ("www.example.org", 1),
+            ("a.a.example.org:8080", 1),
+            ("org", 0),
+            (".org", 0),
+            ("a.org.net", 0),
+            ("a..org", 1),
+        ];
+        assert_found(&table(false, &keys), &cases);
+        let keys = ["x", "*.org:81", "*.example.org", "*.a.example.org:8080", "*"];
+        let cases = [
+            ("www.example.org", 2),
+            ("www.example.org:81", 1),
+            ("a.a.example.org:8080", 2),
+            ("a.org", 4),
+            (&"a.".repeat(4000), 4),
+            (&format!("{}example.org", "a.".repeat(4000)), 2),
         ];
         assert_found(&table(false, &keys), &cases);
     }

@@ -6,6 +6,7 @@ use super::host::{HostTable, Key, Ports, default_port};
 use super::path::PathTable;
 use crate::config::settings::{HandlerSettings, HostSettings, PathSettings, Settings};
 use crate::modules::listen::{self, Binding};
+use crate::pattern::{PatternLists, PatternMemory, Patterns};
 use hayami_net::service::ConnectionInfo;
 use std::collections::HashSet;
 
@@ -35,6 +36,8 @@ pub struct Map {
     scopes: Vec<Scope>,
     /// By upstream group that a path uses: its index, and the first route that uses it.
     upstreams: Vec<(usize, RouteIndex)>,
+    /// The lists of regular expressions of hosts.
+    patterns: Vec<Patterns>,
 }
 
 /// The routes of a host.
@@ -67,25 +70,33 @@ impl Map {
             everywhere: [everywhere(settings, &bindings, false)?, everywhere(settings, &bindings, true)?],
             scopes: vec![Scope::Nowhere],
             upstreams: Vec::new(),
+            patterns: Vec::new(),
         };
-        let mut seen = HashSet::new();
+        let (mut seen, mut lists) = (HashSet::new(), PatternLists::default());
         for (host, own) in settings.hosts.iter().enumerate() {
-            map.add_host(host, own, &mut seen);
+            map.add_host(host, own, &mut seen, &mut lists);
         }
+        map.patterns = lists.compile()?;
         Ok(map)
     }
 
-    fn add_host(&mut self, host: usize, settings: &HostSettings, seen: &mut HashSet<usize>) {
+    fn add_host<'a>(
+        &mut self,
+        host: usize,
+        settings: &'a HostSettings,
+        seen: &mut HashSet<usize>,
+        lists: &mut PatternLists<'a>,
+    ) {
         let otherwise = self.add(Scope::Host(host));
         let mut paths = Vec::with_capacity(settings.paths.len());
         for (path, own) in settings.paths.iter().enumerate() {
             let route = self.add(Scope::Path { host, path });
-            paths.push((own.prefix.as_bytes().into(), route));
+            paths.push((&own.key, route));
             let new = groups(own).filter(|group| seen.insert(*group));
             self.upstreams.extend(new.map(|group| (group, route)));
         }
-        let paths = PathTable::new(paths);
-        let pathless = paths.find(b"/").map_or(otherwise, |(route, _)| *route);
+        let paths = PathTable::new(paths, lists);
+        let pathless = paths.root().unwrap_or(otherwise);
         self.hosts.push(HostMap { paths, otherwise, pathless });
     }
 
@@ -123,11 +134,17 @@ impl Map {
         self.everywhere[usize::from(https)].named(authority)
     }
 
-    /// What answers at a normalized path of a host, and the length of the path's prefix.
+    /// What answers at a normalized path of a host, and the length of the path's prefix. The memory is the worker's.
     #[inline]
-    pub(super) fn route(&self, host: HostIndex, path: &[u8]) -> (RouteIndex, usize) {
+    pub(super) fn route(&self, host: HostIndex, path: &[u8], memory: &PatternMemory) -> (RouteIndex, usize) {
         let Some(host) = host.map(|index| &self.hosts[index]) else { return (NOWHERE, 0) };
-        host.paths.find(path).map_or((host.otherwise, 0), |(route, below)| (*route, below))
+        let first = |list: usize| memory.first(list, &self.patterns[list], path);
+        host.paths.find(path, first).unwrap_or((host.otherwise, 0))
+    }
+
+    /// How many lists of regular expressions there are.
+    pub(super) fn pattern_lists(&self) -> usize {
+        self.patterns.len()
     }
 
     /// What answers at a host when there is no path to look up.
@@ -158,11 +175,13 @@ pub(super) fn of_listener(
 
 /// All hosts, for URLs of `https` or of `http`: keys without a port stand for the ports of their listeners.
 fn everywhere(settings: &Settings, bindings: &[Binding<'_>], tls: bool) -> Result<HostTable, String> {
-    let keys = (0..settings.hosts.len()).map(|host| {
-        let own = bindings.iter().filter(|own| own.is_tls() == tls && own.hosts.contains(&host));
-        let ports = own.filter_map(|own| own.listener.address.port()).chain([default_port(tls)]);
-        key(settings, host, Ports::These(ports.collect()))
-    });
+    let mut ports = vec![vec![default_port(tls)]; settings.hosts.len()];
+    for binding in bindings.iter().filter(|binding| binding.is_tls() == tls) {
+        let port = binding.listener.address.port();
+        binding.hosts.iter().for_each(|host| ports[*host].extend(port));
+    }
+    let keys = ports.into_iter().enumerate();
+    let keys = keys.map(|(host, ports)| key(settings, host, Ports::These(ports.into())));
     Ok(HostTable::new(tls, keys.collect::<Result<Vec<_>, _>>()?.into_iter()))
 }
 

@@ -7,6 +7,7 @@ mod build;
 mod guard;
 mod host;
 mod map;
+mod names;
 mod path;
 pub(crate) mod unlike_h2o;
 
@@ -19,6 +20,7 @@ use crate::modules::access_log::{Logs, PathLogs};
 use crate::modules::env::Environment;
 use crate::modules::{error_doc, reproxy, server_timing};
 use crate::observe::{Severity, Subject, report};
+use crate::pattern::PatternMemory;
 use crate::worker::WorkerContext;
 use build::Builder;
 use hayami_http::{FieldSection, split_authority};
@@ -37,6 +39,8 @@ pub struct Router {
     /// By number. A route is built for its first request: a worker has directories open, and connections to upstreams,
     /// where it serves them, however many the configuration has.
     routes: Box<[OnceCell<Rc<Route>>]>,
+    /// Where regular expressions are searched.
+    memory: PatternMemory,
 }
 
 /// What happens to the requests of one path.
@@ -75,6 +79,7 @@ impl Router {
             logs: Arc::clone(generation.logs()),
             worker,
             routes: map.scopes().iter().map(|_| OnceCell::new()).collect(),
+            memory: PatternMemory::new(map.pattern_lists()),
         };
         // Names and health of upstreams are watched whether there are requests or not. One worker does it for all.
         for (group, route) in map.upstreams() {
@@ -130,7 +135,7 @@ impl Router {
     /// What answers at a normalized path of a host, and the length of the path's prefix.
     #[inline]
     pub fn route(&self, host: HostIndex, path: &[u8]) -> (&Rc<Route>, usize) {
-        let (route, below) = self.map.route(host, path);
+        let (route, below) = self.map.route(host, path, &self.memory);
         (self.get(route), below)
     }
 

@@ -1,7 +1,7 @@
 //! Hosts that h2o would choose for other requests: there, a key without a port stands for the default port only.
 
 use super::Name;
-use super::host::{Ports, default_port};
+use super::host::{HostTable, Ports, default_port};
 use super::map::of_listener;
 use crate::config::error::ConfigError;
 use crate::config::settings::Settings;
@@ -10,34 +10,59 @@ use crate::modules::listen::{Binding, bindings};
 
 /// A warning for each host whose requests would go to another one in h2o. `places` are those of the keys.
 pub(crate) fn warnings(settings: &Settings, places: &[Place]) -> Vec<ConfigError> {
-    let bindings = bindings(settings);
-    let of = |host| bindings.iter().find_map(|binding| warning(settings, binding, host, places[host]));
-    (0..settings.hosts.len()).filter_map(of).collect()
+    let mut found = vec![None; settings.hosts.len()];
+    for binding in bindings(settings) {
+        let Some(comparison) = Comparison::new(settings, &binding) else { continue };
+        for host in &binding.hosts {
+            let warning = &mut found[*host];
+            *warning = warning.take().or_else(|| comparison.warning(*host, places[*host]));
+        }
+    }
+    found.into_iter().flatten().collect()
 }
 
-fn warning(settings: &Settings, binding: &Binding<'_>, host: usize, at: Place) -> Option<ConfigError> {
-    let key = &settings.hosts[host].name;
-    let (port, default) = (binding.listener.address.port()?, default_port(binding.is_tls()));
-    let has_port = Name::of(key.as_bytes())?.port.is_some();
-    // Port 0 is any that is free: nobody knows what clients will ask for.
-    if has_port || port == 0 || port == default || !binding.hosts.contains(&host) {
-        return None;
+/// A listener on a port that is not the default, here and in h2o.
+struct Comparison<'a> {
+    settings: &'a Settings,
+    port: u16,
+    default: u16,
+    here: HostTable,
+    there: HostTable,
+}
+
+impl<'a> Comparison<'a> {
+    fn new(settings: &'a Settings, binding: &Binding<'_>) -> Option<Self> {
+        let (port, default) = (binding.listener.address.port()?, default_port(binding.is_tls()));
+        // Port 0 is any that is free: what clients will ask for is not known.
+        if port == 0 || port == default {
+            return None;
+        }
+        let here = of_listener(settings, binding, &Ports::Any).ok()?;
+        let there = of_listener(settings, binding, &Ports::These([default].into())).ok()?;
+        Some(Self { settings, port, default, here, there })
     }
-    // A name that a wildcard stands for.
-    let asked = format!("{}:{port}", key.replacen('*', "www", 1));
-    let find = |portless| of_listener(settings, binding, &portless).ok()?.find(asked.as_bytes());
-    let (here, there) = (find(Ports::Any)?, find(Ports::These([default].into())));
-    if here != host || there == Some(host) {
-        return None;
+
+    fn warning(&self, host: usize, at: Place) -> Option<ConfigError> {
+        let (key, port, default) = (&self.settings.hosts[host].name, self.port, self.default);
+        if Name::of(key.as_bytes())?.port.is_some() {
+            return None;
+        }
+        // A name that a wildcard stands for.
+        let asked = format!("{}:{port}", key.replacen('*', "www", 1));
+        let (here, there) = (self.here.find(asked.as_bytes())?, self.there.find(asked.as_bytes()));
+        if here != host || there == Some(host) {
+            return None;
+        }
+        let other =
+            there.map_or("no host".to_owned(), |other| format!("`{}`", self.settings.hosts[other].name));
+        let text =
+            format!("the host `{key}` answers on every port; a host of h2o answers on port {default} only");
+        let help = format!(
+            "for a file that h2o does not read, change nothing: `{asked}` is answered by this host, in h2o by \
+             {other}; `{key}:{port}` is the same in both"
+        );
+        Some(ConfigError::new(at, text).help(help))
     }
-    let other = there.map_or("no host".to_owned(), |other| format!("`{}`", settings.hosts[other].name));
-    let text =
-        format!("the host `{key}` answers on every port; a host of h2o answers on port {default} only");
-    let help = format!(
-        "for a file that h2o does not read, change nothing: `{asked}` is answered by this host, in h2o by {other}; \
-         `{key}:{port}` is the same in both"
-    );
-    Some(ConfigError::new(at, text).help(help))
 }
 
 #[cfg(test)]

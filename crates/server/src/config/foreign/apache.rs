@@ -17,6 +17,7 @@ pub(super) const NAMES: &[(&str, Answer)] = &[
     ("DocumentRoot", Write("`file.dir` in a path")),
     ("Directory", Write("`paths` in a host")),
     ("Location", Write("`paths` in a host")),
+    ("LocationMatch", Write("a path `~ PATTERN` in `paths`")),
     ("Files", Write("`file.custom-handler` with `extension`")),
     ("FilesMatch", Write("`file.custom-handler` with `extension`")),
     ("Alias", Write("`file.dir` in a path")),
@@ -92,8 +93,8 @@ pub(super) const NAMES: &[(&str, Answer)] = &[
     ("ProxyPass", Write("`proxy.reverse.url`")),
     (
         "ProxyPassMatch",
-        Unsupported(
-            "`proxy.reverse.url` at a path prefix; for PHP `fastcgi.connect` in `file.custom-handler`",
+        Write(
+            "`proxy.reverse.url` at a path `~ PATTERN` in `paths`; for PHP `fastcgi.connect` in `file.custom-handler`",
         ),
     ),
     ("ProxyPassReverse", NotNeeded("`proxy.rewrite-location` is on by default")),

@@ -23,6 +23,7 @@ pub(super) const NAMES: &[(&str, Answer)] = &[
     ("uri", Unsupported("the path prefix is replaced by the URL's path of its handler")),
     ("handle", Write("a path in `paths`")),
     ("handle_path", Write("a path in `paths`")),
+    ("path_regexp", Write("a path `~ PATTERN` in `paths`")),
     ("handle_errors", Write("`error-doc`")),
     ("route", NotNeeded("handlers run in the order in which they are written")),
     ("respond", Unsupported("serve the response from a file with `file.file`")),

@@ -10,7 +10,13 @@ pub(super) const NAMES: &[(&str, Answer)] = &[
     // Structure
     ("server", Write("`hosts`; within `upstreams`, `backends`")),
     ("server_name", Write("a host name in `hosts`")),
-    ("location", Write("`paths` in a host; for extensions `file.custom-handler`; for one file `file.file`")),
+    (
+        "location",
+        Write(
+            "`paths` in a host: a prefix `/a`, an exact path `= /a` or a regular expression `~ PATTERN`; for \
+             `expires` by extension `file.custom-handler`",
+        ),
+    ),
     ("http", Write("its content at the top of the file: there is no `http` level")),
     ("events", Write("`num-threads` and `max-connections`, both optional")),
     ("include", Write("`!file conf.d/*.conf`, as a value")),

@@ -78,6 +78,7 @@ fn own_settings(scope: &mut Scope<'_>, node: &Node) -> (Inheritance, Vec<Handler
         level: scope.level,
         global: scope.global,
         host: scope.host.as_deref_mut(),
+        path: scope.path,
         inherited: &mut nothing,
         handlers: None,
     };

@@ -243,6 +243,7 @@ fn symlinks(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
 mod tests {
     use super::*;
     use crate::config::directive::Level;
+    use crate::config::path_key::PathKey;
     use crate::config::settings::{GlobalSettings, HostSettings, Inheritance};
     use crate::config::{source::Sources, yaml};
     use std::time::Duration;
@@ -264,6 +265,7 @@ mod tests {
                 level: Level::Path,
                 global: &mut set.global,
                 host: Some(&mut HostSettings::default()),
+                path: Some(&PathKey::default()),
                 inherited: &mut set.inherited,
                 handlers: Some(&mut set.handlers),
             };

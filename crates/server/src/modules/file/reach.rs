@@ -38,7 +38,7 @@ pub fn unreachable(settings: &Settings) -> Vec<Unreachable> {
     let mut found = Vec::new();
     for host in &settings.hosts {
         for path in &host.paths {
-            let place = format!("{}, path {}", host.name, path.prefix);
+            let place = format!("{}, path {}", host.name, path.key);
             let failed = wanted(path).filter_map(|(directive, written, file)| {
                 let (path, error) = try_open(path, written, file)?;
                 Some(Unreachable { directive, written: written.into(), path, place: place.clone(), error })

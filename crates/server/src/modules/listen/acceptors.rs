@@ -3,9 +3,11 @@
 use super::{bindings, ssl};
 use crate::config::error::ConfigError;
 use crate::config::settings::Settings;
+use crate::config::yaml::Place;
 use hayami_tls::ocsp::{Fetcher, Job};
 use hayami_tls::resumption::Report;
 use hayami_tls::{Acceptor, Resumption};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The acceptors of all addresses that speak TLS. One for the process: the workers share what it gives out.
@@ -14,6 +16,8 @@ pub struct Acceptors {
     resumption: Resumption,
     /// Every `ssl` once, however many addresses and hosts share it.
     read: Vec<Read>,
+    /// Indexes of these by the place of their first certificate, which equal ones have in common.
+    known: HashMap<Place, Vec<usize>>,
     /// By binding; `None` without TLS.
     addresses: Vec<Option<Address>>,
     /// Keeps OCSP responses up to date, once started.
@@ -51,7 +55,8 @@ impl Acceptors {
     /// # Errors
     /// A file cannot be used, or settings leave nothing to offer.
     pub fn new(settings: &Settings, resumption: Resumption) -> Result<Self, ConfigError> {
-        let mut acceptors = Self { resumption, read: Vec::new(), addresses: Vec::new(), fetcher: None };
+        let (read, known) = (Vec::new(), HashMap::new());
+        let mut acceptors = Self { resumption, read, known, addresses: Vec::new(), fetcher: None };
         for binding in bindings(settings) {
             let mut blocks = Vec::new();
             for block in &binding.blocks {
@@ -111,10 +116,12 @@ impl Acceptors {
 
     /// The index of an `ssl`, read if it is a new one.
     fn load(&mut self, written: &ssl::Settings) -> Result<usize, ConfigError> {
-        if let Some(index) = self.read.iter().position(|read| read.written == *written) {
-            return Ok(index);
+        let same = self.known.entry(written.identities[0].certificate.at).or_default();
+        if let Some(index) = same.iter().find(|index| self.read[**index].written == *written) {
+            return Ok(*index);
         }
         self.read.push(Read { written: written.clone(), settings: written.load()? });
+        same.push(self.read.len() - 1);
         Ok(self.read.len() - 1)
     }
 

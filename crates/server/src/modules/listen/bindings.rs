@@ -1,7 +1,9 @@
 //! Which hosts answer on which address, and with which certificates.
 
-use super::{Listener, ssl};
+use super::{Address, Listener, ssl};
 use crate::config::settings::{HostSettings, Settings};
+use crate::config::yaml::Place;
+use std::collections::{HashMap, HashSet};
 
 /// A listener and the hosts that answer on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,23 +30,21 @@ pub struct Block<'a> {
 /// Every address once, with the hosts that answer there: all of them on a listener of the top level, on
 /// that of a host only the hosts that name it.
 pub fn bindings(settings: &Settings) -> Vec<Binding<'_>> {
-    let mut bindings: Vec<Binding<'_>> = Vec::new();
+    let mut found = Found::default();
     let every: Vec<usize> = (0..settings.hosts.len()).collect();
     for listener in &settings.global.listen {
-        let binding = binding(&mut bindings, listener, &every);
-        binding.add_block(listener, None);
+        let binding = found.binding(listener, &every);
+        found.add_block(binding, listener, None);
     }
     for (index, host) in settings.hosts.iter().enumerate() {
         for listener in &host.listen {
-            let binding = binding(&mut bindings, listener, &[]);
-            if !binding.hosts.contains(&index) {
-                binding.hosts.push(index);
-            }
-            binding.add_block(listener, Some((index, host)));
+            let binding = found.binding(listener, &[]);
+            found.add_host(binding, index);
+            found.add_block(binding, listener, Some((index, host)));
         }
     }
-    bindings.iter_mut().for_each(|binding| binding.choose_default(settings));
-    bindings
+    found.bindings.iter_mut().for_each(|binding| binding.choose_default(settings));
+    found.bindings
 }
 
 /// The files of all certificates and keys, each once.
@@ -58,40 +58,66 @@ pub fn tls_files(settings: &Settings) -> Vec<&std::path::Path> {
     files
 }
 
-/// The binding of a listener's address; a new one begins with `hosts`.
-fn binding<'b, 'a>(
-    bindings: &'b mut Vec<Binding<'a>>,
-    listener: &'a Listener,
-    hosts: &[usize],
-) -> &'b mut Binding<'a> {
-    let found = bindings.iter().position(|binding| binding.listener.address == listener.address);
-    let index = found.unwrap_or_else(|| {
-        bindings.push(Binding { listener, hosts: hosts.to_vec(), blocks: Vec::new() });
-        bindings.len() - 1
-    });
-    &mut bindings[index]
+/// The bindings so far, and where to find what ten thousand hosts may share.
+#[derive(Default)]
+struct Found<'a> {
+    bindings: Vec<Binding<'a>>,
+    by_address: HashMap<&'a Address, usize>,
+    /// Blocks of a binding by the place of their first certificate, which equal ones have in common.
+    blocks: HashMap<(usize, Place), Vec<usize>>,
+    /// The names of the blocks of a binding.
+    names: HashSet<(usize, usize, String)>,
 }
 
-impl<'a> Binding<'a> {
-    /// Whether the address speaks TLS.
-    pub fn is_tls(&self) -> bool {
-        !self.blocks.is_empty()
+impl<'a> Found<'a> {
+    /// The index of the binding of a listener's address; a new one begins with `hosts`.
+    fn binding(&mut self, listener: &'a Listener, hosts: &[usize]) -> usize {
+        *self.by_address.entry(&listener.address).or_insert_with(|| {
+            self.bindings.push(Binding { listener, hosts: hosts.to_vec(), blocks: Vec::new() });
+            self.bindings.len() - 1
+        })
+    }
+
+    fn add_host(&mut self, binding: usize, host: usize) {
+        let hosts = &mut self.bindings[binding].hosts;
+        // They come in order.
+        if let Err(end) = hosts.binary_search(&host) {
+            hosts.insert(end, host);
+        }
     }
 
     /// Adds a listener's `ssl`; an alias of one that is there shares its block, and its files are read once.
-    fn add_block(&mut self, listener: &'a Listener, host: Option<(usize, &HostSettings)>) {
+    fn add_block(&mut self, binding: usize, listener: &'a Listener, host: Option<(usize, &HostSettings)>) {
         let Some(ssl) = listener.ssl.as_deref() else { return };
-        let found = self.blocks.iter().position(|block| block.ssl == ssl);
-        let index = found.unwrap_or_else(|| {
-            self.blocks.push(Block { names: Vec::new(), hosts: Vec::new(), ssl });
-            self.blocks.len() - 1
-        });
-        let block = &mut self.blocks[index];
-        if let Some((index, host)) = host {
-            block.hosts.push(index);
-            let name = server_name(&host.name).filter(|name| !block.names.contains(name));
-            block.names.extend(name);
+        let index = self.block(binding, ssl);
+        let block = &mut self.bindings[binding].blocks[index];
+        if let Some((number, host)) = host {
+            block.hosts.push(number);
+            if let Some(name) = server_name(&host.name)
+                && self.names.insert((binding, index, name.clone()))
+            {
+                block.names.push(name);
+            }
         }
+    }
+
+    /// The index of the block of an `ssl`.
+    fn block(&mut self, binding: usize, ssl: &'a ssl::Settings) -> usize {
+        let blocks = &mut self.bindings[binding].blocks;
+        let same = self.blocks.entry((binding, ssl.identities[0].certificate.at)).or_default();
+        if let Some(index) = same.iter().find(|index| blocks[**index].ssl == ssl) {
+            return *index;
+        }
+        blocks.push(Block { names: Vec::new(), hosts: Vec::new(), ssl });
+        same.push(blocks.len() - 1);
+        blocks.len() - 1
+    }
+}
+
+impl Binding<'_> {
+    /// Whether the address speaks TLS.
+    pub fn is_tls(&self) -> bool {
+        !self.blocks.is_empty()
     }
 
     /// Puts that block first which answers clients that ask for an unknown name, or for none: the block of

@@ -14,6 +14,7 @@ pub(crate) mod testing;
 pub use acceptors::{Acceptors, Reloaded};
 pub(crate) use bindings::server_name;
 pub use bindings::{Binding, Block, bindings, tls_files};
+pub use overlap::Seen;
 pub(crate) use overlap::split;
 
 use crate::config::directive::{Directive, Levels};
@@ -39,7 +40,7 @@ pub struct Listener {
 }
 
 /// Where to listen.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
     /// A TCP port.
     Tcp(HostPort),
@@ -60,7 +61,7 @@ impl Address {
 }
 
 /// Addresses of this machine and a port of theirs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HostPort {
     /// The addresses.
     pub host: Host,
@@ -69,7 +70,7 @@ pub struct HostPort {
 }
 
 /// Addresses of this machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Host {
     /// All of IPv4 and all of IPv6: `0.0.0.0` and `[::]`.
     #[default]
@@ -81,7 +82,7 @@ pub enum Host {
 }
 
 /// A unix socket.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct UnixSocket {
     /// Its path.
     pub path: PathBuf,
@@ -170,7 +171,9 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
         for node in node.one_or_many() {
             let (listener, warnings) = read::listener(node)?;
             overlap::check(scope, &listener)?;
-            if let Some(ssl) = &listener.ssl {
+            if let Some(ssl) = &listener.ssl
+                && scope.global.reading.listeners.is_new(ssl)
+            {
                 ssl.load()?;
             }
             warnings.into_iter().for_each(|warning| scope.warn(warning));

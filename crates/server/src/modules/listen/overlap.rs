@@ -3,11 +3,14 @@
 //! What is written several times is bound once, and the hosts of all places answer there; so all places must agree on
 //! what the socket speaks. An address beside `0.0.0.0` or `[::]` at the same port cannot be bound.
 
-use super::{Address, Host, HostPort, Listener};
+use super::{Address, Host, HostPort, Listener, ssl};
 use crate::config::directive::Scope;
 use crate::config::error::ConfigError;
 use crate::config::settings::Settings;
+use crate::config::yaml::Place;
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs};
+use std::path::PathBuf;
 
 const ANY_V4: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 const ANY_V6: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
@@ -22,14 +25,51 @@ enum Relation {
     Overlap,
 }
 
+/// The listeners that have been read, as far as later ones have to agree with them.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The first listener of every address.
+    sockets: HashMap<Socket, Vec<Listener>>,
+    /// What `ssl` is there, by the place of its first certificate, which equal ones have in common.
+    ssl: HashMap<Place, Vec<ssl::Settings>>,
+}
+
+/// What addresses must have in common to be related.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Socket {
+    Tcp(u16),
+    Udp(u16),
+    Unix(PathBuf),
+}
+
+impl Seen {
+    /// Whether an `ssl` is not an alias of an earlier one.
+    pub(super) fn is_new(&mut self, ssl: &ssl::Settings) -> bool {
+        let same = self.ssl.entry(ssl.identities[0].certificate.at).or_default();
+        let is_new = !same.contains(ssl);
+        if is_new {
+            same.push(ssl.clone());
+        }
+        is_new
+    }
+}
+
 /// Checks a new listener against all that came before it.
 ///
 /// # Errors
 /// It cannot be bound beside another one, or does not agree with one that it shares a socket with.
-pub(super) fn check(scope: &Scope<'_>, new: &Listener) -> Result<(), ConfigError> {
-    let earlier = scope.global.reading.hosts.iter().flat_map(|(_, host)| &host.listen);
-    let here = scope.host.iter().flat_map(|host| &host.listen);
-    scope.global.listen.iter().chain(earlier).chain(here).try_for_each(|other| check_pair(other, new))
+pub(super) fn check(scope: &mut Scope<'_>, new: &Listener) -> Result<(), ConfigError> {
+    let socket = match &new.address {
+        Address::Tcp(address) => Socket::Tcp(address.port),
+        Address::Quic(address) => Socket::Udp(address.port),
+        Address::Unix(socket) => Socket::Unix(socket.path.clone()),
+    };
+    let others = scope.global.reading.listeners.sockets.entry(socket).or_default();
+    others.iter().try_for_each(|other| check_pair(other, new))?;
+    if others.iter().all(|other| other.address != new.address) {
+        others.push(new.clone());
+    }
+    Ok(())
 }
 
 fn check_pair(other: &Listener, new: &Listener) -> Result<(), ConfigError> {

@@ -3,6 +3,7 @@
 use super::Url;
 use crate::config::directive::Scope;
 use crate::config::error::ConfigError;
+use crate::config::path_key::PathKey;
 use crate::config::settings::HandlerSettings;
 use crate::config::yaml::Node;
 use crate::modules::upstreams;
@@ -25,11 +26,26 @@ pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError>
         }
     };
     let upstreams = &scope.global.upstreams.groups[settings.group].upstreams;
+    if matches!(scope.path, Some(PathKey::Pattern(_))) {
+        let own = upstreams.iter().map(|upstream| &upstream.url.path);
+        check_without_path(node, settings.path.iter().chain(own.filter(|_| settings.path.is_none())))?;
+    }
     if upstreams.iter().any(|upstream| upstream.url.tls) {
         scope.inherited.proxy.tls.check(node)?;
     }
     scope.add_handler(HandlerSettings::Proxy(settings));
     Ok(())
+}
+
+/// A path that is a regular expression has no prefix that the path of a URL could replace.
+fn check_without_path<'a>(
+    node: &Node,
+    mut paths: impl Iterator<Item = &'a String>,
+) -> Result<(), ConfigError> {
+    let Some(path) = paths.find(|path| !matches!(path.as_str(), "" | "/")) else { return Ok(()) };
+    let error =
+        node.error(format!("the URL must not have a path (`{path}`) where `paths` has a regular expression"));
+    Err(error.help("remove it: the upstream gets the path of the request"))
 }
 
 /// A URL whose host is the name of a group.
