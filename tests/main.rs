@@ -57,6 +57,7 @@ mod ranges;
 mod reproxy;
 mod response_times;
 mod rest_api;
+mod settings_readers;
 mod slow_clients;
 mod smuggling;
 mod starlet;

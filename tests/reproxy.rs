@@ -196,12 +196,12 @@ fn files_below_the_directory_are_sent_and_no_others() {
 #[test]
 fn nothing_is_followed_for_ever_or_unless_it_makes_sense() {
     let (dir, upstream) = (Scratch::new(), application());
-    let server = site(&dir, &upstream, "reproxy: ON\nmax-reprocesses: 3");
+    let server = site(&dir, &upstream, "reproxy: ON\nmax-delegations: 3");
     assert_eq!(server.get("/x-accel-redirect?/x-accel-redirect?/x-accel-redirect").status, 502);
     let around = Upstream::answering(ok("X-Reproxy-URL: /again\r\n", ""));
-    let server = site(&dir, &around, "reproxy: ON\nmax-reprocesses: 3");
+    let server = site(&dir, &around, "reproxy: ON\nmax-delegations: 3");
     assert_eq!(server.get("/").status, 502);
-    server.until_stderr("too many internal redirects");
+    server.until_stderr("too many delegations (`max-delegations: 3`)");
     assert_eq!(around.requests().len(), 4);
     let server = site(&dir, &upstream, "reproxy: ON");
     for wrong in ["ftp://a/", "nowhere", "@named"] {
@@ -211,4 +211,39 @@ fn nothing_is_followed_for_ever_or_unless_it_makes_sense() {
     let off = site(&dir, &upstream, "");
     let answer = off.get("/x-reproxy-url?/files/a.txt");
     assert_eq!((answer.text(), answer.field("x-reproxy-url")), ("thrown away".into(), Some("/files/a.txt")));
+}
+
+#[test]
+fn delegations_and_internal_redirects_are_counted_apart() {
+    let dir = Scratch::new();
+    let count = |lines: &str, upstream: &Upstream, target: &str| {
+        dir.write("site/a.txt", "there");
+        let text = format!(
+            "{lines}\nnum-threads: 1\nreproxy: ON\nhosts:\n  default:\n    paths:\n      /: {{file.dir: DIR/site}}\n      \
+             /in: {{redirect: {{url: /, internal: YES}}}}\n      /loop: {{redirect: {{url: /loop, internal: YES}}}}\n      \
+             /app: {{proxy.reverse.url: 'http://{}'}}\n      /tried: {{file.dir: DIR/none, try-files: $uri /a.txt}}\n",
+            upstream.address
+        );
+        let server = Server::config(&dir, &text);
+        let answer = server.get(target);
+        (answer.status, answer.text(), server)
+    };
+    let once = Upstream::answering(ok("X-Reproxy-URL: /in/a.txt\r\n", ""));
+    for (lines, target, status) in [
+        ("max-delegations: 1\nmax-reprocesses: 1", "/app", 200),
+        ("max-delegations: 0", "/app", 502),
+        ("max-reprocesses: 0", "/app", 502),
+        ("max-delegations: 0", "/in/a.txt", 200),
+        ("max-delegations: 0", "/tried/x", 200),
+        ("max-reprocesses: 0", "/in/a.txt", 502),
+        ("max-reprocesses: 0", "/tried/x", 502),
+        ("max-reprocesses: 0", "/a.txt", 200),
+    ] {
+        let (found, text, _server) = count(lines, &once, target);
+        assert_eq!(found, status, "{lines} {target}");
+        assert_eq!(text == "there", status == 200, "{lines} {target}: {text}");
+    }
+    let (_, text, server) = count("max-reprocesses: 2", &once, "/loop");
+    assert_eq!(text, "Bad Gateway: too many internal redirects\n");
+    server.until_stderr("too many internal redirects (`max-reprocesses: 2`)");
 }

@@ -29,7 +29,7 @@ pub struct Settings {
     pub handshake_timeout: Duration,
     /// `max-reprocesses`: internal redirects of one request.
     pub max_reprocesses: u32,
-    /// `max-delegations`: `x-reproxy-url` fields followed for one request.
+    /// `max-delegations`: answers of one request that are followed elsewhere (`reproxy`).
     pub max_delegations: u32,
 }
 
@@ -193,7 +193,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a number",
         default: "5",
-        help: "The maximum number of internal redirects per request; one more gets 502.",
+        help: "The maximum number of internal redirects per request (`redirect` with `internal: YES`, \
+               `try-files`); one more gets 502. With 0 there are none.",
         set: |scope, node| {
             scope.global.limits.max_reprocesses = node.integer(0..=1000)? as u32;
             Ok(())
@@ -204,8 +205,9 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a number",
         default: "5",
-        help: "The maximum number of delegations to another upstream per request. Delegation is not \
-               supported yet.",
+        help: "The maximum number of upstream responses per request that are followed elsewhere \
+               (`x-reproxy-url`, `x-accel-redirect` and `x-sendfile`, see `reproxy`); one more gets 502. With 0 \
+               none is followed.",
         set: |scope, node| {
             scope.global.limits.max_delegations = node.integer(0..=1000)? as u32;
             Ok(())

@@ -44,6 +44,8 @@ pub(super) struct Way {
     pub(super) next: usize,
     /// Internal redirects so far.
     redirects: u32,
+    /// Answers followed so far that said where the real one is.
+    delegations: u32,
     /// What stays of an answer that said where the real one is.
     pub(super) kept: Option<Kept>,
     /// Path and query that the client asked for, if a redirect has changed them.
@@ -81,6 +83,7 @@ impl Core {
             below: 0,
             next: 0,
             redirects: 0,
+            delegations: 0,
             kept: None,
             asked: None,
             fault: None,
@@ -203,7 +206,9 @@ impl Core {
     #[cold]
     fn redirect(&self, way: &mut Way, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
         if !self.may_redirect(way) {
-            return Outcome::Ready(plain(Status::BAD_GATEWAY, "too many internal redirects"));
+            let reason = format!("too many internal redirects (`max-reprocesses: {}`)", self.max_reprocesses);
+            let response = plain(Status::BAD_GATEWAY, "too many internal redirects");
+            return Outcome::Failed { response, reason };
         }
         if head.form() == TargetForm::Absolute {
             way.host = self.router.named_host(target::is_https(head), head.authority());
@@ -215,6 +220,12 @@ impl Core {
     pub(super) fn may_redirect(&self, way: &mut Way) -> bool {
         way.redirects += 1;
         way.redirects <= self.max_reprocesses
+    }
+
+    /// Whether the request may go once more where an answer says.
+    pub(super) fn may_delegate(&self, way: &mut Way) -> bool {
+        way.delegations += 1;
+        way.delegations <= self.max_delegations
     }
 
     /// Tells log and error log why a request was refused.
@@ -291,7 +302,7 @@ impl Way {
 fn not_admitted(way: &Way) -> Outcome {
     // RFC 9110 §15.5.20: another connection may be admitted. Behind a redirect inside the server the client
     // cannot know for which host it would have to open one.
-    let (status, hint) = match way.redirects {
+    let (status, hint) = match way.redirects + way.delegations {
         0 => (Status::MISDIRECTED_REQUEST, "open a new connection for this host"),
         _ => (Status::FORBIDDEN, ""),
     };

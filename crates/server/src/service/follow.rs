@@ -44,8 +44,11 @@ impl Core {
             Ok(instruction) => instruction?,
             Err(reason) => return Some(failed(reason)),
         };
-        if !self.may_redirect(way) {
-            return Some(failed("too many internal redirects".to_owned()));
+        if !self.may_delegate(way) {
+            return Some(failed(format!(
+                "too many delegations (`max-delegations: {}`)",
+                self.max_delegations
+            )));
         }
         Some(match instruction {
             Instruction::Ask { target, kept } => {

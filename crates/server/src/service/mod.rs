@@ -47,6 +47,7 @@ struct Core {
     /// Of the worker, if clients of any path are told how long their requests took.
     timing: Option<Rc<Clock>>,
     max_reprocesses: u32,
+    max_delegations: u32,
     /// For what is said when a request breaks one.
     limits: limits::Named,
     informational: Recipients,
@@ -75,6 +76,7 @@ impl Site {
                 Rc::clone(&worker.clock)
             }),
             max_reprocesses: settings.global.limits.max_reprocesses,
+            max_delegations: settings.global.limits.max_delegations,
             limits: limits::Named::new(&settings.global),
             informational: settings.global.informational,
             scratch: RefCell::default(),
