@@ -36,4 +36,4 @@ pub use method::Method;
 pub use request::{RequestHead, TargetForm, Version};
 pub use response::{Response, ResponseHead};
 pub use status::Status;
-pub use target::{PathFault, encode_path, normalize, push_percent_encoded};
+pub use target::{PathFault, encode_path, encode_query, encode_query_value, normalize, push_percent_encoded};

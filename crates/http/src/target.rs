@@ -135,6 +135,28 @@ pub fn encode_path(path: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// Appends a query to `out`, the bytes percent-encoded that no URL contains (RFC 3986 §3.4).
+pub fn encode_query(query: &[u8], out: &mut Vec<u8>) {
+    for &byte in query {
+        if byte.is_ascii_graphic() && !matches!(byte, b'"' | b'<' | b'>') {
+            out.push(byte);
+        } else {
+            push_percent_encoded(byte, out);
+        }
+    }
+}
+
+/// Appends a value to the query in `out`, percent-encoded so that it does not end there (RFC 3986 §3.4).
+pub fn encode_query_value(value: &[u8], out: &mut Vec<u8>) {
+    for &byte in value {
+        if is_unreserved(byte) || matches!(byte, b'/' | b':' | b'@' | b',') {
+            out.push(byte);
+        } else {
+            push_percent_encoded(byte, out);
+        }
+    }
+}
+
 /// Appends `byte` to `out` as `%` and two digits.
 pub fn push_percent_encoded(byte: u8, out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF"; // capitals (RFC 3986 §2.1)
@@ -163,6 +185,25 @@ mod tests {
     fn normalized(path: &[u8]) -> Result<Vec<u8>, PathFault> {
         let mut scratch = b"left over".to_vec();
         normalize(path, &mut scratch).map(<[u8]>::to_vec)
+    }
+
+    #[test]
+    fn queries_and_their_values_are_encoded_where_they_must_be() {
+        let encoded = |encode: fn(&[u8], &mut Vec<u8>), text: &[u8]| {
+            let mut out = Vec::new();
+            encode(text, &mut out);
+            String::from_utf8(out).expect("ASCII")
+        };
+        for (text, query, value) in [
+            (&b"a=b&c/d:e?f"[..], "a=b&c/d:e?f", "a%3Db%26c/d:e%3Ff"),
+            (b"%20\"<>", "%20%22%3C%3E", "%2520%22%3C%3E"),
+            (b" \r\n#+\xff", "%20%0D%0A#+%FF", "%20%0D%0A%23%2B%FF"),
+        ] {
+            assert_eq!(
+                (encoded(encode_query, text).as_str(), encoded(encode_query_value, text).as_str()),
+                (query, value)
+            );
+        }
     }
 
     #[test]

@@ -8,11 +8,12 @@ use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
 use regex_automata::meta::{Cache, Regex};
 use regex_automata::nfa::thompson::{NFA, WhichCaptures};
-use regex_automata::{Anchored, Input};
+use regex_automata::{Anchored, Input, PatternID};
 use regex_syntax::ast::ErrorKind;
 use regex_syntax::hir::{Dot, Hir, Look, Repetition};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Bytes to which a pattern may compile. A long pattern takes a hundredth of it; nested counted repetitions take more.
 const MOST: usize = 256 << 10;
@@ -54,6 +55,36 @@ impl PatternMemory {
     pub(crate) fn first(&self, list: usize, patterns: &Patterns, text: &[u8]) -> Option<usize> {
         let mut cache = self.0[list].borrow_mut();
         patterns.first(text, cache.get_or_insert_with(|| patterns.0.create_cache()))
+    }
+}
+
+/// A pattern whose groups are wanted.
+#[derive(Debug)]
+pub(crate) struct Pattern(Regex);
+
+impl Pattern {
+    /// A pattern that [`check`] has accepted.
+    ///
+    /// # Errors
+    /// It is not one; a line for the user.
+    pub(crate) fn new(pattern: &str) -> Result<Self, String> {
+        let parsed = parse(pattern).map_err(|fault| fault.message)?;
+        let config = Regex::config().nfa_size_limit(None).utf8_empty(false);
+        let regex = Regex::builder().configure(config).build_from_hir(&parsed);
+        regex.map(Self).map_err(|error| error.to_string())
+    }
+
+    /// The names of the groups; the first group is the whole match.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = Option<&str>> {
+        self.0.group_info().pattern_names(PatternID::ZERO)
+    }
+
+    /// The first match in `text`, by groups; `None` for those that take no part in it.
+    pub(crate) fn find(&self, text: &[u8]) -> Option<Vec<Option<Range<usize>>>> {
+        let mut captures = self.0.create_captures();
+        self.0.search_captures(&Input::new(text), &mut captures);
+        let groups = || captures.iter().map(|group| group.map(|span| span.range())).collect();
+        captures.is_match().then(groups)
     }
 }
 
@@ -196,6 +227,14 @@ mod tests {
             let patterns = Patterns::new(&[pattern]).unwrap_or_else(|error| panic!("{pattern}: {error}"));
             assert_eq!(first(&patterns, text).is_some(), want, "{pattern} {text:?}");
         }
+    }
+
+    #[test]
+    fn groups_are_found_by_number() {
+        let pattern = Pattern::new("/(?<n>[0-9]+)(?:/(a)|/(b))").expect("a pattern");
+        assert_eq!(pattern.groups().collect::<Vec<_>>(), [None, Some("n"), None, None]);
+        assert_eq!(pattern.find(b"/x/12/b/c"), Some(vec![Some(2..7), Some(3..5), None, Some(6..7)]));
+        assert_eq!(pattern.find(b"/x"), None);
     }
 
     #[test]

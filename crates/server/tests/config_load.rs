@@ -25,6 +25,7 @@ fn directories(settings: &Settings) -> Vec<String> {
         HandlerSettings::TryFiles(settings) => format!("{settings:?}"),
         HandlerSettings::FastCgi(application) => format!("{application:?}"),
         HandlerSettings::Connect(_) => "CONNECT".to_owned(),
+        HandlerSettings::Rewrite(_) | HandlerSettings::StaticResponse(_) => format!("{handler:?}"),
     };
     handlers.map(|(host, path, handler)| format!("{}{} {}", host.name, path.key, text(handler))).collect()
 }

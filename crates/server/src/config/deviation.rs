@@ -85,6 +85,8 @@ pub(super) const OWN: &[&str] = &[
     "proxy.tcp-user-timeout",
     "reproxy.sendfile",
     "resolver",
+    "return",
+    "rewrite",
     "tcp-keepalive",
     "tcp-user-timeout",
     "try-files",

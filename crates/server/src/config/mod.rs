@@ -17,6 +17,7 @@ pub mod effective;
 pub mod error;
 mod foreign;
 pub mod load;
+pub mod location;
 pub mod manual;
 pub mod nearest;
 mod not_yet;

@@ -3,8 +3,8 @@
 use super::directive::Directive;
 use crate::modules::{
     access_log, connect, early_hints, env, error_doc, error_log, expires, fastcgi, file, headers, hosts,
-    http1, http2, identity, limits, listen, process, proxy, redirect, reproxy, server_timing,
-    session_resumption, stash, tcp, throttle, tolerated, try_files, upstreams,
+    http1, http2, identity, limits, listen, process, proxy, redirect, reproxy, rewrite, server_timing,
+    session_resumption, stash, static_response, tcp, throttle, tolerated, try_files, upstreams,
 };
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -35,6 +35,8 @@ pub const GROUPS: &[Group] = &[
     group("Files", file::DIRECTIVES),
     group("Front controllers", try_files::DIRECTIVES),
     group("Redirects", redirect::DIRECTIVES),
+    group("Rewrites", rewrite::DIRECTIVES),
+    group("Fixed responses", static_response::DIRECTIVES),
     group("Upstreams", upstreams::DIRECTIVES),
     group("Reverse proxy", proxy::DIRECTIVES),
     group("Reverse proxy over TLS", proxy::TLS_DIRECTIVES),

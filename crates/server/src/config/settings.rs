@@ -8,8 +8,8 @@ use super::path_key::PathKey;
 use super::yaml::{Node, Place};
 use crate::modules::{
     access_log, connect, early_hints, env, error_doc, error_log, expires, fastcgi, file, headers, http1,
-    http2, identity, limits, listen, process, proxy, redirect, reproxy, server_timing, session_resumption,
-    tcp, throttle, try_files, upstreams,
+    http2, identity, limits, listen, process, proxy, redirect, reproxy, rewrite, server_timing,
+    session_resumption, static_response, tcp, throttle, try_files, upstreams,
 };
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
@@ -134,6 +134,10 @@ pub enum HandlerSettings {
     FileFile(file::FileSettings),
     /// `redirect`
     Redirect(redirect::Settings),
+    /// `rewrite`
+    Rewrite(rewrite::Settings),
+    /// `return`
+    StaticResponse(static_response::Settings),
     /// `try-files`
     TryFiles(try_files::Settings),
     /// `fastcgi.connect`, `fastcgi.spawn`: the index of the application's group.

@@ -2,11 +2,12 @@
 
 use crate::config::directive::{Directive, Levels, Scope};
 use crate::config::error::ConfigError;
+use crate::config::location;
 use crate::config::settings::HandlerSettings;
 use crate::config::yaml::{Node, Value};
 use crate::handler::{Exchange, Handler, Outcome};
-use crate::service::plain;
-use hayami_http::{Content, Response, Status, encode_path, split_authority};
+use crate::service::{moved, plain};
+use hayami_http::{Status, encode_path, encode_query, split_authority};
 use std::borrow::Cow;
 
 /// A redirect as configured.
@@ -37,7 +38,7 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
 fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let settings = match &node.value {
         Value::Mapping(_) => mapping(node)?,
-        _ => Settings { url: url(node)?, status: Status::FOUND, internal: false },
+        _ => Settings { url: location::read(node)?, status: Status::FOUND, internal: false },
     };
     let host = scope.host.as_ref().map_or("", |host| host.name.as_str());
     if !host.starts_with('*') && authority(&settings.url).contains('*') {
@@ -57,27 +58,10 @@ fn mapping(node: &Node) -> Result<Settings, ConfigError> {
     }
     let code = node.get("status").map_or(Ok(302), |status| status.integer(300..=399))?;
     Ok(Settings {
-        url: url(node.get("url").ok_or_else(|| node.error("`url` is missing"))?)?,
+        url: location::read(node.get("url").ok_or_else(|| node.error("`url` is missing"))?)?,
         status: Status::new(code as u16).expect("a status has three digits"),
         internal: node.get("internal").map_or(Ok(0), |yes| yes.one_of(&["NO", "YES"]))? == 1,
     })
-}
-
-/// A URL that can stand in a Location field (RFC 9110 §10.2.2).
-fn url(node: &Node) -> Result<String, ConfigError> {
-    let wanted = || node.expected("a URL, such as `https://example.com/` or `/new/`");
-    let url = node.text().map_err(|_| wanted())?;
-    if url.is_empty() {
-        return Err(wanted());
-    }
-    match url.chars().find(|c| !c.is_ascii_graphic() || "\"<>\\^`{|}".contains(*c)) {
-        None => Ok(url.to_owned()),
-        Some(odd) => {
-            let escapes: String = odd.to_string().bytes().map(|octet| format!("%{octet:02X}")).collect();
-            let error = node.error(format!("a URL must not contain `{}`", odd.escape_debug()));
-            Err(error.help(format!("write `{escapes}`")))
-        }
-    }
 }
 
 /// The authority of an absolute URL, or of one that lacks a scheme only; else nothing.
@@ -113,7 +97,7 @@ impl Handler for Redirect {
                 matches!(self.settings.status, Status::TEMPORARY_REDIRECT | Status::PERMANENT_REDIRECT);
             return Outcome::Internal { target, keep_method };
         }
-        Outcome::Ready(self.response(&target))
+        Outcome::Ready(moved(self.settings.status, &target))
     }
 }
 
@@ -129,7 +113,7 @@ fn target(url: &str, exchange: &Exchange<'_>) -> Vec<u8> {
     encode_path(rest, &mut target);
     if let Some(query) = exchange.head.query() {
         target.push(b'?');
-        push_query(query, &mut target);
+        encode_query(query, &mut target);
     }
     target
 }
@@ -146,42 +130,6 @@ impl Redirect {
         let fits = !matched.is_empty() && rest.eq_ignore_ascii_case(suffix);
         fits.then(|| url.replace('*', &String::from_utf8_lossy(matched)).into())
     }
-
-    fn response(&self, target: &[u8]) -> Response {
-        let mut response = Response::empty(self.settings.status);
-        response.head.append(b"location", target);
-        if !self.settings.status.forbids_content() {
-            response.head.append(b"content-type", b"text/html; charset=utf-8");
-            response.content = Content::from(note(target));
-        }
-        response
-    }
-}
-
-/// Appends a query, the octets that no URL has encoded (RFC 3986 §3.4).
-fn push_query(query: &[u8], out: &mut Vec<u8>) {
-    for &octet in query {
-        if octet.is_ascii_graphic() && !matches!(octet, b'"' | b'<' | b'>') {
-            out.push(octet);
-        } else {
-            out.extend_from_slice(format!("%{octet:02X}").as_bytes());
-        }
-    }
-}
-
-/// The short note with a link that goes with a redirect (RFC 9110 §15.4.2).
-fn note(target: &[u8]) -> Vec<u8> {
-    let mut page = b"<!DOCTYPE html>\n<title>Moved</title>\n<p>The page is <a href=\"".to_vec();
-    for &octet in target {
-        match octet {
-            b'&' => page.extend_from_slice(b"&amp;"),
-            b'"' => page.extend_from_slice(b"&quot;"),
-            b'<' => page.extend_from_slice(b"&lt;"),
-            octet => page.push(octet),
-        }
-    }
-    page.extend_from_slice(b"\">here</a>.\n");
-    page
 }
 
 #[cfg(test)]
@@ -266,11 +214,10 @@ mod tests {
     }
 
     #[test]
-    fn nothing_from_the_request_breaks_out_of_the_location_or_the_note() {
+    fn nothing_from_the_request_breaks_out_of_the_location() {
         let line = "redirect: 'http://x/'";
         assert_eq!(target("/", line, "/a%0d%0ab%22%3Cé"), "http://x/a%0D%0Ab%22%3C%C3%A9");
         assert_eq!(target("/", line, "/?a%0d\"<é"), "http://x/?a%0d%22%3C%C3%A9");
-        assert_eq!(note(b"/?a&b\"<"), *b"<!DOCTYPE html>\n<title>Moved</title>\n<p>The page is <a href=\"/?a&amp;b&quot;&lt;\">here</a>.\n");
     }
 
     #[test]

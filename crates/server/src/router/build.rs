@@ -9,7 +9,8 @@ use crate::modules::access_log::{Logs, PathLogs};
 use crate::modules::env::{self, Environment};
 use crate::modules::identity::SendServerName;
 use crate::modules::{
-    connect, error_doc, expires, fastcgi, file, headers, proxy, redirect, reproxy, throttle, try_files,
+    connect, error_doc, expires, fastcgi, file, headers, proxy, redirect, reproxy, rewrite, static_response,
+    throttle, try_files,
 };
 use crate::worker::WorkerContext;
 use std::rc::Rc;
@@ -73,6 +74,8 @@ impl Builder<'_> {
             HandlerSettings::TryFiles(settings) => try_files::build(settings, None, &[]),
             HandlerSettings::FastCgi(group) => Ok(self.fastcgi(*group, inherited)),
             HandlerSettings::Redirect(settings) => Ok(redirect::build(settings, host)),
+            HandlerSettings::Rewrite(settings) => rewrite::build(settings),
+            HandlerSettings::StaticResponse(settings) => Ok(static_response::build(settings)),
             HandlerSettings::Proxy(reverse) => Ok(self.proxy(reverse, path)),
             HandlerSettings::Connect(rules) => Ok(self.connect(rules, inherited)),
         }

@@ -13,7 +13,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-pub use page::plain;
+pub use page::{moved, plain};
 pub(crate) use target::path_and_query;
 
 use crate::generation::Generation;

@@ -13,6 +13,32 @@ pub fn plain(status: Status, hint: &str) -> Response {
     response
 }
 
+/// A redirect to `location`, with a short text unless the status forbids it (RFC 9110 §15.4).
+pub fn moved(status: Status, location: &[u8]) -> Response {
+    let mut response = Response::empty(status);
+    response.head.append(b"location", location);
+    if !status.forbids_content() {
+        response.head.append(b"content-type", b"text/html; charset=utf-8");
+        response.content = Content::from(note(location));
+    }
+    response
+}
+
+/// The short note with a link that goes with a redirect (RFC 9110 §15.4.2).
+fn note(target: &[u8]) -> Vec<u8> {
+    let mut page = b"<!DOCTYPE html>\n<title>Moved</title>\n<p>The page is <a href=\"".to_vec();
+    for &octet in target {
+        match octet {
+            b'&' => page.extend_from_slice(b"&amp;"),
+            b'"' => page.extend_from_slice(b"&quot;"),
+            b'<' => page.extend_from_slice(b"&lt;"),
+            octet => page.push(octet),
+        }
+    }
+    page.extend_from_slice(b"\">here</a>.\n");
+    page
+}
+
 /// Gives a text of the server's own the form that the client prefers.
 #[inline]
 pub(super) fn negotiate(request: &RequestHead, response: &mut Response) {
@@ -132,6 +158,11 @@ mod tests {
         // What an application says stays as it is.
         let (kind, content) = form(browser, Response::text(Status::NOT_FOUND, "no"));
         assert_eq!((kind.as_str(), content.as_str()), ("text/plain; charset=utf-8", "no"));
+    }
+
+    #[test]
+    fn nothing_in_a_location_breaks_out_of_the_link() {
+        assert_eq!(note(b"/?a&b\"<"), *b"<!DOCTYPE html>\n<title>Moved</title>\n<p>The page is <a href=\"/?a&amp;b&quot;&lt;\">here</a>.\n");
     }
 
     #[test]

@@ -33,10 +33,10 @@ pub(super) const NAMES: &[(&str, Answer)] = &[
     ("AuthUserFile", Unsupported("")),
     ("Redirect", Write("`redirect`")),
     ("RedirectPermanent", Write("`redirect` with `status: 301`")),
-    ("RedirectMatch", Unsupported("`redirect` matches prefixes")),
-    ("RewriteEngine", Unsupported("`try-files` and `redirect` cover most of its uses")),
-    ("RewriteCond", Unsupported("`try-files` and `redirect` cover most of its uses")),
-    ("RewriteRule", Unsupported("`try-files` and `redirect` cover most of its uses")),
+    ("RedirectMatch", Write("`rewrite` with `status`")),
+    ("RewriteEngine", NotNeeded("`rewrite` works without it")),
+    ("RewriteCond", Unsupported("`try-files` checks for files; paths are matched by `rewrite`")),
+    ("RewriteRule", Write("`rewrite`, or `try-files` for a front controller")),
     ("ErrorDocument", Write("`error-doc` with `status` and `url`")),
     ("AddType", Write("`file.mime.addtypes`")),
     ("AddDefaultCharset", Write("the media type with its parameter in `file.mime.addtypes`")),
@@ -108,7 +108,7 @@ pub(super) const NAMES: &[(&str, Answer)] = &[
 /// Its modules.
 pub(super) const FAMILIES: &[(&str, Answer)] = &[
     ("SSL", Write("a key of `ssl` in `listen`: see docs/moving.md")),
-    ("Rewrite", Unsupported("`try-files` and `redirect` cover most of its uses")),
+    ("Rewrite", Unsupported("`rewrite` and `try-files` cover most of its uses")),
     ("Proxy", Write("a directive of `proxy.*`: see docs/moving.md")),
     ("Auth", Unsupported("")),
 ];

@@ -33,8 +33,6 @@ pub(super) const NAMES: &[(&str, Answer)] = &[
     ("autoindex", Write("`file.dirlisting`")),
     ("try_files", Write("`try-files`, with the same arguments, beside `file.dir`")),
     ("error_page", Write("`error-doc` with `status` and `url`")),
-    ("return", Write("`redirect` in a path; a bare status is not supported")),
-    ("rewrite", Write("`redirect` with `internal: YES`, for prefixes")),
     ("types", Write("`file.mime.addtypes`, or `file.mime.settypes` for the whole table")),
     ("default_type", Write("`file.mime.setdefaulttype`")),
     (

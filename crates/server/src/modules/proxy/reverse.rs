@@ -45,7 +45,7 @@ fn check_without_path<'a>(
     let Some(path) = paths.find(|path| !matches!(path.as_str(), "" | "/")) else { return Ok(()) };
     let error =
         node.error(format!("the URL must not have a path (`{path}`) where `paths` has a regular expression"));
-    Err(error.help("remove it: the upstream gets the path of the request"))
+    Err(error.help("remove it: the upstream gets the path of the request, which `rewrite` can change"))
 }
 
 /// A URL whose host is the name of a group.
