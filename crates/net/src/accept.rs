@@ -79,7 +79,8 @@ impl Quota {
 /// The queue of one listener, as one worker sees it.
 pub(crate) struct Acceptor {
     pub(crate) fd: OwnedFd,
-    index: usize,
+    /// Index of the listener among all of the program.
+    pub(crate) index: usize,
     address: Address,
     tls: Option<Arc<TlsAcceptor>>,
     proxy_protocol: Option<Expectation>,
@@ -174,6 +175,11 @@ impl Acceptor {
         let Listener { fd, index, address, tls, proxy_protocol } = listener;
         let share = Share::default();
         Self { fd, index, address, tls, proxy_protocol, is_watched: true, told: false, share }
+    }
+
+    /// What its next connections begin with.
+    pub(crate) fn renew(&mut self, tls: Option<Arc<TlsAcceptor>>, proxy_protocol: Option<Expectation>) {
+        (self.tls, self.proxy_protocol) = (tls, proxy_protocol);
     }
 
     /// The kernel says that connections wait.

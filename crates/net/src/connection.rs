@@ -123,6 +123,11 @@ impl Connection {
         self.protocol.is_multiplexed() || self.protocol.is_tunnel()
     }
 
+    /// Has it take no more requests: it ends when those under way are answered, and at once if there are none.
+    pub(crate) fn leave(&mut self) {
+        self.link.leaves = true;
+    }
+
     /// Something that one of its streams waits for is there.
     pub(crate) fn woken(&mut self, stream: u32) {
         self.protocol.woken(stream);
@@ -152,7 +157,7 @@ impl Connection {
                 },
                 Poll::Ready(Flushed::All) => self.sending = None,
             }
-            if need == Need::Input && worker.draining.get() && self.may_end() {
+            if need == Need::Input && self.link.is_leaving(worker) && self.may_end() {
                 self.link.stage = Stage::Closing { linger: true };
                 continue;
             }

@@ -61,6 +61,8 @@ pub(crate) struct Link {
     pub(crate) requests: u32,
     /// What is being answered came before the TLS handshake was complete.
     pub(crate) early: bool,
+    /// It takes no more requests: its listener is gone.
+    pub(crate) leaves: bool,
     /// The connection's end is a reset: in a tunnel it could be taken for a proper one otherwise.
     pub(crate) resets: bool,
     /// Wakes this connection; made when something has to be waited for that is not the socket.
@@ -79,6 +81,7 @@ impl Link {
             idle_since: worker.clock.millis(),
             requests: 0,
             early: false,
+            leaves: false,
             resets: false,
             waker: None,
             index: index as u32,
@@ -89,6 +92,12 @@ impl Link {
     /// The waker of this connection.
     pub(crate) fn waker<S>(&mut self, worker: &Worker<S>) -> Waker {
         self.waker.get_or_insert_with(|| worker.woken.waker(self.index as usize, 0)).clone()
+    }
+
+    /// Whether it ends as soon as what is under way is answered.
+    #[inline]
+    pub(crate) fn is_leaving<S>(&self, worker: &Worker<S>) -> bool {
+        self.leaves || worker.draining.get()
     }
 
     /// The request in `head` as the service wants it.

@@ -12,6 +12,7 @@ use crate::service::{ConnectionInfo, Service};
 use crate::slots::Slots;
 use crate::timer::{Deadlines, SWEEP};
 use crate::transport::Transport;
+use crate::update::{ListenerUpdate, Update};
 use crate::upstream::{Outbound, UPSTREAMS};
 use crate::waker::Who;
 use crate::worker::{Listener, Worker};
@@ -40,7 +41,7 @@ const LISTENERS: u64 = 1 << 32;
 const BELL: u64 = UPSTREAMS - 1;
 
 pub(crate) struct Reactor<S: Service> {
-    worker: Rc<Worker<S>>,
+    worker: Worker<S>,
     epoll: Rc<OwnedFd>,
     outbound: Outbound,
     events: Vec<Event>,
@@ -61,17 +62,13 @@ pub(crate) struct Reactor<S: Service> {
 
 impl<S: Service> Reactor<S> {
     pub(crate) fn new(
-        worker: Rc<Worker<S>>,
+        worker: Worker<S>,
         outbound: Outbound,
         listeners: Vec<Listener>,
     ) -> io::Result<Self> {
         let epoll = outbound.epoll();
         let acceptors: Vec<Acceptor> = listeners.into_iter().map(Acceptor::new).collect();
-        for (index, acceptor) in acceptors.iter().enumerate() {
-            // Not edge-triggered: it is told again as long as connections wait, so that nobody has to ask in
-            // vain whether there is another one.
-            epoll::add(&epoll, &acceptor.fd, listener(index), EventFlags::IN)?;
-        }
+        acceptors.iter().try_for_each(|acceptor| watch_new(&epoll, acceptor))?;
         let flags = EventFlags::IN | EventFlags::ET;
         epoll::add(&epoll, worker.woken.bell(), EventData::new_u64(BELL), flags)?;
         outbound.wakes(Waker::from(Arc::clone(&worker.woken)));
@@ -108,19 +105,83 @@ impl<S: Service> Reactor<S> {
         self.outbound.end_round();
     }
 
-    /// Whether the worker drains and its last connection has ended.
-    pub(crate) fn is_over(&self) -> bool {
-        self.worker.draining.get() && self.connections.len() == 0
+    /// Whether the worker accepts no more connections and ends with the last one.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.worker.draining.get()
     }
 
-    /// Stops accepting, once the kernel's queue is empty: what is left in it would be reset.
-    pub(crate) fn drain(&mut self) {
-        for index in 0..self.acceptors.len() {
-            while self.accept_batch(index, BATCH) == Batch::Full {}
+    /// Whether the worker drains and its last connection has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_draining() && self.connections.len() == 0
+    }
+
+    /// What answers the requests that come.
+    pub(crate) fn service(&self) -> &S {
+        &self.worker.service
+    }
+
+    /// Goes over to another service and other listeners.
+    pub(crate) fn update(&mut self, update: Update<S>) {
+        let Update { limits, http2, timeouts, listeners, make, done } = update;
+        let service = make(&self.worker.clock, &self.outbound, &self.worker.service);
+        self.worker = self.worker.renewed(service, limits, http2, timeouts);
+        done(self.update_listeners(listeners));
+    }
+
+    fn update_listeners(&mut self, listeners: Vec<ListenerUpdate>) -> io::Result<()> {
+        let mut result = Ok(());
+        let mut kept = Vec::with_capacity(listeners.len());
+        for listener in listeners {
+            match listener {
+                ListenerUpdate::Open(listener) => {
+                    let acceptor = Acceptor::new(listener);
+                    match watch_new(&self.epoll, &acceptor) {
+                        Ok(()) => kept.push(acceptor),
+                        Err(error) => result = Err(error),
+                    }
+                }
+                ListenerUpdate::Keep { index, tls, proxy_protocol } => {
+                    let Some(at) = self.acceptors.iter().position(|own| own.index == index) else { continue };
+                    let mut acceptor = self.acceptors.swap_remove(at);
+                    acceptor.renew(tls, proxy_protocol);
+                    kept.push(acceptor);
+                }
+            }
+        }
+        // Those that are left are gone.
+        let gone: Vec<usize> = self.acceptors.iter().map(|acceptor| acceptor.index).collect();
+        self.close_listeners();
+        self.acceptors = kept;
+        self.leave(|connection| gone.contains(&connection.link.info.listener));
+        result
+    }
+
+    /// Closes all listeners, each once the kernel's queue is empty: what is left in it would be reset.
+    fn close_listeners(&mut self) {
+        for at in 0..self.acceptors.len() {
+            while self.accept_batch(at, BATCH) == Batch::Full {}
             // Closing is not enough if other workers have the same socket.
-            let _ = epoll::delete(&self.epoll, &self.acceptors[index].fd);
+            let _ = epoll::delete(&self.epoll, &self.acceptors[at].fd);
         }
         self.acceptors.clear();
+    }
+
+    /// Has connections take no more requests; those that are idle end at once, others in a turn of their own.
+    fn leave(&mut self, whose: impl Fn(&Connection) -> bool) {
+        let leaving = self.connections.iter().filter(|(_, connection)| whose(connection));
+        let leaving: Vec<usize> = leaving.map(|(index, _)| index).collect();
+        for index in leaving {
+            let Some(connection) = self.connections.get_mut(index) else { continue };
+            connection.leave();
+            if connection.is_multiplexed() || !self.close_if_idle(index) {
+                self.again.push((index as u32, 0));
+            }
+        }
+    }
+
+    /// Stops accepting.
+    pub(crate) fn drain(&mut self) {
+        self.close_listeners();
         self.worker.draining.set(true);
         // Those that speak HTTP/2 say goodbye first, and tunnels learn how long they have, in a turn of their own.
         let leaving = self.connections.iter().filter(|(_, c)| c.takes_leave());
@@ -169,7 +230,8 @@ impl<S: Service> Reactor<S> {
             return self.outbound.happened(data, flags);
         }
         if data >= LISTENERS {
-            if let Some(acceptor) = self.acceptors.get_mut((data - LISTENERS) as usize) {
+            let index = (data - LISTENERS) as usize;
+            if let Some(acceptor) = self.acceptors.iter_mut().find(|own| own.index == index) {
                 acceptor.connections_wait();
             }
             return;
@@ -270,7 +332,7 @@ impl<S: Service> Reactor<S> {
             acceptor.is_watched = watch;
             let flags = if watch { EventFlags::IN } else { EventFlags::empty() };
             // Modifying what is there needs no memory.
-            let _ = epoll::modify(&self.epoll, &acceptor.fd, listener(index), flags);
+            let _ = epoll::modify(&self.epoll, &acceptor.fd, listener(acceptor), flags);
         }
     }
 
@@ -398,6 +460,12 @@ fn interest(connection: &Connection) -> (EventData, EventFlags) {
     (EventData::new_u64(u64::from(connection.link.index)), flags)
 }
 
-fn listener(index: usize) -> EventData {
-    EventData::new_u64(LISTENERS + index as u64)
+/// Has the kernel tell when connections wait. Not edge-triggered: it is told again as long as some do, so that there is no
+/// asking in vain whether there is another one.
+fn watch_new(epoll: &OwnedFd, acceptor: &Acceptor) -> io::Result<()> {
+    Ok(epoll::add(epoll, &acceptor.fd, listener(acceptor), EventFlags::IN)?)
+}
+
+fn listener(acceptor: &Acceptor) -> EventData {
+    EventData::new_u64(LISTENERS + acceptor.index as u64)
 }

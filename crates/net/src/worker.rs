@@ -12,6 +12,7 @@ use crate::reactor::Reactor;
 use crate::runtime;
 use crate::service::{Address, Service};
 use crate::turn_budget::TurnBudget;
+use crate::update::Updates;
 use crate::upstream::Outbound;
 use crate::waker::Woken;
 use hayami_h1::Limits;
@@ -24,10 +25,10 @@ use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
 /// How long a connection may take for what.
@@ -154,6 +155,8 @@ pub(crate) struct Worker<S> {
     pub(crate) pool: Rc<Pool>,
     pub(crate) limits: Limits,
     pub(crate) http2: Http2Config,
+    /// That of `http2`, shared by the connections that were begun with it.
+    pub(crate) http2_engine: Rc<hayami_h2::Config>,
     pub(crate) timeouts: Timeouts,
     pub(crate) quota: Arc<Quota>,
     pub(crate) content: Arc<ByteBudget>,
@@ -165,6 +168,28 @@ pub(crate) struct Worker<S> {
     /// The head of the request at hand; used again and again.
     pub(crate) head: RefCell<RequestHead>,
     pub(crate) common: Common,
+}
+
+impl<S> Worker<S> {
+    /// The worker after a reload, with the same loop.
+    pub(crate) fn renewed(&self, service: S, limits: Limits, http2: Http2Config, timeouts: Timeouts) -> Self {
+        Self {
+            service,
+            clock: Rc::clone(&self.clock),
+            pool: Rc::clone(&self.pool),
+            limits,
+            http2_engine: Rc::new(http2.engine),
+            http2,
+            timeouts,
+            quota: Arc::clone(&self.quota),
+            content: Arc::clone(&self.content),
+            draining: self.draining.clone(),
+            budget: TurnBudget::default(),
+            woken: Arc::clone(&self.woken),
+            head: RefCell::default(),
+            common: Common::default(),
+        }
+    }
 }
 
 /// Runs a worker on this thread until it is told to drain and its last connection has ended.
@@ -180,18 +205,33 @@ pub fn run<S: Service>(
     phase: watch::Receiver<Phase>,
     make: impl FnOnce(&Rc<Clock>, &Outbound) -> io::Result<S>,
 ) -> io::Result<()> {
+    let (_, updates) = mpsc::unbounded_channel();
+    run_with_updates(config, phase, updates, make)
+}
+
+/// As [`run`], for a worker that goes over to another service, and to other listeners, when it is told to.
+///
+/// # Errors
+/// As of [`run`].
+pub fn run_with_updates<S: Service>(
+    config: Config,
+    phase: watch::Receiver<Phase>,
+    updates: Updates<S>,
+    make: impl FnOnce(&Rc<Clock>, &Outbound) -> io::Result<S>,
+) -> io::Result<()> {
     // Before the worker is bound to its CPU: the thread that all workers share is bound to none.
     let runtime = runtime::shared().map_err(no_loop)?;
     if let Some(cpu) = config.cpu {
         pin_to(cpu)?;
     }
     let _runtime = runtime.enter();
-    serve(config, phase, make, &runtime)
+    serve(config, phase, updates, make, &runtime)
 }
 
 fn serve<S: Service>(
     config: Config,
     mut phase: watch::Receiver<Phase>,
+    mut updates: Updates<S>,
     make: impl FnOnce(&Rc<Clock>, &Outbound) -> io::Result<S>,
     runtime: &Handle,
 ) -> io::Result<()> {
@@ -200,11 +240,12 @@ fn serve<S: Service>(
     let clock = Rc::new(Clock::default());
     let pool = Rc::new(Pool::default());
     let outbound = Outbound::new(&clock, &pool, config.upstreams).map_err(no_loop)?;
-    let worker = Rc::new(Worker {
+    let worker = Worker {
         service: make(&clock, &outbound)?,
         clock,
         pool,
         limits: config.limits,
+        http2_engine: Rc::new(config.http2.engine),
         http2: config.http2,
         timeouts: config.timeouts,
         quota: config.quota,
@@ -214,17 +255,23 @@ fn serve<S: Service>(
         woken: Woken::new().map_err(no_loop)?,
         head: RefCell::default(),
         common: Common::default(),
-    });
-    let mut reactor = Reactor::new(Rc::clone(&worker), outbound, config.listeners).map_err(no_loop)?;
+    };
+    let woken = Arc::clone(&worker.woken);
+    let mut reactor = Reactor::new(worker, outbound, config.listeners).map_err(no_loop)?;
     (config.ready)();
     // An error means that the program is gone: then the worker drains as well.
     let mut draining = std::pin::pin!(phase.wait_for(|phase| *phase == Phase::Drain));
-    let waker = Waker::from(Arc::clone(&worker.woken));
+    let waker = Waker::from(Arc::clone(&woken));
     let mut cx = Context::from_waker(&waker);
     loop {
-        if worker.woken.take_tasks() {
-            if !worker.draining.get() && draining.as_mut().poll(&mut cx).is_ready() {
+        if woken.take_tasks() {
+            if !reactor.is_draining() && draining.as_mut().poll(&mut cx).is_ready() {
                 reactor.drain();
+            }
+            while !reactor.is_draining()
+                && let Poll::Ready(Some(update)) = updates.poll_recv(&mut cx)
+            {
+                reactor.update(update);
             }
             // Those that were woken, several dozen at most; if there are more, it wakes again.
             let _ = Pin::new(&mut tasks).poll(&mut cx);
@@ -234,7 +281,7 @@ fn serve<S: Service>(
         }
         reactor.round();
     }
-    runtime.block_on(tasks.run_until(worker.service.stop()));
+    runtime.block_on(tasks.run_until(reactor.service().stop()));
     Ok(())
 }
 

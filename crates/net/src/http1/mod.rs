@@ -163,7 +163,7 @@ impl Http1 {
             return Some(Need::Upgrade);
         }
         self.unread_content = content_length != Some(0);
-        if worker.draining.get() {
+        if link.is_leaving(worker) {
             self.engine.close_after_response();
         }
         let incoming =
@@ -274,9 +274,9 @@ impl Http1 {
 
     /// The response's last octet is in the output.
     fn complete<S>(&mut self, link: &mut Link, worker: &Worker<S>) {
-        let draining = worker.draining.get();
+        let leaves = link.is_leaving(worker);
         match self.engine.next() {
-            Next::KeepAlive if draining && link.input.is_empty() => {
+            Next::KeepAlive if leaves && link.input.is_empty() => {
                 link.stage = Stage::Closing { linger: true }
             }
             Next::KeepAlive => self.begin_next(link, worker),
@@ -285,7 +285,7 @@ impl Http1 {
                 self.exchange = Exchange::Discarding { most: DISCARD, pace };
             }
             Next::Discard | Next::Close => {
-                let linger = !link.input.is_empty() || self.unread_content || draining;
+                let linger = !link.input.is_empty() || self.unread_content || leaves;
                 link.stage = Stage::Closing { linger };
             }
         }

@@ -97,7 +97,7 @@ impl Http2 {
         if wakes {
             self.woken.push(key.stream_id());
         }
-        let (engine, config) = (&mut self.engine, &worker.http2.engine);
+        let (engine, config) = (&mut self.engine, &*self.config);
         output.write(&worker.pool, |out| engine.set_aside(config, key, octets.len(), out));
     }
 
@@ -112,7 +112,7 @@ impl Http2 {
 
     /// Content that nobody wants: the window is opened again, since it is done with.
     fn throw_away<S>(&mut self, output: &mut Output, worker: &Worker<S>, key: Key, octets: usize) {
-        let (engine, config) = (&mut self.engine, &worker.http2.engine);
+        let (engine, config) = (&mut self.engine, &*self.config);
         output.write(&worker.pool, |out| engine.consumed(config, key, octets, out));
         let Some(stream) = stream(engine.get(key)) else { return };
         let held = stream.content.take().map_or(0, Feed::end);
@@ -153,7 +153,7 @@ impl Http2 {
         } else {
             taken += stream.content.take().map_or(0, Feed::end);
         }
-        let (engine, config) = (&mut self.engine, &worker.http2.engine);
+        let (engine, config) = (&mut self.engine, &*self.config);
         link.output.write(&worker.pool, |out| {
             if begins {
                 engine.send_interim(key, Status::CONTINUE, &FieldSection::default(), out);

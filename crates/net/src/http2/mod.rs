@@ -26,6 +26,7 @@ use crate::upgrade;
 use crate::worker::{Timeouts, Worker};
 use deadlines::Deadlines;
 use hayami_h2::{ErrorCode, Key, PREFACE, Server};
+use std::rc::Rc;
 use std::time::Duration;
 use stream::{Slot, Spare};
 
@@ -38,6 +39,8 @@ const FEW: usize = 8;
 /// A connection that speaks HTTP/2.
 pub(crate) struct Http2 {
     engine: Server<Slot>,
+    /// What the peer was told of us: a reload changes it for new connections only.
+    config: Rc<hayami_h2::Config>,
     spare: Spare,
     /// Streams that wait for a waker: for their answer, or for content.
     waiting: Vec<Key>,
@@ -96,11 +99,12 @@ pub(crate) fn preface<S>(worker: &Worker<S>, info: &ConnectionInfo, input: &[u8]
 impl Http2 {
     /// Begins: our settings go first.
     pub(crate) fn new<S>(link: &mut Link, worker: &Worker<S>) -> Self {
-        let config = &worker.http2.engine;
-        let mut engine = Server::new(config);
-        link.output.write(&worker.pool, |out| engine.start(config, out));
+        let config = Rc::clone(&worker.http2_engine);
+        let mut engine = Server::new(&config);
+        link.output.write(&worker.pool, |out| engine.start(&config, out));
         Self {
             engine,
+            config,
             spare: Spare::default(),
             waiting: Vec::new(),
             woken: Vec::new(),
@@ -123,7 +127,7 @@ impl Http2 {
 
     /// Answers what has been received, and sends as far as there is room.
     pub(crate) fn answer<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Need {
-        if worker.draining.get() {
+        if link.is_leaving(worker) {
             self.leave(link, worker);
         }
         while link.stage == Stage::Open

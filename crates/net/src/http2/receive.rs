@@ -16,7 +16,7 @@ impl Http2 {
     pub(super) fn receive<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> bool {
         let mut head = worker.head.borrow_mut();
         let (engine, input, now) = (&mut self.engine, link.input.unread(), worker.clock.millis().low());
-        let config = &worker.http2.engine;
+        let config = &*self.config;
         let received =
             link.output.write(&worker.pool, |out| engine.receive(config, now, input, &mut head, out));
         let received = match received {
@@ -131,7 +131,7 @@ impl Http2 {
         let mut head = worker.head.borrow_mut();
         let settings = head.fields().get_named(upgrade::SETTINGS).unwrap_or_default().to_vec();
         let is_head = head.method() == Method::Head;
-        let (engine, config) = (&mut self.engine, &worker.http2.engine);
+        let (engine, config) = (&mut self.engine, &*self.config);
         let key = link.output.write(&worker.pool, |out| engine.upgrade(config, &settings, is_head, out));
         match key {
             Ok(key) => self.request(link, worker, key, RequestContent::None, &mut head),

@@ -216,7 +216,7 @@ impl Http2 {
         let mut ended = if last && !hears { slot.take() } else { None };
         // Nobody will take it any more: the client may send what is left to be thrown away.
         let held = ended.as_mut().and_then(|stream| stream.content.take()).map_or(0, Feed::end);
-        let (engine, config) = (&mut self.engine, &worker.http2.engine);
+        let (engine, config) = (&mut self.engine, &*self.config);
         link.output.write(&worker.pool, |out| {
             write_headers(engine, key, header, (len, frame), last && trailers.is_none(), out);
             if let Some(trailers) = trailers {

@@ -1,0 +1,52 @@
+//! What a worker goes over to while it serves.
+
+use crate::clock::Clock;
+use crate::proxy_protocol::Expectation;
+use crate::upstream::Outbound;
+use crate::worker::{Http2Config, Listener, Timeouts};
+use hayami_h1::Limits;
+use hayami_tls::Acceptor;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// What a worker goes on with between two of its rounds, after a reload. Connections stay. A request under way stays with the
+/// service that it began with; what a connection has told its client of HTTP/2 stays as well.
+pub struct Update<S> {
+    /// Limits of HTTP/1 messages.
+    pub limits: Limits,
+    /// How HTTP/2 is spoken.
+    pub http2: Http2Config,
+    /// Timeouts.
+    pub timeouts: Timeouts,
+    /// All listeners. One that is not among them is closed as soon as its queue is empty, and its connections end when what
+    /// is under way is answered.
+    pub listeners: Vec<ListenerUpdate>,
+    /// Makes the service, as for [`run`](crate::run).
+    pub make: MakeService<S>,
+    /// Called when all of that has happened, or with what the kernel refuses of a new listener. All else has happened then.
+    pub done: Box<dyn FnOnce(io::Result<()>) + Send>,
+}
+
+/// Makes the service of a worker, on its thread, from the one that it takes the place of.
+pub type MakeService<S> = Box<dyn FnOnce(&Rc<Clock>, &Outbound, &S) -> S + Send>;
+
+/// A listener after a reload.
+#[derive(Debug)]
+pub enum ListenerUpdate {
+    /// A new one.
+    Open(Listener),
+    /// One that the worker has, with what its next connections begin with.
+    Keep {
+        /// Its index among all listeners of the program.
+        index: usize,
+        /// As in [`Listener`].
+        tls: Option<Arc<Acceptor>>,
+        /// As in [`Listener`].
+        proxy_protocol: Option<Expectation>,
+    },
+}
+
+/// Where the updates of a worker come from.
+pub type Updates<S> = mpsc::UnboundedReceiver<Update<S>>;
