@@ -54,6 +54,7 @@ mod proxy_request;
 mod proxy_streaming;
 mod proxy_tls;
 mod ranges;
+mod reload;
 mod reproxy;
 mod response_times;
 mod rest_api;

@@ -65,7 +65,7 @@ fn mistakes_of_the_command_line_say_what_to_do() {
         (&["-c", "x", "folder"], 64, "names its directories itself: leave out `folder`"),
         (&["-p", "8080"], 64, "`hayami -l 8080`"),
         (&["--port=8080", "."], 64, "`hayami -l 8080`"),
-        (&["-s", "reload"], 64, "`kill -HUP PID`"),
+        (&["-s", "reload"], 64, "`hayami reload`"),
         (&["bnech", "http://127.0.0.1/"], 64, "did you mean `hayami bench`?"),
         (&["bnech"], 66, "did you mean `hayami bench`?"),
         (&["-m", "master"], 64, "systemd"),

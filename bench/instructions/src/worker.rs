@@ -56,6 +56,7 @@ fn serve(config: Config, phases: watch::Receiver<Phase>, upstream: SocketAddr) {
     let settings = load_text("forward", &text).unwrap_or_else(|errors| panic!("{errors}")).settings;
     let mut generation = Generation::new(Arc::clone(&settings)).expect("a generation");
     generation.open_logs().expect("logs");
+    let generation = Arc::new(generation);
     let ran = run(config, phases, |clock, outbound| {
         let files = Rc::new(FileCache::new(&settings.global.file_cache, 1));
         let upstreams =

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 const USAGE: &str = "\
 hayami [OPTIONS] [DIR]
        hayami [OPTIONS] --conf FILE
-       hayami bench [OPTIONS] URL";
+       hayami bench [OPTIONS] URL
+       hayami reload [SOCKET]";
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -21,13 +22,14 @@ Examples:
   hayami --dev-tls public     serve it at https://127.0.0.1:8443, with a certificate made for this machine
   hayami -c h2o.conf          run a configuration file (h2o's format)
   hayami -t -c h2o.conf       check it; with -v, print the effective settings of every host and path
+  hayami reload               have the running server read its configuration again
   hayami bench URL            generate load on a server and measure it; see hayami bench --help
   hayami help, hayami version the same as --help and --version; a directory of that name is ./help
 
 Signals:
   SIGTERM, SIGINT             stop accepting, finish open requests, exit 0; a second one, half a second
                               later or more, exits at once
-  SIGHUP                      read certificates and keys again
+  SIGHUP                      read the configuration, certificates and keys again, as hayami reload does
 
 Exit codes:
   0  success                    71  the system refused something (a directory that the
@@ -37,7 +39,7 @@ Exit codes:
                                 78  the configuration is invalid";
 
 /// The fastest way to serve files over HTTP, with nothing to tune.
-#[derive(Debug, Parser, PartialEq, Eq)]
+#[derive(Clone, Debug, Parser, PartialEq, Eq)]
 #[command(name = "hayami", disable_version_flag = true, override_usage = USAGE, after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The directory to serve

@@ -3,6 +3,7 @@
 use crate::descriptors::OpenFiles;
 use crate::dev_tls::DevTls;
 use crate::sockets::Bound;
+use std::path::Path;
 
 /// What the banner tells.
 pub(crate) struct Facts<'a> {
@@ -16,6 +17,8 @@ pub(crate) struct Facts<'a> {
     pub files: OpenFiles,
     /// Connections that are served at once.
     pub connections: usize,
+    /// The control socket.
+    pub control: Option<&'a Path>,
     /// The certificate that was made for this machine.
     pub dev_tls: Option<&'a DevTls>,
 }
@@ -31,6 +34,9 @@ pub(crate) fn text(facts: &Facts<'_>) -> String {
     row("open files", files(facts.files));
     row("connections", format!("{} at once", facts.connections));
     row("process", std::process::id().to_string());
+    if let Some(control) = facts.control {
+        row("control", control.display().to_string());
+    }
     if let Some((dev_tls, bound)) = facts.dev_tls.zip(facts.bound.first()) {
         row(
             "authority",
@@ -68,12 +74,20 @@ mod tests {
     #[test]
     fn the_banner_names_what_is_served_and_that_it_is_ready() {
         let files = OpenFiles { before: 1024, now: 20_000 };
-        let facts =
-            Facts { what: "public".into(), bound: &[], workers: 2, files, connections: 900, dev_tls: None };
+        let facts = Facts {
+            what: "public".into(),
+            bound: &[],
+            workers: 2,
+            files,
+            connections: 900,
+            control: Some(Path::new("/run/hayami/1.sock")),
+            dev_tls: None,
+        };
         let text = text(&facts);
         assert!(text.starts_with("hayami "), "{text}");
         assert!(text.contains("open files  20000 (raised from 1024)"), "{text}");
         assert!(text.contains(&format!("process     {}\n", std::process::id())), "{text}");
+        assert!(text.contains("control     /run/hayami/1.sock\n"), "{text}");
         assert!(text.ends_with("\nready"), "{text}");
     }
 }

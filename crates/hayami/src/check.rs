@@ -12,7 +12,7 @@ use hayami_server::config::effective;
 /// # Errors
 /// What a start would fail with.
 pub(crate) fn check(args: &Args) -> Result<(), Failure> {
-    let prepared = prepare(args)?;
+    let prepared = prepare(args, None, &|warnings| eprint!("{warnings}"))?;
     if args.verbose > 0 {
         print(&effective::text(&prepared.loaded, args.verbose > 1))?;
     }

@@ -12,13 +12,15 @@ use std::path::Path;
 /// Knows what was written where.
 pub(crate) struct Explain<'a> {
     loaded: &'a Loaded,
+    /// Where warnings go.
+    warn: &'a (dyn Fn(&str) + Sync),
     /// A folder of the command line is served: its configuration is nothing that the user has written.
     is_folder: bool,
 }
 
 impl<'a> Explain<'a> {
-    pub(crate) fn new(args: &Args, loaded: &'a Loaded) -> Self {
-        Self { loaded, is_folder: args.conf.is_none() }
+    pub(crate) fn new(args: &Args, loaded: &'a Loaded, warn: &'a (dyn Fn(&str) + Sync)) -> Self {
+        Self { loaded, warn, is_folder: args.conf.is_none() }
     }
 
     /// Whether a folder of the command line is served, without a configuration file.
@@ -45,15 +47,20 @@ impl<'a> Explain<'a> {
         })
     }
 
-    /// Prints warnings to standard error.
+    /// Warns with the places of the configuration.
     pub(crate) fn warn(&self, warnings: &[ConfigError]) {
         if !self.is_folder {
-            eprint!("{}", self.loaded.later_warnings_text(warnings, std::io::stderr().is_terminal()));
+            (self.warn)(&self.loaded.later_warnings_text(warnings, std::io::stderr().is_terminal()));
             return;
         }
         for warning in warnings {
-            eprintln!("hayami: warning: {}", warning.line());
+            self.warn_of(&warning.line());
         }
+    }
+
+    /// Warns of what no line of the configuration is about.
+    pub(crate) fn warn_of(&self, warning: &str) {
+        (self.warn)(&format!("hayami: warning: {warning}\n"));
     }
 
     /// An exit code with one reason.

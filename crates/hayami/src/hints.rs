@@ -46,9 +46,7 @@ fn command(word: &str) -> Option<&'static str> {
             "`hayami DIR` serves a directory, `hayami -c FILE` runs a configuration"
         }
         "stop" | "quit" | "shutdown" => "to stop a server, send it SIGTERM: `kill PID`",
-        "reload" | "restart" => {
-            "to reload certificates, send SIGHUP: `kill -HUP PID`; other changes need a restart"
-        }
+        "reload" | "restart" => "to have a running server read its configuration again: `hayami reload`",
         "test" | "check" | "validate" => "to check a configuration: `hayami -t -c FILE`",
         "load" | "benchmark" => "to generate load: `hayami bench URL`",
         _ => return None,
@@ -103,7 +101,7 @@ mod tests {
             ("[::1]:80", "`hayami -l [::1]:80`"),
             ("serve", "`hayami DIR`"),
             ("stop", "SIGTERM"),
-            ("reload", "SIGHUP"),
+            ("restart", "`hayami reload`"),
             ("check", "`hayami -t -c FILE`"),
             ("benchmark", "`hayami bench URL`"),
             ("bnech", "did you mean `hayami bench`?"),
@@ -127,7 +125,7 @@ mod tests {
             ("-p", &["site", "-p8080"], Some("`hayami -l 8080`")),
             ("--port", &["--port=8080"], Some("`hayami -l 8080`")),
             ("--port", &["--port"], Some("`hayami -l PORT`")),
-            ("-s", &["-s", "reload"], Some("`kill -HUP PID`")),
+            ("-s", &["-s", "reload"], Some("`hayami reload`")),
             ("-s", &["-s", "x"], None),
             ("http://x/", &["bnech", "http://x/"], Some("did you mean `hayami bench`?")),
             ("b", &["a", "b"], Some("hayami serves one directory")),

@@ -4,6 +4,7 @@
 //! args ─▶ prepare (site: a folder or a file becomes settings; all checks) ─▶ check: print, exit
 //!                                                    └▶ serve: sockets, logs, pid file, user, workers, signals
 //! bench ─▶ plan, runs, reports: the load generator, with a command line of its own
+//! reload ─▶ control (a unix socket) ─▶ the running server: prepare again, then update all workers
 //! ```
 //!
 //! What is answered is decided in `hayami-server`, how octets move in `hayami-net`.
@@ -14,6 +15,7 @@ mod args;
 mod banner;
 mod bench;
 mod check;
+mod control;
 mod descriptors;
 mod dev_tls;
 mod error_log;
@@ -41,6 +43,9 @@ fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     if words.get(1).is_some_and(|word| word == "bench") {
         return bench::bench(&words[2..]);
+    }
+    if words.get(1).is_some_and(|word| word == "reload") {
+        return control::client::reload(&words[2..]);
     }
     if words.get(1).is_some_and(|word| word == spawner::SUPERVISE) {
         return supervise::supervise(&words[2..]);

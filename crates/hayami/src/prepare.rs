@@ -7,13 +7,14 @@ use crate::descriptors::{self, OpenFiles};
 use crate::dev_tls::DevTls;
 use crate::exit::Failure;
 use crate::explain::{CANNOT_CREATE, Explain, SYSTEM};
+use crate::sockets::Sockets;
 use crate::{reach, site, sockets, user, workers};
 use hayami_server::Generation;
 use hayami_server::config::load::Loaded;
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::error_log::Target;
 use hayami_server::modules::listen::Acceptors;
-use hayami_server::modules::{access_log, fastcgi, proxy};
+use hayami_server::modules::{access_log, fastcgi, process, proxy};
 use nix::unistd::User;
 
 /// What a start goes on with.
@@ -38,28 +39,58 @@ pub(crate) struct Prepared {
     pub cpus: Vec<Option<usize>>,
 }
 
-/// Reads the configuration and checks it, with the warnings on standard error.
+/// What a reload starts from.
+pub(crate) struct Before<'a> {
+    /// What answers TLS handshakes.
+    pub acceptors: &'a Acceptors,
+    /// What is served.
+    pub generation: &'a Generation,
+    /// What is bound.
+    pub sockets: &'a Sockets,
+}
+
+impl Before<'_> {
+    /// The settings in force.
+    pub(crate) fn settings(&self) -> &Settings {
+        self.generation.settings()
+    }
+}
+
+/// Reads the configuration and checks it; `warn` gets the warnings as they are found, rendered. A reload goes on from what is
+/// in force `before`.
 ///
 /// # Errors
 /// What a start would fail with.
-pub(crate) fn prepare(args: &Args) -> Result<Prepared, Failure> {
-    let site::Site { loaded, dev_tls } = site::load(args)?;
-    let explain = Explain::new(args, &loaded);
+pub(crate) fn prepare(
+    args: &Args,
+    before: Option<&Before<'_>>,
+    warn: &(dyn Fn(&str) + Sync),
+) -> Result<Prepared, Failure> {
+    let site::Site { loaded, dev_tls } = site::load(args, warn)?;
+    let explain = Explain::new(args, &loaded, warn);
     let settings = &loaded.settings;
     let process = &settings.global.process;
-    let user = user::find(process.user.as_deref()).map_err(|problem| explain.user("user", problem))?;
+    let user = match before {
+        None => user::find(process.user.as_deref()),
+        // It is what it became; another user takes effect after a restart.
+        Some(_) => process.user.as_deref().map_or(Ok(None), |name| user::named(name).map(|_| None)),
+    };
+    let user = user.map_err(|problem| explain.user("user", problem))?;
     let generation = workers::generation(settings)?;
     // Keys are for root's eyes only.
-    let acceptors = workers::acceptors(settings, &explain)?;
+    let acceptors = workers::acceptors(settings, before, &explain)?;
     let cpus = workers::cpus(&process.threads);
     check_cpus(&cpus, &explain)?;
-    check_applications(settings, &explain)?;
-    check_files(settings, &explain)?;
-    let sockets = sockets::wanted(settings, &explain)?;
+    if before.is_none() {
+        // A reload starts no application.
+        check_applications(settings, &explain)?;
+    }
+    check_files(settings, before, &explain)?;
+    let sockets = sockets::wanted(settings, before.map(|before| before.sockets), &explain)?;
     // What root may reach, that user may not.
     reach::check(settings, user.as_ref(), dev_tls.is_some(), &explain)?;
     let files = descriptors::raise();
-    let connections = connections(settings, files);
+    let connections = connections(settings, files, warn);
     Ok(Prepared { generation, acceptors, user, sockets, files, connections, cpus, dev_tls, loaded })
 }
 
@@ -90,10 +121,18 @@ fn check_applications(settings: &Settings, explain: &Explain<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Logs and the pid file.
-fn check_files(settings: &Settings, explain: &Explain<'_>) -> Result<(), Failure> {
-    let process = &settings.global.process;
-    let logs = access_log::targets(settings).filter_map(Target::file).map(|path| ("access-log", path));
+/// Logs and the pid file; after a reload, access logs that are not open yet.
+fn check_files(
+    settings: &Settings,
+    before: Option<&Before<'_>>,
+    explain: &Explain<'_>,
+) -> Result<(), Failure> {
+    // The error log and the pid file stay what they are.
+    let unchanged = process::Settings::default();
+    let process = if before.is_some() { &unchanged } else { &settings.global.process };
+    let is_new = |target: &&Target| !before.is_some_and(|before| before.generation.logs().has_open(target));
+    let logs = access_log::targets(settings).filter(is_new).filter_map(Target::file);
+    let logs = logs.map(|path| ("access-log", path));
     let log = process.error_log.iter().filter_map(Target::file).map(|path| ("error-log", path));
     let pid = process.pid_file.iter().map(|path| ("pid-file", path.as_path()));
     // A log may be a link: to another disk, or to /dev/stdout.
@@ -111,15 +150,15 @@ fn check_files(settings: &Settings, explain: &Explain<'_>) -> Result<(), Failure
 
 /// `max-connections`, or as many as the open-files limit has room for. A client whose requests are passed on
 /// needs a second connection.
-fn connections(settings: &Settings, files: OpenFiles) -> usize {
+fn connections(settings: &Settings, files: OpenFiles, warn: &(dyn Fn(&str) + Sync)) -> usize {
     let each = if proxy::is_used(settings) { 2 } else { 1 };
     let room = usize::try_from(files.connections() / each).unwrap_or(usize::MAX);
     match settings.global.limits.max_connections {
         Some(wanted) if wanted > room => {
             let files = files.now;
-            eprintln!(
-                "hayami: warning: max-connections {wanted} is reduced to {room}: the limit of open files is {files}"
-            );
+            warn(&format!(
+                "hayami: warning: max-connections {wanted} is reduced to {room}: the limit of open files is {files}\n"
+            ));
             room
         }
         Some(wanted) => wanted,

@@ -31,7 +31,7 @@ pub(crate) fn check(
     })?;
     explain.warn(&missing);
     for warning in warnings {
-        eprintln!("hayami: warning: {warning}");
+        explain.warn_of(&warning);
     }
     match errors.is_empty() {
         true => Ok(()),

@@ -1,74 +1,165 @@
-//! SIGHUP: certificates, keys and authorities of clients are read again, for the connections that come.
+//! A reload: the configuration is read again, checked by the code of the start, and taken over by workers that go on serving.
+//!
+//! If anything is wrong, nothing changes. What belongs to the process (its user, its threads, its limits) changes with a restart
+//! only.
 
+use crate::args::Args;
+use crate::control::server::Client;
 use crate::error_log::Console;
-use crate::workers;
-use hayami_server::modules::listen::{Acceptors, Reloaded};
+use crate::exit::Failure;
+use crate::prepare::{Before, Prepared, prepare};
+use crate::sockets::Sockets;
+use crate::workers::{self, Workers};
+use hayami_server::Generation;
+use hayami_server::config::settings::Settings;
+use hayami_server::modules::listen::Acceptors;
 use hayami_server::observe::{Severity, Subject, report};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// What reading again takes.
-pub(crate) struct Reload {
-    /// How many OCSP responses are fetched at once.
-    pub updaters: usize,
+/// What a server runs with: a reload starts from it.
+pub(crate) struct Running {
+    /// The command line.
+    pub args: Args,
+    /// What is served.
+    pub generation: Arc<Generation>,
+    /// What answers TLS handshakes.
+    pub acceptors: Acceptors,
+    /// What is bound.
+    pub sockets: Sockets,
     /// The user that the program became, if it was root.
     pub user: Option<String>,
 }
 
-/// What nobody should wait for.
-const ELSE: &str = "other changes of the configuration need a restart";
+/// Reloads for SIGHUP. A failure goes to the caller's standard error, too: it is the journal where systemd started the server,
+/// which shows it by `systemctl status`.
+pub(crate) async fn by_signal(running: &mut Running, workers: &Workers, console: &Console) {
+    if let (_, Err((_, errors))) = running.reload_and_report("SIGHUP", workers).await
+        && console.is_apart()
+    {
+        console.say(&format!("hayami: SIGHUP: {KEPT}: {}", errors.join("\n")));
+    }
+}
 
-impl Reload {
-    /// Reads all files of TLS again, and says what came of it. What failed goes to the caller's standard error, too: it is
-    /// the journal where systemd started the server, which shows it by `systemctl status`.
-    pub(crate) fn certificates(&self, acceptors: &mut Acceptors, console: &Console) {
-        if acceptors.is_empty() {
-            let text = format_args!("SIGHUP: there are no certificates to reload; {ELSE}");
-            return report(Severity::Warn, Subject::Server, text);
-        }
-        for (severity, line) in self.lines(&acceptors.reload(self.updaters, &workers::report())) {
-            if severity == Severity::Error && console.is_apart() {
-                console.say(&format!("hayami: {line}"));
+/// Reloads for `hayami reload`, which learns what came of it.
+pub(crate) async fn by_client(running: &mut Running, workers: &Workers, client: Client) {
+    let (warnings, result) = running.reload_and_report("hayami reload", workers).await;
+    client.answer(&warnings, &result).await;
+}
+
+const KEPT: &str = "the configuration was not reloaded, the old one stays";
+
+/// What came of a reload: a summary, or the exit code of a start that would fail so, and the errors, a line each.
+type Outcome = Result<String, (u8, Vec<String>)>;
+
+/// The lines of a text that say something.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(|line| line.trim_start_matches("hayami: ")).filter(|line| !line.trim().is_empty())
+}
+
+impl Running {
+    /// Reloads, and writes to the error log what came of it. The warnings, and what came of it.
+    async fn reload_and_report(&mut self, cause: &str, workers: &Workers) -> (Vec<String>, Outcome) {
+        let warnings: Mutex<Vec<String>> = Mutex::default();
+        let warn = |text: &str| {
+            lines(text).for_each(|line| report(Severity::Warn, Subject::Server, line));
+            let own = text.lines().map(str::to_owned);
+            warnings.lock().unwrap_or_else(PoisonError::into_inner).extend(own);
+        };
+        let result = self.reload(workers, &warn).await;
+        let outcome = match result {
+            Ok(summary) => {
+                report(Severity::Notice, Subject::Server, format_args!("{cause}: {summary}"));
+                Ok(summary)
             }
-            report(severity, Subject::Tls, line);
-        }
+            Err(failure) => {
+                report(Severity::Error, Subject::Server, format_args!("{cause}: {KEPT}"));
+                let reason = self.advise(&failure.to_string());
+                lines(&reason).for_each(|line| report(Severity::Error, Subject::Server, line));
+                Err((failure.code(), reason.lines().map(str::to_owned).collect()))
+            }
+        };
+        (warnings.into_inner().unwrap_or_else(PoisonError::into_inner), outcome)
     }
 
-    /// A line for every certificate that stays as it was, and one for the others.
-    fn lines(&self, reloaded: &Reloaded) -> Vec<(Severity, String)> {
-        let Reloaded { certificates, changed, failed } = reloaded;
-        let stays = |why: &String| {
-            (Severity::Error, format!("SIGHUP: the old certificate stays: {why}{}", self.advice(why)))
-        };
-        let mut lines: Vec<_> = failed.iter().map(stays).collect();
-        let plural = if *certificates == 1 { "" } else { "s" };
-        let done = format!("SIGHUP: {certificates} certificate{plural} reloaded, {changed} changed; {ELSE}");
-        lines.push((Severity::Notice, done));
-        lines
+    /// Goes over to the configuration as it is written now. What was changed, in a line.
+    ///
+    /// # Errors
+    /// Something is wrong with it; nothing has changed then.
+    async fn reload(&mut self, workers: &Workers, warn: &(dyn Fn(&str) + Sync)) -> Result<String, Failure> {
+        let old = Arc::clone(self.generation.settings());
+        let before =
+            Before { acceptors: &self.acceptors, generation: &self.generation, sockets: &self.sockets };
+        // On a thread of its own, where as before the start no loop runs: nothing that is built for a check may begin to work.
+        let prepared = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| prepare(&self.args, Some(&before), warn));
+            thread
+                .join()
+                .unwrap_or_else(|_| Err(Failure::System("a check of the reload panicked".to_owned())))
+        });
+        let Prepared { mut generation, mut acceptors, sockets: wanted, .. } = prepared?;
+        let settings = Arc::clone(generation.settings());
+        for directive in fixed(&old, &settings) {
+            warn(&format!("`{directive}` has changed: the change takes effect after a restart\n"));
+        }
+        for endpoint in self.sockets.outdated(&wanted) {
+            warn(&format!(
+                "the socket options of {endpoint} have changed: they take effect after a restart\n"
+            ));
+        }
+        let (sockets, new) = self.sockets.next(&wanted, workers.number())?;
+        generation.assign_listeners(sockets.listeners());
+        generation.follow(&self.generation).map_err(Failure::CannotCreate)?;
+        acceptors.start(settings.global.ocsp_updaters.0, &workers::report());
+        let shares = sockets.share_out(new, workers.number(), &acceptors);
+        let generation = Arc::new(generation);
+        let updated = workers.update(&generation, shares).await;
+        for file in self.sockets.files().filter(|file| !sockets.files().any(|own| own == *file)) {
+            // Without the rights of the start it may have to stay; the next start replaces it.
+            let _ = std::fs::remove_file(file);
+        }
+        (self.generation, self.acceptors, self.sockets) = (generation, acceptors, sockets);
+        if let Err(error) = updated {
+            let advice = "raise the limit fs.epoll.max_user_watches and restart the server";
+            warn(&format!("a new address is not served: {error}; {advice}\n"));
+        }
+        let (hosts, listeners) = (settings.hosts.len(), self.sockets.bound().len());
+        Ok(format!("configuration reloaded: hosts {hosts}, addresses {listeners}"))
     }
 
     /// What root could read at the start may be out of reach now.
-    fn advice(&self, why: &str) -> String {
+    fn advise(&self, reason: &str) -> String {
         match &self.user {
-            Some(user) if why.contains("ermission denied") => {
-                format!(" (the server runs as `{user}`: let this user read the file, or restart the server)")
+            Some(user) if reason.contains("ermission denied") => {
+                format!(
+                    "{reason} (the server runs as `{user}`: let this user read the file, or restart the server)"
+                )
             }
-            _ => String::new(),
+            _ => reason.to_owned(),
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_could_not_be_read_is_said_before_what_could() {
-        let reload = Reload { updaters: 1, user: Some("nobody".to_owned()) };
-        let failed = vec!["a.crt: it expired".to_owned(), "b.key: Permission denied".to_owned()];
-        let lines = reload.lines(&Reloaded { certificates: 1, changed: 0, failed });
-        let (severities, lines): (Vec<_>, Vec<_>) = lines.into_iter().unzip();
-        assert_eq!(severities, [Severity::Error, Severity::Error, Severity::Notice]);
-        assert_eq!(lines[0], "SIGHUP: the old certificate stays: a.crt: it expired");
-        assert!(lines[1].contains("denied (the server runs as `nobody`: let"), "{}", lines[1]);
-        assert!(lines[2].starts_with("SIGHUP: 1 certificate reloaded, 0 changed; "), "{}", lines[2]);
-    }
+/// Directives whose changes have to wait for a restart: they made the process what it is.
+fn fixed(old: &Settings, new: &Settings) -> Vec<&'static str> {
+    let ((old, new), (old_limits, new_limits)) =
+        ((&old.global, &new.global), (&old.global.limits, &new.global.limits));
+    let changes = [
+        ("num-threads", format!("{:?}", old.process.threads) != format!("{:?}", new.process.threads)),
+        ("user", old.process.user != new.process.user),
+        ("pid-file", old.process.pid_file != new.process.pid_file),
+        ("error-log", old.process.error_log != new.process.error_log),
+        (
+            "num-name-resolution-threads",
+            old.process.name_resolution_threads != new.process.name_resolution_threads,
+        ),
+        ("max-connections", old_limits.max_connections != new_limits.max_connections),
+        ("soft-connection-limit", old_limits.soft_connection_limit != new_limits.soft_connection_limit),
+        (
+            "soft-connection-limit.min-age",
+            old_limits.soft_connection_min_age != new_limits.soft_connection_min_age,
+        ),
+        ("limit-request-memory", old_limits.request_memory != new_limits.request_memory),
+        ("limit-request-spool", old_limits.request_spool != new_limits.request_spool),
+    ];
+    changes.into_iter().filter_map(|(directive, changed)| changed.then_some(directive)).collect()
 }

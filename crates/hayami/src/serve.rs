@@ -4,18 +4,19 @@
 
 use crate::args::Args;
 use crate::banner::{self, Facts};
+use crate::control::server::{Control, ControlSocket};
 use crate::error_log::Console;
 use crate::exit::Failure;
 use crate::pid_file::PidFile;
 use crate::prepare::{Prepared, prepare};
-use crate::reload::Reload;
+use crate::reload::{self, Running};
 use crate::signals::{Signals, Wish};
-use crate::workers::{self, News, Plan};
-use crate::{error_log, sockets, spawner, user};
-use hayami_net::{ByteBudget, Phase, Quota, blocking};
+use crate::sockets::Sockets;
+use crate::workers::{self, News, Plan, Workers};
+use crate::{error_log, spawner, user};
+use hayami_net::{ByteBudget, ListenerUpdate, Phase, Quota, blocking};
 use hayami_server::config::settings::Settings;
-use hayami_server::modules::listen::Acceptors;
-use hayami_server::modules::upstreams::{Shared, Spool, Uploads};
+use hayami_server::modules::upstreams::{Spool, Uploads};
 use hayami_server::observe::{Severity, Subject, report};
 use std::io;
 use std::sync::Arc;
@@ -33,39 +34,44 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What keeps it from starting, or ended it.
 pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     let Prepared { mut generation, dev_tls, mut acceptors, user, sockets, files, connections, cpus, .. } =
-        prepare(args)?;
+        prepare(args, None, &|warnings| eprint!("{warnings}"))?;
     let settings = Arc::clone(generation.settings());
     let process = &settings.global.process;
-    let bound = sockets::bind_all(&sockets, cpus.len())?;
+    let (sockets, new) = Sockets::default().next(&sockets, cpus.len())?;
+    generation.assign_listeners(sockets.listeners());
     generation.open_logs().map_err(Failure::CannotCreate)?;
     let pid_file = process.pid_file.as_deref().map(PidFile::write).transpose()?;
     let console = Console::redirect(process.error_log.as_ref())?;
     error_log::catch_panics();
+    let control = control_socket(user.as_ref());
     let applications = spawner::start(&settings, user.as_ref()).map_err(|why| console.fail(why))?;
     if let Some(user) = &user {
         user::become_user(user).map_err(|why| console.fail(why))?;
     }
-    let reload = Reload { updaters: settings.global.ocsp_updaters.0, user: user.map(|user| user.name) };
     // Threads that begin earlier would keep their rights.
-    acceptors.start(reload.updaters, &workers::report());
+    acceptors.start(settings.global.ocsp_updaters.0, &workers::report());
     let what = args.conf.as_ref().unwrap_or(&args.dir).display().to_string();
-    let dev_tls = dev_tls.as_ref();
-    let facts = Facts { what, bound: &bound, workers: cpus.len(), files, connections, dev_tls };
+    let (bound, dev_tls) = (sockets.bound(), dev_tls.as_ref());
+    let control_path = control.as_ref().map(ControlSocket::path);
+    let facts =
+        Facts { what, bound, workers: cpus.len(), files, connections, control: control_path, dev_tls };
     let ready = Ready { banner: banner::text(&facts), line: banner::line(&facts), console };
-    let socket_files = sockets::files(&bound);
-    let (shares, _udp) = sockets::share_out(bound, cpus.len(), &acceptors);
+    let shares = sockets.share_out(new, cpus.len(), &acceptors);
     let limits = &settings.global.limits;
     let content = Arc::new(ByteBudget::new(limits.request_memory));
     let quota = Arc::new(Quota::new(connections, soft_limit(&settings)));
     let spool = Arc::new(Spool::new(limits.request_spool));
-    let uploads = Uploads { memory: Arc::clone(&content), spool };
-    let upstreams = Arc::new(Shared::new(&settings.global.upstreams, uploads));
-    let plan = Arc::new(Plan { generation, upstreams, quota, content, cpus });
-    blocking::set_name_threads(settings.global.process.name_resolution_threads);
-    let result = serve_by(&plan, shares, (acceptors, reload), ready);
+    generation.open_upstreams(Uploads { memory: Arc::clone(&content), spool });
+    let generation = Arc::new(generation);
+    let plan = Plan { generation: Arc::clone(&generation), quota, content, workers: cpus.len() };
+    blocking::set_name_threads(process.name_resolution_threads);
+    let user = user.map(|user| user.name);
+    let mut running = Running { args: args.clone(), generation, acceptors, sockets, user };
+    let result = serve_by(plan, (cpus, shares), (&mut running, control.as_ref()), ready);
+    drop(control);
     drop(applications);
-    plan.generation.logs().close(PATIENCE);
-    for file in socket_files {
+    running.generation.logs().close(PATIENCE);
+    for file in running.sockets.files() {
         // Without the rights of the start it may have to stay; the next start replaces it.
         let _ = std::fs::remove_file(file);
     }
@@ -93,42 +99,46 @@ impl Ready {
     }
 }
 
+/// CPUs and listeners of the workers.
+type Shares = (Vec<Option<usize>>, Vec<Vec<ListenerUpdate>>);
+
+/// What a reload starts from, and where commands come from.
+type Reloads<'a> = (&'a mut Running, Option<&'a ControlSocket>);
+
 /// Runs the workers until their end.
-fn serve_by(
-    plan: &Arc<Plan>,
-    shares: Vec<Vec<hayami_net::Listener>>,
-    tls: (Acceptors, Reload),
-    ready: Ready,
-) -> Result<(), Failure> {
+fn serve_by(plan: Plan, shares: Shares, running: Reloads<'_>, ready: Ready) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| {
         ready.console.fail(Failure::System(format!("cannot start the main loop: {error}")))
     })?;
-    runtime.block_on(run(plan, shares, tls, ready))
+    runtime.block_on(run(plan, shares, running, ready))
 }
 
 /// Starts the workers, and waits for their end.
 async fn run(
-    plan: &Arc<Plan>,
-    shares: Vec<Vec<hayami_net::Listener>>,
-    (mut acceptors, reload): (Acceptors, Reload),
+    plan: Plan,
+    shares: Shares,
+    (running, control): Reloads<'_>,
     ready: Ready,
 ) -> Result<(), Failure> {
     let (phase, phases) = watch::channel(Phase::Run);
     let (tell, mut told) = mpsc::unbounded_channel();
     let started =
-        Signals::listen().and_then(|signals| Ok((signals, workers::start(plan, shares, &phases, &tell)?)));
-    let (mut signals, threads) = started.map_err(|why| ready.console.fail(why))?;
-    drop(tell);
-    if !all_ready(&mut told, threads.len()).await {
+        Signals::listen().and_then(|signals| Ok((signals, workers::start(&plan, shares, &phases, &tell)?)));
+    let (mut signals, workers) = started.map_err(|why| ready.console.fail(why))?;
+    let control = control.map_or_else(|| Ok(Control::none()), ControlSocket::listen);
+    let control = control.map_err(|why| ready.console.fail(why))?;
+    let quota = Arc::clone(&plan.quota);
+    drop((tell, plan));
+    if !all_ready(&mut told, workers.number()).await {
         // Without receivers all workers have ended already.
         let _ = phase.send(Phase::Drain);
         all_ended(&mut told).await;
-        return threads.into_iter().try_for_each(outcome).map_err(|why| ready.console.fail(why));
+        return workers.threads.into_iter().try_for_each(outcome).map_err(|why| ready.console.fail(why));
     }
     let console = ready.say();
     tokio::select! {
-        signal = serve_until_told(&mut signals, &mut acceptors, &reload, &console) => {
+        signal = serve_until_told((&mut signals, &control), running, &workers, &console) => {
             say(Severity::Notice, format_args!("{signal}: no longer accepting connections, finishing open requests"));
         }
         // There is no other news once all are ready.
@@ -139,15 +149,15 @@ async fn run(
     let _ = phase.send(Phase::Drain);
     tokio::select! {
         signal = signals.again(first) => {
-            let open = plan.quota.live();
+            let open = quota.live();
             let plural = if open == 1 { "" } else { "s" };
             say(Severity::Warn, format_args!("{signal} again: {open} connection{plural} cut off"));
-            plan.generation.logs().close(PATIENCE / 5);
+            running.generation.logs().close(PATIENCE / 5);
             std::process::exit(0);
         }
         () = all_ended(&mut told) => {}
     }
-    threads.into_iter().try_for_each(outcome).map_err(|failure| {
+    workers.threads.into_iter().try_for_each(outcome).map_err(|failure| {
         say(Severity::Crit, failure.reason());
         Failure::Logged(failure.code())
     })
@@ -157,19 +167,27 @@ fn say(severity: Severity, text: impl std::fmt::Display) {
     report(severity, Subject::Server, text);
 }
 
-/// Does what signals ask for, until one asks for the end; its name.
+/// Does what signals and clients of the control socket ask for, until a signal asks for the end; its name.
 async fn serve_until_told(
-    signals: &mut Signals,
-    acceptors: &mut Acceptors,
-    reload: &Reload,
+    (signals, control): (&mut Signals, &Control),
+    running: &mut Running,
+    workers: &Workers,
     console: &Console,
 ) -> &'static str {
     loop {
-        match signals.next().await {
-            Wish::End(name) => return name,
-            Wish::Reload => reload.certificates(acceptors, console),
+        tokio::select! {
+            wish = signals.next() => match wish {
+                Wish::End(name) => return name,
+                Wish::Reload => reload::by_signal(running, workers, console).await,
+            },
+            client = control.next() => reload::by_client(running, workers, client).await,
         }
     }
+}
+
+/// The control socket, if it can be had: a server without one serves as well.
+fn control_socket(user: Option<&nix::unistd::User>) -> Option<ControlSocket> {
+    ControlSocket::bind(user).inspect_err(|why| say(Severity::Warn, why)).ok()
 }
 
 /// Whether every worker has begun to serve; `false` as soon as one has ended instead.

@@ -20,7 +20,7 @@ pub(crate) struct Signals {
 pub(crate) enum Wish {
     /// End; with the signal's name.
     End(&'static str),
-    /// Read certificates again.
+    /// Read the configuration again.
     Reload,
 }
 
@@ -52,7 +52,7 @@ impl Signals {
                 _ = self.reopen.recv() => report(
                     Severity::Warn,
                     Subject::Server,
-                    "SIGUSR1: reopening log files is not supported yet; log to a command such as rotatelogs",
+                    "SIGUSR1 is not supported; to reopen log files: `hayami reload`, or SIGHUP",
                 ),
             }
         }
@@ -64,7 +64,7 @@ impl Signals {
         loop {
             match self.next().await {
                 Wish::End(name) if first.elapsed() >= TWICE => return name,
-                // Who is about to end needs no new certificates.
+                // A server that is about to end needs no new configuration.
                 Wish::End(_) | Wish::Reload => {}
             }
         }

@@ -11,11 +11,11 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads the configuration that the command line names, and prints its warnings.
+/// Reads the configuration that the command line names; `warn` gets its warnings.
 ///
 /// # Errors
 /// The folder is missing, or the configuration is wrong.
-pub(crate) fn load(args: &Args) -> Result<Site, Failure> {
+pub(crate) fn load(args: &Args, warn: &(dyn Fn(&str) + Sync)) -> Result<Site, Failure> {
     let dev_tls = args.dev_tls.then(dev_tls::prepare).transpose()?;
     let styled = std::io::stderr().is_terminal();
     let loaded = match &args.conf {
@@ -30,7 +30,7 @@ pub(crate) fn load(args: &Args) -> Result<Site, Failure> {
         loaded.map_err(|errors| Failure::Rendered { code: CONFIG, text: errors.text(styled) })?;
     let settings = Arc::make_mut(&mut loaded.settings);
     loaded.warnings.extend(upstreams::look_up_names(&mut settings.global.upstreams));
-    eprint!("{}", loaded.warnings_text(styled));
+    warn(&loaded.warnings_text(styled));
     Ok(Site { loaded, dev_tls })
 }
 

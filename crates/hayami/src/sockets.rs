@@ -7,26 +7,31 @@ use crate::explain::{CANNOT_CREATE, CONFIG, Explain, NO_PERMISSION, SYSTEM};
 use crate::socket_file::{Owner, set_mode_and_owner};
 use crate::user;
 use hayami_net::listen::{Endpoint, Options, bind, bound_address, explain as explained, try_bind};
-use hayami_net::names;
 use hayami_net::proxy_protocol::Expectation;
 use hayami_net::service::Address as BoundAddress;
+use hayami_net::{ListenerUpdate, names};
 use hayami_server::config::error::ConfigError;
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::listen::{
     self, Acceptors, Address, Host, HostPort, Listener, UnixSocket, bindings,
 };
 use nix::unistd::{Gid, getegid, geteuid, getgroups};
+use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
-/// A bound address with a socket for every worker.
+/// A bound address.
 #[derive(Debug)]
 pub(crate) struct Bound {
+    /// Its number, for as long as the process lives: connections know their listener by it.
+    id: usize,
     endpoint: Endpoint,
+    options: Options,
     /// Index of the binding, which tells the hosts that answer here.
     index: usize,
     address: BoundAddress,
@@ -34,8 +39,22 @@ pub(crate) struct Bound {
     tls: bool,
     /// Whether connections begin with a header of the PROXY protocol.
     proxy_protocol: Option<Expectation>,
-    /// As many as there are workers; of a UDP port one, which is only kept.
+    /// Of a UDP port, which is only kept.
+    udp: Option<Arc<OwnedFd>>,
+}
+
+/// New sockets of a bound address, as many as there are workers.
+#[derive(Debug)]
+pub(crate) struct New {
+    id: usize,
     sockets: Vec<OwnedFd>,
+}
+
+/// What is bound while the server runs.
+#[derive(Debug, Default)]
+pub(crate) struct Sockets {
+    bound: Vec<Bound>,
+    next_id: usize,
 }
 
 impl fmt::Display for Bound {
@@ -68,21 +87,29 @@ pub(crate) struct Wanted {
 }
 
 /// Everything that the settings name, with all names looked up, tried as far as that can be done without taking an
-/// address from anybody.
+/// address from anybody. What is bound already is not tried.
 ///
 /// # Errors
 /// A name is unknown, an address not this machine's or not permitted, a unix socket cannot be made.
-pub(crate) fn wanted(settings: &Settings, explain: &Explain<'_>) -> Result<Vec<Wanted>, Failure> {
+pub(crate) fn wanted(
+    settings: &Settings,
+    before: Option<&Sockets>,
+    explain: &Explain<'_>,
+) -> Result<Vec<Wanted>, Failure> {
+    let is_bound = |endpoint: &Endpoint| before.is_some_and(|before| before.has(endpoint));
     let mut all = Vec::new();
     for (index, binding) in bindings(settings).iter().enumerate() {
         let listener = binding.listener;
         let (owner, permission) = match &listener.address {
+            Address::Unix(socket) if is_bound(&Endpoint::Unix(socket.path.clone())) => ((None, None), None),
             Address::Unix(socket) => (check_unix(listener, socket, explain)?, socket.permission),
             _ => ((None, None), None),
         };
         for endpoint in endpoints(listener, explain)? {
             let options = options(settings, &listener.options);
             match try_bind(&endpoint, &options) {
+                // What the start could bind, this user may not be able to.
+                _ if is_bound(&endpoint) => {}
                 Ok(()) => {}
                 // A machine without IPv6 serves IPv4.
                 Err(error) if without_ipv6(&endpoint, &error) && !all.is_empty() => continue,
@@ -122,64 +149,113 @@ fn check_unix(listener: &Listener, socket: &UnixSocket, explain: &Explain<'_>) -
     Ok((user, group))
 }
 
-/// Binds all of them.
-///
-/// # Errors
-/// An address is taken; nothing is listened on then.
-pub(crate) fn bind_all(wanted: &[Wanted], workers: usize) -> Result<Vec<Bound>, Failure> {
-    let mut bound = Vec::new();
-    for wanted in wanted {
-        let sockets = bind_for_all(&wanted.endpoint, &wanted.options, workers);
-        let (address, sockets) = sockets.map_err(|error| failure(&wanted.endpoint, &error))?;
-        bound.push(Bound {
-            endpoint: wanted.endpoint.clone(),
-            index: wanted.index,
-            address,
-            tls: wanted.tls,
-            proxy_protocol: wanted.proxy_protocol.clone(),
-            sockets,
-        });
-        if let Endpoint::Unix(path) = &wanted.endpoint {
-            give_away(path, wanted)?;
-        }
-    }
-    Ok(bound)
-}
-
-/// The socket files, which are removed at the end.
-pub(crate) fn files(bound: &[Bound]) -> Vec<PathBuf> {
-    let unix = bound.iter().filter_map(|bound| match &bound.endpoint {
-        Endpoint::Unix(path) => Some(path.clone()),
-        _ => None,
-    });
-    unix.collect()
-}
-
-/// Each worker's sockets, and the UDP ports that are only kept.
-pub(crate) fn share_out(
-    bound: Vec<Bound>,
-    workers: usize,
-    acceptors: &Acceptors,
-) -> (Vec<Vec<hayami_net::Listener>>, Vec<OwnedFd>) {
-    let mut shares: Vec<Vec<hayami_net::Listener>> = (0..workers).map(|_| Vec::new()).collect();
-    let mut kept = Vec::new();
-    for bound in bound {
-        if matches!(bound.endpoint, Endpoint::Udp(_)) {
-            kept.extend(bound.sockets);
-            continue;
-        }
-        for (share, fd) in shares.iter_mut().zip(bound.sockets) {
-            let tls = acceptors.get(bound.index).cloned();
-            share.push(hayami_net::Listener {
-                fd,
-                index: bound.index,
-                address: bound.address.clone(),
-                tls,
-                proxy_protocol: bound.proxy_protocol.clone(),
+impl Sockets {
+    /// The sockets that are wanted now: those that are bound already stay, others are bound, for so many workers.
+    ///
+    /// # Errors
+    /// An address is taken; nothing else is listened on then than before.
+    pub(crate) fn next(&self, wanted: &[Wanted], workers: usize) -> Result<(Self, Vec<New>), Failure> {
+        let mut next = Self { bound: Vec::new(), next_id: self.next_id };
+        let mut new = Vec::new();
+        for wanted in wanted {
+            let known = self.bound.iter().find(|own| own.endpoint == wanted.endpoint);
+            let (id, address, udp) = match known {
+                Some(own) => (own.id, own.address.clone(), own.udp.clone()),
+                None => {
+                    let (address, mut sockets) = open(wanted, workers)?;
+                    let id = next.next_id;
+                    next.next_id += 1;
+                    let is_udp = matches!(wanted.endpoint, Endpoint::Udp(_));
+                    let udp = if is_udp { sockets.pop().map(Arc::new) } else { None };
+                    new.push(New { id, sockets });
+                    (id, address, udp)
+                }
+            };
+            next.bound.push(Bound {
+                id,
+                endpoint: wanted.endpoint.clone(),
+                // What a socket was made with stays.
+                options: known.map_or_else(|| wanted.options.clone(), |own| own.options.clone()),
+                index: wanted.index,
+                address,
+                tls: wanted.tls,
+                proxy_protocol: wanted.proxy_protocol.clone(),
+                udp,
             });
         }
+        Ok((next, new))
     }
-    (shares, kept)
+
+    /// Whether it is bound.
+    fn has(&self, endpoint: &Endpoint) -> bool {
+        self.bound.iter().any(|own| own.endpoint == *endpoint)
+    }
+
+    /// Everything that is bound.
+    pub(crate) fn bound(&self) -> &[Bound] {
+        &self.bound
+    }
+
+    /// Numbers of the listeners, each with the index of its binding.
+    pub(crate) fn listeners(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.bound.iter().map(|bound| (bound.id, bound.index))
+    }
+
+    /// Sockets that stay although their options have changed.
+    pub(crate) fn outdated<'a>(&'a self, wanted: &'a [Wanted]) -> impl Iterator<Item = &'a Endpoint> {
+        let differs = |own: &&Bound| {
+            wanted.iter().any(|wanted| wanted.endpoint == own.endpoint && wanted.options != own.options)
+        };
+        self.bound.iter().filter(differs).map(|own| &own.endpoint)
+    }
+
+    /// The socket files, which are removed at the end.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.bound.iter().filter_map(|bound| match &bound.endpoint {
+            Endpoint::Unix(path) => Some(path.as_path()),
+            _ => None,
+        })
+    }
+
+    /// What each worker listens on.
+    pub(crate) fn share_out(
+        &self,
+        new: Vec<New>,
+        workers: usize,
+        acceptors: &Acceptors,
+    ) -> Vec<Vec<ListenerUpdate>> {
+        let mut shares: Vec<Vec<_>> = (0..workers).map(|_| Vec::new()).collect();
+        let mut new: HashMap<_, _> = new.into_iter().map(|new| (new.id, new.sockets.into_iter())).collect();
+        for bound in self.bound.iter().filter(|bound| !matches!(bound.endpoint, Endpoint::Udp(_))) {
+            let mut sockets = new.remove(&bound.id);
+            for share in &mut shares {
+                let tls = acceptors.get(bound.index).cloned();
+                let (index, proxy_protocol) = (bound.id, bound.proxy_protocol.clone());
+                share.push(match sockets.as_mut().and_then(Iterator::next) {
+                    Some(fd) => ListenerUpdate::Open(hayami_net::Listener {
+                        fd,
+                        index,
+                        address: bound.address.clone(),
+                        tls,
+                        proxy_protocol,
+                    }),
+                    None => ListenerUpdate::Keep { index, tls, proxy_protocol },
+                });
+            }
+        }
+        shares
+    }
+}
+
+/// Binds a socket for every worker; of a UDP port one, which is only kept.
+fn open(wanted: &Wanted, workers: usize) -> Result<(BoundAddress, Vec<OwnedFd>), Failure> {
+    let is_udp = matches!(wanted.endpoint, Endpoint::Udp(_));
+    let opened = bind_for_all(&wanted.endpoint, &wanted.options, if is_udp { 1 } else { workers });
+    let opened = opened.map_err(|error| failure(&wanted.endpoint, &error))?;
+    if let Endpoint::Unix(path) = &wanted.endpoint {
+        give_away(path, wanted)?;
+    }
+    Ok(opened)
 }
 
 fn options(settings: &Settings, own: &listen::Options) -> Options {

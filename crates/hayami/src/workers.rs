@@ -2,39 +2,89 @@
 
 use crate::exit::Failure;
 use crate::explain::{CONFIG, Explain};
+use crate::prepare::Before;
 use hayami_h1::Limits;
-use hayami_net::upstream::Outbound;
-use hayami_net::{ByteBudget, Clock, Config, Http2Config, Listener, Phase, Quota, Timeouts};
+use hayami_net::{
+    ByteBudget, Clock, Config, Http2Config, ListenerUpdate, Phase, Quota, Timeouts, Update, Updates,
+};
 use hayami_server::Generation;
 use hayami_server::config::settings::Settings;
-use hayami_server::modules::file::FileCache;
 use hayami_server::modules::listen::{Acceptors, bindings};
 use hayami_server::modules::process::Threads;
 use hayami_server::modules::proxy;
-use hayami_server::modules::upstreams::{Pools, Shared};
 use hayami_server::observe::{self, Severity, Subject};
+use hayami_server::service::Site;
 use hayami_server::worker::WorkerContext;
 use hayami_tls::Resumption;
 use hayami_tls::resumption::Report;
+use std::future::Future;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::watch;
 
-/// What all workers are made from.
+/// What a worker is made from.
+#[derive(Clone)]
 pub(crate) struct Plan {
-    /// What is served.
-    pub generation: Generation,
-    /// What workers know together of upstreams.
-    pub upstreams: Arc<Shared>,
+    /// What is served at first.
+    pub generation: Arc<Generation>,
     /// The quota of connections.
     pub quota: Arc<Quota>,
     /// Memory in which content of requests may wait.
     pub content: Arc<ByteBudget>,
-    /// The CPU of each worker, or `None` to leave it to the kernel.
-    pub cpus: Vec<Option<usize>>,
+    /// How many workers there are.
+    pub workers: usize,
+}
+
+/// The workers that run.
+pub(crate) struct Workers {
+    /// Their threads.
+    pub threads: Vec<JoinHandle<io::Result<()>>>,
+    updates: Vec<UnboundedSender<Update<Site>>>,
+}
+
+impl Workers {
+    /// How many there are.
+    pub(crate) fn number(&self) -> usize {
+        self.updates.len()
+    }
+
+    /// Has all go over to another generation, each with its listeners. Resolves when the last one has.
+    ///
+    /// # Errors
+    /// The kernel refuses to watch a new listener.
+    pub(crate) fn update(
+        &self,
+        generation: &Arc<Generation>,
+        shares: Vec<Vec<ListenerUpdate>>,
+    ) -> impl Future<Output = io::Result<()>> + use<> {
+        let settings = generation.settings();
+        let (done, mut results) = mpsc::unbounded_channel();
+        for (worker, listeners) in self.updates.iter().zip(shares) {
+            let (generation, done) = (Arc::clone(generation), done.clone());
+            let update = Update {
+                limits: limits(settings),
+                http2: http2(settings),
+                timeouts: timeouts(settings),
+                listeners,
+                make: Box::new(move |_, _, before: &Site| before.next(&generation)),
+                // Who waits may have given up.
+                done: Box::new(move |result| _ = done.send(result)),
+            };
+            // A worker that has ended needs no update.
+            let _ = worker.send(update);
+        }
+        drop(done);
+        async move {
+            let mut all = Ok(());
+            while let Some(result) = results.recv().await {
+                all = all.and(result);
+            }
+            all
+        }
+    }
 }
 
 /// The CPU of each worker: their number is that of the workers.
@@ -52,24 +102,35 @@ pub(crate) fn cpus(threads: &Threads) -> Vec<Option<usize>> {
 /// # Errors
 /// [`Failure::Config`] with the reason.
 pub(crate) fn generation(settings: &Arc<Settings>) -> Result<Generation, Failure> {
-    let worker = context(settings, &Arc::default(), 1, &Rc::new(Clock::default()), None);
-    let generation = Generation::new(Arc::clone(settings));
-    let checked = generation.and_then(|generation| generation.check(worker).map(|()| generation));
-    checked.map_err(Failure::Config)
+    let check = |generation: Generation| {
+        let worker = WorkerContext::new(&generation, &Rc::new(Clock::default()), None, 1);
+        generation.check(&worker).map(|()| generation)
+    };
+    Generation::new(Arc::clone(settings)).and_then(check).map_err(Failure::Config)
 }
 
-/// What the addresses with TLS answer handshakes with: all files are read here, and no thread is started.
+/// What the addresses with TLS answer handshakes with: all files are read here, and no thread is started. After a reload,
+/// sessions and fetched OCSP responses of `before` hold on where they may.
 ///
 /// # Errors
 /// A file cannot be used.
-pub(crate) fn acceptors(settings: &Settings, explain: &Explain<'_>) -> Result<Acceptors, Failure> {
-    // Without TLS nothing is resumed, and no keys have to be made.
-    let resumption = match speaks_tls(settings) {
-        true => Resumption::new(&settings.global.session_resumption, report())
+pub(crate) fn acceptors(
+    settings: &Settings,
+    before: Option<&Before<'_>>,
+    explain: &Explain<'_>,
+) -> Result<Acceptors, Failure> {
+    let wanted = &settings.global.session_resumption;
+    let same = before
+        .filter(|old| speaks_tls(old.settings()) && old.settings().global.session_resumption == *wanted);
+    let resumption = match same {
+        Some(before) => before.acceptors.resumption(),
+        // Without TLS nothing is resumed, and no keys have to be made.
+        None if !speaks_tls(settings) => Resumption::off(),
+        None => Resumption::new(wanted, report())
             .map_err(|error| Failure::Config(format!("ssl-session-resumption: {error}")))?,
-        false => Resumption::off(),
     };
-    Acceptors::new(settings, resumption).map_err(|error| explain.failure(CONFIG, error))
+    let before = before.map(|before| before.acceptors);
+    Acceptors::new(settings, resumption, before).map_err(|error| explain.failure(CONFIG, error))
 }
 
 fn speaks_tls(settings: &Settings) -> bool {
@@ -111,62 +172,59 @@ impl Drop for End {
 /// # Errors
 /// A thread could not be made.
 pub(crate) fn start(
-    plan: &Arc<Plan>,
-    shares: Vec<Vec<Listener>>,
+    plan: &Plan,
+    (cpus, shares): (Vec<Option<usize>>, Vec<Vec<ListenerUpdate>>),
     phase: &watch::Receiver<Phase>,
     news: &UnboundedSender<News>,
-) -> Result<Vec<JoinHandle<io::Result<()>>>, Failure> {
-    let mut threads = Vec::new();
-    for (index, listeners) in shares.into_iter().enumerate() {
-        let (plan, phase, end) = (Arc::clone(plan), phase.clone(), End(news.clone()));
+) -> Result<Workers, Failure> {
+    let mut workers = Workers { threads: Vec::new(), updates: Vec::new() };
+    for (index, (cpu, listeners)) in cpus.into_iter().zip(shares).enumerate() {
+        let (plan, phase, end) = (plan.clone(), phase.clone(), End(news.clone()));
+        let (sender, updates) = mpsc::unbounded_channel();
         let thread = std::thread::Builder::new()
             .name(format!("worker {index}"))
-            .spawn(move || run(&plan, plan.cpus[index], listeners, phase, &end));
-        threads
-            .push(thread.map_err(|error| Failure::System(format!("cannot start worker {index}: {error}")))?);
+            .spawn(move || run(plan, (cpu, listeners), phase, updates, &end));
+        let thread =
+            thread.map_err(|error| Failure::System(format!("cannot start worker {index}: {error}")))?;
+        workers.threads.push(thread);
+        workers.updates.push(sender);
     }
-    Ok(threads)
+    Ok(workers)
 }
 
 fn run(
-    plan: &Plan,
-    cpu: Option<usize>,
-    listeners: Vec<Listener>,
+    plan: Plan,
+    (cpu, listeners): (Option<usize>, Vec<ListenerUpdate>),
     phase: watch::Receiver<Phase>,
+    updates: Updates<Site>,
     End(news): &End,
 ) -> io::Result<()> {
     let ready = news.clone();
-    let settings = &**plan.generation.settings();
+    let Plan { generation, quota, content, workers } = plan;
+    let settings = generation.settings();
+    let opened = listeners.into_iter().filter_map(|listener| match listener {
+        ListenerUpdate::Open(listener) => Some(listener),
+        ListenerUpdate::Keep { .. } => None,
+    });
     let config = Config {
         cpu,
-        listeners,
+        listeners: opened.collect(),
         limits: limits(settings),
         http2: http2(settings),
         timeouts: timeouts(settings),
         upstreams: settings.global.tcp.of_upstreams(),
-        quota: Arc::clone(&plan.quota),
-        content: Arc::clone(&plan.content),
+        quota,
+        content,
         // Who is told may have given up in the meantime.
         ready: Box::new(move || {
             let _ = ready.send(News::Ready);
         }),
     };
-    hayami_net::run(config, phase, |clock, outbound| {
-        let context = context(settings, &plan.upstreams, plan.cpus.len(), clock, Some(outbound.clone()));
-        Ok(plan.generation.service(context))
+    // The generation goes with the closure: a later one takes its place.
+    hayami_net::run_with_updates(config, phase, updates, move |clock, outbound| {
+        let worker = WorkerContext::new(&generation, clock, Some(outbound.clone()), workers);
+        Ok(generation.service(worker))
     })
-}
-
-fn context(
-    settings: &Settings,
-    upstreams: &Arc<Shared>,
-    workers: usize,
-    clock: &Rc<Clock>,
-    outbound: Option<Outbound>,
-) -> WorkerContext {
-    let files = Rc::new(FileCache::new(&settings.global.file_cache, workers));
-    let upstreams = Rc::new(Pools::new(Arc::clone(upstreams)));
-    WorkerContext { clock: Rc::clone(clock), outbound, upstreams, workers, files }
 }
 
 fn limits(settings: &Settings) -> Limits {

@@ -61,11 +61,7 @@ pub(crate) struct Reactor<S: Service> {
 }
 
 impl<S: Service> Reactor<S> {
-    pub(crate) fn new(
-        worker: Worker<S>,
-        outbound: Outbound,
-        listeners: Vec<Listener>,
-    ) -> io::Result<Self> {
+    pub(crate) fn new(worker: Worker<S>, outbound: Outbound, listeners: Vec<Listener>) -> io::Result<Self> {
         let epoll = outbound.epoll();
         let acceptors: Vec<Acceptor> = listeners.into_iter().map(Acceptor::new).collect();
         acceptors.iter().try_for_each(|acceptor| watch_new(&epoll, acceptor))?;

@@ -1,31 +1,35 @@
 //! A generation: everything that a configuration means, built once and shared by all workers.
 //!
 //! What belongs to one worker (caches, pools of connections, buffers of logs, the routes that its requests have met) hangs
-//! beside it, in the service that [`Generation::service`] makes.
+//! beside it, in the service that [`Generation::service`] makes. A reload builds the next generation; a request stays with
+//! the one that it began with, and the last one that uses a generation frees it.
 
 use crate::config::settings::Settings;
 use crate::modules::access_log::Logs;
-use crate::router::{Map, Router};
+use crate::modules::fastcgi;
+use crate::modules::upstreams::{Shared, Uploads};
+use crate::router::{self, Map};
 use crate::service::Site;
 use crate::worker::WorkerContext;
-use hayami_net::service::Service;
 use std::sync::Arc;
 
 /// A configuration, ready to be served.
 pub struct Generation {
     settings: Arc<Settings>,
     logs: Arc<Logs>,
-    map: Arc<Map>,
+    map: Map,
+    upstreams: Arc<Shared>,
 }
 
 impl Generation {
-    /// The generation of these settings. Its access logs are not open yet.
+    /// The generation of these settings. Its access logs are not open yet, nothing is known of its upstreams, and listeners have
+    /// the numbers of their bindings.
     ///
     /// # Errors
     /// One line for the user: what cannot be built, where it stands and why.
     pub fn new(settings: Arc<Settings>) -> Result<Self, String> {
-        let map = Arc::new(Map::new(&settings)?);
-        Ok(Self { settings, logs: Arc::default(), map })
+        let map = Map::new(&settings)?;
+        Ok(Self { settings, logs: Arc::default(), map, upstreams: Arc::default() })
     }
 
     /// What it was built from.
@@ -38,30 +42,65 @@ impl Generation {
         &self.logs
     }
 
+    pub(crate) fn map(&self) -> &Map {
+        &self.map
+    }
+
+    pub(crate) fn upstreams(&self) -> &Arc<Shared> {
+        &self.upstreams
+    }
+
     /// Opens the access logs. To be called before the program gives up its rights, and before there are services.
     ///
     /// # Errors
     /// One line for the user: what cannot be opened and why.
     pub fn open_logs(&mut self) -> Result<(), String> {
-        self.logs = Arc::new(Logs::open_all(&self.settings)?);
+        self.logs = Arc::new(Logs::open_all(&self.settings, None)?);
         Ok(())
     }
 
-    pub(crate) fn map(&self) -> &Arc<Map> {
-        &self.map
+    /// Begins to know its upstreams; `uploads` bounds the content of requests that waits for them. To be called after
+    /// applications have been started, and before there are services.
+    pub fn open_upstreams(&mut self, uploads: Uploads) {
+        self.upstreams = Arc::new(Shared::new(&self.settings.global.upstreams, uploads));
+    }
+
+    /// Opens the access logs, and takes over what the generation `before` has that stays: the commands of logs, and the
+    /// upstream groups with what is known of them.
+    ///
+    /// # Errors
+    /// As of [`open_logs`](Self::open_logs).
+    pub fn follow(&mut self, before: &Self) -> Result<(), String> {
+        fastcgi::take_over(&self.settings, &before.settings)?;
+        self.logs = Arc::new(Logs::open_all(&self.settings, Some(&before.logs))?);
+        let transport = |generation: &Self, group| {
+            let (host, path) = generation.map.first_user(group)?;
+            let inherited = &generation.settings.hosts[host].paths[path].inherited;
+            Some((inherited.proxy.clone(), inherited.fastcgi.clone()))
+        };
+        let same_transport = |new, old| transport(self, new) == transport(before, old);
+        let settings = &self.settings.global.upstreams;
+        self.upstreams = Arc::new(Shared::after(settings, &before.upstreams, same_transport));
+        Ok(())
+    }
+
+    /// Says which listeners belong to which bindings: numbers of listeners hold for the whole life of the process, those of
+    /// bindings are indexes in a configuration. To be called before there are services.
+    pub fn assign_listeners(&mut self, listeners: impl Iterator<Item = (usize, usize)>) {
+        self.map.assign_listeners(listeners);
     }
 
     /// Builds every route once, one after the other, and keeps none: a route of a checked generation can be built.
     ///
     /// # Errors
     /// One line for the user: what cannot be built, where it stands and why.
-    pub fn check(&self, worker: WorkerContext) -> Result<(), String> {
-        Router::new(self, worker).check()
+    pub fn check(&self, worker: &WorkerContext) -> Result<(), String> {
+        router::check(self, worker)
     }
 
     /// The service of one worker. To be called on the worker's thread, within its runtime: the access log's timer is
     /// started there.
-    pub fn service(&self, worker: WorkerContext) -> impl Service + use<> {
+    pub fn service(self: &Arc<Self>, worker: WorkerContext) -> Site {
         Site::new(self, worker)
     }
 }

@@ -89,6 +89,7 @@ fn proxy(upstream: SocketAddr) -> (SocketAddr, watch::Sender<Phase>, JoinHandle<
         let settings = load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}")).settings;
         let mut generation = Generation::new(Arc::clone(&settings)).expect("a generation");
         generation.open_logs().expect("logs");
+        let generation = Arc::new(generation);
         let made = run(config, phases, |clock, outbound| {
             let files = Rc::new(FileCache::new(&settings.global.file_cache, 1));
             let upstreams =

@@ -45,6 +45,7 @@ fn allocations(configuration: &str, host: &str) -> usize {
     };
     let mut generation = Generation::new(Arc::clone(&settings)).expect("a generation");
     generation.open_logs().expect("logs");
+    let generation = Arc::new(generation);
     let site = generation.service(worker);
     let connection = Rc::new(ConnectionInfo {
         id: 1,

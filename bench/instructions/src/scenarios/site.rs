@@ -45,7 +45,7 @@ pub(super) fn site(settings: Arc<Settings>) -> impl Service + use<> {
     };
     let mut generation = Generation::new(settings).expect("a generation");
     generation.open_logs().expect("logs");
-    generation.service(worker)
+    Arc::new(generation).service(worker)
 }
 
 pub(super) fn connection() -> Rc<ConnectionInfo> {

@@ -133,7 +133,7 @@ pub(super) const BEHAVIOUR: &[(&str, &str)] = &[
         "Otherwise every client would fail to connect.",
     ),
     (
-        "SIGHUP reloads certificates without a new process.",
+        "SIGHUP reloads the configuration and certificates without a new process.",
         "No connection is lost, and no port has to be bound again.",
     ),
     (

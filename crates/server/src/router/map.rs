@@ -26,8 +26,10 @@ pub(super) enum Scope {
 /// The lookups of a configuration.
 pub struct Map {
     hosts: Vec<HostMap>,
-    /// By listener: the hosts that answer there.
-    listeners: Vec<HostTable>,
+    /// By binding: the hosts that answer there.
+    bindings: Vec<HostTable>,
+    /// By listener: its binding.
+    listeners: Vec<Option<usize>>,
     /// Which connections may ask which hosts, where hosts require client certificates.
     guard: Option<Guard>,
     /// Every host by the ports of its listeners, for internal redirects to `http` and to `https`.
@@ -62,10 +64,11 @@ impl Map {
     /// One line for the user: the name of a host is not valid.
     pub(crate) fn new(settings: &Settings) -> Result<Self, String> {
         let bindings = listen::bindings(settings);
-        let listeners = bindings.iter().map(|binding| of_listener(settings, binding, &Ports::Any));
+        let tables = bindings.iter().map(|binding| of_listener(settings, binding, &Ports::Any));
         let mut map = Self {
             hosts: Vec::with_capacity(settings.hosts.len()),
-            listeners: listeners.collect::<Result<_, _>>()?,
+            bindings: tables.collect::<Result<_, _>>()?,
+            listeners: (0..bindings.len()).map(Some).collect(),
             guard: Guard::new(settings, &bindings),
             everywhere: [everywhere(settings, &bindings, false)?, everywhere(settings, &bindings, true)?],
             scopes: vec![Scope::Nowhere],
@@ -110,15 +113,50 @@ impl Map {
         &self.scopes
     }
 
+    /// Where the settings of the first path stand that uses an upstream group: its health checks go by them.
+    pub(crate) fn first_user(&self, group: usize) -> Option<(usize, usize)> {
+        let (_, route) = self.upstreams.iter().find(|(own, _)| *own == group)?;
+        match self.scopes[route.0 as usize] {
+            Scope::Path { host, path } => Some((host, path)),
+            Scope::Host(_) | Scope::Nowhere => None,
+        }
+    }
+
     /// The upstream groups in use, each with the first route that uses it.
     pub(super) fn upstreams(&self) -> &[(usize, RouteIndex)] {
         &self.upstreams
     }
 
+    pub(crate) fn assign_listeners(&mut self, listeners: impl Iterator<Item = (usize, usize)>) {
+        self.listeners.clear();
+        for (listener, binding) in listeners {
+            let most = self.listeners.len().max(listener + 1);
+            self.listeners.resize(most, None);
+            self.listeners[listener] = Some(binding);
+        }
+    }
+
+    /// Whether all listeners of another map are among those of this.
+    pub(crate) fn has_listeners_of(&self, other: &Self) -> bool {
+        (0..other.listeners.len())
+            .all(|listener| !other.has_listener(listener) || self.has_listener(listener))
+    }
+
+    /// Whether connections of a listener are served.
+    #[inline]
+    pub(crate) fn has_listener(&self, listener: usize) -> bool {
+        self.binding(listener).is_some()
+    }
+
+    #[inline]
+    fn binding(&self, listener: usize) -> Option<usize> {
+        self.listeners.get(listener).copied().flatten()
+    }
+
     /// The host that serves `authority` on a listener.
     #[inline]
     pub(super) fn host(&self, listener: usize, authority: &[u8]) -> HostIndex {
-        self.listeners.get(listener)?.find(authority)
+        self.bindings[self.binding(listener)?].find(authority)
     }
 
     /// Whether a connection may ask this host: its handshake required the client certificate that the host requires.
@@ -126,7 +164,7 @@ impl Map {
     pub(super) fn admits(&self, host: HostIndex, connection: &ConnectionInfo) -> bool {
         let (Some(guard), Some(host)) = (&self.guard, host) else { return true };
         let name = connection.tls.as_ref().and_then(|tls| tls.server_name.as_deref());
-        guard.admits(host, connection.listener, name)
+        self.binding(connection.listener).is_some_and(|binding| guard.admits(host, binding, name))
     }
 
     /// The host named `authority` in a URL of `https` or of `http`, on whatever listener.

@@ -13,10 +13,9 @@ pub(crate) mod unlike_h2o;
 
 pub use map::{HostIndex, Map};
 
-use crate::config::settings::Settings;
 use crate::generation::Generation;
 use crate::handler::{Filter, Handler};
-use crate::modules::access_log::{Logs, PathLogs};
+use crate::modules::access_log::PathLogs;
 use crate::modules::env::Environment;
 use crate::modules::{error_doc, reproxy, server_timing};
 use crate::observe::{Severity, Subject, report};
@@ -32,9 +31,7 @@ use std::sync::Arc;
 
 /// The router of one worker: the lookups that all workers share, and the routes that the worker's requests have met.
 pub struct Router {
-    map: Arc<Map>,
-    settings: Arc<Settings>,
-    logs: Arc<Logs>,
+    generation: Arc<Generation>,
     worker: WorkerContext,
     /// By number. A route is built for its first request: a worker has directories open, and connections to upstreams,
     /// where it serves them, however many the configuration has.
@@ -71,12 +68,10 @@ pub struct Route {
 }
 
 impl Router {
-    pub(crate) fn new(generation: &Generation, worker: WorkerContext) -> Self {
+    pub(crate) fn new(generation: &Arc<Generation>, worker: WorkerContext) -> Self {
         let map = generation.map();
         let router = Self {
-            map: Arc::clone(map),
-            settings: Arc::clone(generation.settings()),
-            logs: Arc::clone(generation.logs()),
+            generation: Arc::clone(generation),
             worker,
             routes: map.scopes().iter().map(|_| OnceCell::new()).collect(),
             memory: PatternMemory::new(map.pattern_lists()),
@@ -90,13 +85,25 @@ impl Router {
         router
     }
 
-    /// Builds every route once, one after the other, and keeps none.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        self.map.scopes().iter().try_for_each(|scope| self.builder().build(*scope).map(drop))
+    #[inline]
+    fn map(&self) -> &Map {
+        self.generation.map()
     }
 
-    fn builder(&self) -> Builder<'_> {
-        Builder { settings: &self.settings, logs: &self.logs, worker: &self.worker }
+    /// What it routes to.
+    pub(crate) fn generation(&self) -> &Arc<Generation> {
+        &self.generation
+    }
+
+    /// What the worker has for this generation.
+    pub(crate) fn worker(&self) -> &WorkerContext {
+        &self.worker
+    }
+
+    /// Whether connections of a listener are served by this generation.
+    #[inline]
+    pub(crate) fn has_listener(&self, listener: usize) -> bool {
+        self.map().has_listener(listener)
     }
 
     #[inline]
@@ -108,8 +115,8 @@ impl Router {
     /// answered with 404, and the error log says why.
     #[cold]
     fn build(&self, route: RouteIndex) -> Rc<Route> {
-        let scope = self.map.scopes()[route.0 as usize];
-        self.builder().build(scope).unwrap_or_else(|why| {
+        let scope = self.map().scopes()[route.0 as usize];
+        builder(&self.generation, &self.worker).build(scope).unwrap_or_else(|why| {
             report(Severity::Error, Subject::Server, why);
             Rc::default()
         })
@@ -118,32 +125,42 @@ impl Router {
     /// The host that serves `authority` on a listener.
     #[inline]
     pub fn host(&self, listener: usize, authority: &[u8]) -> HostIndex {
-        self.map.host(listener, authority)
+        self.map().host(listener, authority)
     }
 
     /// Whether a connection may ask this host: its handshake required the client certificate that the host requires.
     #[inline]
     pub fn admits(&self, host: HostIndex, connection: &ConnectionInfo) -> bool {
-        self.map.admits(host, connection)
+        self.map().admits(host, connection)
     }
 
     /// The host named `authority` in a URL of `https` or of `http`, on whatever listener.
     pub fn named_host(&self, https: bool, authority: &[u8]) -> HostIndex {
-        self.map.named_host(https, authority)
+        self.map().named_host(https, authority)
     }
 
     /// What answers at a normalized path of a host, and the length of the path's prefix.
     #[inline]
     pub fn route(&self, host: HostIndex, path: &[u8]) -> (&Rc<Route>, usize) {
-        let (route, below) = self.map.route(host, path, &self.memory);
+        let (route, below) = self.map().route(host, path, &self.memory);
         (self.get(route), below)
     }
 
     /// What answers at a host when there is no path to look up.
     #[inline]
     pub fn pathless(&self, host: HostIndex) -> &Rc<Route> {
-        self.get(self.map.pathless(host))
+        self.get(self.map().pathless(host))
     }
+}
+
+/// Builds every route of a generation once, one after the other, and keeps none.
+pub(crate) fn check(generation: &Generation, worker: &WorkerContext) -> Result<(), String> {
+    let builder = builder(generation, worker);
+    generation.map().scopes().iter().try_for_each(|scope| builder.build(*scope).map(drop))
+}
+
+fn builder<'a>(generation: &'a Generation, worker: &'a WorkerContext) -> Builder<'a> {
+    Builder { settings: generation.settings(), logs: generation.logs(), worker }
 }
 
 /// A host and a port: of an authority, or of a key of `hosts`.

@@ -33,9 +33,19 @@ use hayami_net::Clock;
 use hayami_net::service::{Answer, ConnectionInfo, Outcome, Refusal, Request, Service};
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Answers the requests of one worker.
-pub struct Site(Rc<Core>);
+pub struct Site {
+    core: Rc<Core>,
+    /// What answered before a reload that has closed listeners. Their connections end as soon as nothing is under way; what a
+    /// client had sent by then is answered as it was meant.
+    older: Rc<RefCell<Option<Rc<Core>>>>,
+}
+
+/// For how long connections of closed listeners may bring requests.
+const LEAVING: Duration = Duration::from_secs(30);
 
 /// What the requests of a worker share; an answer that comes later keeps it.
 struct Core {
@@ -58,12 +68,12 @@ struct Core {
 
 impl Site {
     /// The service of one worker; called within its runtime.
-    pub(crate) fn new(generation: &Generation, worker: WorkerContext) -> Self {
+    pub(crate) fn new(generation: &Arc<Generation>, worker: WorkerContext) -> Self {
         let settings = generation.settings();
         let identity = &settings.global.identity;
         let named = identity.send == SendServerName::On;
         let worker_logs = generation.logs().worker(&worker);
-        Self(Rc::new(Core {
+        let core = Core {
             // Applications and upstreams are told it.
             wants_local_address: worker_logs.want_local_address()
                 || fastcgi::is_used(settings)
@@ -82,14 +92,42 @@ impl Site {
             scratch: RefCell::default(),
             spare: RefCell::default(),
             router: Router::new(generation, worker),
-        }))
+        };
+        Self { core: Rc::new(core), older: Rc::default() }
+    }
+
+    /// The service of the same worker for the next generation; called within its runtime. Requests under way stay with
+    /// theirs.
+    pub fn next(&self, generation: &Arc<Generation>) -> Self {
+        let before = &self.core.router;
+        let next = Self::new(generation, before.worker().next(before.generation(), generation));
+        if !generation.map().has_listeners_of(before.generation().map()) {
+            *next.older.borrow_mut() = Some(Rc::clone(&self.core));
+            let older = Rc::downgrade(&next.older);
+            tokio::task::spawn_local(async move {
+                tokio::time::sleep(LEAVING).await;
+                if let Some(older) = older.upgrade() {
+                    older.take();
+                }
+            });
+        }
+        next
+    }
+
+    /// What answers requests of a listener.
+    #[inline]
+    fn core(&self, listener: usize) -> Rc<Core> {
+        if self.core.router.has_listener(listener) {
+            return Rc::clone(&self.core);
+        }
+        self.older.borrow().as_ref().map_or_else(|| Rc::clone(&self.core), Rc::clone)
     }
 }
 
 impl Service for Site {
     #[inline]
     fn respond(&self, request: &mut Request<'_>) -> Outcome {
-        let core = &self.0;
+        let core = &self.core(request.connection.listener);
         let mut scratch = core.scratch.take();
         let host = core.router.host(request.connection.listener, request.head.authority());
         let mut way = core.enter(host, request.connection);
@@ -136,7 +174,7 @@ impl Service for Site {
     }
 
     fn refuse(&self, refusal: &Refusal, request: &mut Request<'_>) -> Answer {
-        let core = &self.0;
+        let core = &self.core(request.connection.listener);
         let host = core.router.host(request.connection.listener, request.head.authority());
         let mut way = core.enter(host, request.connection);
         way.record = core.logs.begin(&way.route.logs, request);
@@ -157,27 +195,27 @@ impl Service for Site {
     #[cold]
     fn report(&self, connection: &ConnectionInfo, what: &dyn std::fmt::Display) {
         let text = format_args!("from {}: {what}", connection.peer);
-        self.0.reporter.line(Severity::Warn, Subject::Connection, text);
+        self.core.reporter.line(Severity::Warn, Subject::Connection, text);
     }
 
     fn server_name(&self) -> Option<&[u8]> {
-        self.0.server_name.as_deref()
+        self.core.server_name.as_deref()
     }
 
     fn wants_local_address(&self) -> bool {
-        self.0.wants_local_address
+        self.core.wants_local_address
     }
 
     #[inline]
     fn has_idle_work(&self) -> bool {
-        self.0.logs.has_lines()
+        self.core.logs.has_lines()
     }
 
     fn on_idle(&self) {
-        self.0.logs.flush();
+        self.core.logs.flush();
     }
 
     async fn stop(&self) {
-        self.0.logs.drain().await;
+        self.core.logs.drain().await;
     }
 }

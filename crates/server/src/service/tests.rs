@@ -36,6 +36,7 @@ impl Server {
         };
         let mut generation = Generation::new(Arc::clone(&settings)).expect("a generation");
         generation.open_logs().expect("logs");
+        let generation = Arc::new(generation);
         Self { site: Site::new(&generation, worker), logs: Arc::clone(generation.logs()) }
     }
 
@@ -343,7 +344,7 @@ hosts:
     for target in ["/a.txt?q=\"", "/in/a.txt", "/nothing", "/%00"] {
         end(server.ask("GET", "named", target));
     }
-    server.site.0.logs.flush();
+    server.site.core.logs.flush();
     server.logs.close(Duration::from_secs(10));
     let lines = std::fs::read_to_string(folder.path("log")).unwrap();
     let want = [
@@ -444,6 +445,6 @@ fn hints_are_for_who_loads_a_page_and_understands_them() {
         if !mode.is_empty() {
             head.fields_mut().append(b"sec-fetch-mode", mode.as_bytes());
         }
-        assert_eq!(server.site.0.heeds_hints(&head), want, "{recipients} {method} {mode}");
+        assert_eq!(server.site.core.heeds_hints(&head), want, "{recipients} {method} {mode}");
     }
 }

@@ -39,7 +39,7 @@ pub struct WorkerLogs {
     offset: Cell<(u64, i32)>,
     wants_local_address: bool,
     /// Told when the first line comes into empty buffers.
-    filled: Notify,
+    filled: Rc<Notify>,
     waiting: Cell<bool>,
 }
 
@@ -58,7 +58,7 @@ impl WorkerLogs {
             spare: RefCell::default(),
             offset: Cell::new((u64::MAX, 0)),
             wants_local_address,
-            filled: Notify::new(),
+            filled: Rc::default(),
             waiting: Cell::new(false),
         }
     }
@@ -136,12 +136,16 @@ impl WorkerLogs {
         }
     }
 
-    /// Flushes whenever the oldest line is [`AGE`] old; sleeps while there are none. Never ends.
-    pub async fn run(self: Rc<Self>) {
-        loop {
-            self.filled.notified().await;
-            tokio::time::sleep(AGE).await;
-            self.flush();
+    /// Flushes whenever the oldest line is [`AGE`] old; sleeps while there are none. Ends with the logs.
+    pub fn run(self: &Rc<Self>) -> impl Future<Output = ()> + use<> {
+        let (logs, filled) = (Rc::downgrade(self), Rc::clone(&self.filled));
+        async move {
+            loop {
+                filled.notified().await;
+                tokio::time::sleep(AGE).await;
+                let Some(logs) = logs.upgrade() else { return };
+                logs.flush();
+            }
         }
     }
 
@@ -161,5 +165,14 @@ impl WorkerLogs {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         }
+    }
+}
+
+impl Drop for WorkerLogs {
+    /// No request logs here any more: a reload has replaced these logs.
+    fn drop(&mut self) {
+        self.flush();
+        // Who flushes learns that there is nothing left to do.
+        self.filled.notify_one();
     }
 }

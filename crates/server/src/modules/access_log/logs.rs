@@ -8,10 +8,10 @@ use crate::config::settings::{Inherited, Settings};
 use crate::modules::error_log::Target;
 use crate::worker::WorkerContext;
 use std::fs::File;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -23,25 +23,27 @@ const QUEUE: usize = 128;
 pub struct Logs {
     /// Every target once, in the order of `sinks`.
     targets: Vec<Target>,
+    /// Likewise, which file was opened: device and inode.
+    files: Vec<Option<(u64, u64)>>,
     sinks: Vec<Sink>,
     wants_local_address: bool,
     wants_durations: bool,
-    writers: Mutex<Vec<Writer>>,
 }
 
 /// The way to the writer of one log.
 #[derive(Clone, Debug)]
 pub(super) struct Sink {
-    queue: SyncSender<Message>,
+    writer: Arc<Writer>,
     /// Which of the writer's outputs.
     output: usize,
     loss: Arc<Loss>,
 }
 
+/// A thread that writes logs. It ends when it is told to, or when nothing can hand lines to it any more.
 #[derive(Debug)]
 struct Writer {
     queue: SyncSender<Message>,
-    state: State,
+    state: Mutex<State>,
 }
 
 #[derive(Debug)]
@@ -53,44 +55,61 @@ enum State {
 }
 
 impl Logs {
-    /// Opens every file and starts every command, once each however often it is named. To be called before
-    /// the program gives up its rights.
+    /// Opens every file and starts every command, once each however often it is named. What the logs `before`, which a reload
+    /// replaces, have open goes on: commands, and files that are still at their paths. To be called before the program gives up
+    /// its rights.
     ///
     /// # Errors
     /// One line for the user: what cannot be opened and why.
-    pub fn open_all(settings: &Settings) -> Result<Self, String> {
+    pub fn open_all(settings: &Settings, before: Option<&Self>) -> Result<Self, String> {
         let mut logs = Self::default();
         let mut files = Vec::new();
         let (queue, receiver) = sync_channel(QUEUE);
+        let mut opened = Vec::new();
         for log in places(settings).flat_map(|inherited| &inherited.access_log.logs) {
             logs.wants_local_address |= log.format.wants_local_address();
             logs.wants_durations |= log.format.wants_durations();
             if logs.index(&log.target).is_some() {
                 continue;
             }
-            let outlet = open(&log.target)?;
-            if let Output::Command(_) = outlet.output {
-                let (queue, receiver) = sync_channel(QUEUE);
-                logs.add(&log.target, &queue, 0, &outlet);
-                logs.add_writer(queue, receiver, vec![outlet]);
-            } else {
-                logs.add(&log.target, &queue, files.len(), &outlet);
-                files.push(outlet);
+            logs.targets.push(log.target.clone());
+            if let Some((sink, file)) = before.and_then(|before| before.running(&log.target)) {
+                logs.files.push(file);
+                opened.push(Opened::Running(sink));
+                continue;
             }
+            let outlet = open(&log.target)?;
+            logs.files.push(identity(&outlet.output));
+            opened.push(match outlet.output {
+                Output::Command(_) => Opened::Running(Sink::alone(outlet)),
+                _ => {
+                    let loss = Arc::clone(&outlet.loss);
+                    files.push(outlet);
+                    Opened::File(files.len() - 1, loss)
+                }
+            });
         }
-        if !files.is_empty() {
-            logs.add_writer(queue, receiver, files);
-        }
+        let writer = Arc::new(Writer { queue, state: Mutex::new(State::Opened(receiver, files)) });
+        logs.sinks = opened.into_iter().map(|opened| opened.sink(&writer)).collect();
         Ok(logs)
     }
 
-    fn add(&mut self, target: &Target, queue: &SyncSender<Message>, output: usize, outlet: &Outlet) {
-        self.targets.push(target.clone());
-        self.sinks.push(Sink { queue: queue.clone(), output, loss: Arc::clone(&outlet.loss) });
+    /// The way to a log that is open, unless its file has been moved away; and which file it is.
+    fn running(&self, target: &Target) -> Option<(Sink, Option<(u64, u64)>)> {
+        let index = self.index(target).filter(|_| self.has_open(target))?;
+        Some((self.sinks[index].clone(), self.files[index]))
     }
 
-    fn add_writer(&mut self, queue: SyncSender<Message>, receiver: Receiver<Message>, outlets: Vec<Outlet>) {
-        self.lock().push(Writer { queue, state: State::Opened(receiver, outlets) });
+    /// Whether lines for `target` go where it leads now: a command runs, a file has not been moved away.
+    pub fn has_open(&self, target: &Target) -> bool {
+        let Some(index) = self.index(target) else { return false };
+        match target {
+            Target::Command(_) => true,
+            Target::File(path) => {
+                let now = std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+                now.is_some() && now == self.files[index]
+            }
+        }
     }
 
     /// Which log `target` is.
@@ -104,9 +123,9 @@ impl Logs {
         if self.wants_durations {
             worker.clock.be_exact();
         }
-        self.lock().iter_mut().for_each(Writer::start);
+        self.sinks.iter().for_each(|sink| sink.writer.start());
         if !self.sinks.is_empty() && tokio::runtime::Handle::try_current().is_ok() {
-            tokio::task::spawn_local(Rc::clone(&logs).run());
+            tokio::task::spawn_local(logs.run());
         }
         logs
     }
@@ -115,14 +134,26 @@ impl Logs {
     /// `patience` on outputs that do not take it.
     pub fn close(&self, patience: Duration) {
         let deadline = Instant::now() + patience;
-        let mut writers = std::mem::take(&mut *self.lock());
-        writers.iter_mut().for_each(|writer| writer.stop(deadline));
-        writers.into_iter().for_each(|writer| writer.join(deadline));
+        self.sinks.iter().for_each(|sink| sink.writer.stop(deadline));
+        self.sinks.iter().for_each(|sink| sink.writer.join(deadline));
         self.sinks.iter().for_each(|sink| sink.loss.abandon());
     }
+}
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Writer>> {
-        self.writers.lock().unwrap_or_else(PoisonError::into_inner)
+/// A log on its way to be one of [`Logs`].
+enum Opened {
+    /// With a writer already.
+    Running(Sink),
+    /// One of the files that share a writer: which one.
+    File(usize, Arc<Loss>),
+}
+
+impl Opened {
+    fn sink(self, files: &Arc<Writer>) -> Sink {
+        match self {
+            Self::Running(sink) => sink,
+            Self::File(output, loss) => Sink { writer: Arc::clone(files), output, loss },
+        }
     }
 }
 
@@ -136,6 +167,14 @@ fn places(settings: &Settings) -> impl Iterator<Item = &Inherited> {
     settings.hosts.iter().flat_map(|host| {
         std::iter::once(&*host.inherited).chain(host.paths.iter().map(|path| &*path.inherited))
     })
+}
+
+/// Which file is open.
+fn identity(output: &Output) -> Option<(u64, u64)> {
+    match output {
+        Output::File(file) => file.metadata().ok().map(|found| (found.dev(), found.ino())),
+        _ => None,
+    }
 }
 
 fn open(target: &Target) -> Result<Outlet, String> {
@@ -153,6 +192,14 @@ fn open(target: &Target) -> Result<Outlet, String> {
 }
 
 impl Sink {
+    /// With a writer of its own.
+    fn alone(outlet: Outlet) -> Self {
+        let (queue, receiver) = sync_channel(QUEUE);
+        let loss = Arc::clone(&outlet.loss);
+        let state = Mutex::new(State::Opened(receiver, vec![outlet]));
+        Self { writer: Arc::new(Writer { queue, state }), output: 0, loss }
+    }
+
     /// Hands lines over, without waiting: what does not fit is lost and counted.
     pub(super) fn send(&self, lines: Vec<u8>) {
         if let Err(lines) = self.try_send(lines) {
@@ -163,7 +210,7 @@ impl Sink {
     /// Hands lines over, or gives them back if there is no room.
     pub(super) fn try_send(&self, lines: Vec<u8>) -> Result<(), Vec<u8>> {
         self.loss.hand_over(&lines);
-        match self.queue.try_send(Message::Lines { output: self.output, lines }) {
+        match self.writer.queue.try_send(Message::Lines { output: self.output, lines }) {
             Err(TrySendError::Full(Message::Lines { lines, .. }))
             | Err(TrySendError::Disconnected(Message::Lines { lines, .. })) => {
                 self.loss.settle(&lines);
@@ -175,8 +222,10 @@ impl Sink {
 }
 
 impl Writer {
-    fn start(&mut self) {
-        self.state = match std::mem::replace(&mut self.state, State::Failed) {
+    /// Starts the thread, unless it runs.
+    fn start(&self) {
+        let mut state = self.state();
+        *state = match std::mem::replace(&mut *state, State::Failed) {
             State::Opened(queue, outlets) => {
                 let thread = std::thread::Builder::new().name("access-log".to_owned());
                 match thread.spawn(move || writer::run(&queue, outlets)) {
@@ -189,7 +238,7 @@ impl Writer {
         };
     }
 
-    fn stop(&mut self, deadline: Instant) {
+    fn stop(&self, deadline: Instant) {
         while let Err(TrySendError::Full(_)) = self.queue.try_send(Message::Stop) {
             if Instant::now() >= deadline {
                 return;
@@ -198,12 +247,16 @@ impl Writer {
         }
     }
 
-    fn join(self, deadline: Instant) {
-        if let State::Running(handle) = self.state {
+    fn join(&self, deadline: Instant) {
+        if let State::Running(handle) = &*self.state() {
             while !handle.is_finished() && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -223,14 +276,14 @@ mod tests {
         let folder = Scratch::new();
         let log = folder.path("log").display().to_string();
         let settings = settings(&format!("[{log}, '| cat', {{path: {log}, format: '%A'}}, '| cat']"));
-        let logs = Logs::open_all(&settings).unwrap();
+        let logs = Logs::open_all(&settings, None).unwrap();
         assert_eq!(logs.targets.len(), 2);
         assert!(logs.wants_local_address);
     }
 
     #[test]
     fn what_cannot_be_opened_is_told_with_the_reason() {
-        let error = Logs::open_all(&settings("/nowhere/log")).unwrap_err();
+        let error = Logs::open_all(&settings("/nowhere/log"), None).unwrap_err();
         assert_eq!(
             error,
             "cannot open the access log /nowhere/log: No such file or directory (os error 2); \
@@ -241,7 +294,9 @@ mod tests {
     #[test]
     fn a_full_queue_gives_lines_back_and_never_waits() {
         let (queue, receiver) = sync_channel(1);
-        let sink = Sink { queue, output: 0, loss: Arc::new(Loss::new("test".to_owned())) };
+        let loss = Arc::new(Loss::new("test".to_owned()));
+        let writer = Arc::new(Writer { queue, state: Mutex::new(State::Failed) });
+        let sink = Sink { writer, output: 0, loss };
         assert_eq!(sink.try_send(b"a\n".to_vec()), Ok(()));
         assert_eq!(sink.try_send(b"b\n".to_vec()), Err(b"b\n".to_vec()));
         sink.send(b"c\n".to_vec());

@@ -24,7 +24,7 @@ mod words;
 pub use directives::DIRECTIVES;
 pub use handler::build;
 pub use script::Script;
-pub use spawn::{Spawn, is_used, spawned};
+pub use spawn::{Spawn, is_used, spawned, take_over};
 
 use hayami_net::dial::Peer;
 use hayami_net::upstream::{BUFFER, Origin, Protocol, Timeouts};

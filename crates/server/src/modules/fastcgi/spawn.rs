@@ -55,6 +55,22 @@ pub fn is_used(settings: &Settings) -> bool {
     handlers.any(|handler| matches!(handler, HandlerSettings::FastCgi(_)))
 }
 
+/// After a reload: an application that runs is spoken to where it takes its connections.
+///
+/// # Errors
+/// A line for the user: an application would have to be started.
+pub fn take_over(settings: &Settings, before: &Settings) -> Result<(), String> {
+    for spawn in spawned(settings) {
+        let same = |old: &&Spawn| old.command == spawn.command && old.user == spawn.user;
+        let Some(old) = spawned(before).find(same) else {
+            let command = &spawn.command;
+            return Err(format!("fastcgi.spawn: a restart is needed to start `{command}`"));
+        };
+        spawn.listens_at(old.socket().to_owned());
+    }
+    Ok(())
+}
+
 /// All applications that are to be started.
 pub fn spawned(settings: &Settings) -> impl Iterator<Item = &Spawn> {
     let upstreams = settings.global.upstreams.groups.iter().flat_map(|group| &group.upstreams);

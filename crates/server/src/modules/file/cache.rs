@@ -25,7 +25,7 @@ const LONGEST_PATH: usize = 4096;
 const IDLE: Duration = Duration::from_secs(60);
 
 /// `file.cache.size` and `file.cache.descriptors`: bounds for the whole process.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheSettings {
     /// Octets.
     pub size: u64,

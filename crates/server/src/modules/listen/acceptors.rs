@@ -1,4 +1,4 @@
-//! What the listeners answer handshakes with, and the certificates read again.
+//! What the listeners answer handshakes with.
 
 use super::{bindings, ssl};
 use crate::config::error::ConfigError;
@@ -19,7 +19,7 @@ pub struct Acceptors {
     /// Indexes of these by the place of their first certificate, which equal ones have in common.
     known: HashMap<Place, Vec<usize>>,
     /// By binding; `None` without TLS.
-    addresses: Vec<Option<Address>>,
+    addresses: Vec<Option<Arc<Acceptor>>>,
     /// Keeps OCSP responses up to date, once started.
     fetcher: Option<Fetcher>,
 }
@@ -31,36 +31,23 @@ struct Read {
     settings: hayami_tls::Settings,
 }
 
-#[derive(Debug)]
-struct Address {
-    acceptor: Arc<Acceptor>,
-    /// Server names, and which of the `ssl` is for them; the default first.
-    blocks: Vec<(Vec<String>, usize)>,
-}
-
-/// What came of reading certificates again.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Reloaded {
-    /// Certificates that were read.
-    pub certificates: usize,
-    /// Those among them that are others than before.
-    pub changed: usize,
-    /// Why something stays as it was, a line each.
-    pub failed: Vec<String>,
-}
-
 impl Acceptors {
-    /// Reads all files, and makes an acceptor for every address.
+    /// Reads all files, and makes an acceptor for every address. Of the acceptors `before`, which a reload replaces, OCSP
+    /// responses that were fetched for the same certificates are taken over.
     ///
     /// # Errors
     /// A file cannot be used, or settings leave nothing to offer.
-    pub fn new(settings: &Settings, resumption: Resumption) -> Result<Self, ConfigError> {
+    pub fn new(
+        settings: &Settings,
+        resumption: Resumption,
+        before: Option<&Self>,
+    ) -> Result<Self, ConfigError> {
         let (read, known) = (Vec::new(), HashMap::new());
         let mut acceptors = Self { resumption, read, known, addresses: Vec::new(), fetcher: None };
         for binding in bindings(settings) {
             let mut blocks = Vec::new();
             for block in &binding.blocks {
-                blocks.push((block.names.clone(), acceptors.load(block.ssl)?));
+                blocks.push((block.names.clone(), acceptors.load(block.ssl, before)?));
             }
             let address = if blocks.is_empty() { None } else { Some(acceptors.address(blocks)?) };
             acceptors.addresses.push(address);
@@ -70,7 +57,7 @@ impl Acceptors {
 
     /// What answers handshakes on a binding's address; `None` without TLS.
     pub fn get(&self, binding: usize) -> Option<&Arc<Acceptor>> {
-        self.addresses.get(binding)?.as_ref().map(|address| &address.acceptor)
+        self.addresses.get(binding)?.as_ref()
     }
 
     /// Whether any address speaks TLS.
@@ -93,43 +80,28 @@ impl Acceptors {
         self.read.iter().flat_map(Read::jobs).collect()
     }
 
-    /// Reads all files again. What is good is used for the connections that come; what is not stays as it
-    /// was.
-    pub fn reload(&mut self, updaters: usize, report: &Report) -> Reloaded {
-        let reloaded = self.read_again();
-        // The one before ends; what it has fetched stays until there is something newer.
-        self.fetcher = self.fetcher.take().map(|_| Fetcher::start(self.jobs(), updaters, report));
-        reloaded
-    }
-
-    fn read_again(&mut self) -> Reloaded {
-        let mut reloaded = Reloaded::default();
-        for read in &mut self.read {
-            read.reload(&mut reloaded);
-        }
-        for address in self.addresses.iter().flatten() {
-            let replaced = address.acceptor.replace(self.blocks(&address.blocks), &self.resumption);
-            reloaded.failed.extend(replaced.err().map(|error| error.to_string()));
-        }
-        reloaded
-    }
-
     /// The index of an `ssl`, read if it is a new one.
-    fn load(&mut self, written: &ssl::Settings) -> Result<usize, ConfigError> {
+    fn load(&mut self, written: &ssl::Settings, before: Option<&Self>) -> Result<usize, ConfigError> {
         let same = self.known.entry(written.identities[0].certificate.at).or_default();
         if let Some(index) = same.iter().find(|index| self.read[**index].written == *written) {
             return Ok(*index);
         }
-        self.read.push(Read { written: written.clone(), settings: written.load()? });
+        let mut read = Read { written: written.clone(), settings: written.load()? };
+        before.iter().flat_map(|before| &before.read).for_each(|old| read.take_staples(old));
+        self.read.push(read);
         same.push(self.read.len() - 1);
         Ok(self.read.len() - 1)
     }
 
-    fn address(&self, blocks: Vec<(Vec<String>, usize)>) -> Result<Address, ConfigError> {
+    /// What resumes sessions, for the acceptors that take the place of these.
+    pub fn resumption(&self) -> Resumption {
+        self.resumption.clone()
+    }
+
+    fn address(&self, blocks: Vec<(Vec<String>, usize)>) -> Result<Arc<Acceptor>, ConfigError> {
         let first = &self.read[blocks[0].1].written;
-        let acceptor = Acceptor::new(self.blocks(&blocks), &self.resumption)
-            .map_err(|error| ConfigError::new(first.identities[0].certificate.at, error.to_string()))?;
-        Ok(Address { acceptor, blocks })
+        Acceptor::new(self.blocks(&blocks), &self.resumption)
+            .map_err(|error| ConfigError::new(first.identities[0].certificate.at, error.to_string()))
     }
 
     fn blocks(&self, blocks: &[(Vec<String>, usize)]) -> Vec<(Vec<String>, hayami_tls::Settings)> {
@@ -149,28 +121,12 @@ impl Read {
         })
     }
 
-    fn reload(&mut self, reloaded: &mut Reloaded) {
-        match self.written.load() {
-            Ok(mut new) => {
-                reloaded.certificates += new.identities.len();
-                let files = self.written.identities.iter();
-                for ((new, old), files) in new.identities.iter_mut().zip(&self.settings.identities).zip(files)
-                {
-                    if !new.chain().eq(old.chain()) {
-                        reloaded.changed += 1;
-                    } else if files.ocsp.is_none() {
-                        // With the OCSP response that was fetched for it.
-                        *new = old.clone();
-                    }
-                }
-                self.settings = new;
-            }
-            Err(error) => {
-                let line = error.line();
-                // One file may be named in several places.
-                if !reloaded.failed.contains(&line) {
-                    reloaded.failed.push(line);
-                }
+    /// Takes over what was fetched for the same certificates.
+    fn take_staples(&mut self, old: &Self) {
+        for (new, files) in self.settings.identities.iter_mut().zip(&self.written.identities) {
+            let same = old.settings.identities.iter().find(|old| new.chain().eq(old.chain()));
+            if let Some(old) = same.filter(|_| files.ocsp.is_none()) {
+                *new = old.clone();
             }
         }
     }

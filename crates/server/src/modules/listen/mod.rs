@@ -11,7 +11,7 @@ pub mod ssl;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub use acceptors::{Acceptors, Reloaded};
+pub use acceptors::Acceptors;
 pub(crate) use bindings::server_name;
 pub use bindings::{Binding, Block, bindings, tls_files};
 pub use overlap::Seen;

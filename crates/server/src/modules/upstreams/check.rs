@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 /// What checks of a group need.
 pub(super) struct Checker {
-    group: Arc<SharedGroup>,
+    group: Weak<SharedGroup>,
     check: Check,
     outbound: Outbound,
     clock: Rc<Clock>,
@@ -32,7 +32,7 @@ impl Checker {
         transport: &Transport,
     ) -> Self {
         Self {
-            group: Arc::clone(group),
+            group: Arc::downgrade(group),
             check: group.settings.check.clone().unwrap_or_default(),
             outbound: outbound.clone(),
             clock: Rc::clone(clock),
@@ -67,6 +67,7 @@ impl Checker {
     }
 
     fn conclude(&self, member: &SharedMember, verdict: Verdict, why: &str) {
+        let Some(group) = self.group.upgrade() else { return };
         let shown = &member.url.shown;
         match verdict {
             Verdict::Same => return,
@@ -76,13 +77,13 @@ impl Checker {
                 report(Severity::Warn, Subject::Upstream, text);
             }
             Verdict::Up => {
-                self.group.mark_recovered(member, self.clock.refresh());
+                group.mark_recovered(member, self.clock.refresh());
                 member.set_sick(false);
                 let text = format_args!("{shown}: health check passed, back in the group");
                 report(Severity::Notice, Subject::Upstream, text);
             }
         }
-        self.group.queue.wake_first();
+        group.queue.wake_first();
     }
 }
 

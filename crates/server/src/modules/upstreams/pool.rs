@@ -32,6 +32,16 @@ impl Pools {
         Self { shared, pools: RefCell::default() }
     }
 
+    /// For the same worker after a reload: groups that stay keep their connections.
+    pub fn after(shared: Arc<Shared>, before: &Self) -> Self {
+        let index_of =
+            |group: &Arc<SharedGroup>| shared.groups.iter().position(|own| Arc::ptr_eq(own, group));
+        let known = before.pools.borrow();
+        let kept = known.iter().filter_map(|(_, pool)| Some((index_of(&pool.group)?, Rc::clone(pool))));
+        let pools = RefCell::new(kept.collect());
+        Self { shared, pools }
+    }
+
     /// What collected request content may use.
     pub fn uploads(&self) -> &Arc<Uploads> {
         &self.shared.uploads

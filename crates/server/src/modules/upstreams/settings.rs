@@ -84,6 +84,20 @@ impl Group {
     }
 }
 
+impl Group {
+    /// Whether requests fare the same with the other group, wherever the two are written.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let Self { name, at: _, used: _, policy, key, upstreams, patience, slow_start, queue, check, retry } =
+            self;
+        let alike = |(own, other): (&Upstream, &Upstream)| own.is_like(other);
+        (name, policy, key, patience) == (&other.name, &other.policy, &other.key, &other.patience)
+            && (slow_start, queue, check, retry)
+                == (&other.slow_start, &other.queue, &other.check, &other.retry)
+            && upstreams.len() == other.upstreams.len()
+            && upstreams.iter().zip(&other.upstreams).all(alike)
+    }
+}
+
 /// One of `backends`.
 #[derive(Clone, Debug)]
 pub struct Upstream {
@@ -113,6 +127,16 @@ impl Upstream {
         let found = vec![Endpoint { url: url.clone(), weight: 1, backup: false, peers }];
         let at = At::NOWHERE;
         Self { at, url, weight: 1, backup: false, down: false, most: None, srv: false, found, spawn: None }
+    }
+
+    /// Whether it is the same server, whatever its name stands for at the moment.
+    fn is_like(&self, other: &Self) -> bool {
+        let Self { at: _, url, weight, backup, down, most, srv, found: _, spawn } = self;
+        let spawned =
+            |own: &Option<Arc<Spawn>>| own.as_ref().map(|own| (own.command.clone(), own.user.clone()));
+        (url, weight, backup, down) == (&other.url, &other.weight, &other.backup, &other.down)
+            && (most, srv) == (&other.most, &other.srv)
+            && spawned(spawn) == spawned(&other.spawn)
     }
 
     /// The server that it is at these addresses.

@@ -34,6 +34,24 @@ impl Shared {
         let groups = settings.groups.iter().map(group).collect();
         Self { groups, resolver, uploads: Arc::new(uploads) }
     }
+
+    /// As they are configured after a reload: a group that is still the same is taken over, with what is known of its
+    /// upstreams. `same_transport` tells, by the indexes of a new and an old group, whether both are spoken to alike.
+    pub fn after(settings: &Settings, before: &Self, same_transport: impl Fn(usize, usize) -> bool) -> Self {
+        let resolver: Arc<[_]> = settings.resolver.clone().into();
+        let same_resolver = resolver == before.resolver;
+        let group = |(index, group): (usize, &Group)| {
+            let is_same = |(old, own): &(usize, &Arc<SharedGroup>)| {
+                same_resolver && own.settings.is_like(group) && same_transport(index, *old)
+            };
+            match before.groups.iter().enumerate().find(is_same) {
+                Some((_, own)) => Arc::clone(own),
+                None => Arc::new(SharedGroup::new(group, Arc::clone(&resolver))),
+            }
+        };
+        let groups = settings.groups.iter().enumerate().map(group).collect();
+        Self { groups, resolver, uploads: Arc::clone(&before.uploads) }
+    }
 }
 
 /// A group.

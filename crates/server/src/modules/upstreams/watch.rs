@@ -22,19 +22,20 @@ const LOOK: Duration = Duration::from_secs(1);
 pub(super) fn start(group: &Arc<SharedGroup>, outbound: &Outbound, clock: &Rc<Clock>, transport: &Transport) {
     for (entry, upstream) in group.settings.upstreams.iter().enumerate() {
         if !upstream.down && names::may_change(upstream) {
-            tokio::task::spawn_local(follow(Arc::clone(group), entry));
+            tokio::task::spawn_local(follow(Arc::downgrade(group), entry));
         }
     }
     if group.settings.check.is_some() {
         let checker = check::Checker::new(group, outbound, clock, transport);
-        tokio::task::spawn_local(supervise(Arc::clone(group), Rc::new(checker)));
+        tokio::task::spawn_local(supervise(Arc::downgrade(group), Rc::new(checker)));
     }
 }
 
-/// Asks for a name again and again. What cannot be resolved stays as it was, and is said once.
-async fn follow(group: Arc<SharedGroup>, entry: usize) {
+/// Asks for a name again and again, for as long as the group is in use. What cannot be resolved stays as it was, and is said
+/// once.
+async fn follow(group: Weak<SharedGroup>, entry: usize) {
     let mut wait = AGAIN[0];
-    loop {
+    while let Some(group) = group.upgrade() {
         let asked = Arc::clone(&group);
         let found = blocking::run(Lane::ConfiguredNames, move || {
             names::refreshed(&asked.settings.upstreams[entry], &asked.resolver)
@@ -54,6 +55,7 @@ async fn follow(group: Arc<SharedGroup>, entry: usize) {
             // The thread was not started or has been ended: so are we, soon.
             Err(_) => AGAIN[0],
         };
+        drop(group);
         tokio::time::sleep(again).await;
     }
 }
@@ -78,10 +80,10 @@ fn note_lost(group: &SharedGroup, entry: usize, error: &std::io::Error) {
     }
 }
 
-/// Has every upstream checked, and those that come later too.
-async fn supervise(group: Arc<SharedGroup>, checker: Rc<check::Checker>) {
+/// Has every upstream checked, and those that come later too, for as long as the group is in use.
+async fn supervise(group: Weak<SharedGroup>, checker: Rc<check::Checker>) {
     let mut known: Vec<Weak<SharedMember>> = Vec::new();
-    loop {
+    while let Some(group) = group.upgrade() {
         known.retain(|own| own.strong_count() > 0);
         for member in group.members() {
             if !known.iter().any(|own| own.as_ptr() == Arc::as_ptr(&member)) {
@@ -92,6 +94,7 @@ async fn supervise(group: Arc<SharedGroup>, checker: Rc<check::Checker>) {
         if !group.settings.upstreams.iter().any(|own| own.srv) {
             return;
         }
+        drop(group);
         tokio::time::sleep(LOOK).await;
     }
 }

@@ -3,10 +3,8 @@
 use crate::config::{Loaded, load_text};
 use crate::modules::file::scratch::Scratch;
 use crate::modules::listen::{Acceptors, bindings};
-use hayami_tls::resumption::Report;
 use hayami_tls::{Resumption, Version};
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
-use std::sync::Arc;
 
 /// A folder with certificates: `a`, `b` (good), `old` (expired), `ca`.
 fn folder() -> Scratch {
@@ -135,10 +133,6 @@ fn an_address_speaks_tls_or_does_not() {
     assert!(load(&folder, &text).is_ok());
 }
 
-fn report() -> Report {
-    Arc::new(|_, _| {})
-}
-
 const TWO_HOSTS: &str = "
 hosts:
   a.example:
@@ -164,24 +158,19 @@ fn an_alias_shares_what_is_read() {
     let bindings = bindings(&settings);
     let names: Vec<_> = bindings[0].blocks.iter().map(|block| block.names.join(" ")).collect();
     assert_eq!(names, ["a.example www.a.example", "b.example"]);
-    let mut acceptors = Acceptors::new(&settings, Resumption::off()).expect("acceptors");
+    let acceptors = Acceptors::new(&settings, Resumption::off(), None).expect("acceptors");
     assert!(acceptors.get(0).is_some() && acceptors.get(1).is_none());
-    assert_eq!(acceptors.reload(1, &report()).certificates, 3);
 }
 
 #[test]
-fn certificates_are_read_again_and_a_broken_one_leaves_the_old() {
+fn a_broken_certificate_leaves_the_acceptors_as_they_are() {
     let folder = folder();
     let settings = load(&folder, TWO_HOSTS).expect("read").settings;
-    let mut acceptors = Acceptors::new(&settings, Resumption::off()).expect("acceptors");
+    let acceptors = Acceptors::new(&settings, Resumption::off(), None).expect("acceptors");
     write_identity(&folder, "a", 2091);
-    let reloaded = acceptors.reload(1, &report());
-    assert_eq!((reloaded.certificates, reloaded.changed, reloaded.failed.len()), (3, 1, 0));
+    assert!(Acceptors::new(&settings, acceptors.resumption(), Some(&acceptors)).is_ok());
     folder.write("b.key", "half of a k");
-    let reloaded = acceptors.reload(1, &report());
-    assert_eq!((reloaded.certificates, reloaded.changed, reloaded.failed.len()), (0, 0, 1));
-    assert!(reloaded.failed[0].contains("b.key"), "{:?}", reloaded.failed);
-    write_identity(&folder, "b", 2091);
-    let reloaded = acceptors.reload(1, &report());
-    assert_eq!((reloaded.certificates, reloaded.changed, reloaded.failed.len()), (3, 2, 0));
+    let error = Acceptors::new(&settings, acceptors.resumption(), Some(&acceptors)).expect_err("half a key");
+    assert!(error.line().contains("b.key"), "{}", error.line());
+    assert!(acceptors.get(0).is_some());
 }

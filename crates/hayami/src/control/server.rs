@@ -1,0 +1,152 @@
+//! The server's side of the control socket.
+
+use super::{DONE, ERROR, FAILED, RELOAD, WARNING, directory};
+use crate::exit::Failure;
+use crate::socket_file::set_mode_and_owner;
+use nix::unistd::{User, geteuid};
+use std::io;
+use std::os::unix::net::UnixListener as Bound;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::time::timeout;
+
+/// How long a client may take to say what it wants, and to read a line.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Bytes of a command at most.
+const LONGEST: usize = 64;
+
+/// The control socket, bound. Dropped, its file goes.
+#[derive(Debug)]
+pub(crate) struct ControlSocket {
+    socket: Bound,
+    path: PathBuf,
+}
+
+impl ControlSocket {
+    /// Binds it, for the user that the server becomes. Sockets that servers have left behind are removed.
+    ///
+    /// # Errors
+    /// There is no directory for it, or it cannot be made: a line for the user.
+    pub(crate) fn bind(user: Option<&User>) -> Result<Self, String> {
+        let directory = directory::path();
+        let cannot = |error: io::Error| {
+            format!("no control socket in {}: {error}; `kill -HUP PID` reloads as well", directory.display())
+        };
+        directory::create(&directory).map_err(cannot)?;
+        directory::sockets(&directory).iter().for_each(|path| remove_if_dead(path));
+        let path = directory.join(format!("{}.sock", std::process::id()));
+        // One of an earlier process with the same number.
+        let _ = std::fs::remove_file(&path);
+        let bind = || {
+            let socket = Bound::bind(&path)?;
+            let user = user.filter(|_| geteuid().is_root());
+            set_mode_and_owner(&path, Some(0o600), (user.map(|user| user.uid), None))?;
+            socket.set_nonblocking(true)?;
+            Ok(socket)
+        };
+        Ok(Self { socket: bind().map_err(cannot)?, path: path.clone() })
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Begins to listen, within the main loop.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn listen(&self) -> Result<Control, Failure> {
+        let socket = self.socket.try_clone().and_then(UnixListener::from_std);
+        let cannot = |error| Failure::System(format!("cannot listen on the control socket: {error}"));
+        Ok(Control(Some(socket.map_err(cannot)?)))
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        // Without the rights of the start it may have to stay; the next start removes it.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn remove_if_dead(path: &Path) {
+    let refused = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+    if std::os::unix::net::UnixStream::connect(path).is_err_and(|error| refused(&error)) {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// What listens for commands; for ever nothing, without a socket.
+pub(crate) struct Control(Option<UnixListener>);
+
+impl Control {
+    /// Without a socket.
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
+    /// The next client that asks for a reload.
+    pub(crate) async fn next(&self) -> Client {
+        let Some(listener) = &self.0 else { return std::future::pending().await };
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    if let Some(client) = Client::asking(stream).await {
+                        return client;
+                    }
+                }
+                // Without descriptors: they come back.
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        }
+    }
+}
+
+/// A client that waits for what comes of its command.
+pub(crate) struct Client(UnixStream);
+
+impl Client {
+    /// Reads the command.
+    async fn asking(mut stream: UnixStream) -> Option<Self> {
+        let mut command = Vec::with_capacity(LONGEST);
+        let read = async {
+            while !command.ends_with(b"\n") && command.len() < LONGEST {
+                if stream.read_buf(&mut command).await? == 0 {
+                    break;
+                }
+            }
+            io::Result::Ok(())
+        };
+        timeout(PATIENCE, read).await.ok()?.ok()?;
+        let mut client = Self(stream);
+        if command.trim_ascii() == RELOAD.as_bytes() {
+            return Some(client);
+        }
+        client.say(&format!("{ERROR}unknown command\n{FAILED}64\n")).await;
+        None
+    }
+
+    /// Tells what came of it.
+    pub(crate) async fn answer(mut self, warnings: &[String], result: &Result<String, (u8, Vec<String>)>) {
+        let mut text = String::new();
+        let mut push = |kind: &str, line: &str| text.push_str(&format!("{kind}{line}\n"));
+        warnings.iter().for_each(|warning| push(WARNING, warning));
+        match result {
+            Ok(summary) => push(DONE, summary),
+            Err((code, errors)) => {
+                errors.iter().for_each(|error| push(ERROR, error));
+                push(FAILED, &code.to_string());
+            }
+        }
+        self.say(&text).await;
+    }
+
+    async fn say(&mut self, text: &str) {
+        // A client that is gone, or does not read, needs no answer.
+        let _ = timeout(PATIENCE, self.0.write_all(text.as_bytes())).await;
+    }
+}
