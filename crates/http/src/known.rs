@@ -55,6 +55,7 @@ known! {
     CacheControl b"cache-control",
     Location b"location",
     Priority b"priority",
+    XCompressHint b"x-compress-hint",
 }
 
 /// A factor for [`slot_of`] with which no two known names share a slot; found when this is compiled.

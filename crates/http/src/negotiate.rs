@@ -112,6 +112,22 @@ impl Accepted {
         }
         best.0
     }
+
+    /// The coding to send if those of `preference` can be made: the one wanted most; of those wanted equally the first,
+    /// and identity last.
+    ///
+    /// If none is acceptable it is identity all the same, as in [`prefers`](Self::prefers).
+    pub fn first_of(&self, preference: impl IntoIterator<Item = Coding>) -> Coding {
+        let mut best = (Coding::Identity, self.weight(Coding::Identity));
+        for coding in preference {
+            let weight = self.weight(coding);
+            let wins = weight > best.1 || best.0 == Coding::Identity && weight == best.1;
+            if weight.is_some() && wins {
+                best = (coding, weight);
+            }
+        }
+        best.0
+    }
 }
 
 /// The weight in what follows a `;`. Its `q` has no case (RFC 9110 §12.4.2).
@@ -236,6 +252,30 @@ mod tests {
     }
 
     #[test]
+    fn of_codings_wanted_equally_the_first_of_the_servers_list_is_sent() {
+        let cases: &[(&str, &[Coding], Coding)] = &[
+            ("gzip, br, zstd", &[Gzip, Brotli, Zstd], Gzip),
+            ("gzip, br, zstd", &[Zstd, Gzip, Brotli], Zstd),
+            ("gzip;q=0.5, br;q=0.5, zstd;q=0.4", &[Zstd, Brotli, Gzip], Brotli),
+            ("br, gzip;q=0.9", &[Gzip, Brotli], Brotli),
+            ("*", &[Zstd, Gzip], Zstd),
+            ("*;q=0.1, gzip;q=0", &[Gzip, Zstd], Zstd),
+            ("gzip", &[Brotli, Zstd], Identity),
+            ("gzip", &[], Identity),
+            ("", &[Gzip], Identity),
+            ("identity", &[Gzip], Identity),
+            ("identity, gzip", &[Gzip], Gzip),
+            ("identity, gzip;q=0.9", &[Gzip], Identity),
+            ("identity;q=0", &[Gzip], Identity),
+            ("identity;q=0, *;q=0.1", &[Zstd, Gzip], Zstd),
+            ("*;q=0", &[Gzip], Identity),
+        ];
+        for (value, preference, want) in cases {
+            assert_eq!(of(value).first_of(preference.iter().copied()), *want, "{value:?} {preference:?}");
+        }
+    }
+
+    #[test]
     fn several_lines_are_one_list_and_none_means_identity() {
         let lines: [&[u8]; 3] = [b"gzip;q=0.5", b"", b"deflate, br"];
         assert_eq!(accepted(lines), of("gzip;q=0.5, br"));
@@ -259,6 +299,12 @@ mod tests {
             let got = accepted([&value[..]]);
             let coding = got.prefers(&ALL[..some]);
             prop_assert!(coding == Identity || ALL[..some].contains(&coding) && got.accepts(coding));
+        }
+
+        #[test]
+        fn both_ways_to_choose_agree_where_the_order_is_the_usual_one(value in "((gzip|br|zstd|identity|\\*)(;q=(0|1|0\\.[0-9]))?,){0,5}") {
+            let got = of(&value);
+            prop_assert_eq!(got.first_of([Brotli, Zstd, Gzip]), got.prefers(&ALL), "{}", value);
         }
 
         #[test]
