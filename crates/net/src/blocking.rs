@@ -28,10 +28,12 @@ pub enum Lane {
     Sessions,
     /// Content of requests that is kept on disk.
     Spool,
+    /// Compression at a quality that takes long.
+    Compression,
 }
 
 /// One of each [`Lane`], in that order.
-static QUEUES: [Queue; 6] = [
+static QUEUES: [Queue; 7] = [
     Queue::new("name look-ups", NAME_THREADS, NAME_THREADS * WAITING_NAMES),
     // As many as the configuration has names.
     Queue::new("name look-ups", NAME_THREADS, usize::MAX),
@@ -41,6 +43,8 @@ static QUEUES: [Queue; 6] = [
     Queue::new("listings", 2, 1024),
     Queue::new("TLS session look-ups", 64, 1024),
     Queue::new("uploads to be kept on disk", 64, 16_384),
+    // Each takes a core; a response has one piece at a time here.
+    Queue::new("pieces to be compressed", 4, 65_536),
 ];
 
 /// Threads for names if nobody says how many.
