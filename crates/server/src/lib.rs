@@ -15,6 +15,7 @@ pub mod config;
 mod content_source;
 mod generation;
 pub mod handler;
+pub mod media_type;
 pub mod modules;
 pub mod observe;
 mod pattern;

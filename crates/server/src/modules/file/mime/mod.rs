@@ -8,6 +8,7 @@ mod types;
 
 pub(super) use directives::{add_types, extension_of, remove_types, set_default_type, set_types};
 
+use crate::media_type::{Compressibility, is_compressible};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -28,37 +29,10 @@ impl MediaType {
         let essence = name.split(';').next().unwrap_or(name).trim().to_ascii_lowercase();
         Self {
             name: name.into(),
-            compressible: is_compressible(&essence),
+            compressible: is_compressible(essence.as_bytes()),
             high_priority: matches!(&*essence, "text/css" | "text/javascript" | "application/javascript"),
         }
     }
-}
-
-/// Text in whatever clothes; not what is compressed by its own format.
-fn is_compressible(essence: &str) -> bool {
-    const OTHERS: &[&str] = &[
-        "application/json",
-        "application/javascript",
-        "application/xml",
-        "application/wasm",
-        "application/yaml",
-        "application/toml",
-        "application/rtf",
-        "application/sql",
-        "application/postscript",
-        "application/x-sh",
-        "application/x-ndjson",
-        "application/vnd.ms-fontobject",
-        "application/vnd.apple.mpegurl",
-        "font/ttf",
-        "font/otf",
-        "image/bmp",
-        "image/x-icon",
-    ];
-    essence.starts_with("text/")
-        || essence.ends_with("+json")
-        || essence.ends_with("+xml")
-        || OTHERS.contains(&essence)
 }
 
 /// `file.mime.*`: what lies over the built-in table.
@@ -103,6 +77,16 @@ impl Settings {
     /// The type of the file of that name or path.
     pub fn of_name(&self, path: &[u8]) -> MediaType {
         self.known(extension(path)).unwrap_or_else(|| self.default.clone())
+    }
+
+    /// What the types say about compression, for responses of any origin.
+    pub fn compressibility(&self) -> Compressibility {
+        let types = self.changed.values().flatten().chain([&self.default]);
+        let own = self.clone();
+        Compressibility::new(
+            types.map(|media_type| (&*media_type.name, media_type.compressible)),
+            move |path| own.known(extension(path)).map(|media_type| media_type.compressible),
+        )
     }
 
     fn known(&self, extension: &[u8]) -> Option<MediaType> {
@@ -174,6 +158,30 @@ mod tests {
                 (compressible, priority),
                 "{name}"
             );
+        }
+    }
+
+    #[test]
+    fn what_is_said_about_compression_holds_by_type_and_by_path() {
+        let mut settings = Settings::default();
+        let thing = MediaType { compressible: true, ..MediaType::new("application/x-thing; v=1") };
+        settings.add("thing", thing);
+        settings.remove("css");
+        settings.set_default(MediaType { compressible: false, ..MediaType::new("text/plain") });
+        let own = settings.compressibility();
+        for (content_type, want) in
+            [("application/x-thing", true), ("text/plain", false), ("text/css", true), ("image/png", false)]
+        {
+            assert_eq!(own.of_type(content_type.as_bytes()), want, "{content_type}");
+        }
+        for (path, want) in [
+            ("/a.thing", Some(true)),
+            ("/a.html", Some(true)),
+            ("/a.png", Some(false)),
+            ("/a.css", None),
+            ("/a", None),
+        ] {
+            assert_eq!(own.of_path(path.as_bytes()), want, "{path}");
         }
     }
 }
