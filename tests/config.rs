@@ -122,7 +122,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ("listen: {port: 80, ssl: {}}", &["`ssl` has no certificate"]),
     ("listen: 127.0.0.1:http", &["127.0.0.1:80"]),
     ("listen: /run/x", &["type: unix"]),
-    ("compress: ON", &["`compress` is not supported yet"]),
+    ("status: ON", &["`status` is not supported yet"]),
     ("mruby.handler: x", &["not supported yet"]),
     ("worker_processes: 4", &["worker_processes", "num-threads"]),
     ("a: [", &["hayami.conf:"]),

@@ -14,6 +14,7 @@ mod bench_warnings;
 mod blocking;
 mod client_certificates;
 mod clients;
+mod compress;
 mod config;
 mod content_limits;
 mod early_hints;

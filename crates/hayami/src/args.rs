@@ -157,7 +157,7 @@ pub(crate) fn version() -> String {
         ("proxy", "HTTP/1.1, HTTP/2"),
         ("fastcgi", "YES"),
         ("configuration", "h2o.conf (YAML 1.1)"),
-        ("precompressed files", "br, zstd, gzip"),
+        ("compression", "br, zstd, gzip"),
         ("mruby", "NO"),
     ];
     let lines = features.iter().map(|(name, value)| format!("{name}: {value}\n"));

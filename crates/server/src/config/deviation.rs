@@ -232,5 +232,19 @@ pub(super) const BEHAVIOUR: &[(&str, &str)] = &[
         "A client could use `x_forwarded_for` to spoof the server's own `x-forwarded-for`.",
     ),
     ("`via` names `hayami`, not the host.", "A host has many names; this one identifies the software."),
+    (
+        "The order of the codings in `compress` is the server's preference among those that the client weighs \
+         equally; h2o prefers br to zstd to gzip whatever the order and the weights.",
+        "Both sides can say what they want.",
+    ),
+    (
+        "A compressed response has a weak entity tag and no digest fields; `vary` names `accept-encoding` also \
+         if a compressible response is not compressed.",
+        "The tag and the digests are those of other bytes, and a cache must keep both forms apart.",
+    ),
+    (
+        "Compressed content is flushed when the upstream pauses.",
+        "Server-sent events arrive when they are sent.",
+    ),
     ("A month in `expires` has 30 days; in h2o it has 30 hours.", "This is a bug in h2o."),
 ];

@@ -4,7 +4,6 @@
 pub(super) const NOT_YET: &[(&str, &[&str])] = &[
     ("automatic certificates", &["acme"]),
     ("HTTP/3", &["quic-nodes"]),
-    ("compression on the fly", &["compress", "compress-minimum-size", "gzip"]),
     (
         "this reverse-proxy feature",
         &["proxy.connect-udp", "proxy.connect.masque-draft-03", "proxy.http3.ratio", "proxy.http3.ecn"],

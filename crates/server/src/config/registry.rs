@@ -2,8 +2,8 @@
 
 use super::directive::Directive;
 use crate::modules::{
-    access_log, connect, early_hints, env, error_doc, error_log, expires, fastcgi, file, headers, hosts,
-    http1, http2, identity, limits, listen, process, proxy, redirect, reproxy, rewrite, server_timing,
+    access_log, compress, connect, early_hints, env, error_doc, error_log, expires, fastcgi, file, headers,
+    hosts, http1, http2, identity, limits, listen, process, proxy, redirect, reproxy, rewrite, server_timing,
     session_resumption, stash, static_response, tcp, throttle, tolerated, try_files, upstreams,
 };
 use std::collections::HashMap;
@@ -48,6 +48,7 @@ pub const GROUPS: &[Group] = &[
     group("FastCGI", fastcgi::DIRECTIVES),
     group("Response fields", headers::DIRECTIVES),
     group("Expiration", expires::DIRECTIVES),
+    group("Compression", compress::DIRECTIVES),
     group("Throttling", throttle::DIRECTIVES),
     group("Server timing", server_timing::DIRECTIVES),
     group("Error pages", error_doc::DIRECTIVES),

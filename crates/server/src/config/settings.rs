@@ -7,8 +7,8 @@ use super::error::ConfigError;
 use super::path_key::PathKey;
 use super::yaml::{Node, Place};
 use crate::modules::{
-    access_log, connect, early_hints, env, error_doc, error_log, expires, fastcgi, file, headers, http1,
-    http2, identity, limits, listen, process, proxy, redirect, reproxy, rewrite, server_timing,
+    access_log, compress, connect, early_hints, env, error_doc, error_log, expires, fastcgi, file, headers,
+    http1, http2, identity, limits, listen, process, proxy, redirect, reproxy, rewrite, server_timing,
     session_resumption, static_response, tcp, throttle, try_files, upstreams,
 };
 use std::collections::HashMap;
@@ -190,6 +190,8 @@ pub struct Inherited {
     pub headers: headers::Settings,
     /// `expires`
     pub expires: expires::Settings,
+    /// `compress`, `compress-minimum-size`, `gzip`
+    pub compress: compress::Settings,
     /// `throttle-response`
     pub throttle: throttle::Settings,
     /// `server-timing`

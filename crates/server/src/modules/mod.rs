@@ -1,6 +1,7 @@
 //! The features: a file or folder each, with its directives, settings, runtime object and tests.
 
 pub mod access_log;
+pub mod compress;
 pub mod connect;
 pub mod early_hints;
 pub mod env;

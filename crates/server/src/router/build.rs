@@ -9,8 +9,8 @@ use crate::modules::access_log::{Logs, PathLogs};
 use crate::modules::env::{self, Environment};
 use crate::modules::identity::SendServerName;
 use crate::modules::{
-    connect, error_doc, expires, fastcgi, file, headers, proxy, redirect, reproxy, rewrite, static_response,
-    throttle, try_files,
+    compress, connect, error_doc, expires, fastcgi, file, headers, proxy, redirect, reproxy, rewrite,
+    static_response, throttle, try_files,
 };
 use crate::worker::WorkerContext;
 use std::rc::Rc;
@@ -138,12 +138,13 @@ impl Builder<'_> {
     }
 }
 
-/// In the order in which h2o registers them: commands on fields see what `expires` added, and what they add may say how
-/// fast the response is sent.
+/// In the order in which h2o registers them: commands on fields see what `expires` added, and what they add may say
+/// whether the response is compressed, and how fast it is sent: that counts the bytes that are sent.
 fn filters(inherited: &Inherited) -> Vec<Box<dyn Filter>> {
     let filters = [
         expires::build(&inherited.expires),
         headers::build(&inherited.headers),
+        compress::build(&inherited.compress, || inherited.file.mime.compressibility()),
         throttle::build(&inherited.throttle),
     ];
     filters.into_iter().flatten().collect()

@@ -13,12 +13,7 @@ pub(super) const NAMES: &[(&str, Answer)] = &[
     ("header_up", Write("`proxy.header.set`")),
     ("header_down", Write("`header.set`")),
     ("php_fastcgi", Write("`fastcgi.connect`, in `file.custom-handler`, and `try-files`")),
-    (
-        "encode",
-        Unsupported(
-            "compression on the fly is planned for a later version; `file.send-compressed` sends .gz files",
-        ),
-    ),
+    ("encode", Write("`compress: [zstd, gzip]`, in the order of preference")),
     ("redir", Write("`redirect`")),
     ("uri", Write("`rewrite`; a path and the URL of its upstream replace one prefix by another")),
     ("handle", Write("a path in `paths`")),

@@ -1,16 +1,16 @@
 //! `file.custom-handler`: directives that hold for files with certain extensions only.
 //!
 //! A handler among them answers in place of the file. Directives that change responses (`header.*`,
-//! `expires`) are applied before those of the path, which follow as for every answer of the path.
+//! `expires`, `compress`) are applied before those of the path, which follow as for every answer of the path.
 
-use super::mime::{extension, extension_of};
+use super::mime::{Settings as MimeSettings, extension, extension_of};
 use crate::config::directive::{Level, Scope};
 use crate::config::error::ConfigError;
 use crate::config::settings::{HandlerSettings, Inheritance, Inherited};
 use crate::config::yaml::Node;
 use crate::config::{load, registry};
 use crate::handler::{Filter, Handler, RequestInfo};
-use crate::modules::{env, expires, fastcgi, headers, throttle};
+use crate::modules::{compress, env, expires, fastcgi, headers, throttle};
 use crate::worker::WorkerContext;
 use hayami_http::Response;
 use std::rc::Rc;
@@ -60,8 +60,8 @@ fn warn_of_others(scope: &mut Scope<'_>, node: &Node) {
     let Ok(pairs) = node.mapping() else { return };
     for (key, name) in pairs.iter().filter_map(|(key, _)| Some((key, key.text().ok()?))) {
         let allowed = registry::find(name).is_some_and(|row| row.levels.contains(Level::Extension));
-        let takes_effect = ["header.", "fastcgi."].iter().any(|family| name.starts_with(family))
-            || ["expires", "throttle-response", "setenv", "unsetenv", "stash"].contains(&name);
+        let takes_effect = ["header.", "fastcgi.", "compress"].iter().any(|family| name.starts_with(family))
+            || ["expires", "gzip", "throttle-response", "setenv", "unsetenv", "stash"].contains(&name);
         if allowed && !takes_effect {
             let warning = key.error(format!("`{name}` has no effect in `file.custom-handler`"));
             scope.warn(warning.help("move it to the path, where it applies to files of all extensions"));
@@ -115,8 +115,8 @@ impl Rules {
     }
 
     /// The filters of every rule.
-    pub(super) fn filters(&self) -> Vec<Filters> {
-        self.0.iter().map(|rule| Filters::new(&rule.inherited)).collect()
+    pub(super) fn filters(&self, mime: &MimeSettings) -> Vec<Filters> {
+        self.0.iter().map(|rule| Filters::new(&rule.inherited, mime)).collect()
     }
 }
 
@@ -155,9 +155,13 @@ impl Matcher {
 pub(super) struct Filters(Vec<Box<dyn Filter>>);
 
 impl Filters {
-    fn new(own: &Inherited) -> Self {
-        let filters =
-            [expires::build(&own.expires), headers::build(&own.headers), throttle::build(&own.throttle)];
+    fn new(own: &Inherited, mime: &MimeSettings) -> Self {
+        let filters = [
+            expires::build(&own.expires),
+            headers::build(&own.headers),
+            compress::build(&own.compress, || mime.compressibility()),
+            throttle::build(&own.throttle),
+        ];
         Self(filters.into_iter().flatten().collect())
     }
 
@@ -183,6 +187,18 @@ mod tests {
                 "`access-log` has no effect in `file.custom-handler`",
             ]
         );
+    }
+
+    #[test]
+    fn compression_cannot_be_turned_off_for_some_files() {
+        for (value, want) in [("ON", 0), ("OFF", 1)] {
+            let text = format!(
+                "listen: 80\ncompress: ON\nfile.custom-handler: {{extension: .x, compress: {value}}}\n\
+                 hosts: {{a: {{paths: {{/: {{file.dir: /}}}}}}}}\n"
+            );
+            let loaded = crate::config::load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}"));
+            assert_eq!(loaded.warnings.len(), want, "{value}");
+        }
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl FileHandler {
             id: Cell::new(worker.files.new_handler()),
             has_scripts: plan.rules.has_scripts(),
             plan: Arc::new(plan),
-            rules: settings.rules.filters(),
+            rules: settings.rules.filters(&settings.mime),
             handlers: settings.rules.build(inherited.error_log.emit_request_errors, worker),
             interval: settings.revalidate,
             most_frequent: settings.max_frequent_file_size,

@@ -1,0 +1,293 @@
+//! One encoder for all codings: input in, encoded bytes out, all of it in memory.
+//!
+//! What an encoder keeps is bounded by its window: 32 KiB for gzip, 512 KiB for br and zstd, and by the tables that go
+//! with it. RFC 9659 has clients of zstd accept windows of up to 8 MiB.
+
+use super::settings::Target;
+use brotli::CompressorWriter;
+use brotli::enc::BrotliEncoderParams;
+use flate2::{Compress, Compression, FlushCompress, Status};
+use hayami_http::negotiate::Coding;
+use std::io::{self, Write};
+use zstd::stream::raw::{CParameter, Encoder as ZstdEncoder, InBuffer, Operation, OutBuffer};
+
+/// The window of br and zstd: 512 KiB, as large as most pages. A larger one costs each response more memory.
+const WINDOW_BITS: u32 = 19;
+
+/// Room that an encoder finds at least.
+const ROOM: usize = 16 * 1024;
+
+/// What follows some input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    /// More of it: the encoder may keep what it has.
+    More,
+    /// A pause: the client gets everything so far.
+    Pause,
+    /// Nothing.
+    End,
+}
+
+/// The encoder of one response.
+pub(super) enum Encoder {
+    Gzip(Compress),
+    Brotli(Box<CompressorWriter<Vec<u8>>>),
+    Zstd(ZstdEncoder<'static>),
+}
+
+impl Encoder {
+    /// An encoder for content of that length, if it is known.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub(super) fn new(target: Target, length: Option<u64>) -> io::Result<Self> {
+        let quality = i32::from(target.quality);
+        Ok(match target.coding {
+            Coding::Brotli => {
+                let params = BrotliEncoderParams {
+                    quality,
+                    lgwin: window_bits(length, 16, WINDOW_BITS) as i32,
+                    size_hint: length.map_or(0, |length| usize::try_from(length).unwrap_or(usize::MAX)),
+                    ..BrotliEncoderParams::default()
+                };
+                Self::Brotli(Box::new(CompressorWriter::with_params(Vec::new(), ROOM, &params)))
+            }
+            Coding::Zstd => {
+                let mut encoder = ZstdEncoder::new(quality)?;
+                encoder.set_parameter(CParameter::WindowLog(window_bits(length, 10, WINDOW_BITS)))?;
+                encoder.set_pledged_src_size(length)?;
+                Self::Zstd(encoder)
+            }
+            // Identity is no target.
+            Coding::Gzip | Coding::Identity => {
+                // The window has to be larger than the content by a little (zlib's MIN_LOOKAHEAD).
+                let bits = window_bits(length.map(|length| length.saturating_add(262)), 10, 15);
+                Self::Gzip(Compress::new_gzip(Compression::new(u32::from(target.quality)), bits as u8))
+            }
+        })
+    }
+
+    /// Appends what becomes of `input` to `out`. Behind the end there is no encoder.
+    ///
+    /// # Errors
+    /// There is no memory, or content is longer or shorter than was announced.
+    pub(super) fn encode(self, input: &[u8], then: Then, out: &mut Vec<u8>) -> io::Result<Option<Self>> {
+        let encoder = match self {
+            Self::Gzip(mut encoder) => {
+                gzip(&mut encoder, input, then, out)?;
+                Self::Gzip(encoder)
+            }
+            Self::Zstd(mut encoder) => {
+                zstd(&mut encoder, input, then, out)?;
+                Self::Zstd(encoder)
+            }
+            Self::Brotli(encoder) => return brotli(encoder, input, then, out),
+        };
+        Ok((then != Then::End).then_some(encoder))
+    }
+}
+
+/// All of `bytes`, encoded.
+///
+/// # Errors
+/// There is no memory.
+pub(super) fn encode_whole(target: Target, bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    Encoder::new(target, Some(bytes.len() as u64))?.encode(bytes, Then::End, &mut out)?;
+    Ok(out)
+}
+
+/// The smallest window that content of this length fits in, within these limits.
+fn window_bits(length: Option<u64>, least: u32, most: u32) -> u32 {
+    let bits = |length: u64| u64::BITS - length.saturating_sub(1).leading_zeros();
+    length.map_or(most, |length| bits(length).clamp(least, most))
+}
+
+fn gzip(encoder: &mut Compress, mut input: &[u8], then: Then, out: &mut Vec<u8>) -> io::Result<()> {
+    let flush = match then {
+        Then::More => FlushCompress::None,
+        Then::Pause => FlushCompress::Sync,
+        Then::End => FlushCompress::Finish,
+    };
+    loop {
+        out.reserve(ROOM);
+        let before = encoder.total_in();
+        let status = encoder.compress_vec(input, out, flush).map_err(io::Error::other)?;
+        // No more than the input's length.
+        input = &input[(encoder.total_in() - before) as usize..];
+        let over = match then {
+            Then::End => status == Status::StreamEnd,
+            // With room left, nothing that has to be written is kept.
+            Then::More | Then::Pause => input.is_empty() && out.len() < out.capacity(),
+        };
+        if over {
+            return Ok(());
+        }
+    }
+}
+
+fn zstd(encoder: &mut ZstdEncoder<'static>, input: &[u8], then: Then, out: &mut Vec<u8>) -> io::Result<()> {
+    let mut input = InBuffer::around(input);
+    while input.pos < input.src.len() {
+        encoder.run(&mut input, &mut space(out))?;
+    }
+    loop {
+        let kept = match then {
+            Then::More => 0,
+            Then::Pause => encoder.flush(&mut space(out))?,
+            Then::End => encoder.finish(&mut space(out), true)?,
+        };
+        if kept == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Room behind what is in `out`.
+fn space(out: &mut Vec<u8>) -> OutBuffer<'_, Vec<u8>> {
+    out.reserve(ROOM);
+    let end = out.len();
+    OutBuffer::around_pos(out, end)
+}
+
+fn brotli(
+    mut encoder: Box<CompressorWriter<Vec<u8>>>,
+    input: &[u8],
+    then: Then,
+    out: &mut Vec<u8>,
+) -> io::Result<Option<Encoder>> {
+    encoder.write_all(input)?;
+    match then {
+        Then::More => {}
+        Then::Pause => encoder.flush()?,
+        Then::End => {
+            out.append(&mut encoder.into_inner());
+            return Ok(None);
+        }
+    }
+    out.append(encoder.get_mut());
+    Ok(Some(Encoder::Brotli(encoder)))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use std::io::Read;
+
+    /// What a client makes of encoded content. Panics if it is malformed or cut off.
+    pub(in super::super) fn decoded(coding: Coding, bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        match coding {
+            Coding::Identity => out.extend_from_slice(bytes),
+            Coding::Gzip => {
+                let mut decoder = flate2::bufread::GzDecoder::new(bytes);
+                decoder.read_to_end(&mut out).expect("gzip");
+                assert!(decoder.into_inner().is_empty(), "nothing follows");
+            }
+            Coding::Brotli => _ = brotli::Decompressor::new(bytes, 4096).read_to_end(&mut out).expect("br"),
+            Coding::Zstd => {
+                let mut decoder = zstd::stream::read::Decoder::new(bytes).expect("zstd");
+                // RFC 9659: no client has to take more than 8 MiB.
+                decoder.window_log_max(23).expect("a limit");
+                decoder.read_to_end(&mut out).expect("zstd");
+            }
+        }
+        out
+    }
+
+    /// What a client can make of the content so far.
+    pub(in super::super) fn decoded_so_far(coding: Coding, bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut piece = [0; 4096];
+        let mut decoder: Box<dyn Read + '_> = match coding {
+            Coding::Identity => Box::new(bytes),
+            Coding::Gzip => Box::new(flate2::bufread::GzDecoder::new(bytes)),
+            Coding::Brotli => Box::new(brotli::Decompressor::new(bytes, 1)),
+            Coding::Zstd => Box::new(zstd::stream::read::Decoder::new(bytes).expect("zstd")),
+        };
+        // The end of what has come so far is an error.
+        while let Ok(count @ 1..) = decoder.read(&mut piece) {
+            out.extend_from_slice(&piece[..count]);
+        }
+        out
+    }
+
+    /// All qualities of a coding.
+    fn all() -> impl Iterator<Item = Target> {
+        let of = |coding, range: std::ops::RangeInclusive<u8>| {
+            range.map(move |quality| Target { coding, quality })
+        };
+        of(Coding::Gzip, 1..=9).chain(of(Coding::Brotli, 0..=11)).chain(of(Coding::Zstd, 1..=22))
+    }
+
+    /// Text with some redundancy.
+    pub(in super::super) fn text(len: usize) -> Vec<u8> {
+        let words = ["window", "stream", "frame ", "header", "field\n", "octet ", "flush "];
+        let mut state = 1_u32;
+        let mut out = Vec::with_capacity(len + 8);
+        while out.len() < len {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            out.extend_from_slice(words[(state >> 24) as usize % words.len()].as_bytes());
+            out.push((state >> 16) as u8);
+        }
+        out.truncate(len);
+        out
+    }
+
+    #[test]
+    fn every_quality_of_every_coding_gives_back_what_went_in() {
+        let long = text(200_000);
+        for target in all() {
+            for input in [&b""[..], b"a", &long[..1000], &long] {
+                let packed = encode_whole(target, input).expect("encoded");
+                assert!(decoded(target.coding, &packed) == input, "{target:?} {}", input.len());
+                assert!(
+                    input.len() < 1000 || packed.len() < input.len() * 9 / 10,
+                    "{target:?} {}",
+                    packed.len()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn after_a_pause_everything_so_far_can_be_read() {
+        let text = text(300_000);
+        for target in all().filter(|target| !target.is_slow()) {
+            let mut encoder = Encoder::new(target, None).expect("an encoder");
+            let (mut packed, mut at) = (Vec::new(), 0);
+            for len in [1, 10, 1000, 0, 65_536, 100_000] {
+                encoder = encoder.encode(&text[at..at + len], Then::Pause, &mut packed).unwrap().unwrap();
+                at += len;
+                assert!(decoded_so_far(target.coding, &packed) == text[..at], "{target:?} {at}");
+            }
+            assert!(encoder.encode(&text[at..], Then::End, &mut packed).unwrap().is_none());
+            assert!(decoded(target.coding, &packed) == text, "{target:?}");
+        }
+    }
+
+    #[test]
+    fn windows_are_no_larger_than_content_needs() {
+        for (length, want) in [
+            (None, 19),
+            (Some(0), 10),
+            (Some(1), 10),
+            (Some(1024), 10),
+            (Some(1025), 11),
+            (Some(1 << 18), 18),
+            (Some((1 << 18) + 1), 19),
+            (Some(u64::MAX), 19),
+        ] {
+            assert_eq!(window_bits(length, 10, 19), want, "{length:?}");
+        }
+    }
+
+    #[test]
+    fn zstd_refuses_content_that_is_not_as_long_as_announced() {
+        let target = Target { coding: Coding::Zstd, quality: 3 };
+        let encode =
+            |len| Encoder::new(target, Some(100))?.encode(&vec![b'x'; len], Then::End, &mut Vec::new());
+        assert!(encode(100).is_ok());
+        assert!(encode(99).is_err() && encode(101).is_err());
+    }
+}

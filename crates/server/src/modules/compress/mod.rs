@@ -1,0 +1,34 @@
+//! `compress`: responses are compressed while they are sent, whatever they come from.
+//!
+//! ```text
+//! filter ── fields (vary, etag, digests)
+//!    └───── source: content ─▶ encoder (gzip, br, zstd) ─▶ connection
+//! ```
+//!
+//! The filter decides by the response's head and the request's; a response that it leaves alone costs the look-up of its
+//! type. A file that is compressed is read by this process; one that is not stays a file. Compression has its place
+//! behind everything that changes fields, since it depends on them, and before `throttle`, which counts what is sent.
+//!
+//! Not here: files that were compressed beforehand (`file.send-compressed`).
+
+mod directives;
+mod encoder;
+mod fields;
+mod filter;
+mod settings;
+mod source;
+
+pub use directives::DIRECTIVES;
+pub use settings::{Settings, Target};
+
+use crate::handler::Filter;
+use crate::media_type::Compressibility;
+
+/// The filter of these settings, if they ask for one.
+pub fn build(
+    settings: &Settings,
+    compressibility: impl FnOnce() -> Compressibility,
+) -> Option<Box<dyn Filter>> {
+    let filter = || filter::Compression::new(settings, compressibility());
+    (!settings.targets.is_empty()).then(|| Box::new(filter()) as Box<dyn Filter>)
+}

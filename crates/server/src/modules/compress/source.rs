@@ -1,0 +1,438 @@
+//! Content that is encoded while it is sent.
+
+use super::encoder::{Encoder, Then};
+use super::fields;
+use super::settings::Target;
+use crate::content_source::ContentSource;
+use hayami_http::{Content, FieldSection, Source, SourceError};
+use hayami_net::blocking::{self, Lane, Task};
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// The encoded form of some content.
+///
+/// Whenever the content pauses, everything so far is made readable for the client. After each piece, other connections of
+/// the worker have their turns; what was encoded leaves before that, since br would collect up to 1 MiB and then do the
+/// rest of the work on it in one go. At qualities that take long, other threads encode.
+pub(super) struct Encoded {
+    content: ContentSource,
+    target: Target,
+    state: State,
+    /// What comes next into the encoder.
+    input: Vec<u8>,
+    /// What came out of it; some of it is handed on.
+    ready: Vec<u8>,
+    handed_on: usize,
+    /// A piece was encoded in this turn: others come first.
+    yields: bool,
+    /// The client cannot read everything that was encoded.
+    unflushed: bool,
+}
+
+enum State {
+    /// Nothing was asked for: a response to HEAD stays there.
+    New,
+    Open(Encoder),
+    /// Another thread encodes.
+    Working(Task<io::Result<Work>>),
+    Ended,
+    /// The content or the encoder has failed.
+    Failed,
+}
+
+/// A piece that is encoded.
+struct Work {
+    /// `None` behind the end.
+    encoder: Option<Encoder>,
+    input: Vec<u8>,
+    ready: Vec<u8>,
+}
+
+impl Work {
+    fn run(mut self, then: Then) -> io::Result<Self> {
+        if let Some(encoder) = self.encoder.take() {
+            self.encoder = encoder.encode(&self.input, then, &mut self.ready)?;
+        }
+        self.input.clear();
+        Ok(self)
+    }
+}
+
+impl Encoded {
+    pub(super) fn new(content: Content, target: Target) -> Self {
+        Self {
+            content: ContentSource::new(content),
+            target,
+            state: State::New,
+            input: Vec::new(),
+            ready: Vec::new(),
+            handed_on: 0,
+            yields: false,
+            unflushed: false,
+        }
+    }
+
+    /// Hands on what is ready, as far as there is room. Whether that was the last.
+    fn hand_on(&mut self, room: usize, out: &mut Vec<u8>) -> bool {
+        let end = self.ready.len().min(self.handed_on.saturating_add(room));
+        out.extend_from_slice(&self.ready[self.handed_on..end]);
+        self.handed_on = end;
+        if end < self.ready.len() {
+            return false;
+        }
+        self.ready.clear();
+        self.handed_on = 0;
+        matches!(self.state, State::Ended)
+    }
+
+    /// Takes the next piece of content, and has it encoded.
+    fn advance(&mut self, encoder: Encoder, cx: &mut Context<'_>) -> Poll<Result<(), SourceError>> {
+        if std::mem::take(&mut self.yields) {
+            self.state = State::Open(encoder);
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let then = self.gather(cx)?;
+        if then == Then::Pause && self.input.is_empty() && !self.unflushed {
+            self.rest(encoder);
+            return Poll::Pending;
+        }
+        let (input, ready) = (std::mem::take(&mut self.input), std::mem::take(&mut self.ready));
+        let work = Work { encoder: Some(encoder), input, ready };
+        if self.target.is_slow() {
+            self.unflushed = then == Then::More;
+            self.state = State::Working(blocking::run(Lane::Compression, move || work.run(then)));
+            return Poll::Ready(Ok(()));
+        }
+        self.yields = then == Then::More;
+        let then = if self.yields { Then::Pause } else { then };
+        Poll::Ready(self.take(work.run(then)))
+    }
+
+    /// Nothing is there to be encoded: the buffers are given back, since a pause may last.
+    fn rest(&mut self, encoder: Encoder) {
+        self.state = State::Open(encoder);
+        (self.input, self.ready) = (Vec::new(), Vec::new());
+    }
+
+    /// Collects a piece of content, less if it pauses or ends. What follows it.
+    fn gather(&mut self, cx: &mut Context<'_>) -> Result<Then, SourceError> {
+        let piece = self.target.piece();
+        while self.input.len() < piece {
+            match self.content.fill(cx, piece - self.input.len(), &mut self.input) {
+                Poll::Ready(Ok(true)) => return Ok(Then::End),
+                Poll::Ready(Ok(false)) => {}
+                Poll::Ready(Err(error)) => return Err(error),
+                Poll::Pending => return Ok(Then::Pause),
+            }
+        }
+        Ok(Then::More)
+    }
+
+    fn take(&mut self, work: io::Result<Work>) -> Result<(), SourceError> {
+        let work = work.map_err(|error| broken(&error))?;
+        self.state = work.encoder.map_or(State::Ended, State::Open);
+        (self.input, self.ready) = (work.input, work.ready);
+        Ok(())
+    }
+}
+
+fn broken(error: &io::Error) -> SourceError {
+    SourceError(format!("the content could not be compressed: {error}"))
+}
+
+impl Source for Encoded {
+    fn fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        room: usize,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<bool, SourceError>> {
+        while self.ready.is_empty() {
+            match std::mem::replace(&mut self.state, State::Failed) {
+                State::New => {
+                    let encoder = Encoder::new(self.target, self.content.length());
+                    self.state = State::Open(encoder.map_err(|error| broken(&error))?);
+                }
+                State::Open(encoder) => std::task::ready!(self.advance(encoder, cx))?,
+                State::Working(mut task) => {
+                    let Poll::Ready(work) = Pin::new(&mut task).poll(cx) else {
+                        self.state = State::Working(task);
+                        return Poll::Pending;
+                    };
+                    self.take(work.flatten())?;
+                }
+                State::Ended => {
+                    self.state = State::Ended;
+                    break;
+                }
+                State::Failed => {
+                    return Poll::Ready(Err(SourceError("the content ended early".to_owned())));
+                }
+            }
+        }
+        Poll::Ready(Ok(self.hand_on(room, out)))
+    }
+
+    fn trailers(&mut self) -> Option<FieldSection> {
+        self.content.trailers().map(fields::of_encoded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::encoder::tests::{decoded, decoded_so_far, text};
+    use super::super::settings::PIECE;
+    use super::*;
+    use hayami_http::negotiate::Coding;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Wake, Waker};
+
+    /// A step of a source in tests.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Bytes(Vec<u8>),
+        Pause,
+        Fail,
+    }
+
+    /// A source that does what it is told, and ends with trailers.
+    struct Scripted {
+        steps: VecDeque<Step>,
+        length: Option<u64>,
+    }
+
+    impl Source for Scripted {
+        fn fill(
+            &mut self,
+            cx: &mut Context<'_>,
+            room: usize,
+            out: &mut Vec<u8>,
+        ) -> Poll<Result<bool, SourceError>> {
+            match self.steps.pop_front() {
+                None => return Poll::Ready(Ok(true)),
+                Some(Step::Fail) => return Poll::Ready(Err(SourceError("the upstream is gone".to_owned()))),
+                Some(Step::Pause) => {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Some(Step::Bytes(mut bytes)) => {
+                    let rest = bytes.split_off(bytes.len().min(room));
+                    out.append(&mut bytes);
+                    if !rest.is_empty() {
+                        self.steps.push_front(Step::Bytes(rest));
+                    }
+                }
+            }
+            Poll::Ready(Ok(self.steps.is_empty()))
+        }
+
+        fn length(&self) -> Option<u64> {
+            self.length
+        }
+
+        fn trailers(&mut self) -> Option<FieldSection> {
+            let mut trailers = FieldSection::default();
+            trailers.append(b"x-sum", b"1");
+            trailers.append(b"repr-digest", b"sha-256=:x:");
+            Some(trailers)
+        }
+    }
+
+    const FAST: [Target; 3] = [
+        Target { coding: Coding::Gzip, quality: 1 },
+        Target { coding: Coding::Brotli, quality: 5 },
+        Target { coding: Coding::Zstd, quality: 3 },
+    ];
+
+    fn encoded(target: Target, steps: Vec<Step>, length: Option<u64>) -> Encoded {
+        Encoded::new(Content::Stream(Box::new(Scripted { steps: steps.into(), length })), target)
+    }
+
+    fn bytes(bytes: &[u8]) -> Step {
+        Step::Bytes(bytes.to_vec())
+    }
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// All that comes out with so much room at a time, and how often that paused.
+    fn drain(source: &mut Encoded, room: usize) -> (Vec<u8>, usize) {
+        let (mut out, mut pauses, woken) = (Vec::new(), 0, Arc::new(Count::default()));
+        let waker = Waker::from(Arc::clone(&woken));
+        loop {
+            let before = out.len();
+            match source.fill(&mut Context::from_waker(&waker), room, &mut out) {
+                Poll::Ready(Ok(true)) => return (out, pauses),
+                Poll::Ready(Ok(false)) => {
+                    assert!(out.len() > before, "it says that it has more, and gives none")
+                }
+                Poll::Ready(Err(error)) => panic!("{error}"),
+                Poll::Pending => {
+                    pauses += 1;
+                    assert!(woken.0.swap(0, Ordering::SeqCst) > 0, "it is woken");
+                }
+            }
+            assert!(out.len() - before <= room);
+        }
+    }
+
+    #[test]
+    fn content_comes_out_whole_whatever_its_pieces_and_the_room() {
+        let text = text(150_000);
+        for target in FAST {
+            for (piece, room) in [(150_000, 1 << 20), (1, 64), (1000, 1), (70_000, 16_384)] {
+                for length in [None, Some(text.len() as u64)] {
+                    let steps = text.chunks(piece).map(bytes).collect();
+                    let mut source = encoded(target, steps, length);
+                    assert_eq!(source.length(), None, "it is not known how much comes out");
+                    let (packed, _) = drain(&mut source, room);
+                    assert!(decoded(target.coding, &packed) == text, "{target:?} {piece} {room}");
+                    let trailers = source.trailers().expect("trailers");
+                    assert_eq!(trailers.iter().collect::<Vec<_>>(), [(&b"x-sum"[..], &b"1"[..])]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_pause_lets_the_client_read_everything_before_it() {
+        for target in FAST {
+            let steps = vec![
+                bytes(b"data: one\n\n"),
+                Step::Pause,
+                Step::Pause,
+                bytes(b"data: two\n\n"),
+                Step::Pause,
+                Step::Pause,
+                bytes(&text(70_000)),
+                Step::Pause,
+                Step::Pause,
+            ];
+            let mut source = encoded(target, steps, None);
+            let mut cx = Context::from_waker(Waker::noop());
+            let (mut out, mut read, mut pauses) = (Vec::new(), Vec::new(), 0);
+            loop {
+                match source.fill(&mut cx, 1 << 20, &mut out) {
+                    Poll::Ready(Ok(true)) => break,
+                    Poll::Ready(Ok(false)) => {}
+                    Poll::Ready(Err(error)) => panic!("{error}"),
+                    Poll::Pending => {
+                        pauses += 1;
+                        read.push(decoded_so_far(target.coding, &out).len());
+                    }
+                }
+            }
+            // How much could be read at each pause; a turn ends within the long text as well.
+            assert!(read.starts_with(&[11, 22]), "{target:?} {read:?}");
+            assert!(read.last() == Some(&70_022) && pauses >= 3, "{target:?} {read:?}");
+            assert_eq!(decoded(target.coding, &out).len(), 70_022);
+        }
+    }
+
+    #[test]
+    fn others_have_their_turns_while_much_is_encoded() {
+        let text = text(1 << 20);
+        for target in FAST {
+            let (packed, pauses) = drain(&mut encoded(target, vec![bytes(&text)], None), 1 << 20);
+            assert!(decoded(target.coding, &packed) == text);
+            assert_eq!(pauses, text.len() / target.piece() - 1, "{target:?}");
+        }
+    }
+
+    #[test]
+    fn slow_qualities_are_encoded_by_other_threads() {
+        let text = text(300_000);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        for target in
+            [Target { coding: Coding::Brotli, quality: 9 }, Target { coding: Coding::Zstd, quality: 19 }]
+        {
+            let steps = vec![bytes(&text[..5]), Step::Pause, bytes(&text[5..])];
+            let mut source = encoded(target, steps, None);
+            let packed = runtime.block_on(async {
+                let mut out = Vec::new();
+                while !std::future::poll_fn(|cx| source.fill(cx, 10_000, &mut out)).await.expect("content") {}
+                out
+            });
+            assert!(decoded(target.coding, &packed) == text, "{target:?}");
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_content_ends_it_and_stays() {
+        for target in FAST {
+            let mut source =
+                encoded(target, vec![bytes(b"half"), Step::Pause, bytes(b"of"), Step::Fail], None);
+            let mut cx = Context::from_waker(Waker::noop());
+            let mut out = Vec::new();
+            let error = loop {
+                match source.fill(&mut cx, 1 << 20, &mut out) {
+                    Poll::Ready(Err(error)) => break error,
+                    Poll::Ready(Ok(ended)) => assert!(!ended),
+                    Poll::Pending => {}
+                }
+            };
+            assert_eq!(error.to_string(), "the upstream is gone");
+            assert!(matches!(source.fill(&mut cx, 1 << 20, &mut out), Poll::Ready(Err(_))));
+        }
+    }
+
+    #[test]
+    fn what_waits_between_source_and_client_is_bounded() {
+        let text = text(4 << 20);
+        for target in FAST {
+            let mut source = encoded(target, vec![bytes(&text)], None);
+            let (mut cx, mut out) = (Context::from_waker(Waker::noop()), Vec::new());
+            loop {
+                let filled = source.fill(&mut cx, 1000, &mut out);
+                assert!(source.input.capacity() <= PIECE, "{}", source.input.capacity());
+                assert!(source.ready.capacity() <= 2 * PIECE, "{}", source.ready.capacity());
+                if matches!(filled, Poll::Ready(Ok(true))) {
+                    break;
+                }
+            }
+            assert!(decoded(target.coding, &out) == text);
+        }
+    }
+
+    #[test]
+    fn what_is_not_asked_for_is_not_encoded() {
+        assert!(matches!(encoded(FAST[0], vec![Step::Fail], None).state, State::New));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn any_content_in_any_pieces_comes_back(
+            pieces in prop::collection::vec((prop::option::of(0..3_u8), 0..30_000_usize, any::<u8>()), 0..8),
+            room in 1..20_000_usize,
+            which in 0..3_usize,
+        ) {
+            let mut steps = Vec::new();
+            let mut whole = Vec::new();
+            for (kind, len, seed) in pieces {
+                let piece = match kind {
+                    None => { steps.push(Step::Pause); continue }
+                    Some(0) => vec![seed; len],
+                    Some(1) => text(len),
+                    Some(_) => (0..len).map(|at| (at as u32).wrapping_mul(2_654_435_761 + u32::from(seed)).to_be_bytes()[0]).collect(),
+                };
+                whole.extend_from_slice(&piece);
+                steps.push(Step::Bytes(piece));
+            }
+            let (packed, _) = drain(&mut encoded(FAST[which], steps, None), room);
+            prop_assert!(decoded(FAST[which].coding, &packed) == whole);
+        }
+    }
+}
