@@ -41,9 +41,9 @@ fn assert_reloaded(server: &Server) {
     assert!(ended.stdout.starts_with("configuration reloaded: "), "{}", ended.stdout);
 }
 
-/// An address of this machine on which nothing listens.
+/// An address of this machine on which nothing listens, and no other test will.
 fn free() -> String {
-    TcpListener::bind("127.0.0.1:0").and_then(|own| own.local_addr()).expect("a port").to_string()
+    TcpListener::bind("127.0.0.7:0").and_then(|own| own.local_addr()).expect("a port").to_string()
 }
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -97,9 +97,7 @@ fn listeners_come_and_go_and_connections_of_one_that_goes_end_without_losing_a_r
     let dir = site();
     let (first, second) = (free(), free());
     let listen = |addresses: &[&String]| -> String {
-        let lines = addresses
-            .iter()
-            .map(|address| format!("  - {}\n", address.replace("127.0.0.1", "'127.0.0.1") + "'"));
+        let lines = addresses.iter().map(|address| format!("  - '{address}'\n"));
         format!("num-threads: 2\nlisten:\n{}", lines.collect::<String>())
     };
     let server = Server::config(&dir, &hosts(&listen(&[&first]), &[path("/", "one")]));

@@ -6,8 +6,9 @@ use calls::http2::*;
 use calls::{Server, impatient, origin, read_until, server};
 use hayami_h2::{Config, ErrorCode};
 use hayami_net::upstream::{Origin, Protocol};
+use rustix::net::{AddressFamily, SocketType};
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -632,18 +633,26 @@ fn an_answer_before_the_end_of_the_request_is_an_answer() {
     }
 }
 
+/// An address that refuses connections. Its socket is bound and never closed, so that no other test gets the port.
+fn refusing() -> SocketAddr {
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    rustix::net::bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).expect("bound");
+    let address = rustix::net::getsockname(&socket).expect("an address");
+    std::mem::forget(socket);
+    SocketAddr::try_from(address).expect("of IP")
+}
+
 #[test]
 fn the_next_address_is_tried_until_somebody_is_there() {
-    let nobody = || TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
     let (address, _) = always();
     let server_of = |peers: &[SocketAddr]| server(Origin { protocol: Protocol::Http2, ..origin(peers) });
-    let server = server_of(&[nobody(), nobody(), address]);
+    let server = server_of(&[refusing(), refusing(), address]);
     let many: Vec<_> = (0..10).map(|_| begin(&server, "POST", "/length/5")).collect();
     for stream in many {
         assert!(rest(stream).ends_with("connection 0"));
     }
     server.stop();
-    let server = server_of(&[nobody()]);
+    let server = server_of(&[refusing()]);
     let got = server.ask("POST", "/length/5");
     assert!(got.contains("connecting: Connection refused") && got.ends_with("again true"), "{got}");
     server.stop();
