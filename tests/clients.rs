@@ -103,7 +103,7 @@ fn zstd_unpacks_what_is_sent_compressed() {
     let (url, packed) = (format!("http://{}/large", server.address), dir.text("packed"));
     curl(&["-H", "Accept-Encoding: zstd", "-o", &packed, &url]);
     let (code, content) = output("zstd", ["-dc", &packed]);
-    assert!(code == 0 && content == b"0123456789".repeat(500_000), "{} octets", content.len());
+    assert!(code == 0 && content == b"0123456789".repeat(500_000), "{} bytes", content.len());
 }
 
 #[test]

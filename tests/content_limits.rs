@@ -163,11 +163,11 @@ fn an_upload_that_the_disk_does_not_take_is_answered_with_507() {
 /// An upstream that speaks HTTP/2 and never opens a window: of all content it takes 64 KiB together.
 fn slow() -> Upstream {
     Upstream::scripted(|conn| {
-        conn.octets(24);
+        conn.bytes(24);
         conn.send(frame(kind::SETTINGS, 0, 0, ""));
-        while let Some(head) = conn.octets(9) {
+        while let Some(head) = conn.bytes(9) {
             let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
-            conn.octets(length as usize);
+            conn.bytes(length as usize);
             if head[3] == kind::SETTINGS && head[4] & flag::ACK == 0 {
                 conn.send(frame(kind::SETTINGS, flag::ACK, 0, ""));
             }

@@ -179,7 +179,7 @@ fn uploads_of_any_size_go_through_without_being_kept_in_memory() {
     assert_eq!(curl(&raw, &url("/raw.php")), "200 52428800 52428800");
     let chunked = [&raw[..], &["-H", "Transfer-Encoding: chunked"]].concat();
     assert_eq!(curl(&chunked, &url("/raw.php")), "200 52428800 52428800");
-    assert!(server.peak_memory() < 40 << 20, "{} octets", server.peak_memory());
+    assert!(server.peak_memory() < 40 << 20, "{} bytes", server.peak_memory());
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn what_happens_to_a_script_is_told_to_the_client_by_status_and_to_the_log_in_wo
         "{}",
         String::from_utf8_lossy(&raw[..raw.len().min(500)])
     );
-    assert!(Answer::parse(raw, false, false).is_none(), "{} octets look complete", raw.len());
+    assert!(Answer::parse(raw, false, false).is_none(), "{} bytes look complete", raw.len());
     server.until_stderr(" for /cut.php: the content of the response is incomplete: from the upstream: ");
     assert_eq!(server.get("/slow.php").status, 504);
     server.until_stderr(" for /slow.php: timed out while waiting for the response, after ");

@@ -19,21 +19,21 @@ fn end(protocol: u8) -> Vec<u8> {
     record(3, &[0, 0, 0, 0, protocol, 0, 0, 0])
 }
 
-/// An application that answers every connection with these octets, once a request is there, whole or not.
-fn application(octets: Vec<u8>, waits: bool) -> u16 {
+/// An application that answers every connection with these bytes, once a request is there, whole or not.
+fn application(bytes: Vec<u8>, waits: bool) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("bound").port();
-    let octets = Arc::new(octets);
+    let bytes = Arc::new(bytes);
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
-            let octets = Arc::clone(&octets);
-            std::thread::spawn(move || answer(stream, &octets, waits));
+            let bytes = Arc::clone(&bytes);
+            std::thread::spawn(move || answer(stream, &bytes, waits));
         }
     });
     port
 }
 
-fn answer(mut stream: TcpStream, octets: &[u8], waits: bool) {
+fn answer(mut stream: TcpStream, bytes: &[u8], waits: bool) {
     let (mut came, mut piece) = (Vec::new(), [0; 4096]);
     let end = [1, 5, 0, 1, 0, 0, 0, 0];
     while let Ok(count @ 1..) = stream.read(&mut piece) {
@@ -43,7 +43,7 @@ fn answer(mut stream: TcpStream, octets: &[u8], waits: bool) {
         }
     }
     // The other end may have heard enough.
-    let _ = stream.write_all(octets);
+    let _ = stream.write_all(bytes);
     let _ = stream.shutdown(std::net::Shutdown::Write);
     while let Ok(1..) = stream.read(&mut piece) {}
 }
@@ -80,9 +80,9 @@ fn broken_answers_become_statuses_and_words() {
         ([record(7, b"only words"), end(0)].concat(), 502, "127.0.0.1:PORT: only words"),
         (end(2), 503, "the application is overloaded"),
     ];
-    for (octets, status, words) in cases {
+    for (bytes, status, words) in cases {
         let dir = Scratch::new();
-        let port = application(octets, true);
+        let port = application(bytes, true);
         let server = server(&dir, port);
         assert_eq!(server.get("/").status, status, "{words}");
         server.until_stderr(&words.replace("PORT", &port.to_string()));
@@ -111,8 +111,8 @@ fn content_that_is_not_what_was_announced_is_cut_off() {
 #[test]
 fn an_answer_before_the_request_is_complete_reaches_the_client() {
     let dir = Scratch::new();
-    let octets = [stdout("Status: 413\nContent-Type: text/plain\n\ntoo large"), end(0)].concat();
-    let server = server(&dir, application(octets, false));
+    let bytes = [stdout("Status: 413\nContent-Type: text/plain\n\ntoo large"), end(0)].concat();
+    let server = server(&dir, application(bytes, false));
     let mut client = server.connect();
     client.send("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1000000\r\n\r\n").send(vec![b'x'; 100_000]);
     let answer = client.answer();
@@ -126,7 +126,7 @@ fn a_flood_of_words_is_bounded_in_the_log_and_ended() {
     let server = server(&dir, application(words.repeat(400), true));
     assert_eq!(server.get("/").status, 502);
     server.until_stderr("the application sends error messages or padding without end");
-    assert!(server.stderr().len() < 64 * 1024, "{} octets", server.stderr().len());
+    assert!(server.stderr().len() < 64 * 1024, "{} bytes", server.stderr().len());
 }
 
 #[test]
@@ -206,10 +206,10 @@ fn requests_wait_for_their_turn_at_an_application_that_is_as_busy_as_it_may_be()
     third.send("OPTIONS * HTTP/1.1\r\nhost: a\r\n\r\n").answer();
     assert!(listener.accept().is_err(), "one connection is all");
     listener.set_nonblocking(false).expect("a socket");
-    let octets = [stdout("Content-Length: 5\n\nhello"), end(0)].concat();
-    answer(first, &octets, true);
+    let bytes = [stdout("Content-Length: 5\n\nhello"), end(0)].concat();
+    answer(first, &bytes, true);
     let (second, _) = listener.accept().expect("another request");
-    answer(second, &octets, true);
+    answer(second, &bytes, true);
     for client in &mut clients {
         assert_eq!(client.answer().text(), "hello");
     }

@@ -25,7 +25,7 @@ fn a_file_that_is_replaced_goes_on_as_it_was_and_is_new_for_the_next() {
     let mut running = begun(&server);
     dir.replace("site/large", vec![b'b'; 1000]);
     let answer = running.answer();
-    assert!(answer.content.len() == LARGE && answer.content.iter().all(|octet| *octet == b'a'));
+    assert!(answer.content.len() == LARGE && answer.content.iter().all(|byte| *byte == b'a'));
     until("the new file is served", || server.get("/large").content == vec![b'b'; 1000]);
 }
 

@@ -91,7 +91,7 @@ fn compressed_neighbours_are_sent_to_those_who_take_them() {
         let answer = server.get_with("/a.js", &format!("Accept-Encoding: {accepted}\r\n"));
         answer.field("etag").map(str::to_owned).expect("a tag")
     };
-    assert_ne!(tag("br"), tag("gzip"), "other octets, other tag");
+    assert_ne!(tag("br"), tag("gzip"), "other bytes, other tag");
     assert_ne!(tag("zstd"), tag("gzip"));
     let both = server.get_with("/b.js", "Accept-Encoding: gzip, br, zstd\r\n");
     assert_eq!((both.text().as_str(), both.field("content-encoding")), ("zstd of b", Some("zstd")));
@@ -184,25 +184,25 @@ fn one_file_answers_for_a_whole_path() {
 }
 
 #[test]
-fn a_large_file_arrives_octet_by_octet() {
+fn a_large_file_arrives_byte_by_byte() {
     let dir = Scratch::new();
     let mut state = 1_u64;
-    let octets: Vec<u8> = std::iter::repeat_with(|| {
+    let bytes: Vec<u8> = std::iter::repeat_with(|| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (state >> 56) as u8
     })
     .take(20_000_003)
     .collect();
-    dir.write("site/large", &octets);
+    dir.write("site/large", &bytes);
     for lines in ["", "file.cache.max-file-size: 0", "file.cache.max-file-size: 16m"] {
         let server = Server::site(&dir, lines);
-        assert!(server.get("/large").content == octets, "{lines}");
+        assert!(server.get("/large").content == bytes, "{lines}");
         let part = server.get_with("/large", "Range: bytes=9999999-15000000\r\n");
-        assert!(part.content == octets[9_999_999..=15_000_000], "{lines}");
+        assert!(part.content == bytes[9_999_999..=15_000_000], "{lines}");
         // Several at once, one of them slow.
         let mut clients: Vec<Client> = (0..8).map(|_| server.connect()).collect();
         clients.iter_mut().for_each(|client| _ = client.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n"));
-        clients.iter_mut().for_each(|client| assert!(client.answer().content == octets, "{lines}"));
+        clients.iter_mut().for_each(|client| assert!(client.answer().content == bytes, "{lines}"));
     }
 }
 

@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// Octets that an attack may at most make the server keep.
+/// Bytes that an attack may at most make the server keep.
 const GROWTH: u64 = 64 << 20;
 
 /// How many frames of a flood leave in one write.
@@ -50,8 +50,8 @@ fn flood(server: &Server, begin: &[u8], most: u32, mut attack: impl FnMut(u32) -
     let writing = std::thread::scope(|scope| {
         let reading = scope.spawn(|| wire.closed().code());
         for round in 0..most / BATCH {
-            let octets: Vec<u8> = (0..BATCH).flat_map(|at| attack(round * BATCH + at)).collect();
-            if pushing.write_all(&octets).is_err() {
+            let bytes: Vec<u8> = (0..BATCH).flat_map(|at| attack(round * BATCH + at)).collect();
+            if pushing.write_all(&bytes).is_err() {
                 break;
             }
         }
@@ -114,7 +114,7 @@ fn floods_of_frames_that_cost_nothing_to_send_are_calmed() {
 fn a_bomb_of_references_into_the_table_is_refused() {
     let dir = site();
     let server = Server::site(&dir, "");
-    // One entry of 4,000 octets, referred to 15,000 times: 60 MB of field lines in 16 KB (RFC 7541 section 7.3).
+    // One entry of 4,000 bytes, referred to 15,000 times: 60 MB of field lines in 16 KB (RFC 7541 section 7.3).
     let mut first =
         literals(&[(":method", "GET"), (":scheme", "http"), (":authority", "a"), (":path", "/ten")]);
     first.extend_from_slice(&[0x40, 1, b'a']);
@@ -161,9 +161,9 @@ fn content_beyond_the_window_is_an_error() {
     let server = with_upstream(&dir, &upstream);
     let mut wire = Wire::open(&server.address);
     // The upstream takes nothing, so that no credit comes back; this is far more than every window.
-    let mut octets = frame(kind::HEADERS, flag::END_HEADERS, 1, request("POST", "/up", &[]));
-    octets.extend(frame(kind::DATA, 0, 1, vec![b'x'; 16_384]).repeat(4096));
-    wire.send(octets);
+    let mut bytes = frame(kind::HEADERS, flag::END_HEADERS, 1, request("POST", "/up", &[]));
+    bytes.extend(frame(kind::DATA, 0, 1, vec![b'x'; 16_384]).repeat(4096));
+    wire.send(bytes);
     assert_eq!(wire.reset_of(1), Some(code::FLOW_CONTROL_ERROR), "{:?}", wire.end);
     assert_eq!(server.get("/ten").status, 200);
 }
@@ -175,12 +175,12 @@ fn twenty_thousand_half_open_streams_are_turned_away() {
     let before = server.peak_memory();
     for _ in 0..20 {
         let mut wire = Wire::open(&server.address);
-        let octets: Vec<u8> = (0..1000)
+        let bytes: Vec<u8> = (0..1000)
             .flat_map(|number| {
                 frame(kind::HEADERS, flag::END_HEADERS, 2 * number + 1, request("POST", "/up", &[]))
             })
             .collect();
-        wire.send(octets);
+        wire.send(bytes);
         // A hundred are open (SETTINGS_MAX_CONCURRENT_STREAMS); the others are refused.
         let refused: Vec<_> = (100..1000).map(|number| (2 * number + 1, code::REFUSED_STREAM)).collect();
         until("the last one is refused", || wire.ping().end.resets.len() >= refused.len());
@@ -222,10 +222,10 @@ fn a_client_that_reads_nothing_is_cut_and_holds_little() {
     assert_eq!(server.get("/large").status, 200);
     let (before, sockets) = (server.peak_memory(), server.sockets());
     let mut deaf = TcpStream::connect(&server.address).expect("connected");
-    let mut octets = [PREFACE, &frame(kind::SETTINGS, 0, 0, [0, 4, 0x7f, 0xff, 0xff, 0xff])].concat();
-    octets.extend(frame(kind::WINDOW_UPDATE, 0, 0, 0x7ff0_0000_u32.to_be_bytes()));
-    octets.extend((0..90).flat_map(|number| get(2 * number + 1, "/large")));
-    deaf.write_all(&octets).expect("sent");
+    let mut bytes = [PREFACE, &frame(kind::SETTINGS, 0, 0, [0, 4, 0x7f, 0xff, 0xff, 0xff])].concat();
+    bytes.extend(frame(kind::WINDOW_UPDATE, 0, 0, 0x7ff0_0000_u32.to_be_bytes()));
+    bytes.extend((0..90).flat_map(|number| get(2 * number + 1, "/large")));
+    deaf.write_all(&bytes).expect("sent");
     until("it is cut", || server.sockets() <= sockets);
     assert!(server.peak_memory() - before < GROWTH, "grew by {}", server.peak_memory() - before);
     // What was under way still comes, then the end.

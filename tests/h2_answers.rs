@@ -29,7 +29,7 @@ fn an_answer_has_the_fields_of_http1_without_those_of_the_connection() {
     for name in ["connection", "keep-alive", "transfer-encoding", "upgrade"] {
         assert_eq!(answer.field(name), None, "{name}");
     }
-    assert!(answer.fields.iter().all(|(name, _)| !name.contains(|octet: char| octet.is_ascii_uppercase())));
+    assert!(answer.fields.iter().all(|(name, _)| !name.contains(|byte: char| byte.is_ascii_uppercase())));
 }
 
 #[test]
@@ -280,21 +280,21 @@ fn an_upgrade_that_is_switched_off_is_not_made_and_prior_knowledge_stays() {
 }
 
 #[test]
-fn requests_fed_octet_by_octet_are_understood() {
+fn requests_fed_byte_by_byte_are_understood() {
     let dir = site();
     let server = Server::site(&dir, "");
     let mut wire = Wire::bare(&server.address);
     let block = request("GET", "/ten", &[("a", "b")]);
     let (first, rest) = block.split_at(block.len() / 2);
-    let octets = [
+    let bytes = [
         crate::support::h2::PREFACE.to_vec(),
         frame(kind::SETTINGS, 0, 0, []),
         frame(kind::HEADERS, flag::END_STREAM, 1, first),
         frame(kind::CONTINUATION, flag::END_HEADERS, 1, rest),
     ]
     .concat();
-    for octet in octets {
-        wire.send([octet]);
+    for byte in bytes {
+        wire.send([byte]);
     }
     assert_eq!(wire.answer(1).text(), "0123456789");
 }

@@ -108,7 +108,7 @@ fn incremental_streams_of_one_urgency_take_turns() {
             break;
         }
     }
-    assert!(received.iter().all(|octets| *octets > LARGE / 2), "{received:?}");
+    assert!(received.iter().all(|bytes| *bytes > LARGE / 2), "{received:?}");
 }
 
 #[test]

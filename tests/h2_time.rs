@@ -36,16 +36,16 @@ fn heads_and_prefaces_that_do_not_end_are_cut() {
     let server = hasty(&dir);
     let head = frame(kind::HEADERS, flag::END_STREAM, 1, request("GET", "/ten", &[]));
     let begun = [PREFACE, &frame(kind::SETTINGS, 0, 0, [])].concat();
-    for octets in [&PREFACE[..10], &PREFACE[..23]] {
-        let answers = server.ask(octets);
-        assert_eq!(answers.first().map(|answer| answer.status), Some(408), "{octets:?}");
+    for bytes in [&PREFACE[..10], &PREFACE[..23]] {
+        let answers = server.ask(bytes);
+        assert_eq!(answers.first().map(|answer| answer.status), Some(408), "{bytes:?}");
     }
-    for octets in [PREFACE, &[&begun, &head[..5]].concat(), &[&begun, &head[..]].concat()] {
+    for bytes in [PREFACE, &[&begun, &head[..5]].concat(), &[&begun, &head[..]].concat()] {
         // Not by `Wire`, which would acknowledge the server's SETTINGS.
         let mut client = server.connect();
-        let said = client.send(octets).rest();
+        let said = client.send(bytes).rest();
         let goaway = frame(kind::GOAWAY, 0, 0, [[0; 4], code::NO_ERROR.to_be_bytes()].concat());
-        assert!(said.ends_with(&goaway), "{octets:?}: {said:?}");
+        assert!(said.ends_with(&goaway), "{bytes:?}: {said:?}");
     }
 }
 

@@ -246,8 +246,8 @@ fn requests_may_be_split_anywhere() {
         let (first, second) = request.as_bytes().split_at(at);
         check(&[first, second], &format!("split at {at}"));
     }
-    let octets: Vec<&[u8]> = request.as_bytes().chunks(1).collect();
-    check(&octets, "octet by octet");
+    let bytes: Vec<&[u8]> = request.as_bytes().chunks(1).collect();
+    check(&bytes, "byte by byte");
 }
 
 #[test]

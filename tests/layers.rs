@@ -39,7 +39,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The crates that take octets and the time, and give octets: no I/O, no clock, no unsafe.
+/// The crates that take bytes and the time, and give bytes: no I/O, no clock, no unsafe.
 const ENGINES: &[&str] = &["hayami-http", "hayami-h1", "hayami-hpack", "hayami-h2", "hayami-fcgi"];
 
 /// What only crates with sockets, tasks or files have use for.

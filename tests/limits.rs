@@ -99,7 +99,7 @@ fn a_slow_head_is_answered_with_408() {
     let answers = server.ask("GET / HTTP/1.1\r\nHost:");
     assert_eq!((answers.len(), answers[0].status), (1, 408));
     assert!(begin.elapsed() >= Duration::from_millis(300), "it had its time");
-    // Octets that trickle in win no time.
+    // Bytes that trickle in win no time.
     let begin = Instant::now();
     let mut client = server.connect();
     client.send("GET / HTTP/1.1\r\nHost: a\r\nX: ");

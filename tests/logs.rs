@@ -144,8 +144,8 @@ fn a_log_knows_what_is_sent_not_what_was_meant() {
     client.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n").receive_at_least(1);
     drop(client);
     until("the line is on disk", || dir.read("log").ends_with('\n'));
-    let octets: u64 = dir.read("log").trim().trim_start_matches("200 ").parse().expect("a number");
-    assert!(octets < 30_000_000, "{octets}");
+    let bytes: u64 = dir.read("log").trim().trim_start_matches("200 ").parse().expect("a number");
+    assert!(bytes < 30_000_000, "{bytes}");
 }
 
 #[test]

@@ -165,7 +165,7 @@ fn errors_are_html_for_browsers_and_the_same_text_for_others_over_every_protocol
             "Method Not Allowed\n",
             "The request method is not supported for this page.",
         ),
-        ("GET /%00", 400, "Bad Request: the path holds a NUL octet\n", "The path holds a NUL octet."),
+        ("GET /%00", 400, "Bad Request: the path holds a NUL byte\n", "The path holds a NUL byte."),
         (
             &format!("GET {long}"),
             414,
@@ -174,8 +174,8 @@ fn errors_are_html_for_browsers_and_the_same_text_for_others_over_every_protocol
         ),
     ] {
         let ask = |fields: &str| {
-            let octets = format!("{request} HTTP/1.1\r\nHost: a\r\n{fields}Connection: close\r\n\r\n");
-            server.ask(octets).remove(0)
+            let bytes = format!("{request} HTTP/1.1\r\nHost: a\r\n{fields}Connection: close\r\n\r\n");
+            server.ask(bytes).remove(0)
         };
         let plain = ask("Accept: */*\r\n");
         assert_eq!((plain.status, plain.text().as_str()), (status, text), "{request}");

@@ -135,7 +135,7 @@ fn large_content_goes_up_whole() {
         post("Transfer-Encoding: chunked\r\n", &(chunks.collect::<String>() + "0\r\n\r\n")),
     ] {
         let answer = server.connect().send(request).answer();
-        assert!(answer.content == content.as_bytes(), "{} octets came back", answer.content.len());
+        assert!(answer.content == content.as_bytes(), "{} bytes came back", answer.content.len());
     }
 }
 
@@ -234,17 +234,17 @@ fn answers_without_content_end_where_they_end() {
     assert_eq!(upstream.connections(), 1);
 }
 
-/// A response of that many octets, framed in that way.
-fn download(framing: &'static str, octets: usize) -> Upstream {
+/// A response of that many bytes, framed in that way.
+fn download(framing: &'static str, bytes: usize) -> Upstream {
     Upstream::scripted(move |conn| {
         while conn.request().is_some() {
             let piece = vec![b'd'; 10_000];
             conn.send(match framing {
-                "length" => format!("HTTP/1.1 200 OK\r\nContent-Length: {octets}\r\n\r\n"),
+                "length" => format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n"),
                 "chunked" => "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(),
                 _ => "HTTP/1.1 200 OK\r\n\r\n".to_owned(),
             });
-            for _ in 0..octets / piece.len() {
+            for _ in 0..bytes / piece.len() {
                 let chunk = format!("{:x}\r\n", piece.len());
                 let sent = match framing {
                     "chunked" => conn.send([chunk.as_bytes(), &piece, b"\r\n"].concat()),
@@ -265,21 +265,21 @@ fn download(framing: &'static str, octets: usize) -> Upstream {
 
 #[test]
 fn large_answers_come_whole_in_every_framing() {
-    const OCTETS: usize = 5_000_000;
+    const BYTES: usize = 5_000_000;
     for framing in ["length", "chunked", "close"] {
-        let (dir, upstream) = (Scratch::new(), download(framing, OCTETS));
+        let (dir, upstream) = (Scratch::new(), download(framing, BYTES));
         let server = before(&dir, &upstream, "");
         let mut client = server.connect();
         client.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         let raw = client.rest().to_vec();
-        let all = raw.iter().filter(|octet| **octet == b'd').count();
-        assert!(all >= OCTETS, "{framing}: {all}");
+        let all = raw.iter().filter(|byte| **byte == b'd').count();
+        assert!(all >= BYTES, "{framing}: {all}");
         let text = String::from_utf8_lossy(&raw[raw.len() - 40..]).into_owned();
         assert_eq!(text.to_ascii_lowercase().contains("x-sum: 1"), framing == "chunked", "{text}");
         let mut wire = Wire::open(&server.address);
         wire.send(crate::support::h2::get(1, "/"));
         let answer = wire.answer(1);
-        assert_eq!((answer.status, answer.content.len()), (200, OCTETS), "{framing} over HTTP/2");
+        assert_eq!((answer.status, answer.content.len()), (200, BYTES), "{framing} over HTTP/2");
         assert_eq!(answer.field("x-sum").is_some(), framing == "chunked", "{framing} over HTTP/2");
     }
 }
@@ -297,7 +297,7 @@ fn a_client_that_reads_nothing_stops_its_upstream_and_costs_little_memory() {
         sent = upstream.sent();
         looks == 100
     });
-    assert!(sent < 64_000_000, "{sent} octets are under way");
+    assert!(sent < 64_000_000, "{sent} bytes are under way");
     assert!(resident(&server) < 64 * 1024, "{} KiB", resident(&server));
     assert_eq!(upstream.open(), 1, "the upstream waits");
     drop(client);
@@ -414,9 +414,9 @@ fn a_unix_socket_is_an_upstream_too() {
     let thread = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a connection");
         let mut request = [0; 1000];
-        let octets = stream.read(&mut request).expect("a request");
+        let bytes = stream.read(&mut request).expect("a request");
         stream.write_all(ok("x").as_bytes()).expect("taken");
-        String::from_utf8_lossy(&request[..octets]).into_owned()
+        String::from_utf8_lossy(&request[..bytes]).into_owned()
     });
     let url = format!("'http://[unix:{}]/below/'", dir.text("app.sock"));
     let server = Server::config(&dir, &config(&url, ""));

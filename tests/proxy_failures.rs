@@ -13,11 +13,11 @@ fn before(dir: &Scratch, upstream: &Upstream, lines: &str) -> Server {
     Server::config(dir, &config(&format!("http://{}", upstream.address), lines))
 }
 
-/// Answers the first request of every connection with these octets, and closes.
-fn saying(octets: &'static str) -> Upstream {
+/// Answers the first request of every connection with these bytes, and closes.
+fn saying(bytes: &'static str) -> Upstream {
     Upstream::scripted(move |conn| {
         if conn.request().is_some() {
-            conn.send(octets);
+            conn.send(bytes);
         }
     })
 }
@@ -48,11 +48,11 @@ fn broken_answers_become_502_and_the_log_says_why() {
         ),
         ("HTTP/1.1 100 Continue\r\n\r\n", closed),
     ];
-    for (octets, words) in cases {
-        let (dir, upstream) = (Scratch::new(), saying(octets));
+    for (bytes, words) in cases {
+        let (dir, upstream) = (Scratch::new(), saying(bytes));
         let server = before(&dir, &upstream, "");
         let answer = server.get("/a");
-        assert_eq!((answer.status, answer.text()), (502, "Bad Gateway\n".to_owned()), "{octets:?}");
+        assert_eq!((answer.status, answer.text()), (502, "Bad Gateway\n".to_owned()), "{bytes:?}");
         let from = "error request: from 127.0.0.1 for \"/a\": upstream";
         server.until_stderr(&format!("{from} http://{}: {words}", upstream.address));
     }
@@ -102,17 +102,17 @@ fn truncated_content_never_looks_complete() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nx",
     ];
-    for octets in cases {
-        let (dir, upstream) = (Scratch::new(), saying(octets));
+    for bytes in cases {
+        let (dir, upstream) = (Scratch::new(), saying(bytes));
         let server = before(&dir, &upstream, "");
         let mut client = server.connect();
         client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
         let raw = client.rest();
-        assert!(Answer::parse(raw, false, false).is_none(), "{octets:?}: {}", String::from_utf8_lossy(raw));
+        assert!(Answer::parse(raw, false, false).is_none(), "{bytes:?}: {}", String::from_utf8_lossy(raw));
         server.until_stderr("is incomplete");
         let mut wire = Wire::open(&server.address);
         wire.send(get(1, "/"));
-        assert!(wire.reset_of(1).is_some(), "{octets:?}");
+        assert!(wire.reset_of(1).is_some(), "{bytes:?}");
     }
 }
 

@@ -143,11 +143,11 @@ fn a_response_without_a_date_gets_one_unless_that_is_not_wanted() {
 /// Speaks HTTP/2 as an upstream, as plainly as can be: every request is answered with these frames of its stream.
 fn http2_upstream(answer: &'static [(u8, u8, &'static [u8])]) -> Upstream {
     Upstream::scripted(move |conn| {
-        conn.octets(24);
+        conn.bytes(24);
         conn.send(frame(kind::SETTINGS, 0, 0, ""));
-        while let Some(head) = conn.octets(9) {
+        while let Some(head) = conn.bytes(9) {
             let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
-            conn.octets(length as usize);
+            conn.bytes(length as usize);
             let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
             match (head[3], head[4] & flag::ACK) {
                 (kind::SETTINGS, 0) => _ = conn.send(frame(kind::SETTINGS, flag::ACK, 0, "")),
@@ -204,9 +204,9 @@ fn a_response_without_content_ends_with_its_head_over_http2() {
 #[test]
 fn a_response_of_a_fastcgi_application_without_content_ends_with_its_head_over_http2() {
     let application = Upstream::scripted(|conn| {
-        while let Some(head) = conn.octets(8) {
+        while let Some(head) = conn.bytes(8) {
             let length = u16::from_be_bytes([head[4], head[5]]);
-            conn.octets(usize::from(length) + usize::from(head[6]));
+            conn.bytes(usize::from(length) + usize::from(head[6]));
             // An empty record of FCGI_STDIN ends the request.
             if (head[1], length) == (5, 0) {
                 let fields = b"Status: 303\r\nLocation: /done\r\n\r\n";
@@ -232,10 +232,10 @@ fn an_upstream_that_speaks_http2_may_send_ahead_as_much_as_may_wait() {
         let window = Arc::<AtomicU32>::default();
         let seen = Arc::clone(&window);
         let upstream = Upstream::scripted(move |conn| {
-            conn.octets(24);
-            let head = conn.octets(9).expect("a frame");
+            conn.bytes(24);
+            let head = conn.bytes(9).expect("a frame");
             assert_eq!(head[3], kind::SETTINGS);
-            let settings = conn.octets(usize::from(head[2])).expect("settings");
+            let settings = conn.bytes(usize::from(head[2])).expect("settings");
             // SETTINGS_INITIAL_WINDOW_SIZE
             let size = settings.chunks(6).find(|setting| setting[..2] == [0, 4]).expect("the window's size");
             seen.store(u32::from_be_bytes([size[2], size[3], size[4], size[5]]), Ordering::SeqCst);

@@ -168,13 +168,13 @@ fn upstream_of_frames(block: Vec<u8>) -> (Upstream, Receiver<Vec<String>>) {
     let script = move |conn: &mut Conn| {
         let mut decoder = Decoder::default();
         // A connection that is opened and not used is no fault.
-        if conn.octets(PREFACE.len()).is_none() {
+        if conn.bytes(PREFACE.len()).is_none() {
             return;
         }
         conn.send(frame(kind::SETTINGS, 0, 0, b""));
-        while let Some(head) = conn.octets(9) {
+        while let Some(head) = conn.bytes(9) {
             let len = u32::from_be_bytes([0, head[0], head[1], head[2]]);
-            let payload = conn.octets(len as usize).expect("a whole frame");
+            let payload = conn.bytes(len as usize).expect("a whole frame");
             if head[3] == kind::HEADERS {
                 decoder.never.clear();
                 decoder.read(&payload);

@@ -74,7 +74,7 @@ fn saying(first: &'static str) -> impl Fn(&mut Conn) + Send + Sync {
             if !first.contains(" 100 ") {
                 continue;
             }
-            let content = conn.octets(5).unwrap_or_default();
+            let content = conn.bytes(5).unwrap_or_default();
             let expects = head.to_ascii_lowercase().contains("\r\nexpect: 100-continue");
             conn.send(ok(&format!("{expects} {}", String::from_utf8_lossy(&content))));
         }
@@ -181,8 +181,8 @@ fn the_log_knows_how_long_the_upstream_took_for_what() {
     let (dir, upstream) = (Scratch::new(), Upstream::echo());
     let times = ["idle", "connect", "request", "process", "response", "total"];
     let times: Vec<String> = times.iter().map(|name| format!("%{{proxy.{name}-time}}x")).collect();
-    let octets = "%{proxy.request-bytes-body}x %{proxy.response-bytes-body}x %{proxy.response-bytes-header}x";
-    let format = format!("%{{proxy.upstream}}x {octets} {}", times.join(" "));
+    let bytes = "%{proxy.request-bytes-body}x %{proxy.response-bytes-body}x %{proxy.response-bytes-header}x";
+    let format = format!("%{{proxy.upstream}}x {bytes} {}", times.join(" "));
     let line = logged(&dir, &upstream.address, &format, &(post("") + "hello"));
     let words: Vec<&str> = line.split(' ').collect();
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n".len().to_string();
@@ -193,7 +193,7 @@ fn the_log_knows_how_long_the_upstream_took_for_what() {
     assert!(total < 10.0, "{line}");
     let all = "%{proxy.request-bytes}x %{proxy.request-bytes-header}x %{proxy.request-bytes-body}x";
     let line = logged(&dir, &upstream.address, all, &(post("") + "hello"));
-    let sizes: Vec<usize> = line.split(' ').map(|word| word.parse().expect("octets")).collect();
+    let sizes: Vec<usize> = line.split(' ').map(|word| word.parse().expect("bytes")).collect();
     assert_eq!((sizes[0], sizes[2]), (sizes[1] + 5, 5), "{line}");
     let gone = nobody();
     let line = logged(&dir, &gone, "%s %{proxy.upstream}x %{proxy.total-time}x", "GET / HTTP/1.0\r\n\r\n");

@@ -11,7 +11,7 @@ fn a_check_over_http_2_leaves_at_the_start_although_nothing_else_happens() {
     let upstream = Upstream::scripted({
         let came = Arc::clone(&came);
         move |conn| {
-            let preface = conn.octets(24).is_some_and(|octets| octets.starts_with(b"PRI * HTTP/2.0"));
+            let preface = conn.bytes(24).is_some_and(|bytes| bytes.starts_with(b"PRI * HTTP/2.0"));
             came.store(preface, Ordering::SeqCst);
             conn.is_closed();
         }
@@ -31,7 +31,7 @@ fn an_upstream_that_floods_a_request_that_was_given_up_is_cut_off() {
     let upstream = Upstream::scripted({
         let cut = Arc::clone(&cut);
         move |conn| {
-            conn.octets(24);
+            conn.bytes(24);
             // SETTINGS, and then 103 (HPACK: a literal, and the name of :status) in HEADERS of the first stream.
             conn.send(b"\0\0\0\x04\0\0\0\0\0");
             let hints = b"\0\0\x05\x01\x04\0\0\0\x01\x08\x03103".repeat(1000);

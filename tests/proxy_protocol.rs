@@ -53,8 +53,8 @@ fn balancer(to: &str, header: Vec<u8>) -> String {
 
 fn copy(mut from: TcpStream, mut to: TcpStream) {
     let mut piece = [0; 16 * 1024];
-    while let Ok(octets @ 1..) = from.read(&mut piece) {
-        if to.write_all(&piece[..octets]).is_err() {
+    while let Ok(bytes @ 1..) = from.read(&mut piece) {
+        if to.write_all(&piece[..bytes]).is_err() {
             break;
         }
     }
@@ -83,12 +83,12 @@ fn the_client_is_who_the_balancer_says() {
 }
 
 #[test]
-fn a_header_may_come_octet_by_octet_and_http2_behind_it() {
+fn a_header_may_come_byte_by_byte_and_http2_behind_it() {
     let dir = Scratch::new();
     let server = site(&dir, "");
     let mut client = server.connect();
-    for octet in [V1, last("/ten").as_bytes()].concat() {
-        client.send([octet]);
+    for byte in [V1, last("/ten").as_bytes()].concat() {
+        client.send([byte]);
     }
     assert_eq!(client.answer().text(), "0123456789");
     let mut wire = Wire::open(&balancer(&server.address, v2()));
@@ -108,8 +108,8 @@ fn what_is_no_header_closes_the_connection_and_the_log_says_why() {
         (b"\r\n\r\n\0\r\nQUIT\n\x21\x11\xff\xff", "header is too long"),
         (b"\r\n\r\n\0\r\nQUIT\n\x41\x11\0\x0c", "unsupported PROXY protocol version"),
     ];
-    for (octets, words) in cases {
-        assert!(server.connect().send(octets).is_closed(), "{words}");
+    for (bytes, words) in cases {
+        assert!(server.connect().send(bytes).is_closed(), "{words}");
         server.until_stderr(words);
     }
     let cut = server.connect().send(&V1[..20]).finish().is_closed();
@@ -151,10 +151,10 @@ fn where_a_header_is_optional_those_who_are_named_may_send_one_or_not() {
     let lines = log(&dir, 4);
     let begins = ["192.0.2.1 56324 ", "192.0.2.1 56324 ", "127.0.0.1 ", "127.0.0.1 "];
     assert!(lines.iter().zip(begins).all(|(line, want)| line.starts_with(want)), "{lines:?}");
-    // Octet by octet `P` may be the beginning of either.
+    // Byte by byte `P` may be the beginning of either.
     let mut client = server.connect();
-    for octet in b"PUT /ten HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n" {
-        client.send([*octet]);
+    for byte in b"PUT /ten HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n" {
+        client.send([*byte]);
     }
     assert_eq!(client.answer().status, 405);
     let mut wire = Wire::open(&server.address);
@@ -181,8 +181,8 @@ fn where_a_header_is_optional_nobody_else_is_listened_to() {
 fn where_a_header_is_required_of_some_all_others_are_turned_away() {
     let dir = Scratch::new();
     let server = site_for(&dir, "from: [192.0.2.7, 10.0.0.0/8]", "");
-    for octets in [V1.to_vec(), last("/ten").into_bytes(), [V1, last("/ten").as_bytes()].concat()] {
-        assert!(server.connect().send(octets).is_closed());
+    for bytes in [V1.to_vec(), last("/ten").into_bytes(), [V1, last("/ten").as_bytes()].concat()] {
+        assert!(server.connect().send(bytes).is_closed());
     }
     server.until_stderr(
         "connection: from 127.0.0.1: this address is not in `from` of `proxy-protocol`, and only those may connect here",

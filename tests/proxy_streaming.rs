@@ -29,11 +29,11 @@ fn silent(conn: &mut Conn) {
 /// An upstream that speaks HTTP/2 with prior knowledge: all that arrives goes to `script`, frame by frame.
 fn speaking_http2(script: impl Fn(&mut Conn, &Frame) + Send + Sync + 'static) -> Upstream {
     Upstream::scripted(move |conn| {
-        conn.octets(24);
+        conn.bytes(24);
         conn.send(frame(kind::SETTINGS, 0, 0, ""));
-        while let Some(head) = conn.octets(9) {
+        while let Some(head) = conn.bytes(9) {
             let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
-            let payload = conn.octets(length as usize).unwrap_or_default();
+            let payload = conn.bytes(length as usize).unwrap_or_default();
             let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
             if (head[3], head[4] & flag::ACK) == (kind::SETTINGS, 0) {
                 conn.send(frame(kind::SETTINGS, flag::ACK, 0, ""));

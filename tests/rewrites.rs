@@ -76,7 +76,7 @@ fn a_tunnel_stays() {
         let head = conn.head().expect("a head");
         assert!(head.starts_with("GET /chat?version=1 HTTP/1.1\r\n"), "{head}");
         conn.send("HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: chat\r\n\r\n");
-        let said = conn.octets(4).expect("four bytes");
+        let said = conn.bytes(4).expect("four bytes");
         conn.send(said);
     });
     let server = site(&dir, &upstream);

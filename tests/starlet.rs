@@ -101,7 +101,7 @@ fn answers(server: &Server, url: &str) {
         format!("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n{pieces}0\r\n\r\n");
     assert!(ask(&chunked).text() == content, "{url}: chunks");
     let large = ask("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert!(large.content == b"0123456789abcdef".repeat(65536), "{url}: {} octets", large.content.len());
+    assert!(large.content == b"0123456789abcdef".repeat(65536), "{url}: {} bytes", large.content.len());
     let streamed = ask("GET /pieces HTTP/1.1\r\nHost: a\r\n\r\n").text();
     assert!(streamed.starts_with("piece 1\n") && streamed.ends_with("piece 100\n"), "{url}: {streamed}");
     assert_eq!(ask("GET /none HTTP/1.1\r\nHost: a\r\n\r\n").status, 404, "{url}");

@@ -23,15 +23,15 @@ fn refused(cases: &[(String, u16)]) {
         assert_eq!(statuses, [*status], "{request:?}");
         assert_eq!(answers[0].field("connection"), Some("close"), "{request:?}");
     }
-    // Behind a good request, and octet by octet, it is the same.
+    // Behind a good request, and byte by byte, it is the same.
     for (request, status) in cases {
         let mut client = server.connect();
         client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
         assert_eq!(client.answer().status, 200);
-        request.bytes().for_each(|octet| _ = client.send([octet]));
+        request.bytes().for_each(|byte| _ = client.send([byte]));
         client.send(SMUGGLED);
         let statuses: Vec<_> = client.answers().iter().map(|answer| answer.status).collect();
-        assert_eq!(statuses, [*status], "{request:?} by octet");
+        assert_eq!(statuses, [*status], "{request:?} by byte");
     }
 }
 
@@ -142,16 +142,16 @@ fn request_lines_are_not_repaired() {
 }
 
 #[test]
-fn no_octets_of_other_protocols_are_taken_for_requests() {
+fn no_bytes_of_other_protocols_are_taken_for_requests() {
     let dir = site();
     let server = Server::site(&dir, "");
     let hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03abcdefghijklmnop\r\n\r\n".to_vec();
     let cases =
         [(hello, 400), (vec![0; 100_000], 414), (vec![b'\n'; 100_000], 400), (vec![b'A'; 100_000], 414)];
-    for (octets, status) in cases {
-        let answers = server.ask(&octets);
+    for (bytes, status) in cases {
+        let answers = server.ask(&bytes);
         let statuses: Vec<_> = answers.iter().map(|answer| answer.status).collect();
-        assert_eq!(statuses, [status], "{:?}", &octets[..8]);
+        assert_eq!(statuses, [status], "{:?}", &bytes[..8]);
     }
 }
 
@@ -208,7 +208,7 @@ fn what_is_lenient_is_lenient_on_purpose() {
         "GET / HTTP/1.1\r\nhOST: a\r\n\r\n",
         // RFC 9110 §2.5: a higher minor version is understood as ours.
         "GET / HTTP/1.2\r\nHost: a\r\n\r\n",
-        // Octets that should have been percent-encoded but mean nothing else.
+        // Bytes that should have been percent-encoded but mean nothing else.
         "GET /?{|}^`\"\u{e9} HTTP/1.1\r\nHost: a\r\n\r\n",
     ];
     for request in requests {

@@ -291,18 +291,18 @@ fn a_thousand_handshakes_of_garbage_or_cut_short_leave_nothing_behind() {
     let before = server.sockets();
     let mut random = 1_u32;
     for round in 0..1000_usize {
-        let mut octets = hello.clone();
+        let mut bytes = hello.clone();
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let at = random as usize % octets.len();
+        let at = random as usize % bytes.len();
         match round % 4 {
-            0 => octets.truncate(at),
-            1 => octets[at] ^= 0xff,
-            2 => octets = (0..300).map(|at: u32| (random.wrapping_mul(at) >> 13) as u8).collect(),
-            _ => octets[3..5].copy_from_slice(&0xffff_u16.to_be_bytes()),
+            0 => bytes.truncate(at),
+            1 => bytes[at] ^= 0xff,
+            2 => bytes = (0..300).map(|at: u32| (random.wrapping_mul(at) >> 13) as u8).collect(),
+            _ => bytes[3..5].copy_from_slice(&0xffff_u16.to_be_bytes()),
         }
         let mut stream = TcpStream::connect(&server.address).expect("connected");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        let _ = stream.write_all(&octets);
+        let _ = stream.write_all(&bytes);
         if round % 8 < 4 {
             let _ = stream.shutdown(std::net::Shutdown::Write);
             let _ = stream.read_to_end(&mut Vec::new());
@@ -334,7 +334,7 @@ fn hello() -> Vec<u8> {
     [&head[..], &record].concat()
 }
 
-/// A client whose octets pass through the test, which sees the records (RFC 8446 section 5.1).
+/// A client whose bytes pass through the test, which sees the records (RFC 8446 section 5.1).
 #[test]
 fn records_are_small_at_first_and_large_later() {
     let dir = site();
@@ -364,14 +364,14 @@ fn records_are_small_at_first_and_large_later() {
 }
 
 /// The lengths of the records of application data.
-fn application_records(mut octets: &[u8]) -> Vec<usize> {
+fn application_records(mut bytes: &[u8]) -> Vec<usize> {
     let mut sizes = Vec::new();
-    while let Some((head, rest)) = octets.split_at_checked(5) {
+    while let Some((head, rest)) = bytes.split_at_checked(5) {
         let len = usize::from(u16::from_be_bytes([head[3], head[4]]));
         if head[0] == 23 {
             sizes.push(len);
         }
-        octets = rest.get(len..).unwrap_or_default();
+        bytes = rest.get(len..).unwrap_or_default();
     }
     // The certificate travels as application data too; what is left begins with the response.
     sizes
@@ -387,12 +387,12 @@ fn a_connection_is_closed_by_an_alert_that_says_so() {
 }
 
 #[test]
-fn a_handshake_octet_by_octet_is_understood() {
+fn a_handshake_byte_by_byte_is_understood() {
     let dir = site();
     let server = serve(&dir, "", "");
     let mut client = Client::connect(&server.address);
-    for octet in hello() {
-        client.send([octet]);
+    for byte in hello() {
+        client.send([byte]);
     }
     // A ServerHello in a handshake record.
     assert!(client.receive_at_least(6) >= 6);

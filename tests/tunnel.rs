@@ -1,4 +1,4 @@
-//! Tunnels through the proxy and by CONNECT: octets of another protocol, both ways, between a client and a server
+//! Tunnels through the proxy and by CONNECT: bytes of another protocol, both ways, between a client and a server
 //! that both speak as the test wants.
 
 use crate::support::h2::{Wire, flag, frame, kind, request};
@@ -32,16 +32,16 @@ fn peer<T: Send + 'static>(script: impl FnOnce(TcpStream) -> T + Send + 'static)
 fn head(stream: &mut TcpStream) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
-        let mut octet = [0];
-        stream.read_exact(&mut octet).expect("a head");
-        head.push(octet[0]);
+        let mut byte = [0];
+        stream.read_exact(&mut byte).expect("a head");
+        head.push(byte[0]);
     }
     String::from_utf8(head).expect("ASCII")
 }
 
-fn exactly(stream: &mut TcpStream, octets: usize) -> Vec<u8> {
-    let mut read = vec![0; octets];
-    stream.read_exact(&mut read).expect("so many octets");
+fn exactly(stream: &mut TcpStream, bytes: usize) -> Vec<u8> {
+    let mut read = vec![0; bytes];
+    stream.read_exact(&mut read).expect("so many bytes");
     read
 }
 
@@ -99,7 +99,7 @@ fn switch(stream: &mut TcpStream) -> String {
 }
 
 #[test]
-fn octets_pass_both_ways_and_the_client_may_end_first() {
+fn bytes_pass_both_ways_and_the_client_may_end_first() {
     let (address, told) = peer(|mut stream| {
         let asked = head(&mut stream);
         stream.write_all(&[SWITCH.as_bytes(), b"early\0"].concat()).expect("sent");
@@ -270,12 +270,12 @@ fn a_client_that_does_not_read_is_heard_and_fills_no_memory() {
     let (heard, flooding) = told.recv().expect("everything was heard");
     assert_eq!(heard, 4 << 20);
     let resident = resident(server.id());
-    assert!(resident < 64 << 20, "{resident} octets are resident");
+    assert!(resident < 64 << 20, "{resident} bytes are resident");
     let mut left = MUCH;
     let mut piece = vec![0; 1 << 16];
     while left > 0 {
         let count = client.read(&mut piece).expect("more");
-        assert!(count > 0, "{left} octets are missing");
+        assert!(count > 0, "{left} bytes are missing");
         left -= count;
     }
     assert!(flooding.join().expect("no panic"));

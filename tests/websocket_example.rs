@@ -38,7 +38,7 @@ const heard = async (s) => { const [message, isBinary] = await once(s, "message"
   assert(one.extensions.includes("permessage-deflate"), "compression is agreed upon");
   for (const said of ["hello", "", "x".repeat(100_000), Buffer.alloc(1 << 20, 7), Buffer.alloc(16 << 20, 9)]) {
     one.send(said);
-    assert(Buffer.compare(Buffer.from(await heard(one)), Buffer.from(said)) === 0, `${said.length} octets`);
+    assert(Buffer.compare(Buffer.from(await heard(one)), Buffer.from(said)) === 0, `${said.length} bytes`);
   }
   one.ping("are you there");
   assert.equal(String((await once(one, "pong"))[0]), "are you there");

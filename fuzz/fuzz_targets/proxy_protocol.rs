@@ -1,4 +1,4 @@
 //! libFuzzer's way to [`hayami_fuzz::proxy_protocol`].
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|octets: &[u8]| hayami_fuzz::proxy_protocol(octets));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hayami_fuzz::proxy_protocol(bytes));

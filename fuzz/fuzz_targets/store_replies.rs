@@ -1,4 +1,4 @@
 //! libFuzzer's way to [`hayami_fuzz::store_replies`].
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|octets: &[u8]| hayami_fuzz::store_replies(octets));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hayami_fuzz::store_replies(bytes));

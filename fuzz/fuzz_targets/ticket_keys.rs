@@ -1,4 +1,4 @@
 //! libFuzzer's way to [`hayami_fuzz::ticket_keys`].
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|octets: &[u8]| hayami_fuzz::ticket_keys(octets));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hayami_fuzz::ticket_keys(bytes));

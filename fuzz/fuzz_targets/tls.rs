@@ -1,4 +1,4 @@
 //! libFuzzer's way to [`hayami_fuzz::tls`].
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|octets: &[u8]| hayami_fuzz::tls(octets));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hayami_fuzz::tls(bytes));

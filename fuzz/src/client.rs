@@ -5,9 +5,9 @@ use hayami_h1::{Client, ClientEvent, Fault, Limits, RequestContent, ResponseCont
 use hayami_http::{FieldSection, ResponseHead, Status};
 
 /// A client never panics or loops; it takes no more final responses than it has sent requests, and finds
-/// the same whole, by octet and in any other split.
-pub fn client_engine(octets: &[u8]) {
-    let (mut decisions, wire) = Decisions::and_rest(octets);
+/// the same whole, by byte and in any other split.
+pub fn client_engine(bytes: &[u8]) {
+    let (mut decisions, wire) = Decisions::and_rest(bytes);
     let limits = if decisions.next() % 2 == 0 { crate::SMALL } else { Limits::default() };
     let methods: Vec<u8> = (0..decisions.next() % 4).map(|_| decisions.next()).collect();
     let whole = responses(&limits, &methods, &[wire]);
@@ -51,7 +51,7 @@ fn responses(limits: &Limits, methods: &[u8], pieces: &[&[u8]]) -> Found {
     found
 }
 
-/// Content up to a fault may or may not have been given before it, as the octets were split.
+/// Content up to a fault may or may not have been given before it, as the bytes were split.
 fn forget_content_of_unknown_length(found: &mut Found, fault: Fault) {
     found.fault = Some(fault);
     if let (Fault::ContentTooLarge, Some(last)) = (fault, found.responses.last_mut()) {

@@ -6,8 +6,8 @@ use hayami_server::config::yaml::Node;
 use hayami_server::modules::proxy;
 
 /// Words that are quoted are split into the same words again, those of a line and those of its translation.
-pub fn like(octets: &[u8]) {
-    let Ok(line) = std::str::from_utf8(octets) else { return };
+pub fn like(bytes: &[u8]) {
+    let Ok(line) = std::str::from_utf8(bytes) else { return };
     if let Ok(words) = split(line) {
         assert_eq!(split(&quoted(&words)), Ok(words));
     }
@@ -18,8 +18,8 @@ pub fn like(octets: &[u8]) {
 }
 
 /// A URL is what it is when it was put together from its parts. A target fits into a request line; no path holds NUL.
-pub fn url(octets: &[u8]) {
-    let Ok(text) = std::str::from_utf8(octets) else { return };
+pub fn url(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
     if let Ok(url) = Url::parse(text) {
         check(&url);
     }

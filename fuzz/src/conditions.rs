@@ -5,11 +5,11 @@ use hayami_http::conditional::{Validators, Verdict, evaluate, range_applies};
 use hayami_http::etag::{Comparison, EntityTag, list_matches};
 use hayami_http::{Known, Method, RequestHead};
 
-/// A tag written again is the same tag; a list in which a tag is found has its octets; what matches
+/// A tag written again is the same tag; a list in which a tag is found has its bytes; what matches
 /// strongly matches weakly; and `*` matches alone.
-pub fn etag(octets: &[u8]) {
-    let (first, lines) = octets.split_at(octets.iter().position(|o| *o == b'\n').unwrap_or(octets.len()));
-    let lines = || lines.split(|octet| *octet == b'\n').skip(1);
+pub fn etag(bytes: &[u8]) {
+    let (first, lines) = bytes.split_at(bytes.iter().position(|o| *o == b'\n').unwrap_or(bytes.len()));
+    let lines = || lines.split(|byte| *byte == b'\n').skip(1);
     let current = EntityTag::parse(first);
     let strong = list_matches(lines(), current, Comparison::Strong);
     let weak = list_matches(lines(), current, Comparison::Weak);
@@ -54,8 +54,8 @@ const MODIFIED: u64 = 784_111_777;
 
 /// 304 is for GET and HEAD only; methods that select no representation have no conditions; without a
 /// condition nothing changes; a range applies only to the state that If-Range names strongly.
-pub fn conditional(octets: &[u8]) {
-    let (mut decisions, lines) = Decisions::and_rest(octets);
+pub fn conditional(bytes: &[u8]) {
+    let (mut decisions, lines) = Decisions::and_rest(bytes);
     let method = METHODS[usize::from(decisions.next()) % METHODS.len()];
     let etag = ETAGS[usize::from(decisions.next()) % ETAGS.len()];
     let choice = decisions.next();
@@ -74,12 +74,12 @@ pub fn conditional(octets: &[u8]) {
     assert!(if has(&Known::IfRange) { strong || !applies } else { applies });
 }
 
-/// Lines, each a field: its first octet says which one. The engines let no CR and no NUL through.
+/// Lines, each a field: its first byte says which one. The engines let no CR and no NUL through.
 fn head_of(lines: &[u8]) -> RequestHead {
     let mut head = RequestHead::default();
-    for line in lines.split(|octet| *octet == b'\n') {
+    for line in lines.split(|byte| *byte == b'\n') {
         if let [which, value @ ..] = line
-            && !value.iter().any(|octet| matches!(octet, b'\r' | 0))
+            && !value.iter().any(|byte| matches!(byte, b'\r' | 0))
         {
             let field = FIELDS[usize::from(*which) % FIELDS.len()];
             head.fields_mut().append(field.name(), value);

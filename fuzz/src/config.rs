@@ -4,8 +4,8 @@ use hayami_server::config::{effective, load_text};
 use hayami_server::modules::access_log::{Escape, Format};
 
 /// A text is a configuration that can be shown, or has errors that can be shown; twice the same.
-pub fn config(octets: &[u8]) {
-    let text = String::from_utf8_lossy(octets);
+pub fn config(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
     if may_include(&text) {
         return;
     }
@@ -29,8 +29,8 @@ fn may_include(text: &str) -> bool {
 }
 
 /// A format is one for both ways of escaping, or an error of one line for both.
-pub fn log_format(octets: &[u8]) {
-    let text = String::from_utf8_lossy(octets);
+pub fn log_format(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
     match (Format::new(&text, Escape::Apache), Format::new(&text, Escape::Json)) {
         (Ok(apache), Ok(_)) => assert_eq!(Format::new(&text, Escape::Apache), Ok(apache)),
         (Err(apache), Err(json)) => {

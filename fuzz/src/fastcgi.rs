@@ -5,9 +5,9 @@ use hayami_fcgi::{Asked, Client, Event, Fault, Limits};
 use hayami_http::{FieldSection, ResponseHead, Status};
 
 /// A client never panics or loops, gives no more content than was announced, no head that could split a
-/// response, and finds the same whole, by octet and in any other split.
-pub fn fastcgi(octets: &[u8]) {
-    let (mut decisions, wire) = Decisions::and_rest(octets);
+/// response, and finds the same whole, by byte and in any other split.
+pub fn fastcgi(bytes: &[u8]) {
+    let (mut decisions, wire) = Decisions::and_rest(bytes);
     let small = Limits { head: 40, fields: 4, content: 40, aside: 300 };
     let limits = if decisions.next() % 2 == 0 { small } else { Limits::default() };
     let head_only = decisions.next() % 2 == 0;
@@ -78,7 +78,7 @@ impl Found {
         assert!(self.responses.is_empty() && !head.status().is_informational());
         for (name, value) in head.iter() {
             assert!(hayami_http::field::is_token(name));
-            assert!(!value.iter().any(|octet| matches!(octet, b'\r' | b'\n' | 0)));
+            assert!(!value.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)));
         }
         self.responses.push((head.status(), head.iter().count()));
     }

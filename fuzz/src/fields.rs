@@ -7,9 +7,9 @@ use hayami_http::range::{MAX_RANGES, Ranges, resolve, write_content_range};
 use std::ops::Range;
 
 /// Ranges are not empty and lie within the representation, are [`MAX_RANGES`] at most and do not touch;
-/// together they are the octets that the field asks for.
-pub fn range(octets: &[u8]) {
-    let (mut decisions, value) = Decisions::and_rest(octets);
+/// together they are the bytes that the field asks for.
+pub fn range(bytes: &[u8]) {
+    let (mut decisions, value) = Decisions::and_rest(bytes);
     for len in [decisions.number(), 0, 1, 10, u64::MAX] {
         let ranges = match resolve(value, len) {
             Ranges::Whole => continue,
@@ -48,7 +48,7 @@ fn asked_for(value: &[u8], len: u64) -> Vec<Range<u64>> {
     ranges.filter(|range| !range.is_empty()).collect()
 }
 
-/// Ranges in the order of their octets; those that touch are one.
+/// Ranges in the order of their bytes; those that touch are one.
 fn union(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_by_key(|range| range.start);
     let mut joined: Vec<Range<u64>> = Vec::new();
@@ -63,8 +63,8 @@ fn union(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
 
 /// A coding that is chosen is available and accepted, or identity; what is chosen of many is chosen alone
 /// too; lines are one list.
-pub fn negotiate(octets: &[u8]) {
-    let lines = || octets.split(|octet| *octet == b'\n');
+pub fn negotiate(bytes: &[u8]) {
+    let lines = || bytes.split(|byte| *byte == b'\n');
     let accepts = accepted(lines());
     let list = lines().collect::<Vec<_>>().join(&b',');
     assert_eq!(accepted([&list[..]]), accepts);
@@ -89,8 +89,8 @@ fn check_choice(accepts: &Accepted, available: &[Coding]) {
 }
 
 /// A date that is read is one that can be written, and reading that gives the same second.
-pub fn date(octets: &[u8]) {
-    let Some(seconds) = date::parse(octets) else { return };
+pub fn date(bytes: &[u8]) {
+    let Some(seconds) = date::parse(bytes) else { return };
     let text = date::format(seconds);
     assert_eq!(date::parse(&text), Some(seconds));
     assert!(text.ends_with(b" GMT"));

@@ -1,4 +1,4 @@
-//! The targets of HTTP/2: octets as frames to both roles, and sequences of frames and calls to a server.
+//! The targets of HTTP/2: bytes as frames to both roles, and sequences of frames and calls to a server.
 
 use crate::Decisions;
 use crate::h2_windows::{Windows, frame, frames};
@@ -22,10 +22,10 @@ pub(crate) const SMALL: Config = Config {
     ..hayami_h2::DEFAULT
 };
 
-/// Whatever octets come as frames, and however they are split, neither role panics, consumes more than there
+/// Whatever bytes come as frames, and however they are split, neither role panics, consumes more than there
 /// is or stops making progress, and the split changes nothing.
-pub fn h2_frames(octets: &[u8]) {
-    let (mut decisions, wire) = Decisions::and_rest(octets);
+pub fn h2_frames(bytes: &[u8]) {
+    let (mut decisions, wire) = Decisions::and_rest(bytes);
     let config = if decisions.next().is_multiple_of(2) { SMALL } else { Config::default() };
     let step = usize::from(decisions.next()) + 1;
     let with_preface = [&PREFACE[..], wire].concat();
@@ -91,11 +91,11 @@ fn ask(config: &Config, wire: &[u8], step: usize) -> (Vec<u8>, usize) {
 
 /// A server never panics and never sends beyond a window, whatever frames come between whatever calls; keys
 /// that are stale do no harm.
-pub fn h2_server(octets: &[u8]) {
-    let mut program = Decisions::of(octets);
+pub fn h2_server(bytes: &[u8]) {
+    let mut program = Decisions::of(bytes);
     let config = if program.next().is_multiple_of(2) { SMALL } else { Config::default() };
     let mut peer = Peer::new(&config);
-    for _ in 0..octets.len() {
+    for _ in 0..bytes.len() {
         if !peer.step(&config, &mut program) {
             break;
         }

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 /// A client never panics and never sends beyond a window, whatever frames come between whatever calls. It never grants
 /// more than its largest windows. Each request has at most one response, content comes behind its head, is as long as
 /// that says, and ends once.
-pub fn h2_client(octets: &[u8]) {
-    let mut program = Decisions::of(octets);
+pub fn h2_client(bytes: &[u8]) {
+    let mut program = Decisions::of(bytes);
     let config = if program.next().is_multiple_of(2) { SMALL } else { Config::default() };
     let mut user = User::new(&config);
     while !program.is_empty() && user.step(&config, &mut program) {
@@ -70,19 +70,19 @@ impl User {
             (17, Some(own)) => self.client.set_ready(own.key, which < 128),
             (18, Some(_)) => self.send_next(),
             (19, Some(own)) => {
-                let octets = own.waiting.min(program.next().into());
-                own.waiting -= octets;
-                self.client.consumed(config, own.key, octets, &mut self.out);
+                let bytes = own.waiting.min(program.next().into());
+                own.waiting -= bytes;
+                self.client.consumed(config, own.key, bytes, &mut self.out);
             }
             (20, Some(own)) => {
-                let octets = own.waiting.min(program.next().into());
-                (own.waiting, own.aside) = (own.waiting - octets, own.aside + octets);
-                self.client.set_aside(config, own.key, octets, &mut self.out);
+                let bytes = own.waiting.min(program.next().into());
+                (own.waiting, own.aside) = (own.waiting - bytes, own.aside + bytes);
+                self.client.set_aside(config, own.key, bytes, &mut self.out);
             }
             (21, Some(own)) => {
-                let octets = own.aside.min(program.next().into());
-                own.aside -= octets;
-                self.client.grant(config, own.key, octets, &mut self.out);
+                let bytes = own.aside.min(program.next().into());
+                own.aside -= bytes;
+                self.client.grant(config, own.key, bytes, &mut self.out);
             }
             (22, Some(own)) => {
                 let key = own.key;
@@ -229,9 +229,9 @@ impl User {
 
 impl Asked {
     /// Content that follows the response's head.
-    fn take(&mut self, octets: usize, end: bool) {
+    fn take(&mut self, bytes: usize, end: bool) {
         assert!(!self.is_complete, "content behind the end");
-        (self.received, self.is_complete) = (self.received + octets as u64, end);
+        (self.received, self.is_complete) = (self.received + bytes as u64, end);
         match self.content {
             None | Some(ResponseContent::None) => panic!("content without a head"),
             Some(ResponseContent::Length(length)) => {

@@ -3,16 +3,16 @@
 use hayami_h1::{Event, Fault, Limits, RequestContent, Server};
 use hayami_http::{Known, RequestHead, Version};
 
-/// A request head gives the same whole and octet by octet; one that is taken obeys RFC 9112, and httparse
+/// A request head gives the same whole and byte by byte; one that is taken obeys RFC 9112, and httparse
 /// reads the same from it.
-pub fn request_head(octets: &[u8]) {
+pub fn request_head(bytes: &[u8]) {
     for limits in [Limits::default(), crate::SMALL] {
-        let whole = first_request(&limits, octets, octets.len().max(1));
-        assert_eq!(first_request(&limits, octets, 1), whole);
+        let whole = first_request(&limits, bytes, bytes.len().max(1));
+        assert_eq!(first_request(&limits, bytes, 1), whole);
         let Ok(Some((head_end, content, lines))) = whole else { continue };
         let mut head = RequestHead::default();
-        let taken = &octets[..head_end];
-        Server::new().receive(&limits, taken, &mut head).expect("the same octets were taken before");
+        let taken = &bytes[..head_end];
+        Server::new().receive(&limits, taken, &mut head).expect("the same bytes were taken before");
         check_head(&head, content);
         compare_with_httparse(taken, &head);
         assert_eq!(lines.len(), head.fields().len());
@@ -21,17 +21,17 @@ pub fn request_head(octets: &[u8]) {
 
 type Lines = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Index behind the first request head, what follows it and its lines, received `step` octets at a time.
+/// Index behind the first request head, what follows it and its lines, received `step` bytes at a time.
 fn first_request(
     limits: &Limits,
-    octets: &[u8],
+    bytes: &[u8],
     step: usize,
 ) -> Result<Option<(usize, RequestContent, Lines)>, Fault> {
     let (mut server, mut head) = (Server::new(), RequestHead::default());
     let (mut consumed, mut end) = (0, 0);
-    while end < octets.len() {
-        end = (end + step).min(octets.len());
-        let received = server.receive(limits, &octets[consumed..end], &mut head)?;
+    while end < bytes.len() {
+        end = (end + step).min(bytes.len());
+        let received = server.receive(limits, &bytes[consumed..end], &mut head)?;
         consumed += received.consumed;
         match received.event {
             Event::Request(content) => {
@@ -78,31 +78,31 @@ fn compare_with_httparse(taken: &[u8], head: &RequestHead) {
     assert!(theirs.eq(head.fields().iter()));
 }
 
-/// Chunked content gives the same whole and octet by octet; content that is taken equals what a plain
+/// Chunked content gives the same whole and byte by byte; content that is taken equals what a plain
 /// decoder, written without regard to speed, makes of it.
-pub fn chunked(octets: &[u8]) {
+pub fn chunked(bytes: &[u8]) {
     for limits in [Limits::default(), crate::SMALL] {
-        let whole = content_of(&limits, octets, octets.len().max(1));
-        assert_eq!(content_of(&limits, octets, 1), whole);
+        let whole = content_of(&limits, bytes, bytes.len().max(1));
+        assert_eq!(content_of(&limits, bytes, 1), whole);
         if let Ok(Some((content, consumed))) = whole {
-            assert_eq!(plain_decoder(octets), Some((content, consumed)));
+            assert_eq!(plain_decoder(bytes), Some((content, consumed)));
         }
     }
 }
 
 const CHUNKED_HEAD: &[u8] = b"PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-/// The content and the octets it took; `None` if it is not complete.
-fn content_of(limits: &Limits, octets: &[u8], step: usize) -> Result<Option<(Vec<u8>, usize)>, Fault> {
+/// The content and the bytes it took; `None` if it is not complete.
+fn content_of(limits: &Limits, bytes: &[u8], step: usize) -> Result<Option<(Vec<u8>, usize)>, Fault> {
     let (mut server, mut head) = (Server::new(), RequestHead::default());
     server.receive(limits, CHUNKED_HEAD, &mut head).expect("the head is valid");
     let (mut content, mut consumed, mut end) = (Vec::new(), 0, 0);
-    while end < octets.len() {
-        end = (end + step).min(octets.len());
+    while end < bytes.len() {
+        end = (end + step).min(bytes.len());
         loop {
-            let received = server.receive(limits, &octets[consumed..end], &mut head)?;
+            let received = server.receive(limits, &bytes[consumed..end], &mut head)?;
             match received.event {
-                Event::Content(range) => content.extend_from_slice(&octets[consumed..end][range]),
+                Event::Content(range) => content.extend_from_slice(&bytes[consumed..end][range]),
                 Event::End => return Ok(Some((content, consumed + received.consumed))),
                 event => assert_eq!(event, Event::More),
             }

@@ -5,10 +5,10 @@ use hayami_hpack::{Decoder, Encoder, Fault, Field, Indexing};
 
 type Lines = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Blocks of any octets break a rule or give fields; those handed out are no larger than asked for, and they
+/// Blocks of any bytes break a rule or give fields; those handed out are no larger than asked for, and they
 /// are all there is if the section isn't too large. Encoded and decoded again they are the same.
-pub fn hpack(octets: &[u8]) {
-    let mut rest = octets;
+pub fn hpack(bytes: &[u8]) {
+    let mut rest = bytes;
     let (mut decoder, mut second) = (Decoder::new(4096), Decoder::new(4096));
     let (mut encoder, mut copy) = (Encoder::new(), Decoder::new(4096));
     while let [limit, len, after @ ..] = rest {

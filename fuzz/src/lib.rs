@@ -1,5 +1,5 @@
-//! What must hold for any octets a peer can send. Each target is a plain function: libFuzzer calls it
-//! with octets it makes up, the ordinary tests with those of the corpus.
+//! What must hold for any bytes a peer can send. Each target is a plain function: libFuzzer calls it
+//! with bytes it makes up, the ordinary tests with those of the corpus.
 //!
 //! A new target is a function here, its name in [`TARGETS`], a file in `fuzz_targets/`, a `[[bin]]` in
 //! Cargo.toml and a folder in `corpus/`.
@@ -93,20 +93,20 @@ pub(crate) const SMALL: hayami_h1::Limits = hayami_h1::Limits {
     interim: 2,
 };
 
-/// Reads decisions from the front of the octets: a fuzzer's program.
+/// Reads decisions from the front of the bytes: a fuzzer's program.
 pub(crate) struct Decisions<'a>(&'a [u8]);
 
 impl<'a> Decisions<'a> {
     /// Nothing but decisions.
-    pub(crate) fn of(octets: &'a [u8]) -> Self {
-        Self(octets)
+    pub(crate) fn of(bytes: &'a [u8]) -> Self {
+        Self(bytes)
     }
 
-    /// Splits octets at the first NUL: decisions before it, the rest behind it.
-    pub(crate) fn and_rest(octets: &'a [u8]) -> (Self, &'a [u8]) {
-        match octets.iter().position(|octet| *octet == 0) {
-            Some(at) => (Self(&octets[..at]), &octets[at + 1..]),
-            None => (Self(&[]), octets),
+    /// Splits bytes at the first NUL: decisions before it, the rest behind it.
+    pub(crate) fn and_rest(bytes: &'a [u8]) -> (Self, &'a [u8]) {
+        match bytes.iter().position(|byte| *byte == 0) {
+            Some(at) => (Self(&bytes[..at]), &bytes[at + 1..]),
+            None => (Self(&[]), bytes),
         }
     }
 
@@ -126,7 +126,7 @@ impl<'a> Decisions<'a> {
         self.0.is_empty()
     }
 
-    /// So many octets as the next decision says, as far as there are so many.
+    /// So many bytes as the next decision says, as far as there are so many.
     pub(crate) fn piece(&mut self) -> &'a [u8] {
         let len = usize::from(self.next()).min(self.0.len());
         let (piece, rest) = self.0.split_at(len);
@@ -134,8 +134,8 @@ impl<'a> Decisions<'a> {
         piece
     }
 
-    /// All that are left, the first one being the highest octet of a number.
+    /// All that are left, the first one being the highest byte of a number.
     pub(crate) fn number(&mut self) -> u64 {
-        std::mem::take(&mut self.0).iter().fold(0, |number, octet| number << 8 | u64::from(*octet))
+        std::mem::take(&mut self.0).iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
 }

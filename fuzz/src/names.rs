@@ -9,12 +9,12 @@ const MOST_RECORDS: usize = 256;
 /// Whatever a server sends: records are of the kind that was asked for, and not too many; an alias is told only where there
 /// are no records; names go into logs, so they are text; and nothing counts that does not begin as an answer to this
 /// question does, or lacks its last byte.
-pub fn dns_answer(octets: &[u8]) {
-    let mut decisions = Decisions::of(octets);
+pub fn dns_answer(bytes: &[u8]) {
+    let mut decisions = Decisions::of(bytes);
     let first = decisions.next();
     let kind = [Kind::A, Kind::Aaaa, Kind::Srv][usize::from(first % 3)];
     let question = Question::new(0x1234, "_a.b-c.test", kind, std::iter::empty()).expect("a name");
-    let rest = octets.get(1..).unwrap_or_default();
+    let rest = bytes.get(1..).unwrap_or_default();
     // Without that, a fuzzer would have to guess the question.
     let begun = if first & 0x80 == 0 { begin(&question, rest) } else { rest.to_vec() };
     let reply = question.read(&begun);

@@ -6,8 +6,8 @@ use hayami_http::{FieldSection, RequestHead, ResponseHead, Status};
 
 /// What a client asks, pipelined and in any pieces, a server finds, and what the server answers, the client
 /// finds: heads, content and trailers; then both agree on whether the connection stays.
-pub fn exchanges(octets: &[u8]) {
-    let mut program = Decisions::of(octets);
+pub fn exchanges(bytes: &[u8]) {
+    let mut program = Decisions::of(bytes);
     let exchanges: Vec<_> = (0..program.next() % 5).map(|_| Exchange::read(&mut program)).collect();
     let stays = program.next() % 2 == 1;
     let mut client = Client::new();
@@ -67,12 +67,12 @@ impl Body {
         Self { pieces, chunked, trailers }
     }
 
-    fn octets(&self) -> Vec<u8> {
+    fn bytes(&self) -> Vec<u8> {
         self.pieces.concat()
     }
 
     fn length(&self) -> Option<u64> {
-        (!self.chunked).then(|| self.octets().len() as u64)
+        (!self.chunked).then(|| self.bytes().len() as u64)
     }
 }
 
@@ -97,7 +97,7 @@ fn ask(client: &mut Client, exchanges: &[Exchange], stays: bool) -> Vec<u8> {
     out
 }
 
-/// The octets that arrive next: some of those that are left.
+/// The bytes that arrive next: some of those that are left.
 fn arrive<'a>(left: &mut &'a [u8], program: &mut Decisions<'_>) -> &'a [u8] {
     let (piece, rest) = left.split_at(left.len().min(usize::from(program.next()) + 1));
     *left = rest;
@@ -110,14 +110,14 @@ fn answer(exchanges: &[Exchange], mut asked: &[u8], program: &mut Decisions<'_>)
     while !asked.is_empty() {
         input.extend_from_slice(arrive(&mut asked, program));
         loop {
-            let received = server.receive(&Limits::default(), &input, &mut head).expect("a client's octets");
+            let received = server.receive(&Limits::default(), &input, &mut head).expect("a client's bytes");
             match &received.event {
                 Event::Content(range) => content.extend_from_slice(&input[range.clone()]),
                 Event::Request(RequestContent::None) | Event::End => {
                     let exchange = &exchanges[answered];
                     assert_eq!(head.target(), format!("/{answered}").as_bytes());
                     assert_eq!(head.method_name(), exchange.method);
-                    assert_eq!(std::mem::take(&mut content), exchange.request.octets());
+                    assert_eq!(std::mem::take(&mut content), exchange.request.bytes());
                     assert_eq!(server.take_trailers().is_some(), exchange.request.trailers.is_some());
                     respond(&mut server, exchange, &mut out);
                     answered += 1;
@@ -156,7 +156,7 @@ fn check(client: &mut Client, exchanges: &[Exchange], mut answers: &[u8], progra
     while !answers.is_empty() {
         input.extend_from_slice(arrive(&mut answers, program));
         loop {
-            let received = client.receive(&Limits::default(), &input, &mut head).expect("a server's octets");
+            let received = client.receive(&Limits::default(), &input, &mut head).expect("a server's bytes");
             match &received.event {
                 ClientEvent::Content(range) => content.extend_from_slice(&input[range.clone()]),
                 ClientEvent::Interim => interim = true,
@@ -164,7 +164,7 @@ fn check(client: &mut Client, exchanges: &[Exchange], mut answers: &[u8], progra
                     let exchange = &exchanges[found];
                     assert_eq!(head.status(), exchange.status);
                     assert_eq!(std::mem::take(&mut interim), exchange.interim);
-                    let sent = if exchange.has_content() { exchange.response.octets() } else { Vec::new() };
+                    let sent = if exchange.has_content() { exchange.response.bytes() } else { Vec::new() };
                     assert_eq!(std::mem::take(&mut content), sent);
                     let trailers = exchange.has_content() && exchange.response.trailers.is_some();
                     assert_eq!(client.take_trailers().is_some(), trailers);

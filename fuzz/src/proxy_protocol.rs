@@ -2,13 +2,13 @@
 
 use hayami_net::proxy_protocol::{Parsed, Version, parse, write};
 
-/// A header takes no octet that is not there, is what it is whatever follows, and its ends are read again as they are
+/// A header takes no byte that is not there, is what it is whatever follows, and its ends are read again as they are
 /// written.
-pub fn proxy_protocol(octets: &[u8]) {
-    let Ok(Parsed::Whole { octets: len, ends }) = parse(octets) else { return };
-    assert!(len <= octets.len());
-    assert_eq!(parse(&octets[..len]), parse(octets));
-    assert_eq!(parse(&octets[..len - 1]), Ok(Parsed::Partial));
+pub fn proxy_protocol(bytes: &[u8]) {
+    let Ok(Parsed::Whole { octets: len, ends }) = parse(bytes) else { return };
+    assert!(len <= bytes.len());
+    assert_eq!(parse(&bytes[..len]), parse(bytes));
+    assert_eq!(parse(&bytes[..len - 1]), Ok(Parsed::Partial));
     let Some(ends) = ends else { return };
     for version in [Version::V1, Version::V2] {
         let mut wire = Vec::new();

@@ -4,11 +4,11 @@ use crate::Decisions;
 use hayami_h1::{Event, Framing, Limits, Next, RequestContent, Server};
 use hayami_http::{FieldSection, RequestHead, ResponseHead, Status};
 
-/// A server never panics or loops, whatever the octets, their split and the order of the calls; it never
+/// A server never panics or loops, whatever the bytes, their split and the order of the calls; it never
 /// consumes more than there is, makes progress with each event, begins one response for each request at
 /// most, and every complete response is one that httparse reads.
-pub fn server_engine(octets: &[u8]) {
-    let (mut decisions, wire) = Decisions::and_rest(octets);
+pub fn server_engine(bytes: &[u8]) {
+    let (mut decisions, wire) = Decisions::and_rest(bytes);
     let limits = if decisions.next() % 2 == 0 { crate::SMALL } else { Limits::default() };
     let mut connection = Connection::default();
     let mut left = wire;

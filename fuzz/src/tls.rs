@@ -24,9 +24,9 @@ pub(crate) static CONNECTOR: LazyLock<Connector> = LazyLock::new(|| {
     Connector::new(&ClientSettings { groups, ..ClientSettings::new(Trust::Anyone) }).expect("a group")
 });
 
-/// Octets of a stranger never establish a session, give no plaintext, and end it or wait for more, the same
+/// Bytes of a stranger never establish a session, give no plaintext, and end it or wait for more, the same
 /// whole and one at a time; a session that is over stays over.
-pub fn tls(octets: &[u8]) {
+pub fn tls(bytes: &[u8]) {
     let is_over = |pieces: &mut dyn Iterator<Item = &[u8]>| {
         let mut session = Session::new(&ACCEPTOR);
         is_over_after(pieces, |input, plain, out| {
@@ -35,12 +35,12 @@ pub fn tls(octets: &[u8]) {
             progress
         })
     };
-    assert_eq!(is_over(&mut std::iter::once(octets)), is_over(&mut octets.chunks(1)));
+    assert_eq!(is_over(&mut std::iter::once(bytes)), is_over(&mut bytes.chunks(1)));
 }
 
-/// Octets in the place of a server's that hasn't seen our hello never establish a session, give no plaintext,
+/// Bytes in the place of a server's that hasn't seen our hello never establish a session, give no plaintext,
 /// and end it or wait for more, the same whole and one at a time; a session that is over stays over.
-pub fn tls_client(octets: &[u8]) {
+pub fn tls_client(bytes: &[u8]) {
     let is_over = |pieces: &mut dyn Iterator<Item = &[u8]>| {
         let mut session = ClientSession::new(&CONNECTOR, "localhost").expect("a name");
         session.start(&mut Vec::new());
@@ -50,7 +50,7 @@ pub fn tls_client(octets: &[u8]) {
             progress
         })
     };
-    assert_eq!(is_over(&mut std::iter::once(octets)), is_over(&mut octets.chunks(1)));
+    assert_eq!(is_over(&mut std::iter::once(bytes)), is_over(&mut bytes.chunks(1)));
 }
 
 fn is_over_after(

@@ -6,26 +6,26 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// A file of ticket keys that can be read says the same once it was written, and again after that.
-pub fn ticket_keys(octets: &[u8]) {
-    let Ok(text) = std::str::from_utf8(octets) else { return };
+pub fn ticket_keys(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Some(written) = fuzzing::ticket_keys(text) else { return };
     let again = std::str::from_utf8(&written).ok().and_then(fuzzing::ticket_keys);
     assert_eq!(again.as_ref(), Some(&written));
 }
 
 /// Every value that a store gives stands in its replies; whatever it replies, the calls end.
-pub fn store_replies(octets: &[u8]) {
+pub fn store_replies(bytes: &[u8]) {
     for kind in [fuzzing::Store::Memcached, fuzzing::Store::Redis] {
         let (ours, mut theirs) = connection();
         // Without its end a call would wait for the rest of a reply.
-        if octets.len() > 32_768
-            || theirs.write_all(octets).is_err()
+        if bytes.len() > 32_768
+            || theirs.write_all(bytes).is_err()
             || theirs.shutdown(Shutdown::Write).is_err()
         {
             return;
         }
         for value in fuzzing::store_replies(kind, ours) {
-            let found = value.is_empty() || octets.windows(value.len()).any(|window| window == value);
+            let found = value.is_empty() || bytes.windows(value.len()).any(|window| window == value);
             assert!(found, "{kind:?} gives {}", value.escape_ascii());
         }
     }
@@ -42,14 +42,14 @@ fn connection() -> (TcpStream, TcpStream) {
 }
 
 /// A response that is good with the issuer's signature is good where nobody can check that; none is good for ever, and
-/// what it says is within its octets.
-pub fn ocsp_response(octets: &[u8]) {
+/// what it says is within its bytes.
+pub fn ocsp_response(bytes: &[u8]) {
     const LEAF: &[u8] = include_bytes!("fixtures/ocsp_leaf.der");
     const ISSUER: &[u8] = include_bytes!("fixtures/ocsp_issuer.der");
     // When the corpus was made.
     const NOW: u64 = 1_795_400_000;
-    let signed = fuzzing::ocsp_response(octets, &[LEAF.to_vec(), ISSUER.to_vec()], NOW);
-    let unsigned = fuzzing::ocsp_response(octets, &[LEAF.to_vec()], NOW);
+    let signed = fuzzing::ocsp_response(bytes, &[LEAF.to_vec(), ISSUER.to_vec()], NOW);
+    let unsigned = fuzzing::ocsp_response(bytes, &[LEAF.to_vec()], NOW);
     if let Ok(until) = signed {
         assert_eq!(unsigned, Ok(until));
         assert!(until.is_none_or(|until| until >= NOW));
@@ -57,8 +57,8 @@ pub fn ocsp_response(octets: &[u8]) {
 }
 
 /// The subject of a certificate is one line of text.
-pub fn certificate(octets: &[u8]) {
-    if let Some((subject, _)) = fuzzing::certificate(octets) {
+pub fn certificate(bytes: &[u8]) {
+    if let Some((subject, _)) = fuzzing::certificate(bytes) {
         assert!(!subject.chars().any(char::is_control), "{subject:?}");
     }
 }

@@ -128,8 +128,8 @@ fn joined(attacker_is_server: bool, old: bool) -> (Side, Side) {
 /// Whatever records a peer seals with the right keys, content comes out as it went in and in no other order; nothing
 /// comes out of records that were changed on the way; a session that is over stays over; a peer that is not sent content
 /// costs no memory for answers; and an end that keeps the rules is understood by the other.
-pub fn tls_records(octets: &[u8]) {
-    let Some((first, program)) = octets.split_first() else { return };
+pub fn tls_records(bytes: &[u8]) {
+    let Some((first, program)) = bytes.split_first() else { return };
     let (mut honest, mut attacker) = joined(first & 1 != 0, first & 2 != 0);
     let (by_byte, mut is_changed) = (first & 4 != 0, false);
     let mut program = Decisions::of(program);
@@ -137,7 +137,7 @@ pub fn tls_records(octets: &[u8]) {
         match program.next() % 8 {
             0 => attacker.seal(program.piece()),
             1 => {
-                // Behind content, type 0 is padding, and another octet would be the type (RFC 8446 §5.2).
+                // Behind content, type 0 is padding, and another byte would be the type (RFC 8446 §5.2).
                 let (kind, content) = (program.next().max(1), program.piece());
                 attacker.end.seal_as(kind, content, &mut attacker.out);
                 attacker.note(if kind == APPLICATION_DATA { content } else { b"" });
@@ -150,8 +150,8 @@ pub fn tls_records(octets: &[u8]) {
             3 => honest.seal(&vec![b'h'; usize::from(program.next()) * 64]),
             4 => {
                 let (at, with) = (usize::from(program.next()), program.next());
-                if let Some(octet) = attacker.out.get_mut(at) {
-                    *octet ^= with;
+                if let Some(byte) = attacker.out.get_mut(at) {
+                    *byte ^= with;
                     is_changed |= with != 0;
                 }
             }

@@ -20,7 +20,7 @@ fn every_file_of_every_corpus_passes_its_target() {
 }
 
 #[test]
-fn every_target_takes_no_octets_at_all() {
+fn every_target_takes_no_bytes_at_all() {
     TARGETS.iter().for_each(|(_, target)| target(b""));
 }
 

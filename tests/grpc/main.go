@@ -94,16 +94,16 @@ func many(_ any, stream grpc.ServerStream) error {
 
 func sum(_ any, stream grpc.ServerStream) error {
 	var in text
-	octets := 0
+	bytes := 0
 	for {
 		err := stream.RecvMsg(&in)
 		if errors.Is(err, io.EOF) {
-			return stream.SendMsg(wrapperspb.String(fmt.Sprint(octets)))
+			return stream.SendMsg(wrapperspb.String(fmt.Sprint(bytes)))
 		}
 		if err != nil {
 			return err
 		}
-		octets += len(in.Value)
+		bytes += len(in.Value)
 	}
 }
 

@@ -14,28 +14,28 @@ pub(crate) struct Answer {
 
 /// What is known of a response's end.
 enum Length {
-    Octets(usize),
+    Bytes(usize),
     Chunked,
     UntilClose,
 }
 
 impl Answer {
-    /// The first response in `octets` and the number of octets it takes; `None` if it is not whole yet.
-    /// `closed` tells that no more octets come, `bodiless` that the request was a HEAD.
-    pub(crate) fn parse(octets: &[u8], bodiless: bool, closed: bool) -> Option<(Self, usize)> {
-        let end = find(octets, b"\r\n\r\n")?;
-        let head = String::from_utf8_lossy(&octets[..end]);
+    /// The first response in `bytes` and the number of bytes it takes; `None` if it is not whole yet.
+    /// `closed` tells that no more bytes come, `bodiless` that the request was a HEAD.
+    pub(crate) fn parse(bytes: &[u8], bodiless: bool, closed: bool) -> Option<(Self, usize)> {
+        let end = find(bytes, b"\r\n\r\n")?;
+        let head = String::from_utf8_lossy(&bytes[..end]);
         let mut lines = head.split("\r\n");
         let status_line = lines.next()?;
         let status = status_line.split(' ').nth(1).and_then(|code| code.parse().ok());
         let status = status.unwrap_or_else(|| panic!("a status line, not {status_line:?}"));
         let fields = lines.map(field).collect();
         let mut answer = Self { status, fields, content: Vec::new() };
-        let rest = &octets[end + 4..];
+        let rest = &bytes[end + 4..];
         let without = bodiless || status < 200 || matches!(status, 204 | 304);
         let used = match answer.length() {
             _ if without => 0,
-            Length::Octets(length) => {
+            Length::Bytes(length) => {
                 answer.content = rest.get(..length)?.to_vec();
                 length
             }
@@ -69,24 +69,24 @@ impl Answer {
             return Length::Chunked;
         }
         match self.all("content-length")[..] {
-            [length] => Length::Octets(length.parse().expect("content-length is a number")),
+            [length] => Length::Bytes(length.parse().expect("content-length is a number")),
             [] => Length::UntilClose,
             _ => panic!("content-length is repeated: {self:?}"),
         }
     }
 
-    fn take_chunks(&mut self, octets: &[u8]) -> Option<usize> {
+    fn take_chunks(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         loop {
-            let line = find(octets.get(at..)?, b"\r\n")?;
-            let digits = String::from_utf8_lossy(&octets[at..at + line]).into_owned();
+            let line = find(bytes.get(at..)?, b"\r\n")?;
+            let digits = String::from_utf8_lossy(&bytes[at..at + line]).into_owned();
             let size = usize::from_str_radix(&digits, 16).expect("a chunk size without extensions");
             at += line + 2;
             if size == 0 {
-                return self.take_trailers(octets, at);
+                return self.take_trailers(bytes, at);
             }
-            self.content.extend_from_slice(octets.get(at..at + size)?);
-            assert_eq!(octets.get(at + size..at + size + 2)?, b"\r\n", "a chunk ends");
+            self.content.extend_from_slice(bytes.get(at..at + size)?);
+            assert_eq!(bytes.get(at + size..at + size + 2)?, b"\r\n", "a chunk ends");
             at += size + 2;
         }
     }
@@ -94,10 +94,10 @@ impl Answer {
 
 impl Answer {
     /// Adds the trailer section to the fields; the place behind it.
-    fn take_trailers(&mut self, octets: &[u8], mut at: usize) -> Option<usize> {
+    fn take_trailers(&mut self, bytes: &[u8], mut at: usize) -> Option<usize> {
         loop {
-            let line = find(octets.get(at..)?, b"\r\n")?;
-            let text = String::from_utf8_lossy(&octets[at..at + line]).into_owned();
+            let line = find(bytes.get(at..)?, b"\r\n")?;
+            let text = String::from_utf8_lossy(&bytes[at..at + line]).into_owned();
             at += line + 2;
             if text.is_empty() {
                 return Some(at);
@@ -112,6 +112,6 @@ fn field(line: &str) -> (String, String) {
     (name.to_ascii_lowercase(), value.trim().to_owned())
 }
 
-fn find(octets: &[u8], what: &[u8]) -> Option<usize> {
-    octets.windows(what.len()).position(|window| window == what)
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|window| window == what)
 }

@@ -1,4 +1,4 @@
-//! A client that sends octets as they are given and reads what comes back.
+//! A client that sends bytes as they are given and reads what comes back.
 
 use super::{Answer, PATIENCE};
 use std::io::{ErrorKind, Read, Write};
@@ -55,10 +55,10 @@ impl Client {
     }
 
     /// Sends. A server that has closed already is no error here: what it said shows in its answers.
-    pub(crate) fn send(&mut self, octets: impl AsRef<[u8]>) -> &mut Self {
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         let _ = match &mut self.stream {
-            TcpOrUnix::Tcp(stream) => stream.write_all(octets.as_ref()),
-            TcpOrUnix::Unix(stream) => stream.write_all(octets.as_ref()),
+            TcpOrUnix::Tcp(stream) => stream.write_all(bytes.as_ref()),
+            TcpOrUnix::Unix(stream) => stream.write_all(bytes.as_ref()),
         };
         self
     }
@@ -123,7 +123,7 @@ impl Client {
         self.rest().is_empty()
     }
 
-    /// Receives once; at least `len` octets are in the buffer afterwards, or the server has closed.
+    /// Receives once; at least `len` bytes are in the buffer afterwards, or the server has closed.
     #[track_caller]
     pub(crate) fn receive_at_least(&mut self, len: usize) -> usize {
         while self.buffer.len() < len && !self.closed {

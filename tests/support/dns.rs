@@ -27,9 +27,9 @@ impl Dns {
         let (zone, fails) = (Arc::<Mutex<Zone>>::default(), Arc::<AtomicBool>::default());
         let (known, failing) = (Arc::clone(&zone), Arc::clone(&fails));
         std::thread::spawn(move || {
-            let mut octets = [0; 512];
-            while let Ok((length, from)) = socket.recv_from(&mut octets) {
-                let mut answer = answer(&octets[..length], &known.lock().expect("no panic within"));
+            let mut bytes = [0; 512];
+            while let Ok((length, from)) = socket.recv_from(&mut bytes) {
+                let mut answer = answer(&bytes[..length], &known.lock().expect("no panic within"));
                 if failing.load(Ordering::SeqCst) {
                     // RFC 1035 §4.1.1: the server cannot tell, for a reason of its own.
                     (answer[3], answer[7]) = (answer[3] & 0xf0 | 2, 0);
@@ -78,7 +78,7 @@ fn labels(name: &str) -> Vec<u8> {
     labels.chain([0]).collect()
 }
 
-/// The answer to a query with one question, after a head of twelve octets (RFC 1035 §4.1).
+/// The answer to a query with one question, after a head of twelve bytes (RFC 1035 §4.1).
 fn answer(query: &[u8], zone: &Zone) -> Vec<u8> {
     let (mut name, mut at) = (Vec::new(), 12);
     while query[at] != 0 {
@@ -93,14 +93,14 @@ fn answer(query: &[u8], zone: &Zone) -> Vec<u8> {
     // A response, recursion asked for and done; 3: there is no such name.
     let flags: u16 = if records.is_none() { 0x8183 } else { 0x8180 };
     let counts = [1, fit.len() as u16, 0, 0].map(u16::to_be_bytes).concat();
-    let mut octets = [&query[..2], &flags.to_be_bytes(), &counts, question].concat();
+    let mut bytes = [&query[..2], &flags.to_be_bytes(), &counts, question].concat();
     for (kind, seconds, data) in fit {
         // The name is that of the question; the class is IN.
-        octets.extend([0xc0, 12]);
-        octets.extend([*kind, 1].map(u16::to_be_bytes).concat());
-        octets.extend(seconds.to_be_bytes());
-        octets.extend((data.len() as u16).to_be_bytes());
-        octets.extend(data);
+        bytes.extend([0xc0, 12]);
+        bytes.extend([*kind, 1].map(u16::to_be_bytes).concat());
+        bytes.extend(seconds.to_be_bytes());
+        bytes.extend((data.len() as u16).to_be_bytes());
+        bytes.extend(data);
     }
-    octets
+    bytes
 }

@@ -57,18 +57,18 @@ pub(crate) struct Frame {
 impl Frame {
     /// The 32-bit number at that place of the payload.
     pub(crate) fn number(&self, at: usize) -> u32 {
-        u32::from_be_bytes(self.payload[at..at + 4].try_into().expect("four octets"))
+        u32::from_be_bytes(self.payload[at..at + 4].try_into().expect("four bytes"))
     }
 }
 
-/// A frame's octets.
+/// A frame's bytes.
 pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: impl AsRef<[u8]>) -> Vec<u8> {
     let payload = payload.as_ref();
-    let mut octets = (payload.len() as u32).to_be_bytes()[1..].to_vec();
-    octets.extend_from_slice(&[kind, flags]);
-    octets.extend_from_slice(&stream.to_be_bytes());
-    octets.extend_from_slice(payload);
-    octets
+    let mut bytes = (payload.len() as u32).to_be_bytes()[1..].to_vec();
+    bytes.extend_from_slice(&[kind, flags]);
+    bytes.extend_from_slice(&stream.to_be_bytes());
+    bytes.extend_from_slice(payload);
+    bytes
 }
 
 /// The field block of a request.
@@ -142,7 +142,7 @@ impl Wire {
         Self::bare(address).begun()
     }
 
-    /// The same through a program that carries octets over TLS between its standard input and output.
+    /// The same through a program that carries bytes over TLS between its standard input and output.
     #[track_caller]
     pub(crate) fn through(mut command: std::process::Command) -> Self {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -189,11 +189,11 @@ impl Wire {
     }
 
     /// Sends. A server that has closed already is no error here: what it said shows in its answers.
-    pub(crate) fn send(&mut self, octets: impl AsRef<[u8]>) -> &mut Self {
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         if self.mute {
             return self;
         }
-        let _ = self.write.write_all(octets.as_ref()).and_then(|()| self.write.flush());
+        let _ = self.write.write_all(bytes.as_ref()).and_then(|()| self.write.flush());
         self
     }
 
@@ -351,9 +351,9 @@ impl Wire {
 
     /// Gives the connection no credit back from now on, and reads until that much of it is used up.
     #[track_caller]
-    pub(crate) fn held(&mut self, octets: u32) -> &mut Self {
+    pub(crate) fn held(&mut self, bytes: u32) -> &mut Self {
         self.kept = Some(0);
-        while self.kept < Some(octets) {
+        while self.kept < Some(bytes) {
             self.next_of(kind::DATA);
         }
         self

@@ -20,7 +20,7 @@ const STATIC: [(&str, &str); 61] = [
     ("via", ""), ("www-authenticate", ""),
 ];
 
-/// How many bits the code of each octet has, 256 being EOS (RFC 7541 appendix B). The code is canonical: octets of
+/// How many bits the code of each byte has, 256 being EOS (RFC 7541 appendix B). The code is canonical: bytes of
 /// one length follow each other in order, so that the lengths are all there is to know.
 #[rustfmt::skip]
 const BITS: [u8; 257] = [
@@ -140,9 +140,9 @@ fn take_integer(block: &mut &[u8], bits: u8) -> usize {
         return value;
     }
     for shift in (0..).step_by(7) {
-        let octet = usize::from(take(block, 1)[0]);
-        value += (octet & 127) << shift;
-        if octet < 128 {
+        let byte = usize::from(take(block, 1)[0]);
+        value += (byte & 127) << shift;
+        if byte < 128 {
             break;
         }
     }
@@ -152,18 +152,18 @@ fn take_integer(block: &mut &[u8], bits: u8) -> usize {
 fn take_text(block: &mut &[u8]) -> String {
     let huffman = block.first().is_some_and(|first| first & 128 != 0);
     let len = take_integer(block, 7);
-    let octets = take(block, len);
-    let octets = if huffman { unpacked(&octets) } else { octets };
-    String::from_utf8_lossy(&octets).into_owned()
+    let bytes = take(block, len);
+    let bytes = if huffman { unpacked(&bytes) } else { bytes };
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Reads Huffman codes bit by bit: the first code of each length, and how many there are, tell all.
-fn unpacked(octets: &[u8]) -> Vec<u8> {
+fn unpacked(bytes: &[u8]) -> Vec<u8> {
     let mut by_length: Vec<usize> = (0..BITS.len()).collect();
-    by_length.sort_by_key(|octet| (BITS[*octet], *octet));
+    by_length.sort_by_key(|byte| (BITS[*byte], *byte));
     let (mut text, mut code, mut length) = (Vec::new(), 0_u32, 0_u8);
     let (mut first, mut start) = (0_u32, 0_usize);
-    for bit in octets.iter().flat_map(|octet| (0..8).rev().map(move |at| octet >> at & 1)) {
+    for bit in bytes.iter().flat_map(|byte| (0..8).rev().map(move |at| byte >> at & 1)) {
         (code, first, length) = (code << 1 | u32::from(bit), first << 1, length + 1);
         let count = BITS.iter().filter(|bits| **bits == length).count();
         if code - first < count as u32 {

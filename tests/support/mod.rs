@@ -1,5 +1,5 @@
 //! What every black-box test needs: a folder of its own, the program started in front of it, a client that
-//! speaks octets, and waiting for something to become true; for HTTP/2 and TLS a client that speaks frames,
+//! speaks bytes, and waiting for something to become true; for HTTP/2 and TLS a client that speaks frames,
 //! certificates, and other people's programs.
 //!
 //! Nothing here knows what the program should answer; that stands in the tests.

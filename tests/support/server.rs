@@ -154,10 +154,10 @@ impl Server {
         Client::connect(&self.address)
     }
 
-    /// Sends octets over a new connection; the answers until the server closes it.
+    /// Sends bytes over a new connection; the answers until the server closes it.
     #[track_caller]
-    pub(crate) fn ask(&self, octets: impl AsRef<[u8]>) -> Vec<Answer> {
-        self.connect().send(octets).answers()
+    pub(crate) fn ask(&self, bytes: impl AsRef<[u8]>) -> Vec<Answer> {
+        self.connect().send(bytes).answers()
     }
 
     /// The answer to one GET request.

@@ -1,4 +1,4 @@
-//! An upstream that records every octet and believes nothing: what comes must be well-formed requests, one behind the
+//! An upstream that records every byte and believes nothing: what comes must be well-formed requests, one behind the
 //! other, as the strictest reading of RFC 9112 has them.
 
 use super::PATIENCE;
@@ -23,7 +23,7 @@ impl Request {
     }
 }
 
-/// What is wrong with the octets, if it is not only that there are too few.
+/// What is wrong with the bytes, if it is not only that there are too few.
 type Wrong = String;
 
 #[derive(Default)]
@@ -66,19 +66,19 @@ impl Recorder {
 
 fn record(mut stream: TcpStream, seen: &Mutex<Seen>) {
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-    let (mut octets, mut piece) = (Vec::new(), vec![0; 64 * 1024]);
+    let (mut bytes, mut piece) = (Vec::new(), vec![0; 64 * 1024]);
     while let Ok(count @ 1..) = stream.read(&mut piece) {
-        octets.extend_from_slice(&piece[..count]);
+        bytes.extend_from_slice(&piece[..count]);
         loop {
-            match parse(&octets) {
+            match parse(&bytes) {
                 Ok(None) => break,
                 Ok(Some((request, used))) => {
-                    octets.drain(..used);
+                    bytes.drain(..used);
                     seen.lock().expect("no panic within").requests.push(request);
                     let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
                 }
                 Err(wrong) => {
-                    let shown = octets.escape_ascii();
+                    let shown = bytes.escape_ascii();
                     seen.lock().expect("no panic within").wrong = Some(format!("{wrong}: {shown}"));
                     return;
                 }
@@ -87,13 +87,13 @@ fn record(mut stream: TcpStream, seen: &Mutex<Seen>) {
     }
 }
 
-/// The first request and its octets; `None` if more have to come.
-fn parse(octets: &[u8]) -> Result<Option<(Request, usize)>, Wrong> {
-    let Some((lines, mut used)) = lines(octets)? else { return Ok(None) };
+/// The first request and its bytes; `None` if more have to come.
+fn parse(bytes: &[u8]) -> Result<Option<(Request, usize)>, Wrong> {
+    let Some((lines, mut used)) = lines(bytes)? else { return Ok(None) };
     let (first, rest) = lines.split_first().ok_or("a head without a request line")?;
     let words: Vec<&str> = first.split(' ').collect();
     let [method, target, "HTTP/1.1"] = words[..] else { return Err("no request line".into()) };
-    let visible = target.bytes().all(|octet| octet.is_ascii_graphic());
+    let visible = target.bytes().all(|byte| byte.is_ascii_graphic());
     if !is_token(method) || !visible || target.is_empty() {
         return Err("no method or no target".into());
     }
@@ -103,11 +103,11 @@ fn parse(octets: &[u8]) -> Result<Option<(Request, usize)>, Wrong> {
     }
     let content = match (&request.all("content-length")[..], &request.all("transfer-encoding")[..]) {
         ([], []) => Some((Vec::new(), Vec::new(), 0)),
-        ([length], []) if length.bytes().all(|octet| octet.is_ascii_digit()) => {
+        ([length], []) if length.bytes().all(|byte| byte.is_ascii_digit()) => {
             let length: usize = length.parse().map_err(|_| "no length")?;
-            octets.get(used..used + length).map(|content| (content.to_vec(), Vec::new(), length))
+            bytes.get(used..used + length).map(|content| (content.to_vec(), Vec::new(), length))
         }
-        ([], ["chunked"]) => chunked(&octets[used..])?,
+        ([], ["chunked"]) => chunked(&bytes[used..])?,
         _ => return Err("the framing can be read in two ways".into()),
     };
     let Some((content, trailers, len)) = content else { return Ok(None) };
@@ -118,25 +118,25 @@ fn parse(octets: &[u8]) -> Result<Option<(Request, usize)>, Wrong> {
 
 type Chunked = (Vec<u8>, Vec<(String, String)>, usize);
 
-fn chunked(octets: &[u8]) -> Result<Option<Chunked>, Wrong> {
+fn chunked(bytes: &[u8]) -> Result<Option<Chunked>, Wrong> {
     let (mut content, mut used) = (Vec::new(), 0);
     loop {
-        let Some(end) = octets[used..].windows(2).position(|pair| pair == b"\r\n") else { return Ok(None) };
-        let digits = String::from_utf8_lossy(&octets[used..used + end]).into_owned();
-        if digits.is_empty() || !digits.bytes().all(|octet| octet.is_ascii_hexdigit()) {
+        let Some(end) = bytes[used..].windows(2).position(|pair| pair == b"\r\n") else { return Ok(None) };
+        let digits = String::from_utf8_lossy(&bytes[used..used + end]).into_owned();
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(format!("the chunk size {digits:?}"));
         }
         let size = usize::from_str_radix(&digits, 16).map_err(|_| "a chunk size")?;
         used += end + 2;
         if size == 0 {
             // An empty section is an empty line only.
-            if octets[used..].starts_with(b"\r\n") {
+            if bytes[used..].starts_with(b"\r\n") {
                 return Ok(Some((content, Vec::new(), used + 2)));
             }
-            let Some((lines, len)) = lines(&octets[used..])? else { return Ok(None) };
+            let Some((lines, len)) = lines(&bytes[used..])? else { return Ok(None) };
             return Ok(Some((content, fields(&lines)?, used + len)));
         }
-        let Some(chunk) = octets.get(used..used + size + 2) else { return Ok(None) };
+        let Some(chunk) = bytes.get(used..used + size + 2) else { return Ok(None) };
         if !chunk.ends_with(b"\r\n") {
             return Err("a chunk that does not end".into());
         }
@@ -145,13 +145,13 @@ fn chunked(octets: &[u8]) -> Result<Option<Chunked>, Wrong> {
     }
 }
 
-/// The lines in front of an empty one, and the octets of all.
-fn lines(octets: &[u8]) -> Result<Option<(Vec<String>, usize)>, Wrong> {
-    let Some(end) = octets.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(None) };
-    let text = str::from_utf8(&octets[..end]).map_err(|_| "a head that is no text")?;
+/// The lines in front of an empty one, and the bytes of all.
+fn lines(bytes: &[u8]) -> Result<Option<(Vec<String>, usize)>, Wrong> {
+    let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(None) };
+    let text = str::from_utf8(&bytes[..end]).map_err(|_| "a head that is no text")?;
     let lines: Vec<String> = text.split("\r\n").map(str::to_owned).collect();
-    if lines.iter().any(|line| line.bytes().any(|octet| octet.is_ascii_control() && octet != b'\t')) {
-        return Err("control octets in a head".into());
+    if lines.iter().any(|line| line.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t')) {
+        return Err("control bytes in a head".into());
     }
     Ok(Some((lines, end + 4)))
 }
@@ -165,6 +165,6 @@ fn fields(lines: &[String]) -> Result<Vec<(String, String)>, Wrong> {
 }
 
 fn is_token(text: &str) -> bool {
-    let allowed = |octet: u8| octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&octet);
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(allowed)
 }

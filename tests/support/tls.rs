@@ -43,15 +43,15 @@ impl Said {
     }
 }
 
-/// `openssl s_client` to that address with these arguments; sends the octets and ends when the server closes.
+/// `openssl s_client` to that address with these arguments; sends the bytes and ends when the server closes.
 #[track_caller]
-pub(crate) fn s_client(address: &str, args: &[&str], octets: &str) -> Said {
+pub(crate) fn s_client(address: &str, args: &[&str], bytes: &str) -> Said {
     let mut command = Command::new("openssl");
     command.args(["s_client", "-connect", address, "-ign_eof"]).args(args);
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = child.expect("openssl starts");
     // What openssl does not read any more, it does not need.
-    let _ = child.stdin.take().expect("a pipe").write_all(octets.as_bytes());
+    let _ = child.stdin.take().expect("a pipe").write_all(bytes.as_bytes());
     let begin = Instant::now();
     let id = child.id();
     let (done, wait) = std::sync::mpsc::channel();

@@ -18,7 +18,7 @@ pub(crate) fn is_installed(program: &str) -> bool {
     found.is_ok_and(|status| status.success())
 }
 
-/// Runs a program; its exit code, and its standard output as octets.
+/// Runs a program; its exit code, and its standard output as bytes.
 #[track_caller]
 pub(crate) fn output<'a>(program: &str, args: impl IntoIterator<Item = &'a str>) -> (i32, Vec<u8>) {
     let output = Command::new(program).args(args).stdin(Stdio::null()).output();

@@ -22,7 +22,7 @@ struct Seen {
     connections: AtomicUsize,
     /// Connections whose script is not over.
     open: AtomicUsize,
-    /// Octets that were sent.
+    /// Bytes that were sent.
     sent: AtomicUsize,
     stop: AtomicBool,
     /// Scripts that panicked before the end of the test; what they said is in its output.
@@ -95,12 +95,12 @@ impl Upstream {
         Self { address, seen, thread: Some(thread) }
     }
 
-    /// Answers every request with these octets and keeps the connection.
-    pub(crate) fn answering(octets: impl Into<Vec<u8>>) -> Self {
-        let octets = octets.into();
+    /// Answers every request with these bytes and keeps the connection.
+    pub(crate) fn answering(bytes: impl Into<Vec<u8>>) -> Self {
+        let bytes = bytes.into();
         Self::scripted(move |conn| {
             while conn.request().is_some() {
-                conn.send(&octets);
+                conn.send(&bytes);
             }
         })
     }
@@ -126,7 +126,7 @@ impl Upstream {
         self.seen.open.load(Ordering::SeqCst)
     }
 
-    /// Octets that it got rid of.
+    /// Bytes that it got rid of.
     pub(crate) fn sent(&self) -> usize {
         self.seen.sent.load(Ordering::SeqCst)
     }
@@ -189,22 +189,22 @@ impl Conn {
         Some(String::from_utf8_lossy(&head).into_owned())
     }
 
-    /// So many octets, whatever they are.
-    pub(crate) fn octets(&mut self, count: usize) -> Option<Vec<u8>> {
+    /// So many bytes, whatever they are.
+    pub(crate) fn bytes(&mut self, count: usize) -> Option<Vec<u8>> {
         self.take(count)
     }
 
     /// Sends. A peer that is gone is no error here.
-    pub(crate) fn send(&mut self, octets: impl AsRef<[u8]>) -> bool {
-        let octets = octets.as_ref();
-        self.seen.sent.fetch_add(octets.len(), Ordering::SeqCst);
-        self.stream.write_all(octets).is_ok()
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
+        let bytes = bytes.as_ref();
+        self.seen.sent.fetch_add(bytes.len(), Ordering::SeqCst);
+        self.stream.write_all(bytes).is_ok()
     }
 
     /// Sends, and closes for sending, in one segment.
-    pub(crate) fn send_last(&mut self, octets: impl AsRef<[u8]>) {
+    pub(crate) fn send_last(&mut self, bytes: impl AsRef<[u8]>) {
         rustix::net::sockopt::set_tcp_cork(&self.stream, true).expect("an option of TCP");
-        self.send(octets);
+        self.send(bytes);
         let _ = self.stream.shutdown(std::net::Shutdown::Write);
     }
 
@@ -264,13 +264,13 @@ impl Conn {
         }
     }
 
-    fn take(&mut self, octets: usize) -> Option<Vec<u8>> {
-        while self.buffer.len() < octets {
+    fn take(&mut self, bytes: usize) -> Option<Vec<u8>> {
+        while self.buffer.len() < bytes {
             if !self.receive() {
                 return None;
             }
         }
-        Some(self.buffer.drain(..octets).collect())
+        Some(self.buffer.drain(..bytes).collect())
     }
 
     fn receive(&mut self) -> bool {

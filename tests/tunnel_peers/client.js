@@ -45,7 +45,7 @@ async function heard(socket) {
 async function echoed(socket, said) {
   socket.send(said);
   const answer = await heard(socket);
-  assert(Buffer.compare(Buffer.from(answer), Buffer.from(said)) === 0, `${said.length} octets come back`);
+  assert(Buffer.compare(Buffer.from(answer), Buffer.from(said)) === 0, `${said.length} bytes come back`);
 }
 
 function closed(socket, said) {

@@ -17,9 +17,9 @@ answer, heard, ended = None, b"", False
 
 def turn():
     global answer, heard, ended
-    octets = wire.recv(65536)
-    assert octets, "the server closed the connection"
-    for event in connection.receive_data(octets):
+    bytes = wire.recv(65536)
+    assert bytes, "the server closed the connection"
+    for event in connection.receive_data(bytes):
         if isinstance(event, h2.events.ResponseReceived):
             answer = dict(event.headers)
         elif isinstance(event, h2.events.DataReceived):

@@ -3,7 +3,7 @@
 use crate::record::Header;
 use std::ops::Range;
 
-/// One connection as the web server sees it. It holds no octets but those of a head that came in pieces.
+/// One connection as the web server sees it. It holds no bytes but those of a head that came in pieces.
 #[derive(Debug)]
 pub struct Client {
     pub(crate) reading: Reading,
@@ -12,7 +12,7 @@ pub struct Client {
     pub(crate) record: Option<Header>,
     /// A head that is not complete.
     pub(crate) held: Vec<u8>,
-    /// Octets that brought neither head nor content.
+    /// Bytes that brought neither head nor content.
     pub(crate) aside: u64,
     /// Content that came.
     pub(crate) came: u64,
@@ -50,7 +50,7 @@ pub(crate) enum Sending {
 /// What [`Client::receive`] found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Octets at the front of the input that are done with; the caller drops them after it has looked at
+    /// Bytes at the front of the input that are done with; the caller drops them after it has looked at
     /// the event.
     pub consumed: usize,
     /// What they were.
@@ -77,9 +77,9 @@ pub enum Event {
 pub enum ResponseContent {
     /// Nothing, and no [`Event::End`] either: the request is over.
     None,
-    /// So many octets, more than zero, then [`Event::End`].
+    /// So many bytes, more than zero, then [`Event::End`].
     Length(u64),
-    /// An unknown number of octets, then [`Event::End`].
+    /// An unknown number of bytes, then [`Event::End`].
     Unknown,
 }
 

@@ -14,12 +14,12 @@ pub(crate) struct Said {
     pub(crate) length: Option<u64>,
 }
 
-/// The index behind the empty line, looking from `from` on; `from` is at most two octets behind where the
+/// The index behind the empty line, looking from `from` on; `from` is at most two bytes behind where the
 /// last look ended.
-pub(crate) fn end(octets: &[u8], from: usize) -> Option<usize> {
+pub(crate) fn end(bytes: &[u8], from: usize) -> Option<usize> {
     let mut line = from;
-    while let Some(lf) = memchr::memchr(b'\n', &octets[line..]) {
-        let before = &octets[..line + lf];
+    while let Some(lf) = memchr::memchr(b'\n', &bytes[line..]) {
+        let before = &bytes[..line + lf];
         line += lf + 1;
         let before = before.strip_suffix(b"\r").unwrap_or(before);
         if before.is_empty() || before.ends_with(b"\n") {
@@ -31,11 +31,11 @@ pub(crate) fn end(octets: &[u8], from: usize) -> Option<usize> {
 
 /// Reads a whole head, its empty line included, into `head`. The Status field becomes its status and stays
 /// among the fields: without it, a Location may mean a redirect inside the server (RFC 3875 §6.2.2).
-pub(crate) fn parse(octets: &[u8], limits: &Limits, head: &mut ResponseHead) -> Result<Said, Fault> {
+pub(crate) fn parse(bytes: &[u8], limits: &Limits, head: &mut ResponseHead) -> Result<Said, Fault> {
     let fields = head.own_all();
     fields.clear();
     let mut at = 0;
-    for line in octets.split_inclusive(|octet| *octet == b'\n') {
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         let start = at;
         at += line.len();
         let line = line.strip_suffix(b"\n").unwrap_or(line);
@@ -47,9 +47,9 @@ pub(crate) fn parse(octets: &[u8], limits: &Limits, head: &mut ResponseHead) -> 
             return Err(Fault::TooManyFields);
         }
         let (name, value) = field(line, start)?;
-        fields.push_known_span(name, value, Known::of(name.of(octets)));
+        fields.push_known_span(name, value, Known::of(name.of(bytes)));
     }
-    fields.set_octets(octets);
+    fields.set_bytes(bytes);
     if fields.is_empty() {
         return Err(Fault::EmptyHead);
     }
@@ -65,12 +65,12 @@ fn field(line: &[u8], start: usize) -> Result<(Span, Span), Fault> {
     if !field::is_token(name) {
         return Err(Fault::FieldName);
     }
-    if rest.iter().any(|octet| (*octet < 0x20 && *octet != b'\t') || *octet == 0x7f) {
+    if rest.iter().any(|byte| (*byte < 0x20 && *byte != b'\t') || *byte == 0x7f) {
         return Err(Fault::FieldValue);
     }
-    let is_space = |octet: &u8| matches!(octet, b' ' | b'\t');
-    let from = rest.iter().position(|octet| !is_space(octet)).unwrap_or(rest.len());
-    let to = rest.iter().rposition(|octet| !is_space(octet)).map_or(from, |last| last + 1);
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let from = rest.iter().position(|byte| !is_space(byte)).unwrap_or(rest.len());
+    let to = rest.iter().rposition(|byte| !is_space(byte)).map_or(from, |last| last + 1);
     let value = start + colon + 1;
     Ok((Span::new(start, start + colon), Span::new(value + from, value + to)))
 }
@@ -120,10 +120,10 @@ mod tests {
     type Parsed = (u16, Option<u64>, Vec<(String, String)>);
 
     fn parsed(head: &str) -> Result<Parsed, Fault> {
-        let (octets, mut response) = (head.as_bytes(), ResponseHead::new(Status::OK));
-        assert_eq!(end(octets, 0), Some(octets.len()), "{head:?}");
-        let said = parse(octets, &Limits { fields: 4, ..Limits::default() }, &mut response)?;
-        let text = |octets| String::from_utf8_lossy(octets).into_owned();
+        let (bytes, mut response) = (head.as_bytes(), ResponseHead::new(Status::OK));
+        assert_eq!(end(bytes, 0), Some(bytes.len()), "{head:?}");
+        let said = parse(bytes, &Limits { fields: 4, ..Limits::default() }, &mut response)?;
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         let fields = response.iter().map(|(name, value)| (text(name), text(value)));
         Ok((response.status().code(), said.length, fields.collect()))
     }
@@ -191,8 +191,8 @@ mod tests {
             ("a: b\n\r", None),
             ("a: b\n", None),
         ];
-        for (octets, want) in cases {
-            assert_eq!(end(octets.as_bytes(), 0), want, "{octets:?}");
+        for (bytes, want) in cases {
+            assert_eq!(end(bytes.as_bytes(), 0), want, "{bytes:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! FastCGI 1.0 as an engine: octets in, events and octets out.
+//! FastCGI 1.0 as an engine: bytes in, events and bytes out.
 //!
 //! Here is the web server's side of a connection to an application: the records of a request, the records
 //! of its answer, and the head of a CGI response (RFC 3875 §6). Here are no sockets, no clock, no buffers,
@@ -21,7 +21,7 @@
 //! params.append(b"SCRIPT_FILENAME", b"/srv/index.php");
 //! client.send_head(&params, Asked::default(), &mut out).unwrap();
 //!
-//! // STDOUT with 20 octets, then END_REQUEST.
+//! // STDOUT with 20 bytes, then END_REQUEST.
 //! let input = b"\x01\x06\0\x01\0\x14\0\0Content-type: a/b\n\n!\x01\x03\0\x01\0\x08\0\0\0\0\0\0\0\0\0\0";
 //! let (limits, mut head) = (Limits::default(), ResponseHead::new(Status::OK));
 //! let received = client.receive(&limits, input, &mut head).unwrap();

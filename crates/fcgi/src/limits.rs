@@ -3,13 +3,13 @@
 /// The limits of a response. They are given with every call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Octets of a response's head with its empty line.
+    /// Bytes of a response's head with its empty line.
     pub head: u32,
     /// Field lines of a head.
     pub fields: u16,
-    /// Octets of content.
+    /// Bytes of content.
     pub content: u64,
-    /// Octets of records that bring neither head nor content (STDERR, padding, whatever is skipped), headers
+    /// Bytes of records that bring neither head nor content (STDERR, padding, whatever is skipped), headers
     /// included: an application that sends nothing else never ends. A script that warns in each of 100,000
     /// turns of a loop writes some 10 MiB.
     pub aside: u64,

@@ -8,10 +8,10 @@ pub(crate) fn push(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(value);
 }
 
-/// One octet up to 127, four beyond, the highest bit of which says so.
+/// One byte up to 127, four beyond, the highest bit of which says so.
 fn push_length(length: usize, out: &mut Vec<u8>) {
     match u8::try_from(length) {
-        Ok(octet @ ..=127) => out.push(octet),
+        Ok(byte @ ..=127) => out.push(byte),
         // A request's head is far shorter than 2 GiB.
         _ => out.extend_from_slice(&(length as u32 | 1 << 31).to_be_bytes()),
     }
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_have_one_octet_or_four() {
+    fn lengths_have_one_byte_or_four() {
         let long = vec![b'x'; 300];
         let cases: [(&[u8], &[u8], &[u8]); 4] = [
             (b"", b"", b"\0\0"),

@@ -1,14 +1,14 @@
-//! Records: a header of eight octets, content, padding (FastCGI §3.3).
+//! Records: a header of eight bytes, content, padding (FastCGI §3.3).
 
 use std::ops::Range;
 
-/// Octets of a header.
+/// Bytes of a header.
 pub(crate) const HEADER: usize = 8;
 
 /// The identifier of our requests: there is one at a time (§3.3).
 pub(crate) const ID: u16 = 1;
 
-/// Octets of content with which a record is filled: the most that needs no padding.
+/// Bytes of content with which a record is filled: the most that needs no padding.
 pub const ROOM: usize = 65_528;
 
 /// The types of records (§8).
@@ -26,8 +26,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    fn of(octet: u8) -> Self {
-        match octet {
+    fn of(byte: u8) -> Self {
+        match byte {
             1 => Self::Begin,
             2 => Self::Abort,
             3 => Self::End,
@@ -45,16 +45,16 @@ impl Kind {
 pub(crate) struct Header {
     pub(crate) kind: Kind,
     pub(crate) id: u16,
-    /// Octets of content.
+    /// Bytes of content.
     pub(crate) content: u16,
-    /// Octets behind it that mean nothing.
+    /// Bytes behind it that mean nothing.
     pub(crate) padding: u8,
 }
 
 impl Header {
     /// Reads a header; `None` if it has another version.
-    pub(crate) fn read(octets: &[u8; HEADER]) -> Option<Self> {
-        let [version, kind, id @ .., padding, _reserved] = octets;
+    pub(crate) fn read(bytes: &[u8; HEADER]) -> Option<Self> {
+        let [version, kind, id @ .., padding, _reserved] = bytes;
         let [id_high, id_low, high, low] = id;
         let number = |high: &u8, low: &u8| u16::from_be_bytes([*high, *low]);
         let kind = Kind::of(*kind);
@@ -102,7 +102,7 @@ pub(crate) fn end(kind: Kind, mark: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// §3.3 recommends that records begin at multiples of eight octets.
+/// §3.3 recommends that records begin at multiples of eight bytes.
 fn padding(content: u16) -> u8 {
     (content.wrapping_neg() % 8) as u8
 }
@@ -118,21 +118,21 @@ fn split(kind: Kind, mark: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// The records in `octets`, type and content, as far as they are complete: for tests and for applications that
+/// The records in `bytes`, type and content, as far as they are complete: for tests and for applications that
 /// stand in for real ones.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
-    octets: &'a [u8],
+    bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Records<'a> {
-    /// Those in `octets`, from the front.
-    pub fn of(octets: &'a [u8]) -> Self {
-        Self { octets, at: 0 }
+    /// Those in `bytes`, from the front.
+    pub fn of(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
     }
 
-    /// Octets that have been read.
+    /// Bytes that have been read.
     pub fn read(&self) -> usize {
         self.at
     }
@@ -143,16 +143,16 @@ impl Iterator for Records<'_> {
     type Item = (u8, Range<usize>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let octets = self.octets.get(self.at..)?.first_chunk::<HEADER>()?;
-        let header = Header::read(octets)?;
+        let bytes = self.bytes.get(self.at..)?.first_chunk::<HEADER>()?;
+        let header = Header::read(bytes)?;
         let start = self.at + HEADER;
         let content = start..start + usize::from(header.content);
         let end = content.end + usize::from(header.padding);
-        if end > self.octets.len() {
+        if end > self.bytes.len() {
             return None;
         }
         self.at = end;
-        Some((octets[1], content))
+        Some((bytes[1], content))
     }
 }
 
@@ -171,27 +171,27 @@ mod tests {
             (65_536, &[65_528, 8]),
             (200_000, &[65_528, 65_528, 65_528, 3_416]),
         ];
-        for (octets, want) in cases {
+        for (bytes, want) in cases {
             let mut out = b"before.!".to_vec();
             let mark = begin(&mut out);
-            out.extend((0..octets).map(|at| at as u8));
+            out.extend((0..bytes).map(|at| at as u8));
             end(Kind::Stdin, mark, &mut out);
-            assert!(out.len().is_multiple_of(8) && out.starts_with(b"before.!"), "{octets}");
+            assert!(out.len().is_multiple_of(8) && out.starts_with(b"before.!"), "{bytes}");
             let mut records = Records::of(&out[8..]);
             let found: Vec<_> = records.by_ref().collect();
             assert_eq!(records.read(), out.len() - 8);
             assert!(found.iter().all(|(kind, _)| *kind == Kind::Stdin as u8));
-            assert_eq!(found.iter().map(|(_, range)| range.len()).collect::<Vec<_>>(), want, "{octets}");
+            assert_eq!(found.iter().map(|(_, range)| range.len()).collect::<Vec<_>>(), want, "{bytes}");
             let content = found.iter().flat_map(|(_, range)| &out[8..][range.clone()]);
-            assert!(content.eq(&(0..octets).map(|at| at as u8).collect::<Vec<_>>()), "{octets}");
+            assert!(content.eq(&(0..bytes).map(|at| at as u8).collect::<Vec<_>>()), "{bytes}");
         }
     }
 
     #[test]
     fn a_header_is_read_as_it_is_written() {
-        let octets = [1, 6, 0x12, 0x34, 0xab, 0xcd, 7, 99];
+        let bytes = [1, 6, 0x12, 0x34, 0xab, 0xcd, 7, 99];
         let want = Header { kind: Kind::Stdout, id: 0x1234, content: 0xabcd, padding: 7 };
-        assert_eq!(Header::read(&octets), Some(want));
+        assert_eq!(Header::read(&bytes), Some(want));
         assert_eq!(Header::read(&[2, 6, 0, 1, 0, 0, 0, 0]), None);
     }
 }

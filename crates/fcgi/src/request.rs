@@ -26,9 +26,9 @@ pub enum RequestContent {
     /// Nothing.
     #[default]
     None,
-    /// So many octets.
+    /// So many bytes.
     Length(u64),
-    /// An unknown number of octets.
+    /// An unknown number of bytes.
     Unknown,
 }
 
@@ -47,13 +47,13 @@ impl std::error::Error for OutOfTurn {}
 /// Content ended before its length was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutShort {
-    /// Octets that are missing.
+    /// Bytes that are missing.
     pub missing: u64,
 }
 
 impl fmt::Display for CutShort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} octets of the announced content are missing", self.missing)
+        write!(f, "{} bytes of the announced content are missing", self.missing)
     }
 }
 
@@ -83,7 +83,7 @@ impl Client {
                 record::push_empty(Kind::Stdin, out);
                 Sending::Nothing
             }
-            RequestContent::Length(octets) => Sending::Length(octets),
+            RequestContent::Length(bytes) => Sending::Length(bytes),
             RequestContent::Unknown => Sending::Unknown,
         };
         self.asked(sending, asked.head_only, asked.keep);
@@ -91,13 +91,13 @@ impl Client {
     }
 
     /// Writes content, as one record or as many as it needs. What exceeds the announced length is dropped.
-    pub fn send_content(&mut self, octets: &[u8], out: &mut Vec<u8>) {
+    pub fn send_content(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         let mark = self.begin_chunk(out);
-        out.extend_from_slice(octets);
+        out.extend_from_slice(bytes);
         self.end_chunk(mark, out);
     }
 
-    /// Starts a record of content that its producer then appends to `out`, [`ROOM`](crate::ROOM) octets at
+    /// Starts a record of content that its producer then appends to `out`, [`ROOM`](crate::ROOM) bytes at
     /// best; [`end_chunk`](Self::end_chunk) gets the mark.
     pub fn begin_chunk(&self, out: &mut Vec<u8>) -> usize {
         record::begin(out)
@@ -130,7 +130,7 @@ impl Client {
     /// Ends the content. Does nothing if it is complete already.
     ///
     /// # Errors
-    /// Octets of the announced length are missing; the connection must close.
+    /// Bytes of the announced length are missing; the connection must close.
     pub fn send_end(&mut self, out: &mut Vec<u8>) -> Result<(), CutShort> {
         match std::mem::replace(&mut self.sending, Sending::Nothing) {
             Sending::Nothing => Ok(()),

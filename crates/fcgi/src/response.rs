@@ -7,12 +7,12 @@ use crate::limits::Limits;
 use crate::record::{HEADER, Header, ID, Kind, Records};
 use hayami_http::ResponseHead;
 
-/// Octets of the content of END_REQUEST (FastCGI §5.5).
+/// Bytes of the content of END_REQUEST (FastCGI §5.5).
 const END: usize = 8;
 
-/// What became of the octets of a record.
+/// What became of the bytes of a record.
 enum Step {
-    /// So many octets at the front are done with; on with the next ones.
+    /// So many bytes at the front are done with; on with the next ones.
     Past(usize),
     /// Something for the caller.
     Found(Received),
@@ -23,7 +23,7 @@ fn found(consumed: usize, event: Event) -> Step {
 }
 
 impl Client {
-    /// Reads from the front of `input`: all octets that were received and not yet consumed. `head` is filled in
+    /// Reads from the front of `input`: all bytes that were received and not yet consumed. `head` is filled in
     /// if the event is a response; until then it has to be the same in every call. To be called until it gives
     /// [`Event::More`].
     ///
@@ -59,7 +59,7 @@ impl Client {
                 Some(record) => self.receive_record(record, limits, rest, head)?,
             };
             match step {
-                Some(Step::Past(octets)) => at += octets,
+                Some(Step::Past(bytes)) => at += bytes,
                 Some(Step::Found(received)) => return Ok(behind(at, received)),
                 None => return Ok(Received { consumed: at, event: Event::More }),
             }
@@ -67,12 +67,12 @@ impl Client {
     }
 
     fn receive_header(&mut self, limits: &Limits, input: &[u8]) -> Result<Option<Step>, Fault> {
-        let Some(octets) = input.first_chunk::<HEADER>() else {
+        let Some(bytes) = input.first_chunk::<HEADER>() else {
             // What speaks another protocol shall not be waited for.
             let other = input.first().is_some_and(|version| *version != 1);
             return if other { Err(Fault::Version) } else { Ok(None) };
         };
-        let header = Header::read(octets).ok_or(Fault::Version)?;
+        let header = Header::read(bytes).ok_or(Fault::Version)?;
         self.check(&header)?;
         let useful = header.kind == Kind::Stdout && header.content > 0;
         let content = if useful { 0 } else { u64::from(header.content) };
@@ -122,11 +122,11 @@ impl Client {
             _ if input.is_empty() => Ok(None),
             Kind::Stdout => self.output(limits, &input[..left.min(input.len())], head).map(Some),
             kind => {
-                let octets = left.min(input.len());
-                self.took(octets);
+                let bytes = left.min(input.len());
+                self.took(bytes);
                 Ok(Some(match kind {
-                    Kind::Stderr => found(octets, Event::Errors(0..octets)),
-                    _ => Step::Past(octets),
+                    Kind::Stderr => found(bytes, Event::Errors(0..bytes)),
+                    _ => Step::Past(bytes),
                 }))
             }
         }
@@ -142,35 +142,35 @@ impl Client {
         Some(Step::Past(padding))
     }
 
-    /// So many octets of the record's content are done with.
-    fn took(&mut self, octets: usize) {
+    /// So many bytes of the record's content are done with.
+    fn took(&mut self, bytes: usize) {
         if let Some(record) = &mut self.record {
-            record.content -= octets as u16;
+            record.content -= bytes as u16;
         }
     }
 
-    /// Octets of STDOUT: a head, or content.
-    fn output(&mut self, limits: &Limits, octets: &[u8], head: &mut ResponseHead) -> Result<Step, Fault> {
+    /// Bytes of STDOUT: a head, or content.
+    fn output(&mut self, limits: &Limits, bytes: &[u8], head: &mut ResponseHead) -> Result<Step, Fault> {
         match self.reading {
-            Reading::Head => self.head(limits, octets, head),
+            Reading::Head => self.head(limits, bytes, head),
             Reading::Silence => self.unwanted(),
             _ => {
-                let octets = self.allowed(limits, octets.len())?;
-                self.came += octets as u64;
-                self.took(octets);
-                Ok(found(octets, Event::Content(0..octets)))
+                let bytes = self.allowed(limits, bytes.len())?;
+                self.came += bytes as u64;
+                self.took(bytes);
+                Ok(found(bytes, Event::Content(0..bytes)))
             }
         }
     }
 
-    /// How many of these octets of content may come: first those that may, so that it does not matter how they
+    /// How many of these bytes of content may come: first those that may, so that it does not matter how they
     /// were cut.
-    fn allowed(&self, limits: &Limits, octets: usize) -> Result<usize, Fault> {
+    fn allowed(&self, limits: &Limits, bytes: usize) -> Result<usize, Fault> {
         let (most, fault) = match self.announced {
             Some(announced) => (announced, Fault::LongerThanSaid),
             None => (limits.content, Fault::ContentTooLarge),
         };
-        match usize::try_from(most - self.came).unwrap_or(usize::MAX).min(octets) {
+        match usize::try_from(most - self.came).unwrap_or(usize::MAX).min(bytes) {
             0 => Err(fault),
             allowed => Ok(allowed),
         }
@@ -185,47 +185,42 @@ impl Client {
         Ok(found(0, Event::Response(ResponseContent::None)))
     }
 
-    fn head(&mut self, limits: &Limits, octets: &[u8], head: &mut ResponseHead) -> Result<Step, Fault> {
+    fn head(&mut self, limits: &Limits, bytes: &[u8], head: &mut ResponseHead) -> Result<Step, Fault> {
         let most = limits.head as usize;
         if !self.held.is_empty() {
-            return self.resume_head(limits, octets, head);
+            return self.resume_head(limits, bytes, head);
         }
-        let Some(end) = head::end(octets, 0) else {
-            return self.hold(octets, most).map(Step::Past);
+        let Some(end) = head::end(bytes, 0) else {
+            return self.hold(bytes, most).map(Step::Past);
         };
         if end > most {
             return Err(Fault::HeadTooLarge);
         }
         self.took(end);
-        let said = head::parse(&octets[..end], limits, head)?;
+        let said = head::parse(&bytes[..end], limits, head)?;
         self.begin_content(limits, said.length, end, head)
     }
 
     /// Keeps a piece of a head.
     #[cold]
-    fn hold(&mut self, octets: &[u8], most: usize) -> Result<usize, Fault> {
-        if self.held.len() + octets.len() > most {
+    fn hold(&mut self, bytes: &[u8], most: usize) -> Result<usize, Fault> {
+        if self.held.len() + bytes.len() > most {
             return Err(Fault::HeadTooLarge);
         }
-        self.held.extend_from_slice(octets);
-        self.took(octets.len());
-        Ok(octets.len())
+        self.held.extend_from_slice(bytes);
+        self.took(bytes.len());
+        Ok(bytes.len())
     }
 
     #[cold]
-    fn resume_head(
-        &mut self,
-        limits: &Limits,
-        octets: &[u8],
-        head: &mut ResponseHead,
-    ) -> Result<Step, Fault> {
+    fn resume_head(&mut self, limits: &Limits, bytes: &[u8], head: &mut ResponseHead) -> Result<Step, Fault> {
         let (most, before) = (limits.head as usize, self.held.len());
-        // An empty line that ends in the new octets begins behind the last line end before them.
+        // An empty line that ends in the new bytes begins behind the last line end before them.
         let line = memchr::memrchr(b'\n', &self.held).map_or(0, |lf| lf + 1);
-        let room = most.saturating_sub(before).min(octets.len());
-        self.held.extend_from_slice(&octets[..room]);
+        let room = most.saturating_sub(before).min(bytes.len());
+        self.held.extend_from_slice(&bytes[..room]);
         let Some(end) = head::end(&self.held, line) else {
-            if room < octets.len() {
+            if room < bytes.len() {
                 return Err(Fault::HeadTooLarge);
             }
             self.took(room);
@@ -238,7 +233,7 @@ impl Client {
         self.begin_content(limits, said.length, taken, head)
     }
 
-    /// The head is there; `consumed` octets were the last of it.
+    /// The head is there; `consumed` bytes were the last of it.
     fn begin_content(
         &mut self,
         limits: &Limits,
@@ -253,8 +248,8 @@ impl Client {
         }
         self.reading = Reading::Content;
         let content = match announced {
-            Some(octets) if octets > limits.content => return Err(Fault::ContentTooLarge),
-            Some(octets) => ResponseContent::Length(octets),
+            Some(bytes) if bytes > limits.content => return Err(Fault::ContentTooLarge),
+            Some(bytes) => ResponseContent::Length(bytes),
             None => ResponseContent::Unknown,
         };
         Ok(found(consumed, Event::Response(content)))
@@ -269,7 +264,7 @@ impl Client {
             3 => return Err(Fault::UnknownRole),
             _ => return Err(Fault::ProtocolStatus),
         }
-        self.app_status = app.iter().fold(0, |number, octet| number << 8 | u32::from(*octet));
+        self.app_status = app.iter().fold(0, |number, byte| number << 8 | u32::from(*byte));
         let event = match self.reading {
             Reading::Head => return Err(Fault::EndsBeforeHead),
             Reading::Content if !self.is_as_announced() => return Err(Fault::ShorterThanSaid),

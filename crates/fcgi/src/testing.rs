@@ -1,4 +1,4 @@
-//! For tests: makes records, feeds octets to an engine in any pieces and writes down what comes out.
+//! For tests: makes records, feeds bytes to an engine in any pieces and writes down what comes out.
 
 use crate::{Asked, Client, Event, Fault, Limits, ResponseContent};
 use hayami_http::{FieldSection, ResponseHead, Status};
@@ -6,10 +6,10 @@ use hayami_http::{FieldSection, ResponseHead, Status};
 /// A record.
 pub(crate) fn record(kind: u8, content: &[u8], padding: u8) -> Vec<u8> {
     let [high, low] = (content.len() as u16).to_be_bytes();
-    let mut octets = vec![1, kind, 0, 1, high, low, padding, 0];
-    octets.extend_from_slice(content);
-    octets.resize(octets.len() + usize::from(padding), b'!');
-    octets
+    let mut bytes = vec![1, kind, 0, 1, high, low, padding, 0];
+    bytes.extend_from_slice(content);
+    bytes.resize(bytes.len() + usize::from(padding), b'!');
+    bytes
 }
 
 /// Records in a few words: `o` STDOUT, `e` STDERR, `x` END_REQUEST with the protocol status, `v` something of
@@ -74,18 +74,18 @@ fn drain(
 fn shown(content: ResponseContent) -> String {
     match content {
         ResponseContent::None => "-".to_owned(),
-        ResponseContent::Length(octets) => octets.to_string(),
+        ResponseContent::Length(bytes) => bytes.to_string(),
         ResponseContent::Unknown => "?".to_owned(),
     }
 }
 
 /// Joins pieces of one kind: `<ab` and then `c>` are noted as `<abc>`.
-fn note(notes: &mut String, open: char, close: char, octets: &[u8]) {
+fn note(notes: &mut String, open: char, close: char, bytes: &[u8]) {
     if notes.ends_with(close) {
         notes.pop();
     } else {
         notes.push(open);
     }
-    notes.push_str(&String::from_utf8_lossy(octets));
+    notes.push_str(&String::from_utf8_lossy(bytes));
     notes.push(close);
 }

@@ -10,13 +10,13 @@ const SMALL: Limits = Limits { head: 24, fields: 3, content: 8, aside: 400 };
 /// What is noted of an answer, however it is split.
 fn answered(limits: &Limits, head_only: bool, wire: &[u8]) -> String {
     let whole = notes(&mut asking(head_only), limits, &[wire]);
-    let octets: Vec<_> = wire.chunks(1).collect();
-    assert_eq!(notes(&mut asking(head_only), limits, &octets), whole, "{} by octet", wire.escape_ascii());
+    let bytes: Vec<_> = wire.chunks(1).collect();
+    assert_eq!(notes(&mut asking(head_only), limits, &bytes), whole, "{} by byte", wire.escape_ascii());
     whole
 }
 
 #[test]
-fn answers_are_understood_whole_and_octet_by_octet() {
+fn answers_are_understood_whole_and_byte_by_byte() {
     let cases: &[(&[&str], &str)] = &[
         (&["oa: b\n\nhello", "o", "x0"], "200[?]<hello>."),
         (&["oa: b\r\n\r\nhello", "x0"], "200[?]<hello>."),
@@ -156,7 +156,7 @@ fn a_request_begins_tells_its_parameters_and_brings_its_content() {
         let (mut client, mut out) = (Client::new(), Vec::new());
         client.send_head(&fields, asked, &mut out).unwrap();
         assert_eq!(client.send_head(&fields, asked, &mut out), Err(crate::OutOfTurn));
-        content.iter().for_each(|octets| client.send_content(octets, &mut out));
+        content.iter().for_each(|bytes| client.send_content(bytes, &mut out));
         client.send_end(&mut out).unwrap();
         client.send_end(&mut out).unwrap();
         let all = [vec![begin(asked.keep.into())], params.to_vec(), want].concat();
@@ -248,7 +248,7 @@ proptest! {
     }
 
     #[test]
-    fn no_octets_make_the_engine_panic_or_loop(
+    fn no_bytes_make_the_engine_panic_or_loop(
         wire in proptest::collection::vec(prop_oneof![0_u8..8, any::<u8>()], 0..200),
         reads in 1_usize..20,
     ) {

@@ -1,8 +1,8 @@
 //! Chunk extensions (RFC 9112 §7.1.1). None means anything here, but whoever reads on behind a quote
 //! that was never closed finds other chunks than we do: so they must be what the grammar says.
 
+use crate::bytes::{token_end, value_end};
 use crate::fault::Fault;
-use crate::octets::{token_end, value_end};
 
 /// Checks what stands between the digits of a chunk size and its CRLF:
 /// `*( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] )`.
@@ -59,7 +59,7 @@ fn behind_quoted(mut rest: &[u8]) -> Option<&[u8]> {
 
 /// RFC 9110 §5.6.3: bad whitespace is that of OWS, and recipients remove it.
 fn behind_whitespace(rest: &[u8]) -> &[u8] {
-    let len = rest.iter().take_while(|octet| matches!(octet, b' ' | b'\t')).count();
+    let len = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     &rest[len..]
 }
 

@@ -15,7 +15,7 @@ enum Next {
     /// A chunk-size line.
     #[default]
     Size,
-    /// So many octets of chunk data.
+    /// So many bytes of chunk data.
     Data(u64),
     /// The CRLF behind a chunk's data.
     DataEnd,
@@ -29,13 +29,13 @@ enum Next {
 #[derive(Default, Debug)]
 pub(crate) struct Chunked {
     next: Next,
-    /// Octets of data that the chunk sizes have announced.
+    /// Bytes of data that the chunk sizes have announced.
     total: u64,
     /// Bytes that a chunk-size line could do without: extensions, and leading zeros.
     extensions: u32,
-    /// Octets of the trailer section.
-    trailer_octets: u32,
-    /// Octets at the front of the input in which no LF was found.
+    /// Bytes of the trailer section.
+    trailer_bytes: u32,
+    /// Bytes at the front of the input in which no LF was found.
     scanned: u32,
     /// Trailer fields, if there are any.
     trailers: Option<Box<FieldSection>>,
@@ -44,7 +44,7 @@ pub(crate) struct Chunked {
 /// What a step found.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// More octets are needed.
+    /// More bytes are needed.
     More,
     /// Data at these indices of the input.
     Data(Range<usize>),
@@ -53,14 +53,14 @@ pub(crate) enum Piece {
 }
 
 impl Chunked {
-    /// Reads from `input` up to the end of one piece of data. Gives the octets consumed too.
+    /// Reads from `input` up to the end of one piece of data. Gives the bytes consumed too.
     pub(crate) fn receive(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, Piece), Fault> {
         let mut at = 0;
         loop {
             let rest = &input[at..];
             match self.step(limits, rest) {
-                Ok(Step::Consumed(octets)) => at += octets,
-                Ok(Step::Data(octets)) => return Ok((at + octets, Piece::Data(at..at + octets))),
+                Ok(Step::Consumed(bytes)) => at += bytes,
+                Ok(Step::Data(bytes)) => return Ok((at + bytes, Piece::Data(at..at + bytes))),
                 Ok(Step::End) => return Ok((at, Piece::End)),
                 Err(Stop::Incomplete) => return Ok((at, Piece::More)),
                 Err(Stop::Fault(fault)) => return Err(fault),
@@ -106,12 +106,12 @@ impl Chunked {
         if rest.is_empty() {
             return Err(Stop::Incomplete);
         }
-        let octets = usize::try_from(left).map_or(rest.len(), |left| left.min(rest.len()));
-        self.next = match left - octets as u64 {
+        let bytes = usize::try_from(left).map_or(rest.len(), |left| left.min(rest.len()));
+        self.next = match left - bytes as u64 {
             0 => Next::DataEnd,
             left => Next::Data(left),
         };
-        Ok(Step::Data(octets))
+        Ok(Step::Data(bytes))
     }
 
     fn data_end(&mut self, rest: &[u8]) -> Result<Step, Stop> {
@@ -126,7 +126,7 @@ impl Chunked {
     }
 
     fn trailer_line(&mut self, limits: &Limits, rest: &[u8]) -> Result<Step, Stop> {
-        let room = limits.trailer.saturating_sub(self.trailer_octets);
+        let room = limits.trailer.saturating_sub(self.trailer_bytes);
         let len = self.line_len(rest, room, Fault::TrailerTooLarge)?;
         if !rest[..len].ends_with(b"\r\n") {
             return Err(Fault::FieldValue.into());
@@ -137,10 +137,10 @@ impl Chunked {
                 self.add_trailer(limits, name.of(rest), value.of(rest))?;
             }
             Err(Stop::Fault(fault)) => return Err(fault.into()),
-            // A CR inside the line's own CRLF cannot be the last octet.
+            // A CR inside the line's own CRLF cannot be the last byte.
             Err(Stop::Incomplete) => return Err(Fault::BareCr.into()),
         }
-        self.trailer_octets += len as u32;
+        self.trailer_bytes += len as u32;
         Ok(Step::Consumed(len))
     }
 
@@ -156,7 +156,7 @@ impl Chunked {
         Ok(())
     }
 
-    /// Length of the line at the front, with its LF. Octets are looked at once, however they arrive.
+    /// Length of the line at the front, with its LF. Bytes are looked at once, however they arrive.
     fn line_len(&mut self, rest: &[u8], limit: u32, fault: Fault) -> Result<usize, Stop> {
         let scanned = (self.scanned as usize).min(rest.len());
         let len = memchr::memchr(b'\n', &rest[scanned..]).map(|i| scanned + i + 1);
@@ -169,9 +169,9 @@ impl Chunked {
 }
 
 enum Step {
-    /// So many octets of framing.
+    /// So many bytes of framing.
     Consumed(usize),
-    /// So many octets of data.
+    /// So many bytes of data.
     Data(usize),
     End,
 }

@@ -117,9 +117,9 @@ mod tests {
 
     #[test]
     fn sections_that_a_parser_made_are_written_line_by_line() {
-        let octets = b"A:1\nConnection:x\nB:\t2 \n";
+        let bytes = b"A:1\nConnection:x\nB:\t2 \n";
         let mut section = FieldSection::default();
-        section.reset_to(octets);
+        section.reset_to(bytes);
         section.push_span(Span::new(0, 1), Span::new(2, 3));
         section.push_span(Span::new(4, 14), Span::new(15, 16));
         section.push_span(Span::new(17, 18), Span::new(20, 21));

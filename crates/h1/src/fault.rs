@@ -5,7 +5,7 @@ use std::fmt;
 
 macro_rules! faults {
     ($($variant:ident $status:ident $text:literal $rule:literal,)*) => {
-        /// A rule that the peer's octets broke. The connection closes after the answer.
+        /// A rule that the peer's bytes broke. The connection closes after the answer.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Fault {
             $(#[doc = concat!("The ", $text, " (", $rule, ").")] $variant,)*
@@ -34,7 +34,7 @@ faults! {
     RequestLineTooLong URI_TOO_LONG "request line is longer than the limit" "RFC 9112 §3",
     MalformedMethod BAD_REQUEST "method is not a token followed by one space" "RFC 9112 §3.1",
     MissingTarget BAD_REQUEST "request target is missing" "RFC 9112 §3.2",
-    TargetCharacter BAD_REQUEST "request target has an octet that must be percent-encoded" "RFC 9112 §3.2",
+    TargetCharacter BAD_REQUEST "request target has a byte that must be percent-encoded" "RFC 9112 §3.2",
     TargetFragment BAD_REQUEST "request target has a fragment" "RFC 9112 §3.2",
     TargetForm BAD_REQUEST "request target has none of the forms its method allows" "RFC 9112 §3.2",
     TargetUserinfo BAD_REQUEST "request target's authority has userinfo" "RFC 9110 §4.2.4",
@@ -89,7 +89,7 @@ impl std::error::Error for Fault {}
 /// Why a parser stopped before the end of what it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// The octets end first.
+    /// The bytes end first.
     Incomplete,
     /// A rule is broken.
     Fault(Fault),

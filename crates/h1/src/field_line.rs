@@ -1,8 +1,8 @@
 //! Field lines: `field-name ":" OWS field-value OWS` (RFC 9112 §5), and whole sections of them.
 
+use crate::bytes::{token_end, value_end};
 use crate::fault::{Fault, Stop};
 use crate::limits::Limits;
-use crate::octets::{token_end, value_end};
 use hayami_http::{FieldSection, Known, Span};
 
 /// What stands at the start of a line.
@@ -44,9 +44,9 @@ const fn bit(known: Known) -> u64 {
 }
 
 /// Parses the field lines of a head from `at` on into `section`, and the empty line behind them. Spans
-/// count from the start of `octets`. Gives the index behind the empty line.
+/// count from the start of `bytes`. Gives the index behind the empty line.
 pub(crate) fn section(
-    octets: &[u8],
+    bytes: &[u8],
     mut at: usize,
     limits: &Limits,
     section: &mut FieldSection,
@@ -54,12 +54,12 @@ pub(crate) fn section(
     let first = at;
     let mut seen = Seen::default();
     loop {
-        match parse(octets, at) {
+        match parse(bytes, at) {
             Ok(Line::Field { name, value, next }) if next <= limits.head as usize => {
                 if section.len() >= limits.fields as usize {
                     return Err(Fault::TooManyFields.into());
                 }
-                let known = Known::of(name.of(octets));
+                let known = Known::of(name.of(bytes));
                 if let Some(known) = known {
                     seen.add(known);
                 }
@@ -68,17 +68,17 @@ pub(crate) fn section(
             }
             Ok(Line::Empty { next }) if next <= limits.head as usize => return Ok((next, seen)),
             Ok(_) => return Err(Fault::HeadTooLarge.into()),
-            Err(stop) => return Err(judge(octets, at, first, limits, stop)),
+            Err(stop) => return Err(judge(bytes, at, first, limits, stop)),
         }
     }
 }
 
 /// Decides about the line at `at` that could not be parsed. Only a complete line is judged, and its
-/// length first: thus it does not matter how the octets were split on their way.
+/// length first: thus it does not matter how the bytes were split on their way.
 #[cold]
-pub(crate) fn judge(octets: &[u8], at: usize, first: usize, limits: &Limits, stop: Stop) -> Stop {
-    let lf = memchr::memchr(b'\n', &octets[at..]).map(|i| at + i);
-    if lf.map_or(octets.len(), |lf| lf + 1) > limits.head as usize {
+pub(crate) fn judge(bytes: &[u8], at: usize, first: usize, limits: &Limits, stop: Stop) -> Stop {
+    let lf = memchr::memchr(b'\n', &bytes[at..]).map(|i| at + i);
+    if lf.map_or(bytes.len(), |lf| lf + 1) > limits.head as usize {
         return Fault::HeadTooLarge.into();
     }
     match (lf, stop) {
@@ -91,28 +91,28 @@ pub(crate) fn judge(octets: &[u8], at: usize, first: usize, limits: &Limits, sto
 
 /// Parses one line at `at`. LF alone ends it too, as RFC 9112 §2.2 allows and nginx and h2o do.
 #[inline(always)] // a line that is returned through memory costs 5 ns
-pub(crate) fn parse(octets: &[u8], at: usize) -> Result<Line, Stop> {
-    let name_end = token_end(octets, at);
-    match octets.get(name_end) {
+pub(crate) fn parse(bytes: &[u8], at: usize) -> Result<Line, Stop> {
+    let name_end = token_end(bytes, at);
+    match bytes.get(name_end) {
         Some(b':') if name_end > at => {}
-        Some(octet) => return no_field(octets, at, name_end, *octet),
+        Some(byte) => return no_field(bytes, at, name_end, *byte),
         None => return Err(Stop::Incomplete),
     }
     let mut start = name_end + 1;
-    while let Some(b' ' | b'\t') = octets.get(start) {
+    while let Some(b' ' | b'\t') = bytes.get(start) {
         start += 1;
     }
-    let mut end = value_end(octets, start);
-    let next = line_end(octets, end)?;
-    while end > start && matches!(octets[end - 1], b' ' | b'\t') {
+    let mut end = value_end(bytes, start);
+    let next = line_end(bytes, end)?;
+    while end > start && matches!(bytes[end - 1], b' ' | b'\t') {
         end -= 1;
     }
     Ok(Line::Field { name: Span::new(at, name_end), value: Span::new(start, end), next })
 }
 
 /// The index behind the line end at `at`.
-fn line_end(octets: &[u8], at: usize) -> Result<usize, Stop> {
-    match octets.get(at..) {
+fn line_end(bytes: &[u8], at: usize) -> Result<usize, Stop> {
+    match bytes.get(at..) {
         Some([b'\r', b'\n', ..]) => Ok(at + 2),
         Some([b'\n', ..]) => Ok(at + 1),
         Some([] | [b'\r']) | None => Err(Stop::Incomplete),
@@ -123,15 +123,15 @@ fn line_end(octets: &[u8], at: usize) -> Result<usize, Stop> {
 
 /// The line at `at` is none `name ":"`: it is the empty one, or broken at `name_end`.
 #[inline(never)]
-fn no_field(octets: &[u8], at: usize, name_end: usize, octet: u8) -> Result<Line, Stop> {
-    Err(match octet {
+fn no_field(bytes: &[u8], at: usize, name_end: usize, byte: u8) -> Result<Line, Stop> {
+    Err(match byte {
         b'\r' | b'\n' if name_end == at => {
-            return line_end(octets, at).map(|next| Line::Empty { next });
+            return line_end(bytes, at).map(|next| Line::Empty { next });
         }
         b' ' | b'\t' if name_end == at => Fault::ObsoleteFold,
         // RFC 9112 §5.1: proxies that read it differently made it a way to smuggle requests.
-        b' ' | b'\t' => space_or_name(&octets[name_end..]),
-        b'\r' | b'\n' => line_end(octets, name_end).map_or(Fault::BareCr, |_| Fault::MissingColon),
+        b' ' | b'\t' => space_or_name(&bytes[name_end..]),
+        b'\r' | b'\n' => line_end(bytes, name_end).map_or(Fault::BareCr, |_| Fault::MissingColon),
         _ => Fault::FieldName,
     }
     .into())

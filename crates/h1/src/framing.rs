@@ -1,9 +1,9 @@
 //! Where a message ends: Content-Length, Transfer-Encoding and what the Connection field says
 //! (RFC 9112 §6 and §9.3).
 
+use crate::bytes::list;
 use crate::fault::Fault;
 use crate::field_line::Seen;
-use crate::octets::list;
 use hayami_http::{FieldSection, Known, Version};
 
 /// What the framing fields of a message say.
@@ -103,10 +103,10 @@ mod tests {
 
     /// A section with these lines.
     fn fields(lines: &str) -> (FieldSection, Seen) {
-        let octets = format!("{lines}\n");
+        let bytes = format!("{lines}\n");
         let mut fields = FieldSection::default();
-        let (len, seen) = section(octets.as_bytes(), 0, &Limits::default(), &mut fields).expect(lines);
-        fields.set_octets(&octets.as_bytes()[..len]);
+        let (len, seen) = section(bytes.as_bytes(), 0, &Limits::default(), &mut fields).expect(lines);
+        fields.set_bytes(&bytes.as_bytes()[..len]);
         (fields, seen)
     }
 

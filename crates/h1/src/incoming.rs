@@ -11,25 +11,25 @@ pub(crate) enum Incoming {
     /// No content.
     #[default]
     Nothing,
-    /// By Content-Length; so many octets are still to come.
+    /// By Content-Length; so many bytes are still to come.
     Length(u64),
     /// In chunks.
     Chunked(Chunked),
-    /// By the end of the connection; so many octets came. Responses only.
+    /// By the end of the connection; so many bytes came. Responses only.
     UntilClose(u64),
 }
 
 impl Incoming {
-    /// Reads content from the front of `input`. Gives the octets consumed too.
+    /// Reads content from the front of `input`. Gives the bytes consumed too.
     pub(crate) fn receive(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, Piece), Fault> {
         match self {
             Self::Nothing | Self::Length(0) => Ok((0, Piece::End)),
             Self::Chunked(chunked) => chunked.receive(limits, input),
             _ if input.is_empty() => Ok((0, Piece::More)),
             Self::Length(left) => {
-                let octets = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
-                *left -= octets as u64;
-                Ok((octets, Piece::Data(0..octets)))
+                let bytes = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
+                *left -= bytes as u64;
+                Ok((bytes, Piece::Data(0..bytes)))
             }
             Self::UntilClose(total) => {
                 *total += input.len() as u64;

@@ -1,4 +1,4 @@
-//! HTTP/1.1 (RFC 9112) as an engine: octets in, events and octets out.
+//! HTTP/1.1 (RFC 9112) as an engine: bytes in, events and bytes out.
 //!
 //! Here are both roles of a connection, [`Server`] and [`Client`], the parser and the writer of heads, and
 //! the chunked coding. Here are no sockets, no clock, no buffers and no knowledge of what a request asks for.
@@ -26,6 +26,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod bytes;
 mod chunk_extension;
 mod chunked;
 mod client;
@@ -36,7 +37,6 @@ mod framing;
 mod head;
 mod incoming;
 mod limits;
-mod octets;
 mod outgoing;
 mod request_line;
 mod server;

@@ -4,22 +4,22 @@
 /// touching its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Octets of a request line or status line before its LF. More is answered with 414. RFC 9112 §3
+    /// Bytes of a request line or status line before its LF. More is answered with 414. RFC 9112 §3
     /// recommends at least 8000.
     pub request_line: u32,
-    /// Octets of a whole head with its empty line. More is answered with 431. Browsers with many cookies
+    /// Bytes of a whole head with its empty line. More is answered with 431. Browsers with many cookies
     /// send some 16 KiB; single sign-on tokens have been seen at 48 KiB.
     pub head: u32,
     /// Field lines of one section. More is answered with 431. Browsers send about 15, chains of proxies 40.
     pub fields: u16,
-    /// Octets of content. More is answered with 413. h2o's `limit-request-body`, with h2o's default.
+    /// Bytes of content. More is answered with 413. h2o's `limit-request-body`, with h2o's default.
     pub content: u64,
-    /// Octets of a chunk-size line with its CRLF: 16 digits and room for an extension nobody reads.
+    /// Bytes of a chunk-size line with its CRLF: 16 digits and room for an extension nobody reads.
     pub chunk_line: u32,
     /// Bytes of all chunk extensions of one content, and of leading zeros of its chunk sizes as far as they outnumber
     /// the data. Chunks of one byte with long extensions would otherwise cost 200 times what they bring.
     pub chunk_extensions: u32,
-    /// Octets of a trailer section with its empty line. Trailers are digests and timings: short.
+    /// Bytes of a trailer section with its empty line. Trailers are digests and timings: short.
     pub trailer: u32,
     /// Interim responses a client takes before the final one; a server that sends more never ends.
     pub interim: u16,

@@ -8,7 +8,7 @@ use hayami_http::FieldSection;
 pub(crate) enum Outgoing {
     /// No content, or no more of it.
     Nothing,
-    /// By Content-Length; so many octets are still to be sent.
+    /// By Content-Length; so many bytes are still to be sent.
     Length(u64),
     /// In chunks (RFC 9112 §7.1).
     Chunked,
@@ -16,40 +16,40 @@ pub(crate) enum Outgoing {
     UntilClose,
 }
 
-/// Octets of a chunk-size line whose digits are filled in afterwards: 8 digits and CRLF.
+/// Bytes of a chunk-size line whose digits are filled in afterwards: 8 digits and CRLF.
 const SIZE_LINE: usize = 10;
 
 impl Outgoing {
     /// Writes content.
-    pub(crate) fn content(&mut self, octets: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn content(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         match self {
             Self::Nothing => {}
             Self::Length(_) => {
-                let allowed = self.count(octets.len() as u64);
-                out.extend_from_slice(&octets[..allowed as usize]);
+                let allowed = self.count(bytes.len() as u64);
+                out.extend_from_slice(&bytes[..allowed as usize]);
             }
             Self::Chunked => {
                 // A chunk-size line has room for 32 bits.
-                for piece in octets.chunks(1 << 30) {
+                for piece in bytes.chunks(1 << 30) {
                     let mark = self.begin(out);
                     out.extend_from_slice(piece);
                     self.end(mark, out);
                 }
             }
-            Self::UntilClose => out.extend_from_slice(octets),
+            Self::UntilClose => out.extend_from_slice(bytes),
         }
     }
 
-    /// Counts octets of a length; gives how many of them the framing allows.
-    pub(crate) fn count(&mut self, octets: u64) -> u64 {
+    /// Counts bytes of a length; gives how many of them the framing allows.
+    pub(crate) fn count(&mut self, bytes: u64) -> u64 {
         match self {
             Self::Length(left) => {
-                let allowed = octets.min(*left);
+                let allowed = bytes.min(*left);
                 *left -= allowed;
                 allowed
             }
             Self::Nothing => 0,
-            Self::Chunked | Self::UntilClose => octets,
+            Self::Chunked | Self::UntilClose => bytes,
         }
     }
 
@@ -82,7 +82,7 @@ impl Outgoing {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Ends the content. Gives the number of octets that a length still misses.
+    /// Ends the content. Gives the number of bytes that a length still misses.
     pub(crate) fn finish(&mut self, trailers: Option<&FieldSection>, out: &mut Vec<u8>) -> u64 {
         match std::mem::replace(self, Self::Nothing) {
             Self::Length(left) => left,

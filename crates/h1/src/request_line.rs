@@ -2,43 +2,43 @@
 //!
 //! Single spaces only, and nothing is repaired: two programs that repair differently see two requests.
 
+use crate::bytes::{target_end, token_end};
 use crate::fault::{Fault, Stop};
-use crate::octets::{target_end, token_end};
 use hayami_http::authority::split_authority;
 use hayami_http::request::RequestLine;
 use hayami_http::{Span, TargetForm, Version};
 
-/// Parses the request line at the start of `octets`; gives it and the index behind its line end.
+/// Parses the request line at the start of `bytes`; gives it and the index behind its line end.
 ///
 /// Whatever stands in a line that is not complete yet may be reported as a fault; the caller sees to it
 /// that only complete lines are judged.
-pub(crate) fn parse(octets: &[u8]) -> Result<(RequestLine, usize), Stop> {
-    let method_end = token_end(octets, 0);
-    match octets.get(method_end) {
+pub(crate) fn parse(bytes: &[u8]) -> Result<(RequestLine, usize), Stop> {
+    let method_end = token_end(bytes, 0);
+    match bytes.get(method_end) {
         Some(b' ') if method_end > 0 => {}
         Some(_) => return Err(Fault::MalformedMethod.into()),
         None => return Err(Stop::Incomplete),
     }
     let start = method_end + 1;
-    let end = target_end(octets, start);
-    match octets.get(end) {
+    let end = target_end(bytes, start);
+    match bytes.get(end) {
         Some(b' ') if end > start => {}
-        Some(octet) => return Err(bad_target(*octet, end == start).into()),
+        Some(byte) => return Err(bad_target(*byte, end == start).into()),
         None => return Err(Stop::Incomplete),
     }
-    let (version, next) = version_and_line_end(octets, end + 1)?;
+    let (version, next) = version_and_line_end(bytes, end + 1)?;
     let mut line = RequestLine { method: Span::new(0, method_end), version, ..RequestLine::default() };
-    if octets[start] == b'/' && &octets[..method_end] != b"CONNECT" {
-        split_target(&mut line, octets, start, start, end);
+    if bytes[start] == b'/' && &bytes[..method_end] != b"CONNECT" {
+        split_target(&mut line, bytes, start, start, end);
     } else {
-        other_form(&mut line, octets, start, end)?;
+        other_form(&mut line, bytes, start, end)?;
     }
     Ok((line, next))
 }
 
 #[cold]
-fn bad_target(octet: u8, empty: bool) -> Fault {
-    match octet {
+fn bad_target(byte: u8, empty: bool) -> Fault {
+    match byte {
         b'#' => Fault::TargetFragment,
         b' ' => Fault::MissingTarget,
         b'\r' | b'\n' if empty => Fault::MissingTarget,
@@ -48,16 +48,16 @@ fn bad_target(octet: u8, empty: bool) -> Fault {
     }
 }
 
-fn version_and_line_end(octets: &[u8], at: usize) -> Result<(Version, usize), Stop> {
-    match octets[at..].first_chunk::<10>() {
+fn version_and_line_end(bytes: &[u8], at: usize) -> Result<(Version, usize), Stop> {
+    match bytes[at..].first_chunk::<10>() {
         Some(b"HTTP/1.1\r\n") => Ok((Version::Http11, at + 10)),
-        _ => other_version(octets, at),
+        _ => other_version(bytes, at),
     }
 }
 
 /// Versions above 1.1 are answered as 1.1: their minor number promises that this works (RFC 9110 §2.5).
-fn other_version(octets: &[u8], at: usize) -> Result<(Version, usize), Stop> {
-    let rest = &octets[at..];
+fn other_version(bytes: &[u8], at: usize) -> Result<(Version, usize), Stop> {
+    let rest = &bytes[at..];
     let Some(lf) = memchr::memchr(b'\n', rest) else { return Err(Stop::Incomplete) };
     let text = rest[..lf].strip_suffix(b"\r").unwrap_or(&rest[..lf]);
     let version = match text {
@@ -73,18 +73,18 @@ fn other_version(octets: &[u8], at: usize) -> Result<(Version, usize), Stop> {
     Ok((version, at + lf + 1))
 }
 
-fn split_target(line: &mut RequestLine, octets: &[u8], start: usize, path_start: usize, end: usize) {
+fn split_target(line: &mut RequestLine, bytes: &[u8], start: usize, path_start: usize, end: usize) {
     line.target = Span::new(start, end);
-    let question = memchr::memchr(b'?', &octets[path_start..end]).map(|i| path_start + i);
+    let question = memchr::memchr(b'?', &bytes[path_start..end]).map(|i| path_start + i);
     line.path = Span::new(path_start, question.unwrap_or(end));
     line.query = question.map(|q| Span::new(q + 1, end));
 }
 
 /// Authority-form is CONNECT's only form and only CONNECT's; asterisk-form is only OPTIONS's
 /// (RFC 9112 §3.2.3, §3.2.4).
-fn other_form(line: &mut RequestLine, octets: &[u8], start: usize, end: usize) -> Result<(), Fault> {
+fn other_form(line: &mut RequestLine, bytes: &[u8], start: usize, end: usize) -> Result<(), Fault> {
     line.target = Span::new(start, end);
-    match (line.method.of(octets), &octets[start..end]) {
+    match (line.method.of(bytes), &bytes[start..end]) {
         (b"CONNECT", target) => {
             line.form = TargetForm::Authority;
             line.authority = Some(line.target);
@@ -98,7 +98,7 @@ fn other_form(line: &mut RequestLine, octets: &[u8], start: usize, end: usize) -
             line.form = TargetForm::Asterisk;
             Ok(())
         }
-        (_, target) => absolute_form(line, octets, start, scheme_len(target)?, end),
+        (_, target) => absolute_form(line, bytes, start, scheme_len(target)?, end),
     }
 }
 
@@ -114,20 +114,20 @@ fn scheme_len(target: &[u8]) -> Result<usize, Fault> {
 
 fn absolute_form(
     line: &mut RequestLine,
-    octets: &[u8],
+    bytes: &[u8],
     start: usize,
     scheme: usize,
     end: usize,
 ) -> Result<(), Fault> {
     let host = start + scheme;
-    let path = memchr::memchr2(b'/', b'?', &octets[host..end]).map_or(end, |i| host + i);
+    let path = memchr::memchr2(b'/', b'?', &bytes[host..end]).map_or(end, |i| host + i);
     line.form = TargetForm::Absolute;
     line.authority = Some(Span::new(host, path));
-    split_target(line, octets, start, path, end);
-    match split_authority(&octets[host..path]) {
+    split_target(line, bytes, start, path, end);
+    match split_authority(&bytes[host..path]) {
         Some(_) => Ok(()),
         // RFC 9110 §4.2.4: userinfo is a means of deceiving readers.
-        None if octets[host..path].contains(&b'@') => Err(Fault::TargetUserinfo),
+        None if bytes[host..path].contains(&b'@') => Err(Fault::TargetUserinfo),
         None => Err(Fault::TargetAuthority),
     }
 }

@@ -61,7 +61,7 @@ pub(crate) enum Move {
 }
 
 impl State {
-    /// Before the first octet of a request.
+    /// Before the first byte of a request.
     pub(crate) const START: Self = Self { receiving: Receiving::Head, sending: Sending::Nothing };
 
     /// The state after a move; `None` if the move is not legal.
@@ -96,7 +96,7 @@ pub(crate) enum Reading {
     Head,
     /// Content of a response.
     Content,
-    /// Octets that are not HTTP, until the server closes.
+    /// Bytes that are not HTTP, until the server closes.
     Tunnel,
     /// Nothing: the last response is complete, or a rule was broken.
     Closed,

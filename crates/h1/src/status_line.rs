@@ -1,14 +1,14 @@
 //! The status line: `HTTP-version SP status-code SP [reason-phrase]` (RFC 9112 §4).
 
+use crate::bytes::value_end;
 use crate::fault::{Fault, Stop};
-use crate::octets::value_end;
 use hayami_http::{Status, Version};
 
-/// Parses the status line at the start of `octets`; gives version, status and the index behind its line
+/// Parses the status line at the start of `bytes`; gives version, status and the index behind its line
 /// end. What stands in an incomplete line is not judged.
-pub(crate) fn parse(octets: &[u8]) -> Result<(Version, Status, usize), Stop> {
-    let lf = memchr::memchr(b'\n', octets).ok_or(Stop::Incomplete)?;
-    let line = octets[..lf].strip_suffix(b"\r").unwrap_or(&octets[..lf]);
+pub(crate) fn parse(bytes: &[u8]) -> Result<(Version, Status, usize), Stop> {
+    let lf = memchr::memchr(b'\n', bytes).ok_or(Stop::Incomplete)?;
+    let line = bytes[..lf].strip_suffix(b"\r").unwrap_or(&bytes[..lf]);
     let (version, rest) = version(line)?;
     let (status, reason) = match rest {
         // Some servers leave out the space together with the reason; nothing can be confused by it.
@@ -37,7 +37,7 @@ fn version(line: &[u8]) -> Result<(Version, &[u8]), Fault> {
 
 /// RFC 9110 §15: three digits, the first of which is at least 1.
 fn code(digits: [u8; 3]) -> Option<Status> {
-    let digit = |octet: u8| octet.is_ascii_digit().then(|| u16::from(octet - b'0'));
+    let digit = |byte: u8| byte.is_ascii_digit().then(|| u16::from(byte - b'0'));
     Status::new(digit(digits[0])? * 100 + digit(digits[1])? * 10 + digit(digits[2])?)
 }
 

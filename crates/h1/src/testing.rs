@@ -1,11 +1,11 @@
-//! For tests: feeds octets to an engine in any pieces and writes down what comes out, so that the
+//! For tests: feeds bytes to an engine in any pieces and writes down what comes out, so that the
 //! notes of two ways of splitting can be compared.
 
 use crate::{Client, ClientEvent, Event, Fault, Limits, Next, Server};
 use hayami_http::{FieldSection, RequestHead, ResponseHead, Status};
 
-/// Splits octets into pieces of one.
-pub(crate) fn by_octet(wire: &[u8]) -> Vec<&[u8]> {
+/// Splits bytes into pieces of one.
+pub(crate) fn by_byte(wire: &[u8]) -> Vec<&[u8]> {
     wire.chunks(1).collect()
 }
 
@@ -64,13 +64,13 @@ fn answer(server: &mut Server) {
 }
 
 /// Joins pieces of one content: `<ab` and then `c>` are noted as `<abc>`.
-fn note_content(notes: &mut String, octets: &[u8]) {
+fn note_content(notes: &mut String, bytes: &[u8]) {
     if notes.ends_with('>') {
         notes.pop();
     } else {
         notes.push('<');
     }
-    notes.push_str(&text(octets));
+    notes.push_str(&text(bytes));
     notes.push('>');
 }
 
@@ -83,8 +83,8 @@ fn note_end(notes: &mut String, trailers: Option<FieldSection>) {
     notes.push(' ');
 }
 
-fn text(octets: &[u8]) -> String {
-    octets.escape_ascii().to_string()
+fn text(bytes: &[u8]) -> String {
+    bytes.escape_ascii().to_string()
 }
 
 /// What a client notes that has asked with these methods: `200`, `103+` for an interim one, content and

@@ -27,12 +27,12 @@ struct Body {
 }
 
 impl Body {
-    fn octets(&self) -> Vec<u8> {
+    fn bytes(&self) -> Vec<u8> {
         self.pieces.concat()
     }
 
     fn length(&self) -> Option<u64> {
-        (!self.chunked).then(|| self.octets().len() as u64)
+        (!self.chunked).then(|| self.bytes().len() as u64)
     }
 
     fn trailers(&self) -> Option<FieldSection> {
@@ -76,12 +76,12 @@ fn exchange() -> impl Strategy<Value = Exchange> {
     )
 }
 
-/// Splits octets where `cuts` say.
-fn split<'a>(octets: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
-    let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (octets.len() + 1)).collect();
-    cuts.extend([0, octets.len()]);
+/// Splits bytes where `cuts` say.
+fn split<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
+    let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
+    cuts.extend([0, bytes.len()]);
     cuts.sort();
-    cuts.windows(2).map(|pair| &octets[pair[0]..pair[1]]).collect()
+    cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect()
 }
 
 /// Everything asked by a pipelining client.
@@ -135,7 +135,7 @@ impl Answering<'_> {
         assert_eq!((self.head.method_name(), self.head.target()), (exchange.method, &exchange.target[..]));
         let fields = self.head.fields().iter().filter(|(name, _)| name.starts_with(b"x-"));
         assert!(fields.eq(exchange.fields.iter().map(|(n, v)| (&n[..], &v[..]))));
-        assert_eq!(std::mem::take(&mut self.content), exchange.request.octets());
+        assert_eq!(std::mem::take(&mut self.content), exchange.request.bytes());
         let trailers = self.server.take_trailers();
         assert_eq!(digest(trailers), exchange.request.trailer);
         if exchange.interim {
@@ -166,7 +166,7 @@ fn check_answers(client: &mut Client, exchanges: &[Exchange], pieces: &[&[u8]]) 
     let mut done = |content: &mut Vec<u8>, status: Status, trailers: Option<FieldSection>| {
         let exchange = expected.next().expect("no more responses than requests");
         assert_eq!(status, exchange.status);
-        let want = if has_content(exchange) { exchange.response.octets() } else { Vec::new() };
+        let want = if has_content(exchange) { exchange.response.bytes() } else { Vec::new() };
         assert_eq!(std::mem::take(content), want);
         let trailer = exchange.response.trailer.clone().filter(|_| has_content(exchange));
         assert_eq!(digest(trailers), trailer);

@@ -3,7 +3,7 @@
 use hayami_h1::{Client, ClientEvent, Event, Limits, Next, RequestContent, ResponseContent, Server};
 use hayami_http::{FieldSection, Known, Method, RequestHead, ResponseHead, Status, TargetForm, Version};
 
-/// One request: who sends it, its octets, and what must be found in it.
+/// One request: who sends it, its bytes, and what must be found in it.
 struct Sent {
     by: &'static str,
     wire: &'static str,

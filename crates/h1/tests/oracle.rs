@@ -4,7 +4,7 @@ use hayami_h1::{Client, ClientEvent, Event, Limits, RequestContent, Server};
 use hayami_http::{FieldSection, RequestHead, ResponseHead, Status};
 use proptest::prelude::*;
 
-/// Octets that look like heads more often than chance would have it.
+/// Bytes that look like heads more often than chance would have it.
 fn like_a_head(start: &'static str) -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => "[a-zA-Z-]{1,9}: ?[ -~]{0,20}\r\n",

@@ -49,7 +49,7 @@ const ROUNDS: u32 = 2_000;
 fn main() {
     for (name, fields) in [("h2load", H2LOAD), ("browser", BROWSER)] {
         report(&format!("{name}: request and 204"), fields, &ResponseHead::new(Status::NO_CONTENT), None);
-        report(&format!("{name}: request and cached file of 612 octets"), fields, &cached(), Some(612));
+        report(&format!("{name}: request and cached file of 612 bytes"), fields, &cached(), Some(612));
         let mut own = cached();
         own.append(b"x-one", b"two");
         report(&format!("{name}: the same, with a field of its own"), fields, &own, Some(612));

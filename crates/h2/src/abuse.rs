@@ -45,7 +45,7 @@ kinds! {
     Ping ping PingFlood "PING frames",
     Priority priority PriorityFlood "PRIORITY and PRIORITY_UPDATE frames",
     Unknown unknown UnknownFlood "frames of unknown types",
-    TinyWindow tiny_window TinyWindowFlood "WINDOW_UPDATE frames of few octets",
+    TinyWindow tiny_window TinyWindowFlood "WINDOW_UPDATE frames of few bytes",
     Stale stale StaleFlood "frames on closed streams",
     LargeHead large_head LargeHeadFlood "heads beyond the limits",
 }

@@ -8,11 +8,11 @@ pub struct Config {
     /// Streams that the peer may have open at once: SETTINGS_MAX_CONCURRENT_STREAMS. RFC 9113 §6.5.2
     /// recommends at least 100.
     pub max_concurrent_streams: u32,
-    /// Octets of content that a stream may bring before we grant more: SETTINGS_INITIAL_WINDOW_SIZE.
+    /// Bytes of content that a stream may bring before we grant more: SETTINGS_INITIAL_WINDOW_SIZE.
     pub initial_window: u32,
     /// To how much a stream's window grows while its peer uses it up within a round trip.
     pub max_stream_window: u32,
-    /// Octets of content that all streams together may bring before we grant more; 65,535 at least
+    /// Bytes of content that all streams together may bring before we grant more; 65,535 at least
     /// (RFC 9113 §6.9.2).
     pub connection_window: u32,
     /// To how much the connection's window grows.
@@ -20,17 +20,17 @@ pub struct Config {
     /// By how much the windows of all streams together may grow if their content is set aside until it is
     /// consumed: so much more memory may a connection make us use.
     pub max_windows_grown: u32,
-    /// Octets of a section of fields, 32 for each field on top: SETTINGS_MAX_HEADER_LIST_SIZE. More is
+    /// Bytes of a section of fields, 32 for each field on top: SETTINGS_MAX_HEADER_LIST_SIZE. More is
     /// answered with 431.
     pub max_header_list: u32,
     /// Field lines of one section. More is answered with 431.
     pub max_fields: u16,
-    /// Octets of `:path`. More is answered with 414. As h1's request line.
+    /// Bytes of `:path`. More is answered with 414. As h1's request line.
     pub max_target: u32,
-    /// Octets of the table for the peer's fields: SETTINGS_HEADER_TABLE_SIZE.
+    /// Bytes of the table for the peer's fields: SETTINGS_HEADER_TABLE_SIZE.
     pub table_size: u32,
-    /// Octets of a frame's payload: SETTINGS_MAX_FRAME_SIZE, 16,384 to 16,777,215. The caller's input
-    /// buffer has to hold a frame of that size and its 9 octets of header.
+    /// Bytes of a frame's payload: SETTINGS_MAX_FRAME_SIZE, 16,384 to 16,777,215. The caller's input
+    /// buffer has to hold a frame of that size and its 9 bytes of header.
     pub max_frame: u32,
     /// Whether requests may name a protocol: SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441 §3).
     pub enable_connect_protocol: bool,
@@ -102,13 +102,13 @@ pub struct Budgets {
     pub priority: Budget,
     /// Frames of unknown types.
     pub unknown: Budget,
-    /// WINDOW_UPDATE frames of less than 1,024 octets. A DATA frame that we send earns 16.
+    /// WINDOW_UPDATE frames of less than 1,024 bytes. A DATA frame that we send earns 16.
     pub tiny_window: Budget,
     /// Frames on streams that are closed. A stream that closes earns four.
     pub stale: Budget,
     /// Heads beyond the limits, each of which makes us decode it and answer.
     pub large_head: Budget,
-    /// CONTINUATION frames of one field block (CVE-2024-27316). Their octets are bounded by
+    /// CONTINUATION frames of one field block (CVE-2024-27316). Their bytes are bounded by
     /// [`Config::max_header_list`].
     pub continuations: u16,
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 const REMEMBERED: usize = 4;
 
 /// The last response heads, encoded: as long as the encoder's table is what it was, the same head has the
-/// same octets.
+/// same bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Memo {
     blocks: Vec<Remembered>,

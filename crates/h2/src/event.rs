@@ -22,7 +22,7 @@ impl Key {
 /// What [`Server::receive`](crate::Server::receive) found.
 #[derive(Debug)]
 pub struct Received<T> {
-    /// Octets at the front of the input that are done with; the caller drops them after it has looked at
+    /// Bytes at the front of the input that are done with; the caller drops them after it has looked at
     /// the event.
     pub consumed: usize,
     /// What they were.
@@ -52,13 +52,13 @@ pub enum Event<T> {
         /// What follows the head.
         content: RequestContent,
     },
-    /// Content of a request, in the input from index `start`, `len` octets long, more than none.
+    /// Content of a request, in the input from index `start`, `len` bytes long, more than none.
     Content {
         /// Its stream.
         key: Key,
-        /// Index of the first octet in the input.
+        /// Index of the first byte in the input.
         start: usize,
-        /// Number of octets.
+        /// Number of bytes.
         len: usize,
         /// Whether the request is complete with it; no [`End`](Event::End) follows then.
         end: bool,
@@ -90,9 +90,9 @@ pub enum Event<T> {
 pub enum RequestContent {
     /// Nothing, and no [`Event::End`] either.
     None,
-    /// So many octets, then the end.
+    /// So many bytes, then the end.
     Length(u64),
-    /// An unknown number of octets, then the end.
+    /// An unknown number of bytes, then the end.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! HTTP/2 (RFC 9113) as an engine: octets in, events and octets out. Both roles, [`Server`] and [`Client`].
+//! HTTP/2 (RFC 9113) as an engine: bytes in, events and bytes out. Both roles, [`Server`] and [`Client`].
 //!
 //! Here are frames, streams, windows, settings, whose content is sent next (RFC 9218), and budgets against
 //! peers that make us work for nothing. Here are no sockets, no clock, no buffers of content and no

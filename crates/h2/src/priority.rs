@@ -20,9 +20,9 @@ impl Priority {
     /// types, unknown parameters, and a value that is no dictionary at all.
     pub(crate) fn parse(value: &[u8]) -> Self {
         let mut priority = Self::default();
-        for member in value.split(|octet| *octet == b',') {
+        for member in value.split(|byte| *byte == b',') {
             // Parameters of a member mean nothing here (RFC 8941 §3.1.2).
-            let member = member.split(|octet| *octet == b';').next().unwrap_or_default();
+            let member = member.split(|byte| *byte == b';').next().unwrap_or_default();
             match member.trim_ascii() {
                 [b'u', b'=', urgency @ b'0'..=b'7'] => priority.urgency = urgency - b'0',
                 b"i" | b"i=?1" => priority.incremental = true,

@@ -9,7 +9,7 @@ use crate::priority::Priority;
 use hayami_hpack::{Field, Sink, Token};
 use hayami_http::field::is_token;
 use hayami_http::request::RequestLine;
-use hayami_http::target::has_target_octets;
+use hayami_http::target::has_target_bytes;
 use hayami_http::{
     Known, Method, RequestHead, Span, Status, TargetForm, Version, is_same_authority, split_authority,
 };
@@ -29,12 +29,12 @@ pub(crate) struct Parsed {
 #[derive(Debug)]
 pub(crate) struct Checked {
     len: u8,
-    octets: [u8; 47],
+    bytes: [u8; 47],
 }
 
 impl Default for Checked {
     fn default() -> Self {
-        Self { len: 0, octets: [0; 47] }
+        Self { len: 0, bytes: [0; 47] }
     }
 }
 
@@ -42,14 +42,14 @@ impl Checked {
     /// Whether it's an authority of HTTP (RFC 9113 §8.3.1: without userinfo).
     #[inline]
     fn is_authority(&mut self, authority: &[u8]) -> bool {
-        let known = self.len > 0 && self.octets[..usize::from(self.len)] == *authority;
+        let known = self.len > 0 && self.bytes[..usize::from(self.len)] == *authority;
         known || self.check(authority)
     }
 
     #[cold]
     fn check(&mut self, authority: &[u8]) -> bool {
         let good = split_authority(authority).is_some();
-        if good && let Some(place) = self.octets.get_mut(..authority.len()) {
+        if good && let Some(place) = self.bytes.get_mut(..authority.len()) {
             place.copy_from_slice(authority);
             self.len = authority.len() as u8;
         }
@@ -149,7 +149,7 @@ impl<'a> RequestFields<'a> {
     #[inline]
     fn set_method(&mut self, name: &[u8]) -> Result<(), Fault> {
         self.method = Method::from_name(name);
-        self.line.method = self.head.fields_mut().push_octets(name);
+        self.line.method = self.head.fields_mut().push_bytes(name);
         if self.method == Method::Other && !is_token(name) {
             return Err(Fault::Method);
         }
@@ -169,7 +169,7 @@ impl<'a> RequestFields<'a> {
     /// RFC 3986 §3.1. Others than http and https pass: gateways may ask for what they like (RFC 9113 §8.3.1).
     #[cold]
     fn set_other_scheme(&mut self, scheme: &[u8]) -> Result<(), Fault> {
-        let is_part = |octet: &u8| octet.is_ascii_alphanumeric() || b"+-.".contains(octet);
+        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
         self.default_port = match scheme {
             scheme if scheme.eq_ignore_ascii_case(b"https") => Some(443),
             scheme if scheme.eq_ignore_ascii_case(b"http") => Some(80),
@@ -185,10 +185,10 @@ impl<'a> RequestFields<'a> {
             self.parsed.refused = Some(Status::URI_TOO_LONG);
             return Ok(());
         }
-        if path.is_empty() || !has_target_octets(path) {
+        if path.is_empty() || !has_target_bytes(path) {
             return Err(Fault::Target);
         }
-        let target = self.head.fields_mut().push_octets(path);
+        let target = self.head.fields_mut().push_bytes(path);
         self.line.target = target;
         let (start, end) = (target.start as usize, (target.start + target.len) as usize);
         let question = memchr::memchr(b'?', path).map(|at| start + at);
@@ -202,7 +202,7 @@ impl<'a> RequestFields<'a> {
         if !self.checked.is_authority(authority) {
             return Err(Fault::Authority);
         }
-        self.line.authority = Some(self.head.fields_mut().push_octets(authority));
+        self.line.authority = Some(self.head.fields_mut().push_bytes(authority));
         Ok(())
     }
 
@@ -285,7 +285,7 @@ impl<'a> RequestFields<'a> {
 
     #[inline]
     fn check_path(&mut self) -> Result<(), Fault> {
-        match self.line.target.of(self.head.fields().octets()) {
+        match self.line.target.of(self.head.fields().bytes()) {
             [b'/', ..] => Ok(()),
             b"*" if self.method == Method::Options => {
                 self.line.form = TargetForm::Asterisk;
@@ -310,7 +310,7 @@ impl<'a> RequestFields<'a> {
                 let authority = self.line.authority.unwrap_or_default();
                 self.line.target = authority;
                 self.line.form = TargetForm::Authority;
-                match split_authority(authority.of(self.head.fields().octets())) {
+                match split_authority(authority.of(self.head.fields().bytes())) {
                     Some((_, Some(_))) => Ok(()),
                     _ => Err(Fault::ConnectForm),
                 }
@@ -326,7 +326,7 @@ impl<'a> RequestFields<'a> {
         match (self.line.authority, self.head.get(Known::Host)) {
             (Some(_), None) => Ok(()),
             (Some(authority), Some(host)) => {
-                let authority = authority.of(self.head.fields().octets());
+                let authority = authority.of(self.head.fields().bytes());
                 let same = is_same_authority(authority, host, self.default_port);
                 if same { Ok(()) } else { Err(Fault::HostDiffers) }
             }

@@ -83,7 +83,7 @@ impl<'a> ResponseFields<'a> {
 /// Three digits; 101 means nothing in HTTP/2 (RFC 9113 §8.6).
 fn status(value: &[u8]) -> Option<Status> {
     let [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] = value else { return None };
-    let digit = |octet: &u8| u16::from(octet - b'0');
+    let digit = |byte: &u8| u16::from(byte - b'0');
     let status = Status::new(digit(a) * 100 + digit(b) * 10 + digit(c))?;
     (status != Status::SWITCHING_PROTOCOLS).then_some(status)
 }

@@ -13,14 +13,14 @@ pub(crate) fn settings_payload(value: &[u8]) -> Option<Vec<u8>> {
         for digit in group {
             bits = bits << 6 | sextet(*digit)?;
         }
-        let octets = match group.len() {
+        let bytes = match group.len() {
             4 => 3,
             3 => 2,
             2 => 1,
             _ => return None,
         };
         let aligned = bits << (8 + 6 * (4 - group.len()));
-        payload.extend_from_slice(&aligned.to_be_bytes()[..octets]);
+        payload.extend_from_slice(&aligned.to_be_bytes()[..bytes]);
     }
     Some(payload)
 }

@@ -3,49 +3,49 @@
 /// The window of a stream or connection before any setting or frame changes it (RFC 9113 §6.9.2).
 pub(crate) const DEFAULT_WINDOW: u32 = 65_535;
 
-/// Octets we may still send. Below zero once the peer lowers SETTINGS_INITIAL_WINDOW_SIZE
+/// Bytes we may still send. Below zero once the peer lowers SETTINGS_INITIAL_WINDOW_SIZE
 /// (RFC 9113 §6.9.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct SendWindow(i32);
 
 impl SendWindow {
-    pub(crate) fn new(octets: u32) -> Self {
-        debug_assert!(octets <= i32::MAX as u32);
-        Self(octets as i32)
+    pub(crate) fn new(bytes: u32) -> Self {
+        debug_assert!(bytes <= i32::MAX as u32);
+        Self(bytes as i32)
     }
 
-    /// Octets that may be sent.
+    /// Bytes that may be sent.
     #[inline]
     pub(crate) fn room(self) -> usize {
         self.0.max(0) as usize
     }
 
-    /// Octets were sent.
+    /// Bytes were sent.
     #[inline]
-    pub(crate) fn spend(&mut self, octets: usize) {
-        debug_assert!(octets <= self.room(), "the caller keeps to the room it was given");
-        self.0 = self.0.saturating_sub(octets as i32);
+    pub(crate) fn spend(&mut self, bytes: usize) {
+        debug_assert!(bytes <= self.room(), "the caller keeps to the room it was given");
+        self.0 = self.0.saturating_sub(bytes as i32);
     }
 
-    /// The peer grants octets, or takes some back; `None` if the window gets beyond 2^31-1, which is an error
+    /// The peer grants bytes, or takes some back; `None` if the window gets beyond 2^31-1, which is an error
     /// (RFC 9113 §6.9.1).
     #[must_use]
-    pub(crate) fn grow(&mut self, octets: i32) -> Option<()> {
-        self.0 = self.0.checked_add(octets)?;
+    pub(crate) fn grow(&mut self, bytes: i32) -> Option<()> {
+        self.0 = self.0.checked_add(bytes)?;
         Some(())
     }
 }
 
-/// Octets that the peer may still send.
+/// Bytes that the peer may still send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReceiveWindow {
     /// What the peer may still send.
     available: u32,
     /// How large the window is when everything that came was consumed.
     size: u32,
-    /// Octets that were consumed and not granted again yet.
+    /// Bytes that were consumed and not granted again yet.
     consumed: u32,
-    /// When octets were last granted, in milliseconds.
+    /// When bytes were last granted, in milliseconds.
     granted: u32,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Growth {
 }
 
 impl ReceiveWindow {
-    /// A window of that size, of which the peer believes that `available` octets are left.
+    /// A window of that size, of which the peer believes that `available` bytes are left.
     pub(crate) fn new(size: u32, available: u32, now: u32) -> Self {
         Self { available, size, consumed: 0, granted: now }
     }
@@ -76,21 +76,21 @@ impl ReceiveWindow {
         self.available
     }
 
-    /// Octets came, padding included (RFC 9113 §6.9.1). `None` if they are more than the window allows.
+    /// Bytes came, padding included (RFC 9113 §6.9.1). `None` if they are more than the window allows.
     #[inline]
     #[must_use]
-    pub(crate) fn take(&mut self, octets: u32) -> Option<()> {
-        self.available = self.available.checked_sub(octets)?;
+    pub(crate) fn take(&mut self, bytes: u32) -> Option<()> {
+        self.available = self.available.checked_sub(bytes)?;
         Some(())
     }
 
-    /// Octets that came were consumed. Gives the increment to be sent when there's half a window of them:
+    /// Bytes that came were consumed. Gives the increment to be sent when there's half a window of them:
     /// sooner would cost frames, later would make the peer wait.
     ///
     /// Half a window used up within one round trip means that the peer may be waiting for us: a window is
     /// used up twice as fast as half of one, so the window doubles until it is twice what a round trip brings.
-    pub(crate) fn consume(&mut self, octets: u32, growth: Growth) -> Option<u32> {
-        self.consumed += octets;
+    pub(crate) fn consume(&mut self, bytes: u32, growth: Growth) -> Option<u32> {
+        self.consumed += bytes;
         if self.consumed == 0 || u64::from(self.consumed) * 2 < u64::from(self.size) {
             return None;
         }
@@ -106,7 +106,7 @@ impl ReceiveWindow {
         Some(increment)
     }
 
-    /// Octets to grant so that the window has its size from the start; 0 if it has.
+    /// Bytes to grant so that the window has its size from the start; 0 if it has.
     pub(crate) fn open(&mut self) -> u32 {
         let increment = self.size.saturating_sub(self.available);
         self.available += increment;
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_are_granted_again_when_half_of_them_are_consumed() {
+    fn bytes_are_granted_again_when_half_of_them_are_consumed() {
         let idle = Growth { now: 1000, round_trip: 0, most: 1 << 20 };
         let mut window = ReceiveWindow::new(100, 100, 0);
         assert_eq!(window.take(101), None);

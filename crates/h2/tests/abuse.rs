@@ -28,8 +28,8 @@ impl Served {
         this
     }
 
-    fn feed(&mut self, octets: &[u8]) -> Result<(), Fault> {
-        self.input.extend_from_slice(octets);
+    fn feed(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        self.input.extend_from_slice(bytes);
         let mut at = 0;
         loop {
             self.out.clear();
@@ -143,7 +143,7 @@ fn pings_are_paid_for_by_content() {
 }
 
 #[test]
-fn continuation_floods_are_stopped_by_frames_and_by_octets() {
+fn continuation_floods_are_stopped_by_frames_and_by_bytes() {
     for (piece, most) in [(0, 33), (5000, 22)] {
         let mut served = Served::new(false);
         served.feed(&frame(HEADERS, END, 1, &[])).expect("a beginning");
@@ -158,13 +158,13 @@ fn continuation_floods_are_stopped_by_frames_and_by_octets() {
 #[test]
 fn a_bomb_of_table_entries_is_not_unpacked() {
     let mut served = Served::new(false);
-    // An entry of 4,000 octets, then a reference to it for each octet of the block.
+    // An entry of 4,000 bytes, then a reference to it for each byte of the block.
     let name = [&[0x40, 1, b'x', 127, 0xa1, 0x1e][..], &[b'v'; 4000]].concat();
     let bomb = [&block(GET)[..], &name, &[0xbe; 12_000]].concat();
     let flooded = served.flood(200, |n| frame(HEADERS, END | WHOLE, id(n), &bomb));
     let (number, fault) = flooded.expect_err("too much");
     assert_eq!((number, fault), (100, Fault::LargeHeadFlood));
-    assert!(served.head.fields().octets().len() < 110_000, "{}", served.head.fields().octets().len());
+    assert!(served.head.fields().bytes().len() < 110_000, "{}", served.head.fields().bytes().len());
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! A client and a server joined by two pipes on a fake clock: whatever the sizes, the windows and the pieces
-//! in which octets arrive, all content comes, in order and whole, and neither finds fault with the other.
+//! in which bytes arrive, all content comes, in order and whole, and neither finds fault with the other.
 
 use hayami_h2::{
     Body, Client, ClientEvent, Config, ErrorCode, Event, Key, Request, RequestContent, ResponseContent,
@@ -12,14 +12,14 @@ use std::collections::VecDeque;
 /// One exchange.
 #[derive(Clone, Debug)]
 struct Exchange {
-    /// Octets of the request's content; `None`: a GET.
+    /// Bytes of the request's content; `None`: a GET.
     asked: Option<usize>,
-    /// Octets of the response's content.
+    /// Bytes of the response's content.
     answered: usize,
     announced: bool,
     trailers: bool,
     priority: String,
-    /// The client gives up after so many octets.
+    /// The client gives up after so many bytes.
     canceled_after: Option<usize>,
 }
 
@@ -74,13 +74,13 @@ fn weather() -> impl Strategy<Value = Weather> {
     })
 }
 
-/// The octet at a place of a content: other for each stream and direction.
-fn octet(stream: u32, answer: bool, at: usize) -> u8 {
+/// The byte at a place of a content: other for each stream and direction.
+fn byte(stream: u32, answer: bool, at: usize) -> u8 {
     (stream as usize * 31 + at * 7 + at / 251 + usize::from(answer)) as u8
 }
 
 fn content(stream: u32, answer: bool, from: usize, len: usize) -> Vec<u8> {
-    (from..from + len).map(|at| octet(stream, answer, at)).collect()
+    (from..from + len).map(|at| byte(stream, answer, at)).collect()
 }
 
 /// What is kept for a stream, on both sides.
@@ -88,7 +88,7 @@ fn content(stream: u32, answer: bool, from: usize, len: usize) -> Vec<u8> {
 struct Stream {
     exchange: usize,
     received: usize,
-    /// Octets to be sent, and how many were.
+    /// Bytes to be sent, and how many were.
     size: usize,
     sent: usize,
     answering: bool,
@@ -107,7 +107,7 @@ struct Pair {
     now: u32,
 }
 
-/// A pipe's octets arrive in pieces.
+/// A pipe's bytes arrive in pieces.
 fn arrive(from: &mut Vec<u8>, into: &mut Vec<u8>, piece: usize) {
     let piece = piece.min(from.len());
     into.extend(from.drain(..piece));
@@ -169,8 +169,8 @@ impl Pair {
             let (from, len) = (stream.sent, room.min(stream.size - stream.sent));
             stream.sent += len;
             let end = stream.sent == stream.size;
-            let octets = content(key.stream_id(), false, from, len);
-            self.client.send_data(key, &octets, end && !trailers, &mut self.to_server);
+            let bytes = content(key.stream_id(), false, from, len);
+            self.client.send_data(key, &bytes, end && !trailers, &mut self.to_server);
             if end && trailers {
                 self.client.send_trailers(key, &digest(), &mut self.to_server);
             }
@@ -299,7 +299,7 @@ impl Pair {
             let Some(stream) = self.client.get(*key) else { continue };
             let exchange = &self.exchanges[stream.exchange];
             let done = stream.received == exchange.answered;
-            if !done && exchange.canceled_after.is_some_and(|octets| stream.received >= octets) {
+            if !done && exchange.canceled_after.is_some_and(|bytes| stream.received >= bytes) {
                 self.client.reset(*key, ErrorCode::CANCEL, &mut self.to_server).expect("open");
                 self.finished += 1;
             }

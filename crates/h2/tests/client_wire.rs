@@ -1,4 +1,4 @@
-//! What a client makes of frames, fed whole and octet by octet.
+//! What a client makes of frames, fed whole and byte by byte.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! What a server makes of frames, fed whole and octet by octet.
+//! What a server makes of frames, fed whole and byte by byte.
 
 mod support;
 
@@ -15,7 +15,7 @@ fn check(cases: Vec<Case>, caller: Caller) {
         for step in [wire.len(), 1] {
             let mut got = server(&config, &wire, step, caller);
             assert_eq!(got.remove(0), "< SETTINGS ack", "{name}");
-            assert_eq!(got, want, "{name}, {step} octets at a time");
+            assert_eq!(got, want, "{name}, {step} bytes at a time");
         }
     }
 }
@@ -277,7 +277,7 @@ fn the_preface_comes_first_and_settings_second() {
 #[test]
 fn content_beyond_a_window_is_a_fault() {
     let config = Config { initial_window: 0, ..Config::default() };
-    let content = |octets: usize| frame(DATA, 0, 1, &vec![0; octets]);
+    let content = |bytes: usize| frame(DATA, 0, 1, &vec![0; bytes]);
     let wire = [beginning(), post(1), content(1)].concat();
     let lines = server(&config, &wire, wire.len(), Caller::Waits);
     assert_eq!(lines.last().map(String::as_str), Some("> 1 reset 3 Some(WindowExceeded)"), "{lines:?}");

@@ -30,7 +30,7 @@ impl Peer {
         peer
     }
 
-    /// Receives; content is consumed `wait` milliseconds later. How many octets the stream is granted.
+    /// Receives; content is consumed `wait` milliseconds later. How many bytes the stream is granted.
     fn read(&mut self, wire: &[u8], wait: u32) -> u32 {
         self.out.clear();
         let (mut head, mut rest) = (RequestHead::default(), wire);
@@ -70,7 +70,7 @@ fn granted(mut out: &[u8]) -> u32 {
         let len = u32::from_be_bytes([0, *a, *b, *c]) as usize;
         let of_stream = u32::from_be_bytes([*s0, *s1, *s2, *s3]) > 0;
         if *kind == WINDOW_UPDATE && of_stream {
-            sum += u32::from_be_bytes(rest[..4].try_into().expect("four octets"));
+            sum += u32::from_be_bytes(rest[..4].try_into().expect("four bytes"));
         }
         out = &rest[len..];
     }

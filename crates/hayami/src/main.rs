@@ -7,7 +7,7 @@
 //! reload ─▶ control (a unix socket) ─▶ the running server: prepare again, then update all workers
 //! ```
 //!
-//! What is answered is decided in `hayami-server`, how octets move in `hayami-net`.
+//! What is answered is decided in `hayami-server`, how bytes move in `hayami-net`.
 #![forbid(unsafe_code)]
 
 mod access;

@@ -273,5 +273,5 @@ fn http2(settings: &Settings) -> Http2Config {
     Http2Config { engine, prior_knowledge: http2.prior_knowledge, upgrade: http1.upgrade_to_http2 }
 }
 
-/// What a field counts beside its octets (RFC 9113 §6.5.2).
+/// What a field counts beside its bytes (RFC 9113 §6.5.2).
 const FIELD_OVERHEAD: u32 = 32;

@@ -5,7 +5,7 @@
 //! buffer, where they stand already if they become an entry.
 //!
 //! The work for a block is bounded by its length, save that a literal may name a long entry: then that name
-//! is copied, at most as many octets as the table has.
+//! is copied, at most as many bytes as the table has.
 
 use crate::dynamic_table::DynamicTable;
 use crate::{Fault, Field, Sink, Token, huffman, integer, static_table, well_formed};
@@ -16,7 +16,7 @@ const DEFAULT_SIZE: u32 = 4096;
 /// What one block came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Decoded {
-    /// Size of the section: 32 and the octets of name and value for each field (RFC 9113 §6.5.2).
+    /// Size of the section: 32 and the bytes of name and value for each field (RFC 9113 §6.5.2).
     pub size: usize,
     /// Whether that's more than was asked for, so that fields are missing from what was handed out.
     pub too_large: bool,
@@ -43,7 +43,7 @@ pub struct Decoder {
 impl Decoder {
     /// A decoder whose end sends `max_table_size` as SETTINGS_HEADER_TABLE_SIZE. It owns no memory yet.
     ///
-    /// Until the peer acknowledges the settings it may use the 4096 octets of the protocol's default; call
+    /// Until the peer acknowledges the settings it may use the 4096 bytes of the protocol's default; call
     /// [`set_limit`](Self::set_limit) with the same number then, if it's a smaller one.
     pub fn new(max_table_size: u32) -> Self {
         let limit = max_table_size.max(DEFAULT_SIZE);
@@ -176,7 +176,7 @@ impl Decoder {
         }
     }
 
-    /// Reads a string literal (RFC 7541 §5.2) into the tail from its octet `at` on. Tells its length.
+    /// Reads a string literal (RFC 7541 §5.2) into the tail from its byte `at` on. Tells its length.
     #[inline]
     fn string(&mut self, at: usize, rest: &mut &[u8]) -> Result<usize, Fault> {
         let (first, after) = rest.split_first().ok_or(Fault::Truncated)?;

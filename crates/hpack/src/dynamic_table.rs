@@ -1,17 +1,17 @@
 //! The dynamic table (RFC 7541 §2.3.2 and §4) of one direction.
 //!
-//! Octets of the entries stand one behind another in one buffer, oldest first; behind the newest is room to
+//! Bytes of the entries stand one behind another in one buffer, oldest first; behind the newest is room to
 //! make the next one (the *tail*). What leaves at the front is taken out only once it is half of the buffer,
-//! so an octet is moved once at most on average. Entries carry what their owner keeps about them, `M`.
+//! so a byte is moved once at most on average. Entries carry what their owner keeps about them, `M`.
 //! Nothing is allocated before the first entry.
 
-/// What an entry takes beside its octets (RFC 7541 §4.1).
+/// What an entry takes beside its bytes (RFC 7541 §4.1).
 const OVERHEAD: usize = 32;
 
-/// Octets without an entry that may stand at the front of the buffer before it is tidied.
+/// Bytes without an entry that may stand at the front of the buffer before it is tidied.
 const SLACK: usize = 512;
 
-/// Octets of buffer that are kept for the tail of later blocks, entries aside.
+/// Bytes of buffer that are kept for the tail of later blocks, entries aside.
 const KEPT_TAIL: usize = 8192;
 
 /// An entry: its name, and directly behind it its value.
@@ -31,8 +31,8 @@ impl<M> Entry<M> {
 
 #[derive(Debug)]
 pub(crate) struct DynamicTable<M> {
-    octets: Vec<u8>,
-    /// Index behind the octets of the newest entry: where the tail begins.
+    bytes: Vec<u8>,
+    /// Index behind the bytes of the newest entry: where the tail begins.
     end: usize,
     /// Entries by the low bits of their number; its length is a power of two, or zero.
     ring: Vec<Entry<M>>,
@@ -48,7 +48,7 @@ pub(crate) struct DynamicTable<M> {
 impl<M: Copy + Default> DynamicTable<M> {
     pub(crate) fn new(max_size: u32) -> Self {
         Self {
-            octets: Vec::new(),
+            bytes: Vec::new(),
             end: 0,
             ring: Vec::new(),
             inserted: 0,
@@ -99,7 +99,7 @@ impl<M: Copy + Default> DynamicTable<M> {
             return None;
         }
         let entry = self.ring.get(self.place(age))?;
-        let both = self.octets.get(entry.start as usize..)?;
+        let both = self.bytes.get(entry.start as usize..)?;
         let (name, value) = both.split_at_checked(entry.name_len as usize)?;
         Some((entry, name, value.get(..entry.value_len as usize)?))
     }
@@ -126,7 +126,7 @@ impl<M: Copy + Default> DynamicTable<M> {
     }
 
     fn tidy(&mut self, dead: usize) {
-        self.octets.copy_within(dead..self.end, 0);
+        self.bytes.copy_within(dead..self.end, 0);
         self.end -= dead;
         for age in 0..self.len {
             let place = self.place(age);
@@ -134,21 +134,21 @@ impl<M: Copy + Default> DynamicTable<M> {
         }
     }
 
-    /// `room` octets of the tail from its octet `at` on.
+    /// `room` bytes of the tail from its byte `at` on.
     #[inline]
     pub(crate) fn tail(&mut self, at: usize, room: usize) -> &mut [u8] {
         let start = self.end + at;
-        if self.octets.len() < start + room {
+        if self.bytes.len() < start + room {
             self.grow(start + room);
         }
-        &mut self.octets[start..start + room]
+        &mut self.bytes[start..start + room]
     }
 
     #[cold]
     fn grow(&mut self, need: usize) {
         let len = need.next_power_of_two().max(256);
-        self.octets.reserve_exact(len - self.octets.len());
-        self.octets.resize(len, 0);
+        self.bytes.reserve_exact(len - self.bytes.len());
+        self.bytes.resize(len, 0);
     }
 
     /// Copies the name of an entry to the front of the tail and tells its length and what is kept about it.
@@ -156,7 +156,7 @@ impl<M: Copy + Default> DynamicTable<M> {
         let (entry, name, _) = self.get(age)?;
         let (start, len, meta) = (entry.start as usize, name.len(), entry.meta);
         self.tail(0, len);
-        self.octets.copy_within(start..start + len, self.end);
+        self.bytes.copy_within(start..start + len, self.end);
         Some((len, meta))
     }
 
@@ -164,7 +164,7 @@ impl<M: Copy + Default> DynamicTable<M> {
     /// where the tail began.
     #[inline]
     pub(crate) fn made(&self, start: usize, name_len: usize, value_len: usize) -> (&[u8], &[u8]) {
-        self.octets[start..start + name_len + value_len].split_at(name_len)
+        self.bytes[start..start + name_len + value_len].split_at(name_len)
     }
 
     /// Where the tail begins.
@@ -194,7 +194,7 @@ impl<M: Copy + Default> DynamicTable<M> {
         true
     }
 
-    /// Evicts the oldest entries until `more` octets fit, or all (RFC 7541 §4.4).
+    /// Evicts the oldest entries until `more` bytes fit, or all (RFC 7541 §4.4).
     fn evict_for(&mut self, more: usize) {
         while self.len > 0 && self.size + more > self.max_size {
             self.size -= self.ring[self.place(self.len - 1)].size();
@@ -216,15 +216,15 @@ impl<M: Copy + Default> DynamicTable<M> {
     /// Gives the memory of an uncommonly large tail back.
     #[inline]
     pub(crate) fn close(&mut self) {
-        if self.octets.len() > 2 * self.end + KEPT_TAIL {
+        if self.bytes.len() > 2 * self.end + KEPT_TAIL {
             self.shrink();
         }
     }
 
     #[cold]
     fn shrink(&mut self) {
-        self.octets.truncate(self.end + KEPT_TAIL);
-        self.octets.shrink_to_fit();
+        self.bytes.truncate(self.end + KEPT_TAIL);
+        self.bytes.shrink_to_fit();
     }
 }
 
@@ -240,7 +240,7 @@ mod tests {
     }
 
     fn all(table: &DynamicTable<u8>) -> Vec<(String, String, u8)> {
-        let text = |octets: &[u8]| String::from_utf8(octets.to_vec()).unwrap();
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         (0..table.len())
             .map(|age| table.get(age).map(|(e, name, value)| (text(name), text(value), e.meta)).unwrap())
             .collect()
@@ -283,12 +283,12 @@ mod tests {
                 );
             }
         }
-        assert!(table.octets.len() <= 8192, "{}", table.octets.len());
+        assert!(table.bytes.len() <= 8192, "{}", table.bytes.len());
     }
 
     #[test]
     fn a_new_table_owns_nothing() {
         let table = DynamicTable::<u8>::new(4096);
-        assert_eq!((table.octets.capacity(), table.ring.capacity()), (0, 0));
+        assert_eq!((table.bytes.capacity(), table.ring.capacity()), (0, 0));
     }
 }

@@ -6,17 +6,17 @@
 //! controls values and makes hashes meet.
 
 use crate::dynamic_table::DynamicTable;
-use crate::{Token, huffman, integer, octets, static_table};
+use crate::{Token, bytes, huffman, integer, static_table};
 use std::hash::{BuildHasher, RandomState};
 
-/// Octets of table we use at most, whatever the peer offers: the protocol's default. It holds what repeats in
+/// Bytes of table we use at most, whatever the peer offers: the protocol's default. It holds what repeats in
 /// our heads several times over, and costs memory per connection.
 pub const OUR_MOST: u32 = 4096;
 
 /// Whether a field enters the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indexing {
-    /// It does, and costs an octet or two from then on (RFC 7541 §6.2.1).
+    /// It does, and costs a byte or two from then on (RFC 7541 §6.2.1).
     Add,
     /// It doesn't (RFC 7541 §6.2.2).
     No,
@@ -64,7 +64,7 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// An encoder with the protocol's default table size, 4096 octets. It owns no memory yet.
+    /// An encoder with the protocol's default table size, 4096 bytes. It owns no memory yet.
     pub fn new() -> Self {
         Self::with_seed(RandomState::new().hash_one(0))
     }
@@ -150,14 +150,14 @@ impl Encoder {
     }
 
     /// Appends the pseudo-header field `token` (`:method`, `:scheme`, `:authority`, `:path`, `:protocol`);
-    /// values that the static table has cost one octet.
+    /// values that the static table has cost one byte.
     #[inline]
     pub fn pseudo(&mut self, token: Token, value: &[u8], indexing: Indexing, out: &mut Vec<u8>) {
         self.field(token.name(), value, indexing, out);
     }
 
     /// Changes whenever an entry enters or leaves the table, and in [`begin`](Self::begin) when the size
-    /// does. A head that was encoded without changing it gives the same octets again as long as it's the
+    /// does. A head that was encoded without changing it gives the same bytes again as long as it's the
     /// same.
     #[inline]
     pub fn generation(&self) -> u64 {
@@ -166,8 +166,8 @@ impl Encoder {
 
     #[inline]
     fn hashes(&self, name: &[u8], value: &[u8]) -> Hashes {
-        let name = octets::hash_name(self.seed, name);
-        Hashes { whole: octets::hash(name, value) as u32, name: name as u32 }
+        let name = bytes::hash_name(self.seed, name);
+        Hashes { whole: bytes::hash(name, value) as u32, name: name as u32 }
     }
 
     /// Index of the entry with that name and value in the dynamic table.
@@ -179,7 +179,7 @@ impl Encoder {
             let age = self.age_behind(younger, number)?;
             let (entry, entry_name, entry_value) = self.table.get(age)?;
             let same = entry.meta.hashes.whole == hashes.whole;
-            if same && octets::same(value, entry_value) && octets::same_name(name, entry_name) {
+            if same && bytes::same(value, entry_value) && bytes::same_name(name, entry_name) {
                 return Some(index_of(age));
             }
             (number, younger) = (entry.meta.older.whole, Some(age));
@@ -193,7 +193,7 @@ impl Encoder {
         loop {
             let age = self.age_behind(younger, number)?;
             let (entry, entry_name, _) = self.table.get(age)?;
-            if entry.meta.hashes.name == hash && octets::same_name(name, entry_name) {
+            if entry.meta.hashes.name == hash && bytes::same_name(name, entry_name) {
                 return Some(index_of(age));
             }
             (number, younger) = (entry.meta.older.name, Some(age));
@@ -241,7 +241,7 @@ impl Encoder {
             _ => {}
         }
         let index = match static_name {
-            0 => self.find_name(octets::hash_name(self.seed, name) as u32, name).unwrap_or(0),
+            0 => self.find_name(bytes::hash_name(self.seed, name) as u32, name).unwrap_or(0),
             index => index as usize,
         };
         integer::write(if never { 0x10 } else { 0 }, 4, index, out);

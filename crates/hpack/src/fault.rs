@@ -8,7 +8,7 @@ use std::fmt;
 pub enum Fault {
     /// The block ends within a representation (RFC 7541 §6).
     Truncated,
-    /// An integer has more than four octets behind its prefix: no index or length needs that many
+    /// An integer has more than four bytes behind its prefix: no index or length needs that many
     /// (RFC 7541 §5.1 lets an implementation set such a limit, and asks for one).
     IntegerTooLong,
     /// A reference to entry 0 (RFC 7541 §6.1).

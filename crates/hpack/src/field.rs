@@ -74,7 +74,7 @@ pub struct Field<'a> {
     pub value: &'a [u8],
     /// What the name means.
     pub token: Token,
-    /// Whether the name is one of lower-case token octets or that of a pseudo-header field that we know, and
+    /// Whether the name is one of lower-case token bytes or that of a pseudo-header field that we know, and
     /// the value holds no CR, LF or NUL and neither begins nor ends with SP or HTAB (RFC 9113 §8.2.1).
     pub well_formed: bool,
     /// Whether whoever passes it on must keep it out of tables too (RFC 7541 §6.2.3).

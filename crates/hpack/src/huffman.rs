@@ -1,11 +1,11 @@
 //! The Huffman code of string literals (RFC 7541 §5.2 and Appendix B).
 //!
-//! The code is canonical: within a length, codes count up in the order of their octets. So all that is
-//! written down here is which octets have which length; the tables are made of that by the compiler.
+//! The code is canonical: within a length, codes count up in the order of their bytes. So all that is
+//! written down here is which bytes have which length; the tables are made of that by the compiler.
 
 use crate::Fault;
 
-/// Length of a code and the octets that have it, in order. EOS comes last of all.
+/// Length of a code and the bytes that have it, in order. EOS comes last of all.
 const ROWS: &[(u32, &[u8])] = &[
     (5, b"012aceiost"),
     (6, b" %-./3456789=A_bdfghlmnpru"),
@@ -33,7 +33,7 @@ const ROWS: &[(u32, &[u8])] = &[
 /// Length of the longest codes, among them EOS.
 const LONGEST: u32 = 30;
 
-/// By octet: its code and the length of that.
+/// By byte: its code and the length of that.
 static CODES: [Code; 256] = codes();
 
 #[derive(Clone, Copy)]
@@ -46,11 +46,11 @@ const fn codes() -> [Code; 256] {
     let mut codes = [Code { code: 0, bits: 0 }; 256];
     let (mut next, mut row) = (0, 0);
     while row < ROWS.len() {
-        let (bits, octets) = ROWS[row];
+        let (bits, bytes) = ROWS[row];
         next <<= bits - if row == 0 { bits } else { ROWS[row - 1].0 };
         let mut at = 0;
-        while at < octets.len() {
-            codes[octets[at] as usize] = Code { code: next, bits };
+        while at < bytes.len() {
+            codes[bytes[at] as usize] = Code { code: next, bits };
             next += 1;
             at += 1;
         }
@@ -59,17 +59,17 @@ const fn codes() -> [Code; 256] {
     codes
 }
 
-/// Number of octets that `text` takes as a Huffman string.
+/// Number of bytes that `text` takes as a Huffman string.
 pub(crate) fn encoded_len(text: impl Iterator<Item = u8>) -> usize {
-    let bits: usize = text.map(|octet| CODES[octet as usize].bits as usize).sum();
+    let bits: usize = text.map(|byte| CODES[byte as usize].bits as usize).sum();
     bits.div_ceil(8)
 }
 
 /// Appends `text` as a Huffman string.
 pub(crate) fn encode(text: impl Iterator<Item = u8>, out: &mut Vec<u8>) {
     let (mut word, mut used) = (0u64, 0);
-    for octet in text {
-        let Code { code, bits } = CODES[octet as usize];
+    for byte in text {
+        let Code { code, bits } = CODES[byte as usize];
         word = word << bits | u64::from(code);
         used += bits;
         if used >= 32 {
@@ -77,23 +77,23 @@ pub(crate) fn encode(text: impl Iterator<Item = u8>, out: &mut Vec<u8>) {
             out.extend_from_slice(&((word >> used) as u32).to_be_bytes());
         }
     }
-    // RFC 7541 §5.2: the last octet is filled with the first bits of EOS, which are ones.
+    // RFC 7541 §5.2: the last byte is filled with the first bits of EOS, which are ones.
     let aligned = (word << 32 | 0xffff_ffff) >> used;
     out.extend_from_slice(&(aligned as u32).to_be_bytes()[..used.div_ceil(8) as usize]);
 }
 
-/// Bits that one look into [`STEPS`] takes: enough for two of the frequent octets. With 11, the literals of
+/// Bits that one look into [`STEPS`] takes: enough for two of the frequent bytes. With 11, the literals of
 /// browsers take a fifth longer (`examples/hpack_speed.rs`); with 13 the table alone fills a core's cache.
 const LOOK: u32 = 12;
 
-/// By the next bits: the octets whose codes they hold whole.
+/// By the next bits: the bytes whose codes they hold whole.
 static STEPS: [Step; 1 << LOOK] = steps();
 
 /// What [`LOOK`] bits begin with.
 #[derive(Clone, Copy)]
 struct Step {
-    octets: [u8; 2],
-    /// How many of the octets there are. None: the code is longer than [`LOOK`].
+    bytes: [u8; 2],
+    /// How many of the bytes there are. None: the code is longer than [`LOOK`].
     count: u8,
     /// Bits of all of them.
     bits: u8,
@@ -101,18 +101,18 @@ struct Step {
 
 const fn steps() -> [Step; 1 << LOOK] {
     let codes = codes();
-    let mut steps = [Step { octets: [0; 2], count: 0, bits: 0 }; 1 << LOOK];
+    let mut steps = [Step { bytes: [0; 2], count: 0, bits: 0 }; 1 << LOOK];
     let mut first = 0;
     while first < 256 {
         let Code { code, bits } = codes[first];
         if bits <= LOOK {
-            let step = Step { octets: [first as u8, 0], count: 1, bits: bits as u8 };
+            let step = Step { bytes: [first as u8, 0], count: 1, bits: bits as u8 };
             fill(&mut steps, code, bits, step);
             let mut second = 0;
             while second < 256 {
                 let both = bits + codes[second].bits;
                 if both <= LOOK {
-                    let step = Step { octets: [first as u8, second as u8], count: 2, bits: both as u8 };
+                    let step = Step { bytes: [first as u8, second as u8], count: 2, bits: both as u8 };
                     fill(&mut steps, code << codes[second].bits | codes[second].code, both, step);
                 }
                 second += 1;
@@ -132,7 +132,7 @@ const fn fill(steps: &mut [Step; 1 << LOOK], code: u32, bits: u32, step: Step) {
     }
 }
 
-/// Octets that decoding `coded` octets may write, those written in advance included.
+/// Bytes that decoding `coded` bytes may write, those written in advance included.
 pub(crate) const fn room_for(coded: usize) -> usize {
     2 * coded + 2
 }
@@ -154,8 +154,8 @@ pub(crate) fn decode(coded: &[u8], out: &mut [u8]) -> Result<usize, Fault> {
             bit += usize::from(step.bits);
         }
         if bit == before {
-            let (octet, bits) = long(word).ok_or(Fault::EndOfString)?;
-            out[len] = octet;
+            let (byte, bits) = long(word).ok_or(Fault::EndOfString)?;
+            out[len] = byte;
             len += 1;
             bit += bits as usize;
         }
@@ -166,12 +166,12 @@ pub(crate) fn decode(coded: &[u8], out: &mut [u8]) -> Result<usize, Fault> {
 #[inline]
 fn write_step(step: Step, out: &mut [u8], len: &mut usize) {
     if let Some(place) = out.get_mut(*len..).and_then(<[u8]>::first_chunk_mut::<2>) {
-        *place = step.octets;
+        *place = step.bytes;
     }
     *len += usize::from(step.count);
 }
 
-/// Decodes what begins within the last eight octets.
+/// Decodes what begins within the last eight bytes.
 fn decode_end(coded: &[u8], bit: usize, out: &mut [u8], mut len: usize) -> Result<usize, Fault> {
     let mut chunk = [0xff; 8];
     let end = &coded[bit / 8..];
@@ -201,36 +201,36 @@ fn decode_end(coded: &[u8], bit: usize, out: &mut [u8], mut len: usize) -> Resul
     Ok(len)
 }
 
-/// What the next bits begin with, `left` of them being there. No octet at all if they hold no whole code.
+/// What the next bits begin with, `left` of them being there. No byte at all if they hold no whole code.
 fn last_step(word: u64, left: usize) -> Result<Step, Fault> {
-    let none = Step { octets: [0; 2], count: 0, bits: 0 };
+    let none = Step { bytes: [0; 2], count: 0, bits: 0 };
     let step = STEPS[(word >> (64 - LOOK)) as usize];
     if step.count > 0 && usize::from(step.bits) <= left {
         return Ok(step);
     }
-    let (octet, bits) = match step.count {
+    let (byte, bits) = match step.count {
         0 => match long(word) {
             Some(found) => found,
             None if left >= LONGEST as usize => return Err(Fault::EndOfString),
             None => return Ok(none),
         },
-        _ => (step.octets[0], CODES[usize::from(step.octets[0])].bits),
+        _ => (step.bytes[0], CODES[usize::from(step.bytes[0])].bits),
     };
     let whole = bits as usize <= left;
-    Ok(if whole { Step { octets: [octet, 0], count: 1, bits: bits as u8 } } else { none })
+    Ok(if whole { Step { bytes: [byte, 0], count: 1, bits: bits as u8 } } else { none })
 }
 
-/// The octet whose code, longer than [`LOOK`], the word begins with; none for EOS.
+/// The byte whose code, longer than [`LOOK`], the word begins with; none for EOS.
 #[cold]
 fn long(word: u64) -> Option<(u8, u32)> {
-    ROWS.iter().filter(|(bits, _)| *bits > LOOK).find_map(|(bits, octets)| {
-        let first = CODES[usize::from(octets[0])].code;
+    ROWS.iter().filter(|(bits, _)| *bits > LOOK).find_map(|(bits, bytes)| {
+        let first = CODES[usize::from(bytes[0])].code;
         let code = (word >> (64 - bits)) as u32;
-        Some((*octets.get(code.checked_sub(first)? as usize)?, *bits))
+        Some((*bytes.get(code.checked_sub(first)? as usize)?, *bits))
     })
 }
 
-/// RFC 7541 §5.2: less than an octet of padding, all of it ones, as EOS begins.
+/// RFC 7541 §5.2: less than a byte of padding, all of it ones, as EOS begins.
 fn check_padding(word: u64, left: usize) -> Result<(), Fault> {
     match left {
         0 => Ok(()),
@@ -285,13 +285,13 @@ mod tests {
             (249, 0xffffffe, 28),
             (22, 0x3ffffffe, 30),
         ];
-        for &(octet, code, bits) in cases {
-            assert_eq!((CODES[octet as usize].code, CODES[octet as usize].bits), (code, bits), "{octet}");
+        for &(byte, code, bits) in cases {
+            assert_eq!((CODES[byte as usize].code, CODES[byte as usize].bits), (code, bits), "{byte}");
         }
     }
 
     #[test]
-    fn every_pair_of_octets_comes_back_at_every_offset() {
+    fn every_pair_of_bytes_comes_back_at_every_offset() {
         for first in 0..=255 {
             for second in 0..=255 {
                 for text in [&[first, second][..], &[b'0', first, b'a', b'X', second, first, b'/']] {
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_less_than_an_octet_of_ones() {
+    fn padding_is_less_than_a_byte_of_ones() {
         assert_eq!(decoded(&[]), Ok(vec![]));
         assert_eq!(decoded(&[0b0001_1111]), Ok(b"a".to_vec()));
         assert_eq!(decoded(&[0b0001_1110]), Err(Fault::PaddingNotOnes));
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_string_is_no_octet() {
+    fn the_end_of_string_is_no_byte() {
         for before in 0..20 {
             let mut coded = vec![0; 5 * before];
             coded.extend_from_slice(&[0xff; 4]);

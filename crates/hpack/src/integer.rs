@@ -1,8 +1,8 @@
-//! Integers with a prefix (RFC 7541 §5.1): what is left of an octet, then seven bits an octet.
+//! Integers with a prefix (RFC 7541 §5.1): what is left of a byte, then seven bits a byte.
 
 use crate::Fault;
 
-/// Octets behind the prefix that we take: 2^28 is more than any index, length or table size needs.
+/// Bytes behind the prefix that we take: 2^28 is more than any index, length or table size needs.
 const CONTINUATION: u32 = 4;
 
 /// Reads the integer in the low `prefix` bits of `first` and, if it goes on there, the front of `rest`.
@@ -15,10 +15,10 @@ pub(crate) fn read(first: u8, prefix: u32, rest: &mut &[u8]) -> Result<u32, Faul
 
 fn read_on(mut value: u32, rest: &mut &[u8]) -> Result<u32, Fault> {
     for at in 0..CONTINUATION {
-        let (octet, after) = rest.split_first().ok_or(Fault::Truncated)?;
+        let (byte, after) = rest.split_first().ok_or(Fault::Truncated)?;
         *rest = after;
-        value += u32::from(octet & 0x7f) << (7 * at);
-        if octet & 0x80 == 0 {
+        value += u32::from(byte & 0x7f) << (7 * at);
+        if byte & 0x80 == 0 {
             return Ok(value);
         }
     }
@@ -46,7 +46,7 @@ fn write_on(pattern: u8, most: usize, value: usize, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// Pattern, bits of prefix, value, octets.
+    /// Pattern, bits of prefix, value, bytes.
     const CASES: &[(u8, u32, u32, &[u8])] = &[
         (0, 5, 10, &[0b01010]),               // RFC 7541 §C.1.1
         (0, 5, 1337, &[0b11111, 0x9a, 0x0a]), // §C.1.2
@@ -60,26 +60,26 @@ mod tests {
 
     #[test]
     fn integers_are_written_and_read() {
-        for &(pattern, prefix, value, octets) in CASES {
+        for &(pattern, prefix, value, bytes) in CASES {
             let mut out = Vec::new();
             write(pattern, prefix, value as usize, &mut out);
-            assert_eq!(out, octets);
-            let mut rest = &octets[1..];
-            assert_eq!((read(octets[0], prefix, &mut rest), rest), (Ok(value), &[][..]));
+            assert_eq!(out, bytes);
+            let mut rest = &bytes[1..];
+            assert_eq!((read(bytes[0], prefix, &mut rest), rest), (Ok(value), &[][..]));
         }
     }
 
     #[test]
     fn every_piece_of_an_integer_is_truncated() {
-        for (_, prefix, _, octets) in CASES {
-            for end in 1..octets.len() {
-                assert_eq!(read(octets[0], *prefix, &mut &octets[1..end]), Err(Fault::Truncated));
+        for (_, prefix, _, bytes) in CASES {
+            for end in 1..bytes.len() {
+                assert_eq!(read(bytes[0], *prefix, &mut &bytes[1..end]), Err(Fault::Truncated));
             }
         }
     }
 
     #[test]
-    fn a_fifth_octet_behind_the_prefix_is_too_long() {
+    fn a_fifth_byte_behind_the_prefix_is_too_long() {
         let rest = [0x80, 0x80, 0x80, 0x80, 0x00];
         assert_eq!(read(0x1f, 5, &mut &rest[..]), Err(Fault::IntegerTooLong));
         assert_eq!(read(0x1f, 5, &mut &[0xff; 9][..]), Err(Fault::IntegerTooLong));

@@ -25,6 +25,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod bytes;
 mod decoder;
 mod dynamic_table;
 mod encoder;
@@ -32,7 +33,6 @@ mod fault;
 mod field;
 mod huffman;
 mod integer;
-mod octets;
 mod policy;
 mod static_table;
 mod well_formed;

@@ -148,7 +148,7 @@ pub(crate) fn pseudo_index(name: &[u8], value: &[u8]) -> Option<u8> {
     })
 }
 
-/// Octets of `gzip, deflate`.
+/// Bytes of `gzip, deflate`.
 const LONGEST_VALUE: usize = 13;
 
 /// The first odd factor for [`slot_of`] with which no two names share a slot. Looking for it takes the

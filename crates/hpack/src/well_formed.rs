@@ -2,13 +2,13 @@
 
 use crate::Token;
 
-/// By octet: whether a name may hold it: the token octets (RFC 9110 §5.6.2) but upper case.
+/// By byte: whether a name may hold it: the token bytes (RFC 9110 §5.6.2) but upper case.
 static IN_NAMES: [bool; 256] = {
     let mut table = [false; 256];
-    let octets = b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz";
+    let bytes = b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz";
     let mut at = 0;
-    while at < octets.len() {
-        table[octets[at] as usize] = true;
+    while at < bytes.len() {
+        table[bytes[at] as usize] = true;
         at += 1;
     }
     table
@@ -19,7 +19,7 @@ pub(crate) fn name(name: &[u8]) -> (Token, bool) {
     let well_formed = match name {
         [] => false,
         [b':', ..] => Token::of(name) != Token::Other,
-        _ => name.iter().all(|octet| IN_NAMES[usize::from(*octet)]),
+        _ => name.iter().all(|byte| IN_NAMES[usize::from(*byte)]),
     };
     (if well_formed { Token::of(name) } else { Token::Other }, well_formed)
 }
@@ -27,16 +27,16 @@ pub(crate) fn name(name: &[u8]) -> (Token, bool) {
 /// Whether a value is well-formed.
 #[inline]
 pub(crate) fn value(value: &[u8]) -> bool {
-    let is_space = |octet: Option<&u8>| matches!(octet, Some(b' ' | b'\t'));
-    // A look at all of it without a branch: few values hold any octet below 16.
-    let low = value.iter().fold(false, |low, octet| low | (*octet < 16));
+    let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    // A look at all of it without a branch: few values hold any byte below 16.
+    let low = value.iter().fold(false, |low, byte| low | (*byte < 16));
     let bad = is_space(value.first()) || is_space(value.last()) || (low && holds_forbidden(value));
     !bad
 }
 
 #[cold]
 fn holds_forbidden(value: &[u8]) -> bool {
-    value.iter().any(|octet| matches!(octet, 0 | b'\n' | b'\r'))
+    value.iter().any(|byte| matches!(byte, 0 | b'\n' | b'\r'))
 }
 
 #[cfg(test)]

@@ -26,16 +26,16 @@ fn encode(encoder: &mut Encoder, number: u32, out: &mut Vec<u8>) {
 #[test]
 fn heads_come_and_go_without_an_allocation() {
     let (mut encoder, mut decoder, mut out) = (Encoder::new(), Decoder::new(4096), Vec::new());
-    let mut octets = 0;
+    let mut bytes = 0;
     let mut exchange = |number| {
         encode(&mut encoder, number, &mut out);
-        decoder.decode(&out, 10_000, &mut |field: Field<'_>| octets += field.value.len()).unwrap();
+        decoder.decode(&out, 10_000, &mut |field: Field<'_>| bytes += field.value.len()).unwrap();
     };
     (0..1000).for_each(&mut exchange);
     let before = allocations();
     (0..10_000).for_each(&mut exchange);
     assert_eq!(allocations(), before);
-    assert!(octets > 0);
+    assert!(bytes > 0);
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! The examples of RFC 7541 Appendix C, octet for octet, both ways.
+//! The examples of RFC 7541 Appendix C, byte for byte, both ways.
 #![allow(clippy::unwrap_used)] // a failed test says where
 
 use hayami_hpack::{Decoder, Encoder, Fault, Field, Indexing};
 
 type Lines<'a> = &'a [(&'a str, &'a str)];
 
-fn octets(hex: &str) -> Vec<u8> {
+fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> =
         hex.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16).unwrap() as u8).collect();
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
@@ -13,7 +13,7 @@ fn octets(hex: &str) -> Vec<u8> {
 
 fn decoded(decoder: &mut Decoder, block: &[u8]) -> Result<Vec<(String, String)>, Fault> {
     let mut lines = Vec::new();
-    let text = |octets: &[u8]| String::from_utf8(octets.to_vec()).unwrap();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     decoder.decode(block, usize::MAX, &mut |field: Field<'_>| {
         assert!(field.well_formed);
         lines.push((text(field.name), text(field.value)));
@@ -35,13 +35,13 @@ fn single_representations_decode() {
         ("82", (":method", "GET")),
     ];
     for (hex, line) in cases {
-        assert_eq!(decoded(&mut Decoder::new(4096), &octets(hex)), Ok(owned(&[*line])));
+        assert_eq!(decoded(&mut Decoder::new(4096), &bytes(hex)), Ok(owned(&[*line])));
     }
 }
 
 #[test]
 fn what_is_never_indexed_says_so_and_is_written_so() {
-    let block = octets("1008 7061 7373 776f 7264 0673 6563 7265 74"); // §C.2.3
+    let block = bytes("1008 7061 7373 776f 7264 0673 6563 7265 74"); // §C.2.3
     let mut seen = false;
     let sink = &mut |field: Field<'_>| seen = field.never_indexed;
     Decoder::new(4096).decode(&block, 1000, sink).unwrap();
@@ -103,7 +103,7 @@ const REQUESTS: &[(&str, Lines<'_>)] = &[
     ("8287 85bf 4088 25a8 49e9 5ba9 7d7f 8925 a849 e95b b8e8 b4bf", THIRD),
 ];
 
-/// §C.5: responses without Huffman code, in a table of 256 octets.
+/// §C.5: responses without Huffman code, in a table of 256 bytes.
 const PLAIN_RESPONSES: &[(&str, Lines<'_>)] = &[
     (
         "4803 3330 3258 0770 7269 7661 7465 611d 4d6f 6e2c 2032 3120 4f63 7420 3230 3133 2032 303a 3133 \
@@ -135,7 +135,7 @@ const RESPONSES: &[(&str, Lines<'_>)] = &[
     ),
 ];
 
-/// A decoder whose peer has a table of 256 octets, and the octets with which the peer says so.
+/// A decoder whose peer has a table of 256 bytes, and the bytes with which the peer says so.
 fn small_decoder() -> Decoder {
     let mut decoder = Decoder::new(256);
     decoder.set_limit(256);
@@ -148,7 +148,7 @@ fn requests_decode() {
     for requests in [PLAIN_REQUESTS, REQUESTS] {
         let mut decoder = Decoder::new(4096);
         for (hex, lines) in requests {
-            assert_eq!(decoded(&mut decoder, &octets(hex)), Ok(owned(lines)));
+            assert_eq!(decoded(&mut decoder, &bytes(hex)), Ok(owned(lines)));
         }
     }
 }
@@ -158,7 +158,7 @@ fn responses_decode_while_entries_are_evicted() {
     for responses in [PLAIN_RESPONSES, RESPONSES] {
         let mut decoder = small_decoder();
         for (hex, lines) in responses {
-            assert_eq!(decoded(&mut decoder, &octets(hex)), Ok(owned(lines)));
+            assert_eq!(decoded(&mut decoder, &bytes(hex)), Ok(owned(lines)));
         }
     }
 }
@@ -176,7 +176,7 @@ fn encoded(encoder: &mut Encoder, lines: Lines<'_>) -> Vec<u8> {
 fn requests_encode() {
     let mut encoder = Encoder::new();
     for (hex, lines) in REQUESTS {
-        assert_eq!(encoded(&mut encoder, lines), octets(hex));
+        assert_eq!(encoded(&mut encoder, lines), bytes(hex));
     }
 }
 
@@ -190,6 +190,6 @@ fn responses_encode_while_entries_are_evicted() {
     for (at, (hex, lines)) in RESPONSES.iter().enumerate() {
         // "307" isn't shorter by Huffman code; the example has it all the same.
         let want = if at == 1 { "4803 3330 37c1 c0bf" } else { hex };
-        assert_eq!(encoded(&mut encoder, lines), octets(want));
+        assert_eq!(encoded(&mut encoder, lines), bytes(want));
     }
 }

@@ -1,4 +1,4 @@
-//! Sections that nobody thought of, and octets that no encoder made.
+//! Sections that nobody thought of, and bytes that no encoder made.
 #![allow(clippy::unwrap_used)] // a failed test says where
 
 use hayami_hpack::{Decoded, Decoder, Encoder, Fault, Field, Indexing};
@@ -63,7 +63,7 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
     let named = (prop_oneof![Just(0x40), Just(0), Just(0x10)], text.clone(), text.clone());
     let indexed_name = (prop_oneof![0x41..0x7fu8, 1..0x1fu8], text);
     prop_oneof![
-        4 => (0x80..=0xffu8).prop_map(|octet| vec![octet]),
+        4 => (0x80..=0xffu8).prop_map(|byte| vec![byte]),
         4 => named.prop_map(|(first, name, value)| [&[first][..], &name, &value].concat()),
         4 => indexed_name.prop_map(|(first, value)| [&[first][..], &value].concat()),
         1 => vec(any::<u8>(), 0..6),
@@ -95,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn a_head_of_the_same_generation_has_the_same_octets(blocks in blocks()) {
+    fn a_head_of_the_same_generation_has_the_same_bytes(blocks in blocks()) {
         let mut encoder = Encoder::new();
         for (settings, fields) in blocks {
             settings.into_iter().for_each(|size| encoder.set_peer_limit(size));
@@ -114,7 +114,7 @@ proptest! {
     }
 
     #[test]
-    fn any_octets_decode_as_the_model_says(
+    fn any_bytes_decode_as_the_model_says(
         blocks in vec(prop_oneof![vec(pieces(), 0..12).prop_map(|pieces| pieces.concat()), vec(any::<u8>(), 0..60)], 1..8),
         sizes in vec(0..300u32, 0..8),
     ) {
@@ -124,8 +124,8 @@ proptest! {
             if let Some(size) = sizes.get(at) {
                 decoder.set_limit(*size);
                 model.set_limit(*size);
-                let octets = if *size < 31 { vec![0x20 | *size as u8] } else { long_size(*size) };
-                block.splice(0..0, octets);
+                let bytes = if *size < 31 { vec![0x20 | *size as u8] } else { long_size(*size) };
+                block.splice(0..0, bytes);
             }
             let want = model.decode(&block);
             let got = decode(&mut decoder, &block, usize::MAX).map(|(lines, _)| lines);
@@ -157,7 +157,7 @@ fn long_size(size: u32) -> Vec<u8> {
 
 #[test]
 fn a_bomb_hands_out_no_more_than_asked_for() {
-    // An entry of nearly 4,000 octets, and 16,000 references to it.
+    // An entry of nearly 4,000 bytes, and 16,000 references to it.
     let (mut encoder, mut decoder, mut block) = (Encoder::new(), Decoder::new(4096), Vec::new());
     encoder.field(b"x-bomb", &[b'x'; 4000], Indexing::Add, &mut block);
     block.resize(block.len() + 16_000, 0xbe);
@@ -208,7 +208,7 @@ fn a_lower_limit_has_to_be_answered() {
 }
 
 #[test]
-fn a_repeated_head_of_a_file_costs_few_octets() {
+fn a_repeated_head_of_a_file_costs_few_bytes() {
     let fields: &[(&[u8], &[u8])] = &[
         (b"server", b"hayami"),
         (b"date", b"Sat, 21 Nov 2026 12:00:00 GMT"),

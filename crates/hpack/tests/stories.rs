@@ -31,12 +31,12 @@ fn case(case: &Value) -> Case {
     let lines = case["headers"].as_array().unwrap().iter().flat_map(|line| line.as_object().unwrap());
     Case {
         settings: settings.iter().map(|size| size.as_u64().unwrap() as u32).collect(),
-        wire: octets(case["wire"].as_str().unwrap()),
+        wire: bytes(case["wire"].as_str().unwrap()),
         lines: lines.map(|(name, value)| (name.clone().into(), value.as_str().unwrap().into())).collect(),
     }
 }
 
-fn octets(hex: &str) -> Vec<u8> {
+fn bytes(hex: &str) -> Vec<u8> {
     hex.as_bytes()
         .chunks(2)
         .map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap())

@@ -7,12 +7,12 @@ use std::net::Ipv6Addr;
 /// Hosts are equal whatever their case (RFC 9110 §4.2.3).
 ///
 /// `None` if it is not an authority of HTTP: no host (RFC 9110 §4.2.1), userinfo (§4.2.4 there), a port
-/// beyond 65535, octets that no host has. An empty port is no port (RFC 3986 §3.2.3).
+/// beyond 65535, bytes that no host has. An empty port is no port (RFC 3986 §3.2.3).
 pub fn split_authority(authority: &[u8]) -> Option<(&[u8], Option<u16>)> {
     let host_len = match authority.first()? {
         b'[' => memchr::memchr(b']', authority)? + 1,
         // Names are short: a plain loop is over before a vector search has begun.
-        _ => authority.iter().position(|octet| *octet == b':').unwrap_or(authority.len()),
+        _ => authority.iter().position(|byte| *byte == b':').unwrap_or(authority.len()),
     };
     let (host, rest) = authority.split_at(host_len);
     let port = match rest {
@@ -60,29 +60,29 @@ fn is_ipv6(address: &[u8]) -> bool {
     str::from_utf8(address).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
 }
 
-/// The octets that stand for themselves in a name, as nearly all do.
+/// The bytes that stand for themselves in a name, as nearly all do.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
-    let mut octet = 0;
-    while octet < 256 {
-        plain[octet] = is_unreserved(octet as u8) || is_sub_delim(octet as u8);
-        octet += 1;
+    let mut byte = 0;
+    while byte < 256 {
+        plain[byte] = is_unreserved(byte as u8) || is_sub_delim(byte as u8);
+        byte += 1;
     }
     plain
 };
 
 /// A registered name or an IPv4 address (RFC 3986 §3.2.2), not empty.
 fn is_reg_name(name: &[u8]) -> bool {
-    !name.is_empty() && (name.iter().all(|octet| PLAIN[usize::from(*octet)]) || is_escaped_name(name))
+    !name.is_empty() && (name.iter().all(|byte| PLAIN[usize::from(*byte)]) || is_escaped_name(name))
 }
 
-/// A name with percent-encoded octets in it.
+/// A name with percent-encoded bytes in it.
 fn is_escaped_name(name: &[u8]) -> bool {
     let mut rest = name;
-    while let [octet, after @ ..] = rest {
-        rest = match (octet, after) {
+    while let [byte, after @ ..] = rest {
+        rest = match (byte, after) {
             (b'%', [high, low, after @ ..]) if hex(*high).is_some() && hex(*low).is_some() => after,
-            (octet, _) if PLAIN[usize::from(*octet)] => after,
+            (byte, _) if PLAIN[usize::from(*byte)] => after,
             _ => return false,
         };
     }
@@ -167,7 +167,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_octets_are_split_or_refused(authority: Vec<u8>) {
+        fn any_bytes_are_split_or_refused(authority: Vec<u8>) {
             if let Some((host, _)) = split_authority(&authority) {
                 prop_assert!(!host.is_empty() && authority.starts_with(host));
             }

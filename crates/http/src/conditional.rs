@@ -114,8 +114,8 @@ pub fn range_applies(head: &RequestHead, validators: &Validators<'_>, now: u64) 
         return true;
     }
     let Some(value) = only_line(head, Known::IfRange) else { return false };
-    // A date has no quote among its first three octets (RFC 9110 §13.1.5).
-    if value.iter().take(3).any(|octet| *octet == b'"') {
+    // A date has no quote among its first three bytes (RFC 9110 §13.1.5).
+    if value.iter().take(3).any(|byte| *byte == b'"') {
         let tags = EntityTag::parse(value).zip(validators.tag());
         return tags.is_some_and(|(known, current)| known.equals(&current, Comparison::Strong));
     }

@@ -1,4 +1,4 @@
-//! Content: the octets behind a head, pulled by whoever has room for them (RFC 9110 §6.4).
+//! Content: the bytes behind a head, pulled by whoever has room for them (RFC 9110 §6.4).
 
 use crate::field::FieldSection;
 use std::fmt;
@@ -9,21 +9,21 @@ use std::task::{Context, Poll};
 /// The content of a response.
 #[derive(Default)]
 pub enum Content {
-    /// No octets.
+    /// No bytes.
     #[default]
     Empty,
-    /// Octets in memory, shared with whoever else sends them.
+    /// Bytes in memory, shared with whoever else sends them.
     Shared(Shared),
     /// A piece of a file; over plain TCP it leaves without passing through this process.
     File(FileSlice),
     /// Several pieces one after the other (`multipart/byteranges`).
     Parts(Vec<Content>),
-    /// Octets that come later; the length may be unknown until the end.
+    /// Bytes that come later; the length may be unknown until the end.
     Stream(Box<dyn Source>),
 }
 
 impl Content {
-    /// Number of octets, or `None` for a stream that does not know.
+    /// Number of bytes, or `None` for a stream that does not know.
     pub fn len(&self) -> Option<u64> {
         match self {
             Self::Empty => Some(0),
@@ -34,15 +34,15 @@ impl Content {
         }
     }
 
-    /// Whether it is known to have no octets.
+    /// Whether it is known to have no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == Some(0)
     }
 }
 
 impl From<Vec<u8>> for Content {
-    fn from(octets: Vec<u8>) -> Self {
-        Self::Shared(Shared::from(octets))
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Shared(Shared::from(bytes))
     }
 }
 
@@ -59,42 +59,42 @@ impl fmt::Debug for Content {
     }
 }
 
-/// A range of immutable octets that many responses share.
+/// A range of immutable bytes that many responses share.
 #[derive(Clone)]
 pub struct Shared {
-    octets: Arc<[u8]>,
+    bytes: Arc<[u8]>,
     start: usize,
     end: usize,
 }
 
 impl Shared {
-    /// All of `octets`.
-    pub fn new(octets: Arc<[u8]>) -> Self {
-        let end = octets.len();
-        Self { octets, start: 0, end }
+    /// All of `bytes`.
+    pub fn new(bytes: Arc<[u8]>) -> Self {
+        let end = bytes.len();
+        Self { bytes, start: 0, end }
     }
 
-    /// The part from `start`, `len` octets long, of this one.
+    /// The part from `start`, `len` bytes long, of this one.
     ///
     /// # Panics
     /// If it reaches beyond the end.
     pub fn slice(&self, start: usize, len: usize) -> Self {
-        assert!(start + len <= self.len(), "a slice lies within its octets");
+        assert!(start + len <= self.len(), "a slice lies within its bytes");
         let start = self.start + start;
-        Self { octets: Arc::clone(&self.octets), start, end: start + len }
+        Self { bytes: Arc::clone(&self.bytes), start, end: start + len }
     }
 
     /// A handle that tells whether these bytes are still in use, and does not keep them.
     pub fn downgrade(&self) -> Weak<[u8]> {
-        Arc::downgrade(&self.octets)
+        Arc::downgrade(&self.bytes)
     }
 
-    /// The octets.
+    /// The bytes.
     pub fn as_slice(&self) -> &[u8] {
-        &self.octets[self.start..self.end]
+        &self.bytes[self.start..self.end]
     }
 
-    /// Number of octets.
+    /// Number of bytes.
     pub fn len(&self) -> usize {
         self.end - self.start
     }
@@ -107,13 +107,13 @@ impl Shared {
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Shared({} octets)", self.len())
+        write!(f, "Shared({} bytes)", self.len())
     }
 }
 
 impl From<Vec<u8>> for Shared {
-    fn from(octets: Vec<u8>) -> Self {
-        Self::new(octets.into())
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::new(bytes.into())
     }
 }
 
@@ -122,9 +122,9 @@ impl From<Vec<u8>> for Shared {
 pub struct FileSlice {
     /// The file, open for reading; its own position is never used.
     pub file: Arc<File>,
-    /// First octet.
+    /// First byte.
     pub offset: u64,
-    /// Number of octets.
+    /// Number of bytes.
     pub len: u64,
 }
 
@@ -142,7 +142,7 @@ impl std::error::Error for SourceError {}
 
 /// Content that is pulled piece by piece.
 pub trait Source {
-    /// Appends at most `room` octets to `out`. `Ready(Ok(true))`: the content is complete;
+    /// Appends at most `room` bytes to `out`. `Ready(Ok(true))`: the content is complete;
     /// `Ready(Ok(false))`: there is more; `Pending`: `cx` will be woken when there is more.
     ///
     /// # Errors
@@ -154,7 +154,7 @@ pub trait Source {
         out: &mut Vec<u8>,
     ) -> Poll<Result<bool, SourceError>>;
 
-    /// Number of octets it gives in all, if that is known before the first one.
+    /// Number of bytes it gives in all, if that is known before the first one.
     fn length(&self) -> Option<u64> {
         None
     }

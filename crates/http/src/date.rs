@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Length of a date in the preferred format, in octets.
+/// Length of a date in the preferred format, in bytes.
 pub const LEN: usize = 29;
 
 /// The last second of the year 9999, the last one that the format can tell.
@@ -16,7 +16,7 @@ const LAST: u64 = 253_402_300_799;
 pub fn format(seconds: u64) -> [u8; LEN] {
     let time = UNIX_EPOCH + Duration::from_secs(seconds.min(LAST));
     let mut text = [0; LEN];
-    write!(&mut text[..], "{}", httpdate::HttpDate::from(time)).expect("an IMF-fixdate has 29 octets");
+    write!(&mut text[..], "{}", httpdate::HttpDate::from(time)).expect("an IMF-fixdate has 29 bytes");
     text
 }
 
@@ -119,14 +119,14 @@ mod tests {
         }
 
         #[test]
-        fn any_octets_are_a_date_or_none(text: Vec<u8>) {
+        fn any_bytes_are_a_date_or_none(text: Vec<u8>) {
             let _ = parse(&text);
         }
 
         #[test]
-        fn nearly_dates_are_a_date_or_none(at in 0..LEN, octet: u8) {
+        fn nearly_dates_are_a_date_or_none(at in 0..LEN, byte: u8) {
             let mut text = format(784_111_777);
-            text[at] = octet;
+            text[at] = byte;
             let _ = parse(&text);
         }
     }

@@ -1,12 +1,12 @@
 //! Entity tags and lists of them (RFC 9110 §8.8.3, §13.1.1, §13.1.2).
 //!
-//! A list is read in one pass from its first octet to its last and nothing is kept, so its cost is that
+//! A list is read in one pass from its first byte to its last and nothing is kept, so its cost is that
 //! of its length, which the limits on a head bound.
 
 /// An entity tag: an opaque name of one state of a representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntityTag<'a> {
-    /// Whether representations of this tag are only as good as equal, not equal octet by octet.
+    /// Whether representations of this tag are only as good as equal, not equal byte by byte.
     pub weak: bool,
     /// What stands between the quotes.
     pub opaque: &'a [u8],
@@ -37,7 +37,7 @@ impl<'a> EntityTag<'a> {
         let inner = quoted.strip_prefix(b"\"")?;
         let len = memchr::memchr(b'"', inner)?;
         let opaque = &inner[..len];
-        opaque.iter().all(|octet| is_etagc(*octet)).then_some((Self { weak, opaque }, &inner[len + 1..]))
+        opaque.iter().all(|byte| is_etagc(*byte)).then_some((Self { weak, opaque }, &inner[len + 1..]))
     }
 
     /// Whether the two stand for the same state.
@@ -47,9 +47,9 @@ impl<'a> EntityTag<'a> {
     }
 }
 
-/// RFC 9110 §8.8.3: visible octets but the quote, and obs-text. There is no escaping.
-fn is_etagc(octet: u8) -> bool {
-    matches!(octet, 0x21 | 0x23..=0x7e | 0x80..)
+/// RFC 9110 §8.8.3: visible bytes but the quote, and obs-text. There is no escaping.
+fn is_etagc(byte: u8) -> bool {
+    matches!(byte, 0x21 | 0x23..=0x7e | 0x80..)
 }
 
 /// Whether the list of tags in an If-Match or If-None-Match field has the current representation in it:
@@ -81,9 +81,9 @@ pub fn list_matches<'v>(
 fn line_matches(line: &[u8], current: Option<EntityTag<'_>>, comparison: Comparison) -> Option<bool> {
     let mut found = false;
     let mut rest = line.trim_ascii_start();
-    while let Some(octet) = rest.first() {
+    while let Some(byte) = rest.first() {
         // A list may have empty members (RFC 9110 §5.6.1.2).
-        if *octet == b',' {
+        if *byte == b',' {
             rest = rest[1..].trim_ascii_start();
             continue;
         }
@@ -195,7 +195,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_octets_are_a_list_or_malformed(line: Vec<u8>) {
+        fn any_bytes_are_a_list_or_malformed(line: Vec<u8>) {
             let _ = list_matches([&line[..]].into_iter(), Some(tag(b"\"1\"")), Weak);
         }
 

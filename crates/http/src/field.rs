@@ -1,38 +1,38 @@
 //! Field sections: the header and trailer fields of a message (RFC 9110 §5 and §6.3).
 //!
-//! A section is one buffer of octets and a list of spans into it, so that a section that is used again
+//! A section is one buffer of bytes and a list of spans into it, so that a section that is used again
 //! allocates nothing. Fields that the server itself reads have a [`Known`] name and are found without
 //! comparing strings.
 
 use crate::known::Known;
 
-/// A piece of a section's octets.
+/// A piece of a section's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Span {
-    /// Index of the first octet.
+    /// Index of the first byte.
     pub start: u32,
-    /// Number of octets.
+    /// Number of bytes.
     pub len: u32,
 }
 
 impl Span {
-    /// The span from `start` to `end`, both indices into the octets.
+    /// The span from `start` to `end`, both indices into the bytes.
     pub fn new(start: usize, end: usize) -> Self {
         debug_assert!(start <= end && end <= u32::MAX as usize);
         Self { start: start as u32, len: (end - start) as u32 }
     }
 
-    /// The octets it stands for. Out of range it is empty.
-    pub fn of(self, octets: &[u8]) -> &[u8] {
+    /// The bytes it stands for. Out of range it is empty.
+    pub fn of(self, bytes: &[u8]) -> &[u8] {
         let start = self.start as usize;
-        octets.get(start..start + self.len as usize).unwrap_or_default()
+        bytes.get(start..start + self.len as usize).unwrap_or_default()
     }
 }
 
-/// Whether all of `octets` is one token, as methods and field names are (RFC 9110 §5.6.2).
-pub fn is_token(octets: &[u8]) -> bool {
-    let is_tchar = |octet: &u8| octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(octet);
-    !octets.is_empty() && octets.iter().all(is_tchar)
+/// Whether all of `bytes` is one token, as methods and field names are (RFC 9110 §5.6.2).
+pub fn is_token(bytes: &[u8]) -> bool {
+    let is_tchar = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    !bytes.is_empty() && bytes.iter().all(is_tchar)
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -58,12 +58,12 @@ pub struct FieldLine<'a> {
 
 /// The fields of one message part, in order.
 ///
-/// Lines come in two ways: [`append`](Self::append) writes `name: value` CRLF into the octets, so that
+/// Lines come in two ways: [`append`](Self::append) writes `name: value` CRLF into the bytes, so that
 /// a section made only by it *is* its own HTTP/1.1 form ([`wire_form`](Self::wire_form));
-/// [`push_span`](Self::push_span) names octets that a parser put there.
+/// [`push_span`](Self::push_span) names bytes that a parser put there.
 #[derive(Clone, Debug)]
 pub struct FieldSection {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     lines: Vec<LineSpans>,
     /// By [`Known`]: 1 + index of the first line of that name; 0 = none, 255 = look for it.
     first: [u8; Known::COUNT],
@@ -72,77 +72,77 @@ pub struct FieldSection {
 
 impl Default for FieldSection {
     fn default() -> Self {
-        Self { octets: Vec::new(), lines: Vec::new(), first: [0; Known::COUNT], appended_only: true }
+        Self { bytes: Vec::new(), lines: Vec::new(), first: [0; Known::COUNT], appended_only: true }
     }
 }
 
 impl FieldSection {
-    /// A section with memory for so many octets and lines.
-    pub fn with_capacity(octets: usize, lines: usize) -> Self {
-        let (octets, lines) = (Vec::with_capacity(octets), Vec::with_capacity(lines));
-        Self { octets, lines, ..Self::default() }
+    /// A section with memory for so many bytes and lines.
+    pub fn with_capacity(bytes: usize, lines: usize) -> Self {
+        let (bytes, lines) = (Vec::with_capacity(bytes), Vec::with_capacity(lines));
+        Self { bytes, lines, ..Self::default() }
     }
 
-    /// Forgets all lines and octets, keeps the memory.
+    /// Forgets all lines and bytes, keeps the memory.
     pub fn clear(&mut self) {
-        self.octets.clear();
+        self.bytes.clear();
         self.lines.clear();
         self.first = [0; Known::COUNT];
         self.appended_only = true;
     }
 
-    /// Replaces the octets by `octets` and forgets all lines; [`push_span`](Self::push_span) follows.
-    pub fn reset_to(&mut self, octets: &[u8]) {
+    /// Replaces the bytes by `bytes` and forgets all lines; [`push_span`](Self::push_span) follows.
+    pub fn reset_to(&mut self, bytes: &[u8]) {
         self.clear();
-        self.octets.extend_from_slice(octets);
+        self.bytes.extend_from_slice(bytes);
         self.appended_only = false;
     }
 
-    /// All octets, lines and whatever else the parser kept.
-    pub fn octets(&self) -> &[u8] {
-        &self.octets
+    /// All bytes, lines and whatever else the parser kept.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
-    /// Adds a line whose name and value already stand in the octets.
+    /// Adds a line whose name and value already stand in the bytes.
     pub fn push_span(&mut self, name: Span, value: Span) {
         self.appended_only = false;
         self.push(name, value);
     }
 
-    /// Adds a line whose name and value stand in the octets that [`set_octets`](Self::set_octets) gives
+    /// Adds a line whose name and value stand in the bytes that [`set_bytes`](Self::set_bytes) gives
     /// later; `known` is the name's [`Known::of`].
     pub fn push_known_span(&mut self, name: Span, value: Span, known: Option<Known>) {
         self.appended_only = false;
         self.push_line(LineSpans { name, value, known, sensitive: false });
     }
 
-    /// Replaces the octets and keeps the lines: a parser learns how long a head is after its last line.
-    pub fn set_octets(&mut self, octets: &[u8]) {
-        self.octets.clear();
-        self.octets.extend_from_slice(octets);
+    /// Replaces the bytes and keeps the lines: a parser learns how long a head is after its last line.
+    pub fn set_bytes(&mut self, bytes: &[u8]) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
         self.appended_only = false;
     }
 
-    /// Appends octets that belong to no line yet, as the parts of a request line do.
+    /// Appends bytes that belong to no line yet, as the parts of a request line do.
     #[inline]
-    pub fn push_octets(&mut self, octets: &[u8]) -> Span {
-        let start = self.octets.len();
-        self.octets.extend_from_slice(octets);
+    pub fn push_bytes(&mut self, bytes: &[u8]) -> Span {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
         self.appended_only = false;
-        Span::new(start, start + octets.len())
+        Span::new(start, start + bytes.len())
     }
 
-    /// Adds a line whose octets have no separators, for protocols that frame fields in another way;
+    /// Adds a line whose bytes have no separators, for protocols that frame fields in another way;
     /// `known` is the name's [`Known::of`].
     #[inline]
     pub fn append_known(&mut self, name: &[u8], value: &[u8], known: Option<Known>) {
-        self.octets.reserve(name.len() + value.len());
-        let start = self.octets.len();
-        self.octets.extend_from_slice(name);
-        let middle = self.octets.len();
-        self.octets.extend_from_slice(value);
+        self.bytes.reserve(name.len() + value.len());
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(name);
+        let middle = self.bytes.len();
+        self.bytes.extend_from_slice(value);
         self.appended_only = false;
-        let (name, value) = (Span::new(start, middle), Span::new(middle, self.octets.len()));
+        let (name, value) = (Span::new(start, middle), Span::new(middle, self.bytes.len()));
         self.push_line(LineSpans { name, value, known, sensitive: false });
     }
 
@@ -154,14 +154,14 @@ impl FieldSection {
     }
 
     /// Appends to the value of the last line, if it's of that known name and its value stands at the end of
-    /// the octets. Tells whether it did.
+    /// the bytes. Tells whether it did.
     pub fn extend_last(&mut self, known: Known, separator: &[u8], more: &[u8]) -> bool {
         let Some(line) = self.lines.last_mut().filter(|line| line.known == Some(known)) else { return false };
-        if (line.value.start + line.value.len) as usize != self.octets.len() {
+        if (line.value.start + line.value.len) as usize != self.bytes.len() {
             return false;
         }
-        self.octets.extend_from_slice(separator);
-        self.octets.extend_from_slice(more);
+        self.bytes.extend_from_slice(separator);
+        self.bytes.extend_from_slice(more);
         line.value.len += (separator.len() + more.len()) as u32;
         true
     }
@@ -170,16 +170,16 @@ impl FieldSection {
     /// whose separator is `; `).
     pub fn join(&mut self, known: Known, separator: &[u8]) {
         let Some(first) = self.lines.iter().position(|line| line.known == Some(known)) else { return };
-        let (start, mut sensitive) = (self.octets.len(), false);
+        let (start, mut sensitive) = (self.bytes.len(), false);
         for line in self.lines.iter().filter(|line| line.known == Some(known)) {
             sensitive |= line.sensitive;
-            if self.octets.len() > start {
-                self.octets.extend_from_slice(separator);
+            if self.bytes.len() > start {
+                self.bytes.extend_from_slice(separator);
             }
             let from = line.value.start as usize;
-            self.octets.extend_from_within(from..from + line.value.len as usize);
+            self.bytes.extend_from_within(from..from + line.value.len as usize);
         }
-        self.lines[first].value = Span::new(start, self.octets.len());
+        self.lines[first].value = Span::new(start, self.bytes.len());
         self.lines[first].sensitive = sensitive;
         self.appended_only = false;
         let mut index = 0;
@@ -211,18 +211,18 @@ impl FieldSection {
     /// Adds a line at the end. Neither part may hold CR, LF or NUL: who takes them from outside checks.
     pub fn append(&mut self, name: &[u8], value: &[u8]) {
         debug_assert!(!value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0)));
-        let start = self.octets.len();
-        self.octets.extend_from_slice(name);
-        self.octets.extend_from_slice(b": ");
-        let value_start = self.octets.len();
-        self.octets.extend_from_slice(value);
-        let end = self.octets.len();
-        self.octets.extend_from_slice(b"\r\n");
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(name);
+        self.bytes.extend_from_slice(b": ");
+        let value_start = self.bytes.len();
+        self.bytes.extend_from_slice(value);
+        let end = self.bytes.len();
+        self.bytes.extend_from_slice(b"\r\n");
         self.push(Span::new(start, start + name.len()), Span::new(value_start, end));
     }
 
     fn push(&mut self, name: Span, value: Span) {
-        let known = Known::of(name.of(&self.octets));
+        let known = Known::of(name.of(&self.bytes));
         self.push_line(LineSpans { name, value, known, sensitive: false });
     }
 
@@ -239,7 +239,7 @@ impl FieldSection {
 
     /// The section as HTTP/1.1 field lines, each with its CRLF, if it was made by [`append`](Self::append) alone.
     pub fn wire_form(&self) -> Option<&[u8]> {
-        self.appended_only.then_some(&self.octets)
+        self.appended_only.then_some(&self.bytes)
     }
 
     /// Number of field lines.
@@ -254,14 +254,14 @@ impl FieldSection {
 
     /// All lines in order: name as it came, value without surrounding whitespace.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> + ExactSizeIterator {
-        self.lines.iter().map(|l| (l.name.of(&self.octets), l.value.of(&self.octets)))
+        self.lines.iter().map(|l| (l.name.of(&self.bytes), l.value.of(&self.bytes)))
     }
 
     /// All lines in order, with what is known of them.
     pub fn lines(&self) -> impl Iterator<Item = FieldLine<'_>> {
         self.lines.iter().map(|line| FieldLine {
-            name: line.name.of(&self.octets),
-            value: line.value.of(&self.octets),
+            name: line.name.of(&self.bytes),
+            value: line.value.of(&self.bytes),
             known: line.known,
             sensitive: line.sensitive,
         })
@@ -274,14 +274,14 @@ impl FieldSection {
             255 => self.lines.iter().find(|l| l.known == Some(known))?,
             n => &self.lines[n as usize - 1],
         };
-        Some(line.value.of(&self.octets))
+        Some(line.value.of(&self.bytes))
     }
 
     /// Values of every line of a known name, in order.
     pub fn get_all(&self, known: Known) -> impl Iterator<Item = &[u8]> {
         let none = self.first[known as usize] == 0;
         let lines = if none { &[][..] } else { &self.lines[..] };
-        lines.iter().filter(move |l| l.known == Some(known)).map(|l| l.value.of(&self.octets))
+        lines.iter().filter(move |l| l.known == Some(known)).map(|l| l.value.of(&self.bytes))
     }
 
     /// Value of the first line of any name, whatever its case.

@@ -92,15 +92,15 @@ static SLOTS: [u8; 256] = {
     slots
 };
 
-/// A number below 256, made of the length of a field name and three of its octets, bit 0x20 of which is left
+/// A number below 256, made of the length of a field name and three of its bytes, bit 0x20 of which is left
 /// out: with a `factor` that is found by trying, it tells the names of a small table apart.
 pub const fn slot_of(name: &[u8], factor: u32) -> usize {
     let len = name.len();
     if len == 0 {
         return 0;
     }
-    let octets = [name[0] | 0x20, name[len / 2] | 0x20, name[len - 1] | 0x20, len as u8];
-    (u32::from_le_bytes(octets).wrapping_mul(factor) >> 24) as usize
+    let bytes = [name[0] | 0x20, name[len / 2] | 0x20, name[len - 1] | 0x20, len as u8];
+    (u32::from_le_bytes(bytes).wrapping_mul(factor) >> 24) as usize
 }
 
 /// Whether `name` is `lower`, a name of lower-case letters and `-`, in any case. Both are compared in
@@ -124,7 +124,7 @@ fn joined(head: &[u8; 4], tail: &[u8; 4]) -> [u8; 8] {
     (u64::from(head) << 32 | u64::from(tail)).to_ne_bytes()
 }
 
-/// Bits in which eight octets differ, bit 0x20 of letters left out.
+/// Bits in which eight bytes differ, bit 0x20 of letters left out.
 fn differ(name: &[u8; 8], lower: &[u8; 8]) -> u64 {
     let (name, lower) = (u64::from_ne_bytes(*name), u64::from_ne_bytes(*lower));
     let letters = (lower & 0x4040_4040_4040_4040) >> 1;
@@ -158,13 +158,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_one_octet_changed_is_not_known() {
+    fn a_name_with_one_byte_changed_is_not_known() {
         for known in Known::ALL {
             assert_eq!(Known::of(&known.name().to_ascii_uppercase()), Some(known));
             for at in 0..known.name().len() {
                 let mut name = known.name().to_vec();
-                for octet in (0..=255).filter(|o: &u8| !o.eq_ignore_ascii_case(&known.name()[at])) {
-                    name[at] = octet;
+                for byte in (0..=255).filter(|o: &u8| !o.eq_ignore_ascii_case(&known.name()[at])) {
+                    name[at] = byte;
                     assert!(Known::of(&name).is_none_or(|other| other != known), "{name:?}");
                 }
             }

@@ -5,7 +5,7 @@
 /// A content coding that hayami can send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Coding {
-    /// The octets as they are.
+    /// The bytes as they are.
     Identity,
     /// RFC 1952.
     Gzip,
@@ -57,7 +57,7 @@ pub struct Accepted {
 pub fn accepted<'v>(lines: impl IntoIterator<Item = &'v [u8]>) -> Accepted {
     let mut accepted = Accepted::default();
     for line in lines {
-        line.split(|octet| *octet == b',').for_each(|member| accepted.read(member));
+        line.split(|byte| *byte == b',').for_each(|member| accepted.read(member));
     }
     accepted
 }
@@ -295,7 +295,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_octets_give_a_coding_that_is_available_and_accepted(value: Vec<u8>, some in 0..4_usize) {
+        fn any_bytes_give_a_coding_that_is_available_and_accepted(value: Vec<u8>, some in 0..4_usize) {
             let got = accepted([&value[..]]);
             let coding = got.prefers(&ALL[..some]);
             prop_assert!(coding == Identity || ALL[..some].contains(&coding) && got.accepts(coding));

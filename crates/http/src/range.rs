@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 /// Most ranges of one request that are answered. Viewers of long documents ask for a handful;
-/// each part costs about a hundred octets of headings and a read of its own, which is what
+/// each part costs about a hundred bytes of headings and a read of its own, which is what
 /// requests with thousands of tiny ranges are after (RFC 9110 §17.15).
 pub const MAX_RANGES: usize = 16;
 
@@ -27,7 +27,7 @@ pub enum Ranges {
     Unsatisfiable,
 }
 
-/// What `value`, a Range field of a GET request, asks of a representation of `len` octets.
+/// What `value`, a Range field of a GET request, asks of a representation of `len` bytes.
 ///
 /// Other units and malformed values do not count (RFC 9110 §14.2), and neither do values with more than
 /// [`MAX_RANGES`] ranges or more than two overlapping ones. The whole is the answer to those
@@ -41,7 +41,7 @@ pub fn resolve(value: &[u8], len: u64) -> Ranges {
 fn resolve_set(value: &[u8], len: u64) -> Option<Ranges> {
     let mut ranges = Ranges::Unsatisfiable;
     let (mut specs, mut overlaps) = (0, 0);
-    for text in range_set(value)?.split(|octet| *octet == b',') {
+    for text in range_set(value)?.split(|byte| *byte == b',') {
         let text = text.trim_ascii();
         // A list may have empty members (RFC 9110 §5.6.1.2).
         if text.is_empty() {
@@ -72,7 +72,7 @@ fn range_set(value: &[u8]) -> Option<&[u8]> {
 enum Spec {
     /// `first-last`, both inclusive, or `first-`.
     From { first: u64, last: u64 },
-    /// `-length`: the last octets.
+    /// `-length`: the last bytes.
     Suffix(u64),
 }
 
@@ -89,12 +89,12 @@ impl Spec {
         (first <= last).then_some(Self::From { first, last })
     }
 
-    /// The octets that it means of `len`; `Some(None)` if there are none (RFC 9110 §14.1.2), `None` if
+    /// The bytes that it means of `len`; `Some(None)` if there are none (RFC 9110 §14.1.2), `None` if
     /// the range cannot be told in a Content-Range.
     fn within(&self, len: u64) -> Option<Option<Range<u64>>> {
         match *self {
             Self::Suffix(0) => Some(None),
-            // "The entire representation", which is empty and has no last octet.
+            // "The entire representation", which is empty and has no last byte.
             Self::Suffix(_) if len == 0 => None,
             Self::Suffix(length) => Some(Some(len.saturating_sub(length)..len)),
             Self::From { first, .. } if first >= len => Some(None),
@@ -163,7 +163,7 @@ fn union(one: &Range<u64>, other: &Range<u64>) -> Range<u64> {
 
 /// Appends the value of Content-Range for a part (RFC 9110 §14.4): `bytes 0-9/100` for `0..10` of 100.
 pub fn write_content_range(range: &Range<u64>, len: u64, out: &mut Vec<u8>) {
-    debug_assert!(range.start < range.end && range.end <= len, "a part has octets and lies within the whole");
+    debug_assert!(range.start < range.end && range.end <= len, "a part has bytes and lies within the whole");
     let mut digits = itoa::Buffer::new();
     out.extend_from_slice(b"bytes ");
     out.extend_from_slice(digits.format(range.start).as_bytes());
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_of_ten_octets_are_resolved() {
+    fn ranges_of_ten_bytes_are_resolved() {
         let cases = [
             ("bytes=0-0", one(0..1)),
             ("bytes=0-9", one(0..10)),
@@ -308,24 +308,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_octets_asked_for_are_those_sent(
+        fn the_bytes_asked_for_are_those_sent(
             specs in prop::collection::vec((0..40_u64, 0..8_u64), 1..8), len in 1..40_u64,
         ) {
             let texts: Vec<_> = specs.iter().map(|(first, more)| format!("{first}-{}", first + more)).collect();
             let got = resolve(format!("bytes={}", texts.join(",")).as_bytes(), len);
             prop_assume!(got != Whole);
             let sent = got.as_slice();
-            for octet in 0..len {
-                let asked = specs.iter().any(|(first, more)| (*first..=first + more).contains(&octet));
-                let times = sent.iter().filter(|range| range.contains(&octet)).count();
-                prop_assert_eq!(times, usize::from(asked), "octet {} of {:?}", octet, &got);
+            for byte in 0..len {
+                let asked = specs.iter().any(|(first, more)| (*first..=first + more).contains(&byte));
+                let times = sent.iter().filter(|range| range.contains(&byte)).count();
+                prop_assert_eq!(times, usize::from(asked), "byte {} of {:?}", byte, &got);
             }
             prop_assert!(sent.iter().all(|range| range.start < range.end && range.end <= len));
             prop_assert_eq!(sent.len() == 1, matches!(got, Ranges::One(_)));
         }
 
         #[test]
-        fn any_octets_are_ranges_or_do_not_count(set: Vec<u8>, len: u64) {
+        fn any_bytes_are_ranges_or_do_not_count(set: Vec<u8>, len: u64) {
             resolve(&set, len);
             resolve(&[b"bytes=", &set[..]].concat(), len);
         }

@@ -44,7 +44,7 @@ pub enum TargetForm {
     Asterisk,
 }
 
-/// Where the parts of a request line stand in the head's octets.
+/// Where the parts of a request line stand in the head's bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestLine {
     /// The method's name.
@@ -73,20 +73,20 @@ pub struct RequestHead {
 }
 
 impl RequestHead {
-    /// Starts a head from its octets; spans given later point into these.
-    pub fn reset_to(&mut self, octets: &[u8]) {
-        self.fields.reset_to(octets);
+    /// Starts a head from its bytes; spans given later point into these.
+    pub fn reset_to(&mut self, bytes: &[u8]) {
+        self.fields.reset_to(bytes);
         self.line = RequestLine::default();
         self.method = Method::default();
     }
 
-    /// Sets the request line; the spans point into the octets given to [`reset_to`](Self::reset_to).
+    /// Sets the request line; the spans point into the bytes given to [`reset_to`](Self::reset_to).
     pub fn set_line(&mut self, line: RequestLine) {
-        self.method = Method::from_name(line.method.of(self.fields.octets()));
+        self.method = Method::from_name(line.method.of(self.fields.bytes()));
         self.line = line;
     }
 
-    /// Starts a head whose parts come one by one, as those of HTTP/2 do: their octets go to
+    /// Starts a head whose parts come one by one, as those of HTTP/2 do: their bytes go to
     /// [`fields_mut`](Self::fields_mut), then [`set_parsed_line`](Self::set_parsed_line) follows.
     pub fn begin(&mut self) {
         self.fields.clear();
@@ -107,7 +107,7 @@ impl RequestHead {
 
     /// The method's name as it came.
     pub fn method_name(&self) -> &[u8] {
-        self.line.method.of(self.fields.octets())
+        self.line.method.of(self.fields.bytes())
     }
 
     /// The protocol version.
@@ -122,25 +122,25 @@ impl RequestHead {
 
     /// The target as it came.
     pub fn target(&self) -> &[u8] {
-        self.line.target.of(self.fields.octets())
+        self.line.target.of(self.fields.bytes())
     }
 
     /// The target's path, still percent-encoded. An absolute-form target without a path has `/`
     /// (RFC 9110 §4.2.3).
     pub fn path(&self) -> &[u8] {
-        let path = self.line.path.of(self.fields.octets());
+        let path = self.line.path.of(self.fields.bytes());
         if path.is_empty() && self.line.form == TargetForm::Absolute { b"/" } else { path }
     }
 
     /// The query without its `?`.
     pub fn query(&self) -> Option<&[u8]> {
-        self.line.query.map(|q| q.of(self.fields.octets()))
+        self.line.query.map(|q| q.of(self.fields.bytes()))
     }
 
     /// The authority asked for: of the target if it has one, else of the Host field (RFC 9112 §3.2.2).
     pub fn authority(&self) -> &[u8] {
         match self.line.authority {
-            Some(span) => span.of(self.fields.octets()),
+            Some(span) => span.of(self.fields.bytes()),
             None => self.fields.get(Known::Host).unwrap_or_default(),
         }
     }

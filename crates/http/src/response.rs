@@ -138,7 +138,7 @@ pub struct Response {
     /// Status and fields.
     pub head: ResponseHead,
     /// What follows the head. For HEAD requests, the content that GET would have had: the engine sends
-    /// its length and not the octets (RFC 9110 §9.3.2).
+    /// its length and not the bytes (RFC 9110 §9.3.2).
     pub content: Content,
 }
 

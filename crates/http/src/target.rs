@@ -12,7 +12,7 @@ use std::fmt;
 pub enum PathFault {
     /// A `%` without two hexadecimal digits behind it (RFC 3986 §2.1).
     MalformedEscape,
-    /// A NUL octet, plain or encoded: no file name holds one (RFC 3986 §7.3).
+    /// A NUL byte, plain or encoded: no file name holds one (RFC 3986 §7.3).
     Nul,
 }
 
@@ -20,7 +20,7 @@ impl fmt::Display for PathFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::MalformedEscape => "a percent sign in the path is not followed by two hexadecimal digits",
-            Self::Nul => "the path holds a NUL octet",
+            Self::Nul => "the path holds a NUL byte",
         })
     }
 }
@@ -31,7 +31,7 @@ impl std::error::Error for PathFault {}
 ///
 /// The result starts with `/`, holds no NUL and no segment that is `.`, `..` or empty, but for the
 /// last one, which is empty if the path names a folder. `%2F` becomes a `/` like any other, as in nginx
-/// and h2o. A backslash is an octet of a name.
+/// and h2o. A backslash is a byte of a name.
 ///
 /// A path that is normal already is returned as it is; else the result is written to `scratch`, whose
 /// former content is lost.
@@ -51,9 +51,9 @@ pub fn normalize<'a>(path: &'a [u8], scratch: &'a mut Vec<u8>) -> Result<&'a [u8
 fn is_normal(path: &[u8]) -> bool {
     let Some((b'/', rest)) = path.split_first() else { return false };
     // No early exit: the compiler turns this into a few vector instructions (examples/path_speed.rs).
-    !path.iter().zip(rest).fold(false, |odd, (&before, &octet)| {
-        let after_slash = (before == b'/') & ((octet == b'/') | (octet == b'.'));
-        odd | after_slash | (octet == b'%') | (octet == 0)
+    !path.iter().zip(rest).fold(false, |odd, (&before, &byte)| {
+        let after_slash = (before == b'/') & ((byte == b'/') | (byte == b'.'));
+        odd | after_slash | (byte == b'%') | (byte == 0)
     })
 }
 
@@ -63,10 +63,10 @@ fn normalize_slow(path: &[u8], scratch: &mut Vec<u8>) -> Result<(), PathFault> {
     scratch.push(b'/');
     let mut segment = scratch.len(); // where the segment being read starts; a `/` stands before it
     let mut rest = path;
-    while let Some((octet, after)) = next_octet(rest)? {
+    while let Some((byte, after)) = next_byte(rest)? {
         rest = after;
-        if octet != b'/' {
-            scratch.push(octet);
+        if byte != b'/' {
+            scratch.push(byte);
             continue;
         }
         remove_dots(scratch, segment);
@@ -79,9 +79,9 @@ fn normalize_slow(path: &[u8], scratch: &mut Vec<u8>) -> Result<(), PathFault> {
     Ok(())
 }
 
-/// The first octet, decoded, and what follows it.
-fn next_octet(path: &[u8]) -> Result<Option<(u8, &[u8])>, PathFault> {
-    let (octet, rest) = match path {
+/// The first byte, decoded, and what follows it.
+fn next_byte(path: &[u8]) -> Result<Option<(u8, &[u8])>, PathFault> {
+    let (byte, rest) = match path {
         [] => return Ok(None),
         // The digits' case does not matter (RFC 3986 §2.1).
         [b'%', high, low, rest @ ..] => match (hex(*high), hex(*low)) {
@@ -89,9 +89,9 @@ fn next_octet(path: &[u8]) -> Result<Option<(u8, &[u8])>, PathFault> {
             _ => return Err(PathFault::MalformedEscape),
         },
         [b'%', ..] => return Err(PathFault::MalformedEscape),
-        [octet, rest @ ..] => (*octet, rest),
+        [byte, rest @ ..] => (*byte, rest),
     };
-    if octet == 0 { Err(PathFault::Nul) } else { Ok(Some((octet, rest))) }
+    if byte == 0 { Err(PathFault::Nul) } else { Ok(Some((byte, rest))) }
 }
 
 /// Takes back the last segment, which starts at `segment`, if it is a dot segment (RFC 3986 §5.2.4).
@@ -107,11 +107,11 @@ fn remove_dots(path: &mut Vec<u8>, segment: usize) {
     }
 }
 
-/// Whether all octets may stand in a request target: every visible one but the fragment's `#`
+/// Whether all bytes may stand in a request target: every visible one but the fragment's `#`
 /// (RFC 9110 §7.1), and UTF-8, because browsers and scripts send them unencoded. As h1 reads its targets.
-pub fn has_target_octets(target: &[u8]) -> bool {
+pub fn has_target_bytes(target: &[u8]) -> bool {
     // No early exit: the compiler makes vector instructions of this.
-    target.iter().fold(true, |good, octet| good & (*octet > b' ') & (*octet != 0x7f) & (*octet != b'#'))
+    target.iter().fold(true, |good, byte| good & (*byte > b' ') & (*byte != 0x7f) & (*byte != b'#'))
 }
 
 /// The value of a hexadecimal digit.
@@ -126,11 +126,11 @@ pub(crate) fn hex(digit: u8) -> Option<u8> {
 /// `./` before it (RFC 3986 §4.2).
 pub fn encode_path(path: &[u8], out: &mut Vec<u8>) {
     out.reserve(path.len());
-    for &octet in path {
-        if stays(octet) {
-            out.push(octet);
+    for &byte in path {
+        if stays(byte) {
+            out.push(byte);
         } else {
-            push_percent_encoded(octet, out);
+            push_percent_encoded(byte, out);
         }
     }
 }
@@ -163,18 +163,18 @@ pub fn push_percent_encoded(byte: u8, out: &mut Vec<u8>) {
     out.extend([b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
 }
 
-fn stays(octet: u8) -> bool {
-    is_unreserved(octet) || is_sub_delim(octet) || matches!(octet, b':' | b'@' | b'/')
+fn stays(byte: u8) -> bool {
+    is_unreserved(byte) || is_sub_delim(byte) || matches!(byte, b':' | b'@' | b'/')
 }
 
 /// RFC 3986 §2.3.
-pub(crate) const fn is_unreserved(octet: u8) -> bool {
-    octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'.' | b'_' | b'~')
+pub(crate) const fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
 /// RFC 3986 §2.2.
-pub(crate) const fn is_sub_delim(octet: u8) -> bool {
-    matches!(octet, b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=')
+pub(crate) const fn is_sub_delim(byte: u8) -> bool {
+    matches!(byte, b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=')
 }
 
 #[cfg(test)]
@@ -279,9 +279,9 @@ mod tests {
 
     #[test]
     fn a_target_has_no_spaces_controls_and_fragments() {
-        assert!(has_target_octets("/a|{}\"?b=\u{6c34}".as_bytes()));
-        for octet in *b" \t\r\n\0\x7f#" {
-            assert!(!has_target_octets(&[b'/', octet]), "{octet}");
+        assert!(has_target_bytes("/a|{}\"?b=\u{6c34}".as_bytes()));
+        for byte in *b" \t\r\n\0\x7f#" {
+            assert!(!has_target_bytes(&[b'/', byte]), "{byte}");
         }
     }
 
@@ -307,8 +307,8 @@ mod tests {
     fn by_the_book(path: &[u8]) -> Result<Vec<u8>, PathFault> {
         let mut decoded = Vec::new();
         let mut rest = path;
-        while let Some((octet, after)) = next_octet(rest)? {
-            decoded.push(octet);
+        while let Some((byte, after)) = next_byte(rest)? {
+            decoded.push(byte);
             rest = after;
         }
         let mut stack: Vec<&[u8]> = Vec::new();
@@ -350,7 +350,7 @@ mod tests {
         }
 
         #[test]
-        fn any_octets_are_normalized_or_refused(path: Vec<u8>) {
+        fn any_bytes_are_normalized_or_refused(path: Vec<u8>) {
             prop_assert_eq!(normalized(&path), by_the_book(&path));
         }
 

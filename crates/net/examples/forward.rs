@@ -30,7 +30,7 @@ struct Forward(Rc<Backend>);
 impl Service for Forward {
     fn respond(&self, request: &mut Request<'_>) -> Outcome {
         let lines = request.head.fields();
-        let mut fields = FieldSection::with_capacity(lines.octets().len() + 2 * lines.len(), lines.len());
+        let mut fields = FieldSection::with_capacity(lines.bytes().len() + 2 * lines.len(), lines.len());
         for FieldLine { name, value, known, .. } in request.head.fields().lines() {
             if !known.is_some_and(|known| HOP_BY_HOP.contains(&known)) {
                 fields.append(name, value);

@@ -49,7 +49,7 @@ impl Pool {
     /// Takes fields back that nobody needs any more.
     pub fn give_fields(&self, mut fields: FieldSection) {
         let mut free = self.fields.borrow_mut();
-        let octets = fields.octets().len();
+        let octets = fields.bytes().len();
         if free.len() < KEPT_COUNT && (1..=LARGE_HEAD).contains(&octets) {
             fields.clear();
             free.push(fields);

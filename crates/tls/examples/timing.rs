@@ -79,7 +79,7 @@ fn seal(session: &mut Session, len: usize) {
         out.clear();
         session.seal(black_box(&plain), &mut out);
     }
-    println!("seal {len} octets: {} ns", start.elapsed().as_nanos() / u128::from(rounds));
+    println!("seal {len} bytes: {} ns", start.elapsed().as_nanos() / u128::from(rounds));
 }
 
 fn receive(session: &mut Session, client: &mut ClientConnection, len: usize) {
@@ -98,7 +98,7 @@ fn receive(session: &mut Session, client: &mut ClientConnection, len: usize) {
         took += start.elapsed();
         assert_eq!(plain.len(), len);
     }
-    println!("receive {len} octets: {} ns (with some 25 of the clock)", took.as_nanos() / u128::from(rounds));
+    println!("receive {len} bytes: {} ns (with some 25 of the clock)", took.as_nanos() / u128::from(rounds));
 }
 
 fn handshakes(acceptor: &Acceptor, client: &Arc<ClientConfig>) {
@@ -123,7 +123,7 @@ fn memory(acceptor: &Acceptor, client: &Arc<ClientConfig>) {
     let before = resident();
     sessions.extend((200..SESSIONS).map(|_| joined(acceptor, client).0));
     let each = (resident() - before) / (SESSIONS - 200);
-    println!("idle session: {each} octets of resident memory, {} of them inline", size_of::<Session>());
+    println!("idle session: {each} bytes of resident memory, {} of them inline", size_of::<Session>());
 }
 
 fn resident() -> usize {

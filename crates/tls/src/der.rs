@@ -9,7 +9,7 @@ pub(crate) struct Der<'a>(pub(crate) &'a [u8]);
 /// One element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element<'a> {
-    /// The identifier octet: class, constructed, number.
+    /// The identifier byte: class, constructed, number.
     pub(crate) tag: u8,
     /// Its content.
     pub(crate) content: &'a [u8],
@@ -21,7 +21,7 @@ pub(crate) struct Element<'a> {
 pub(crate) const SEQUENCE: u8 = 0x30;
 
 impl<'a> Der<'a> {
-    /// The next element; `None` at the end, and where the octets are no DER.
+    /// The next element; `None` at the end, and where the bytes are no DER.
     pub(crate) fn next(&mut self) -> Option<Element<'a>> {
         let (head, len) = match *self.0 {
             [_, len @ 0..=0x7f, ..] => (2, usize::from(len)),

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Why a session is over before its time. The alert for it is among the octets to be sent already.
+/// Why a session is over before its time. The alert for it is among the bytes to be sent already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The first octets are an HTTP request in clear: to be answered in clear, saying so.
+    /// The first bytes are an HTTP request in clear: to be answered in clear, saying so.
     PlainHttp,
-    /// The first octets are neither a TLS record nor HTTP.
+    /// The first bytes are neither a TLS record nor HTTP.
     NotTls,
     /// The peer gave up with this alert (RFC 8446 §6).
     Alert(u8),

@@ -154,13 +154,13 @@ fn check_dates(certificate: &[u8], file: &Path, now: u64) -> Result<u64, Error> 
 
 /// The certificates of a PEM file, of which there is at least one.
 pub(crate) fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let octets = read(file)?;
+    let bytes = read(file)?;
     let shown = file.display();
-    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&octets).collect();
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
     match certificates {
         Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        // A SEQUENCE of two octets' length: what a certificate begins with in DER.
-        Ok(_) if octets.starts_with(&[0x30, 0x82]) => Err(Error(format!(
+        // A SEQUENCE of two bytes' length: what a certificate begins with in DER.
+        Ok(_) if bytes.starts_with(&[0x30, 0x82]) => Err(Error(format!(
             "{shown}: the certificate is in DER; convert it with: openssl x509 -inform DER -in {shown} -out NEW.pem"
         ))),
         Ok(_) => Err(Error(format!(
@@ -173,9 +173,9 @@ pub(crate) fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'stati
 /// The first public key of a PEM file in which there is no certificate. What is wrong with the file shows when its
 /// certificates are read.
 fn read_public_key(file: &Path) -> Option<SubjectPublicKeyInfoDer<'static>> {
-    let octets = std::fs::read(file).ok()?;
-    let has_certificate = CertificateDer::pem_slice_iter(&octets).next().is_some();
-    if has_certificate { None } else { SubjectPublicKeyInfoDer::from_pem_slice(&octets).ok() }
+    let bytes = std::fs::read(file).ok()?;
+    let has_certificate = CertificateDer::pem_slice_iter(&bytes).next().is_some();
+    if has_certificate { None } else { SubjectPublicKeyInfoDer::from_pem_slice(&bytes).ok() }
 }
 
 fn signing_key(key: &PrivateKeyDer<'static>, file: &Path) -> Result<Arc<dyn SigningKey>, Error> {
@@ -188,15 +188,15 @@ fn signing_key(key: &PrivateKeyDer<'static>, file: &Path) -> Result<Arc<dyn Sign
 }
 
 fn read_key(file: &Path) -> Result<PrivateKeyDer<'static>, Error> {
-    let octets = read(file)?;
+    let bytes = read(file)?;
     let shown = file.display();
     // PKCS #8 says so in its label, the older forms in a header (RFC 1421 §4.6.1.1).
-    if [&b"BEGIN ENCRYPTED PRIVATE KEY"[..], b"4,ENCRYPTED"].iter().any(|mark| contains(&octets, mark)) {
+    if [&b"BEGIN ENCRYPTED PRIVATE KEY"[..], b"4,ENCRYPTED"].iter().any(|mark| contains(&bytes, mark)) {
         return Err(Error(format!(
             "{shown}: the key is encrypted, and a server starts without anyone typing a passphrase; decrypt it with: openssl pkey -in {shown} -out NEW.key (readable by its owner only), and name that file"
         )));
     }
-    match PrivateKeyDer::from_pem_slice(&octets) {
+    match PrivateKeyDer::from_pem_slice(&bytes) {
         Ok(key) => Ok(key),
         Err(rustls::pki_types::pem::Error::NoItemsFound) => Err(Error(format!(
             "{shown}: there is no private key in this file (PEM, -----BEGIN PRIVATE KEY-----); was the certificate's file named instead?"
@@ -218,8 +218,8 @@ fn read(file: &Path) -> Result<Vec<u8>, Error> {
     })
 }
 
-fn contains(octets: &[u8], part: &[u8]) -> bool {
-    octets.windows(part.len()).any(|window| window == part)
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! TLS 1.2 and 1.3 without sockets: octets in, octets out.
+//! TLS 1.2 and 1.3 without sockets: bytes in, bytes out.
 //!
 //! Here are the [`Session`] of a server's connection, the [`Acceptor`] a listener answers handshakes with, what
 //! a configuration says of them ([`Settings`], [`Identity`]), resumption stores and OCSP staples. Only the

@@ -27,7 +27,7 @@ pub struct Settings {
     pub groups: Option<Vec<Group>>,
     /// Who may connect at all; `None` for everyone.
     pub client_ca: Option<Authorities>,
-    /// Octets of early data accepted (0-RTT, RFC 8446 §2.3); 0 for none. More than 0 puts the session cache
+    /// Bytes of early data accepted (0-RTT, RFC 8446 §2.3); 0 for none. More than 0 puts the session cache
     /// in the place of tickets, since early data may be taken only once (§8.1).
     pub early_data: u32,
     /// HTTP/2 is offered.

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// largest is the most octets of content that a request may have.
+// largest is the most bytes of content that a request may have.
 const largest = 16 << 10
 
 // problem is an error for clients: RFC 9457.
@@ -81,7 +81,7 @@ func read(w http.ResponseWriter, r *http.Request, into *product) bool {
 	case err == nil:
 		return true
 	case errors.As(err, &large):
-		refuse(w, http.StatusRequestEntityTooLarge, "content may have 16384 octets", nil)
+		refuse(w, http.StatusRequestEntityTooLarge, "content may have 16384 bytes", nil)
 	default:
 		refuse(w, http.StatusBadRequest, "not a product: "+err.Error(), nil)
 	}

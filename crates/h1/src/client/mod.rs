@@ -24,7 +24,7 @@ use hayami_http::{FieldSection, ResponseHead};
 use outstanding::Outstanding;
 use std::ops::Range;
 
-/// One connection as its client sees it. It holds no octets: the caller's buffers do.
+/// One connection as its client sees it. It holds no bytes: the caller's buffers do.
 #[derive(Debug)]
 pub struct Client {
     reading: Reading,
@@ -42,7 +42,7 @@ pub struct Client {
 /// What [`Client::receive`] found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientReceived {
-    /// Octets at the front of the input that are done with; the caller drops them after it has looked at
+    /// Bytes at the front of the input that are done with; the caller drops them after it has looked at
     /// the event.
     pub consumed: usize,
     /// What they were.
@@ -69,14 +69,14 @@ pub enum ClientEvent {
 pub enum ResponseContent {
     /// Nothing, and no [`ClientEvent::End`] either.
     None,
-    /// So many octets, more than zero, then [`ClientEvent::End`].
+    /// So many bytes, more than zero, then [`ClientEvent::End`].
     Length(u64),
-    /// An unknown number of octets, then [`ClientEvent::End`].
+    /// An unknown number of bytes, then [`ClientEvent::End`].
     Chunked,
-    /// Octets until the server closes; [`Client::receive_eof`] gives the end.
+    /// Bytes until the server closes; [`Client::receive_eof`] gives the end.
     UntilClose,
-    /// Octets that are not HTTP, until the server closes: CONNECT succeeded (RFC 9110 §9.3.6), or 101 answered
-    /// Upgrade (§7.8). From here on [`Client::send_content`] sends octets as they are.
+    /// Bytes that are not HTTP, until the server closes: CONNECT succeeded (RFC 9110 §9.3.6), or 101 answered
+    /// Upgrade (§7.8). From here on [`Client::send_content`] sends bytes as they are.
     Tunnel,
 }
 
@@ -101,7 +101,7 @@ impl Client {
         }
     }
 
-    /// Reads from the front of `input`: all octets that were received and not yet consumed. `head` is
+    /// Reads from the front of `input`: all bytes that were received and not yet consumed. `head` is
     /// filled in if the event is a response, interim or final. To be called until it gives
     /// [`ClientEvent::More`].
     ///
@@ -185,7 +185,7 @@ impl Client {
     }
 }
 
-/// Octets of a tunnel: whatever they are.
+/// Bytes of a tunnel: whatever they are.
 fn tunneled(input: &[u8]) -> ClientReceived {
     let event = if input.is_empty() { ClientEvent::More } else { ClientEvent::Content(0..input.len()) };
     ClientReceived { consumed: input.len(), event }

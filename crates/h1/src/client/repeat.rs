@@ -1,4 +1,4 @@
-//! Response heads that come again: a server asked the same thing says the same, to the octet, until its clock
+//! Response heads that come again: a server asked the same thing says the same, to the byte, until its clock
 //! moves on. Clients that ask thousands of times a second compare instead of parsing.
 
 use super::outstanding::Asked;
@@ -14,7 +14,7 @@ use hayami_http::{ResponseHead, Status};
 pub struct LastHead {
     head: ResponseHead,
     /// None: there is no head that may come again.
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     asked: Asked,
     content: ResponseContent,
     persists: bool,
@@ -23,7 +23,7 @@ pub struct LastHead {
 impl Default for LastHead {
     fn default() -> Self {
         let (asked, content) = (Asked::Other, ResponseContent::None);
-        Self { head: ResponseHead::new(Status::OK), octets: Vec::new(), asked, content, persists: false }
+        Self { head: ResponseHead::new(Status::OK), bytes: Vec::new(), asked, content, persists: false }
     }
 }
 
@@ -50,11 +50,11 @@ impl Client {
             return self.receive(limits, input, &mut last.head);
         }
         let asked = self.outstanding.first();
-        let same = !last.octets.is_empty() && input.starts_with(&last.octets);
+        let same = !last.bytes.is_empty() && input.starts_with(&last.bytes);
         if same && asked == Some(last.asked) && self.progress.is_nothing() {
             self.begin_response(last.content, last.persists);
             let event = ClientEvent::Response(last.content);
-            return Ok(ClientReceived { consumed: last.octets.len(), event });
+            return Ok(ClientReceived { consumed: last.bytes.len(), event });
         }
         self.receive_and_remember(limits, input, asked, last)
     }
@@ -69,12 +69,12 @@ impl Client {
         let received = self.receive(limits, input, &mut last.head)?;
         match received.event {
             ClientEvent::Response(content) => {
-                last.octets.clear();
-                last.octets.extend_from_slice(&input[..received.consumed]);
+                last.bytes.clear();
+                last.bytes.extend_from_slice(&input[..received.consumed]);
                 (last.content, last.persists) = (content, self.persists);
                 last.asked = asked.unwrap_or(Asked::Other);
             }
-            _ => last.octets.clear(), // the head may have been overwritten
+            _ => last.bytes.clear(), // the head may have been overwritten
         }
         Ok(received)
     }
@@ -132,9 +132,9 @@ mod tests {
         for (methods, wire) in cases {
             let methods: Vec<&[u8]> = methods.split(' ').map(str::as_bytes).collect();
             let methods = methods.as_slice();
-            let octets: Vec<&[u8]> = wire.as_bytes().chunks(1).collect();
+            let bytes: Vec<&[u8]> = wire.as_bytes().chunks(1).collect();
             let mut last = LastHead::default();
-            for pieces in [vec![wire.as_bytes()], octets, vec![wire.as_bytes()]] {
+            for pieces in [vec![wire.as_bytes()], bytes, vec![wire.as_bytes()]] {
                 let want = story(methods, &pieces, None);
                 assert_eq!(story(methods, &pieces, Some(&mut last)), want, "{wire:?}");
             }

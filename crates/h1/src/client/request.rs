@@ -2,8 +2,8 @@
 
 use super::Client;
 use super::outstanding::Asked;
+use crate::bytes::{is_token, target_end};
 use crate::encode;
-use crate::octets::{is_token, target_end};
 use crate::outgoing::Outgoing;
 use crate::server::{CutShort, RequestContent};
 use crate::state::Reading;
@@ -30,7 +30,7 @@ impl Client {
         open && self.persists
             && !self.stopping
             && !self.outstanding.is_full()
-            // What is sent before the answer could be taken for octets of the tunnel.
+            // What is sent before the answer could be taken for bytes of the tunnel.
             && !self.outstanding.may_switch()
             && self.outgoing == Outgoing::Nothing
     }
@@ -38,7 +38,7 @@ impl Client {
     /// Writes a request head: the request line, `fields` without those of framing and connection, and
     /// these as needed. The Host field is the caller's affair (RFC 9112 §3.2).
     ///
-    /// `method` is a token, `target` has no octets but visible ASCII.
+    /// `method` is a token, `target` has no bytes but visible ASCII.
     ///
     /// # Errors
     /// [`can_send`](Self::can_send) is false.
@@ -112,7 +112,7 @@ impl Client {
         Ok(())
     }
 
-    /// Tells that a whole request, content and all, leaves as octets that were made before: for clients that
+    /// Tells that a whole request, content and all, leaves as bytes that were made before: for clients that
     /// ask the same again and again. With `last` it says `connection: close`.
     ///
     /// # Errors
@@ -145,14 +145,14 @@ impl Client {
     }
 
     /// Writes content, in chunks if need be. What exceeds the announced length is dropped.
-    pub fn send_content(&mut self, octets: &[u8], out: &mut Vec<u8>) {
-        self.outgoing.content(octets, out);
+    pub fn send_content(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        self.outgoing.content(bytes, out);
         self.end_if_sent();
     }
 
-    /// Tells that octets of content of known length left on another way.
-    pub fn content_sent(&mut self, octets: u64) {
-        self.outgoing.count(octets);
+    /// Tells that bytes of content of known length left on another way.
+    pub fn content_sent(&mut self, bytes: u64) {
+        self.outgoing.count(bytes);
         self.end_if_sent();
     }
 
@@ -162,7 +162,7 @@ impl Client {
         self.outgoing.begin(out)
     }
 
-    /// Ends the piece begun at `mark`. A piece without octets leaves no trace.
+    /// Ends the piece begun at `mark`. A piece without bytes leaves no trace.
     pub fn end_chunk(&mut self, mark: usize, out: &mut Vec<u8>) {
         self.outgoing.end(mark, out);
         self.end_if_sent();
@@ -178,7 +178,7 @@ impl Client {
     /// request is complete already.
     ///
     /// # Errors
-    /// Octets of the announced length are missing; the connection must close (RFC 9112 §8).
+    /// Bytes of the announced length are missing; the connection must close (RFC 9112 §8).
     pub fn send_end(&mut self, trailers: Option<&FieldSection>, out: &mut Vec<u8>) -> Result<(), CutShort> {
         match self.outgoing.finish(trailers, out) {
             0 => Ok(()),

@@ -2,6 +2,7 @@
 
 use super::outstanding::Asked;
 use super::{Client, ClientEvent, ClientReceived, ResponseContent, more};
+use crate::bytes::list;
 use crate::chunked::Chunked;
 use crate::fault::{Fault, Stop};
 use crate::field_line::{self, Seen};
@@ -9,7 +10,6 @@ use crate::framing::{self, Declared};
 use crate::head::{Progress, judge_start, too_long};
 use crate::incoming::Incoming;
 use crate::limits::Limits;
-use crate::octets::list;
 use crate::outgoing::Outgoing;
 use crate::state::ReadingMove;
 use crate::status_line;
@@ -25,7 +25,7 @@ impl Client {
         if input.is_empty() {
             return Ok(more(0));
         }
-        // Octets nobody asked for would be taken for the answer to the next request (RFC 9112 §11.2).
+        // Bytes nobody asked for would be taken for the answer to the next request (RFC 9112 §11.2).
         let asked = self.outstanding.first().ok_or(Fault::UnsolicitedResponse)?;
         match self.parse_head(limits, input, head) {
             Ok((consumed, seen, version)) => {
@@ -42,15 +42,15 @@ impl Client {
     fn parse_head(
         &mut self,
         limits: &Limits,
-        octets: &[u8],
+        bytes: &[u8],
         head: &mut ResponseHead,
     ) -> Result<(usize, Seen, Version), Stop> {
         if !self.progress.is_nothing() {
-            self.progress.resume(limits, octets, |line| status_line::parse(line).map(drop))?;
+            self.progress.resume(limits, bytes, |line| status_line::parse(line).map(drop))?;
         }
-        let parsed = parse(limits, octets, head);
+        let parsed = parse(limits, bytes, head);
         if parsed == Err(Stop::Incomplete) {
-            self.progress.remember(octets);
+            self.progress.remember(bytes);
         }
         parsed
     }
@@ -137,17 +137,16 @@ impl Client {
 }
 
 /// Parses a whole head.
-fn parse(limits: &Limits, octets: &[u8], head: &mut ResponseHead) -> Result<(usize, Seen, Version), Stop> {
-    let (version, status, at) =
-        status_line::parse(octets).map_err(|stop| judge_start(octets, limits, stop))?;
+fn parse(limits: &Limits, bytes: &[u8], head: &mut ResponseHead) -> Result<(usize, Seen, Version), Stop> {
+    let (version, status, at) = status_line::parse(bytes).map_err(|stop| judge_start(bytes, limits, stop))?;
     if let Some(fault) = too_long(at, limits) {
         return Err(fault.into());
     }
     head.set_status(status);
     let fields = head.own_all();
     fields.clear();
-    let (len, seen) = field_line::section(octets, at, limits, fields)?;
-    fields.set_octets(&octets[..len]);
+    let (len, seen) = field_line::section(bytes, at, limits, fields)?;
+    fields.set_bytes(&bytes[..len]);
     Ok((len, seen, version))
 }
 

@@ -1,17 +1,17 @@
-//! Wire tests of the client role: each case whole and octet by octet.
+//! Wire tests of the client role: each case whole and byte by byte.
 
 mod limits;
 mod tunnels;
 
 use super::*;
 use crate::RequestContent;
-use crate::testing::{asked, by_octet, responses, responses_within};
+use crate::testing::{asked, by_byte, responses, responses_within};
 use hayami_http::Status;
 
 fn check(methods: &[&[u8]], cases: &[(&str, &str)]) {
     for (wire, want) in cases {
         assert_eq!(responses(methods, &[wire.as_bytes()]), *want, "{wire:?} whole");
-        assert_eq!(responses(methods, &by_octet(wire.as_bytes())), *want, "{wire:?} by octet");
+        assert_eq!(responses(methods, &by_byte(wire.as_bytes())), *want, "{wire:?} by byte");
     }
 }
 
@@ -100,7 +100,7 @@ fn broken_responses_are_faults() {
 #[test]
 fn a_client_has_limits() {
     let check = |limits: Limits, wire: &str, want: &str| {
-        for pieces in [vec![wire.as_bytes()], by_octet(wire.as_bytes())] {
+        for pieces in [vec![wire.as_bytes()], by_byte(wire.as_bytes())] {
             assert_eq!(responses_within(&limits, &[b"GET"], &pieces), want, "{wire:?}");
         }
     };
@@ -115,7 +115,7 @@ fn a_client_has_limits() {
     assert_eq!(unframed, "200 !ContentTooLarge");
 }
 
-/// The octets of a request.
+/// The bytes of a request.
 fn request(method: &[u8], content: RequestContent, send: impl FnOnce(&mut Client, &mut Vec<u8>)) -> String {
     let (mut client, mut out) = (Client::new(), Vec::new());
     let mut fields = FieldSection::default();

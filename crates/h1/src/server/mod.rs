@@ -20,7 +20,7 @@ use crate::state::{Move, Receiving, Sending, State};
 use hayami_http::{FieldSection, RequestHead};
 use std::ops::Range;
 
-/// One connection as its server sees it. It holds no octets: the caller's buffer does.
+/// One connection as its server sees it. It holds no bytes: the caller's buffer does.
 ///
 /// A method called out of turn writes nothing, and the connection closes after the response.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Request {
 /// What [`Server::receive`] found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Octets at the front of the input that are done with; the caller drops them after it has looked at
+    /// Bytes at the front of the input that are done with; the caller drops them after it has looked at
     /// the event.
     pub consumed: usize,
     /// What they were.
@@ -90,9 +90,9 @@ pub enum Event {
 pub enum RequestContent {
     /// Nothing, and no [`Event::End`] either.
     None,
-    /// So many octets, more than zero, then [`Event::End`].
+    /// So many bytes, more than zero, then [`Event::End`].
     Length(u64),
-    /// An unknown number of octets, then [`Event::End`].
+    /// An unknown number of bytes, then [`Event::End`].
     Chunked,
 }
 
@@ -128,10 +128,10 @@ impl Server {
         }
     }
 
-    /// Reads from the front of `input`: all octets that were received and not yet consumed. `head` is
+    /// Reads from the front of `input`: all bytes that were received and not yet consumed. `head` is
     /// filled in if the event is a request. To be called until it gives [`Event::More`].
     ///
-    /// While a response is being made, the next request waits: its octets stay unconsumed.
+    /// While a response is being made, the next request waits: its bytes stay unconsumed.
     ///
     /// # Errors
     /// The rule that the client broke. A response may still be sent if none has been begun; then the
@@ -241,7 +241,7 @@ impl Server {
         self.state.sending == Sending::Complete
     }
 
-    /// Whether no request is under way, not even by one octet: the connection may be closed without
+    /// Whether no request is under way, not even by one byte: the connection may be closed without
     /// anybody missing an answer.
     pub fn is_idle(&self) -> bool {
         match self.state.receiving {
@@ -283,7 +283,7 @@ fn more(consumed: usize) -> Received {
     Received { consumed, event: Event::More }
 }
 
-/// Octets of a tunnel: whatever they are.
+/// Bytes of a tunnel: whatever they are.
 fn tunneled(input: &[u8]) -> Received {
     let event = if input.is_empty() { Event::More } else { Event::Content(0..input.len()) };
     Received { consumed: input.len(), event }

@@ -1,13 +1,13 @@
 //! Request heads: parsed, checked, and what follows them decided.
 
 use super::{Event, Received, Request, RequestContent, Server, more};
+use crate::bytes::{is_plain_host, list};
 use crate::fault::{Fault, Stop};
 use crate::field_line::{self, Seen};
 use crate::framing::{self, Declared};
 use crate::head::{Progress, judge_start, too_long};
 use crate::incoming::Incoming;
 use crate::limits::Limits;
-use crate::octets::{is_plain_host, list};
 use crate::request_line;
 use crate::state::Move;
 use hayami_http::{Known, Method, RequestHead, Version, split_authority};
@@ -24,15 +24,15 @@ impl Server {
         head: &mut RequestHead,
     ) -> Result<Received, Fault> {
         let skipped = self.skip_empty_lines(input)?;
-        let octets = &input[skipped..];
-        match self.parse_head(limits, octets, head) {
+        let bytes = &input[skipped..];
+        match self.parse_head(limits, bytes, head) {
             Ok((len, seen)) => {
                 let content = self.accept(limits, head, seen)?;
                 Ok(Received { consumed: skipped + len, event: Event::Request(content) })
             }
             Err(Stop::Incomplete) => Ok(more(skipped)),
             Err(Stop::Fault(fault)) => {
-                keep_request_line(octets, head);
+                keep_request_line(bytes, head);
                 Err(fault)
             }
         }
@@ -57,16 +57,16 @@ impl Server {
     fn parse_head(
         &mut self,
         limits: &Limits,
-        octets: &[u8],
+        bytes: &[u8],
         head: &mut RequestHead,
     ) -> Result<(usize, Seen), Stop> {
         if !self.progress.is_nothing() {
-            self.progress.resume(limits, octets, |line| request_line::parse(line).map(drop))?;
+            self.progress.resume(limits, bytes, |line| request_line::parse(line).map(drop))?;
         }
-        let parsed = parse(limits, octets, head);
+        let parsed = parse(limits, bytes, head);
         // A CR alone may be half of an empty line.
-        if parsed == Err(Stop::Incomplete) && octets != b"\r" {
-            self.progress.remember(octets);
+        if parsed == Err(Stop::Incomplete) && bytes != b"\r" {
+            self.progress.remember(bytes);
         }
         parsed
     }
@@ -126,28 +126,28 @@ fn asks_upgrade(head: &RequestHead) -> bool {
 }
 
 /// Parses a whole head. Gives its length and the names in it.
-fn parse(limits: &Limits, octets: &[u8], head: &mut RequestHead) -> Result<(usize, Seen), Stop> {
-    let (line, at) = match request_line::parse(octets) {
+fn parse(limits: &Limits, bytes: &[u8], head: &mut RequestHead) -> Result<(usize, Seen), Stop> {
+    let (line, at) = match request_line::parse(bytes) {
         Ok(parsed) => parsed,
-        Err(stop) => return Err(judge_start(octets, limits, stop)),
+        Err(stop) => return Err(judge_start(bytes, limits, stop)),
     };
     if let Some(fault) = too_long(at, limits) {
         return Err(fault.into());
     }
     let fields = head.fields_mut();
     fields.clear();
-    let (len, seen) = field_line::section(octets, at, limits, fields)?;
-    fields.set_octets(&octets[..len]);
+    let (len, seen) = field_line::section(bytes, at, limits, fields)?;
+    fields.set_bytes(&bytes[..len]);
     head.set_line(line);
     Ok((len, seen))
 }
 
 /// Leaves in `head` what a log can say about a request whose head broke a rule.
 #[cold]
-fn keep_request_line(octets: &[u8], head: &mut RequestHead) {
-    match request_line::parse(octets) {
+fn keep_request_line(bytes: &[u8], head: &mut RequestHead) {
+    match request_line::parse(bytes) {
         Ok((line, at)) => {
-            head.reset_to(&octets[..at]);
+            head.reset_to(&bytes[..at]);
             head.set_line(line);
         }
         Err(_) => head.reset_to(b""),

@@ -12,30 +12,30 @@ use std::fmt;
 pub enum Framing {
     /// Nothing: the response is complete (HEAD, 204, 304, length 0).
     Complete,
-    /// So many octets. The response is complete when they were sent.
+    /// So many bytes. The response is complete when they were sent.
     Length(u64),
     /// Chunks, until [`Server::send_end`].
     Chunked,
-    /// Octets until [`Server::send_end`] and the end of the connection: the client speaks HTTP/1.0.
+    /// Bytes until [`Server::send_end`] and the end of the connection: the client speaks HTTP/1.0.
     UntilClose,
-    /// Octets that are not HTTP, until [`Server::send_end`]; those of the client are [`Event::Content`], until
+    /// Bytes that are not HTTP, until [`Server::send_end`]; those of the client are [`Event::Content`], until
     /// [`Server::receive_eof`]. Both directions end by themselves.
     ///
     /// [`Event::Content`]: super::Event::Content
     Tunnel,
 }
 
-/// A response ended before all its octets were sent. The connection must close, so that the client sees
+/// A response ended before all its bytes were sent. The connection must close, so that the client sees
 /// that something is missing (RFC 9112 §8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutShort {
-    /// Octets that were announced and not sent.
+    /// Bytes that were announced and not sent.
     pub missing: u64,
 }
 
 impl fmt::Display for CutShort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the response ended {} octets before its announced length", self.missing)
+        write!(f, "the response ended {} bytes before its announced length", self.missing)
     }
 }
 
@@ -45,7 +45,7 @@ impl Server {
     /// Writes a response head: the status line, `common` (ready field lines, each with its CRLF), the
     /// fields of framing and connection, the head's fields without those, and the empty line.
     ///
-    /// `length` is the number of octets of the content, for HEAD that of GET's content; `None` if it is
+    /// `length` is the number of bytes of the content, for HEAD that of GET's content; `None` if it is
     /// unknown. Interim responses go by [`send_interim`](Self::send_interim), but for 101: if the request
     /// [asks for it](Self::asks_upgrade), the connection is a tunnel from there on, and so it is with a 2xx to
     /// CONNECT. The Upgrade field is the caller's affair.
@@ -79,7 +79,7 @@ impl Server {
 
     fn decide_persistence(&mut self, status: Status, framing: Framing) {
         // RFC 9110 §10.1.1: whether the content still comes is the client's choice now, and its first
-        // octets could not be told from a request.
+        // bytes could not be told from a request.
         let unsure = self.request.expects_continue && self.state.receiving == Receiving::Content;
         let last = matches!(framing, Framing::UntilClose | Framing::Tunnel);
         self.request.persists &= !unsure && !last && !self.request.is_connected(status);
@@ -120,7 +120,7 @@ impl Server {
         });
     }
 
-    /// Whether the octets behind a response of this status are no longer HTTP. Content of a request has to be
+    /// Whether the bytes behind a response of this status are no longer HTTP. Content of a request has to be
     /// complete first: what comes behind 101 is of the new protocol (RFC 9110 §7.8).
     fn is_switch(&self, status: Status) -> bool {
         let asked = match status {
@@ -149,15 +149,15 @@ impl Server {
 
     /// Writes content, in chunks if need be. What exceeds the announced length, and all content of
     /// responses that have none, is dropped.
-    pub fn send_content(&mut self, octets: &[u8], out: &mut Vec<u8>) {
-        self.outgoing.content(octets, out);
+    pub fn send_content(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        self.outgoing.content(bytes, out);
         self.end_if_sent();
     }
 
-    /// Tells that octets of a [`Framing::Length`] response left on another way, by `sendfile` or from a
+    /// Tells that bytes of a [`Framing::Length`] response left on another way, by `sendfile` or from a
     /// shared buffer.
-    pub fn content_sent(&mut self, octets: u64) {
-        self.outgoing.count(octets);
+    pub fn content_sent(&mut self, bytes: u64) {
+        self.outgoing.count(bytes);
         self.end_if_sent();
     }
 
@@ -167,14 +167,14 @@ impl Server {
         self.outgoing.begin(out)
     }
 
-    /// Ends the piece begun at `mark`, whatever the framing: fills in the chunk size, or counts the octets
-    /// of a [`Framing::Length`] response. A piece without octets leaves no trace.
+    /// Ends the piece begun at `mark`, whatever the framing: fills in the chunk size, or counts the bytes
+    /// of a [`Framing::Length`] response. A piece without bytes leaves no trace.
     pub fn end_chunk(&mut self, mark: usize, out: &mut Vec<u8>) {
         self.outgoing.end(mark, out);
         self.end_if_sent();
     }
 
-    /// A response of known length is complete with its last octet.
+    /// A response of known length is complete with its last byte.
     fn end_if_sent(&mut self) {
         if self.outgoing == Outgoing::Length(0) {
             self.outgoing = Outgoing::Nothing;
@@ -186,7 +186,7 @@ impl Server {
     /// response is complete already.
     ///
     /// # Errors
-    /// Octets of the announced length are missing; the connection closes.
+    /// Bytes of the announced length are missing; the connection closes.
     pub fn send_end(&mut self, trailers: Option<&FieldSection>, out: &mut Vec<u8>) -> Result<(), CutShort> {
         if self.state.sending == Sending::Complete {
             return Ok(());

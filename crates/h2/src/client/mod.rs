@@ -17,7 +17,7 @@ use crate::event::Key;
 use crate::fault::Fault;
 use hayami_http::{FieldSection, ResponseHead};
 
-/// One connection as its client sees it. It holds no octets of content: the caller's buffers do.
+/// One connection as its client sees it. It holds no bytes of content: the caller's buffers do.
 ///
 /// `T` is what the caller keeps for each stream; it lives in the stream's slot. A stream that an event ends
 /// is gone with the next call of [`receive`](Self::receive).
@@ -29,7 +29,7 @@ pub struct Client<T> {
 /// What [`Client::receive`] found.
 #[derive(Debug)]
 pub struct ClientReceived<T> {
-    /// Octets at the front of the input that are done with; the caller drops them after it has looked at
+    /// Bytes at the front of the input that are done with; the caller drops them after it has looked at
     /// the event.
     pub consumed: usize,
     /// What they were.
@@ -57,13 +57,13 @@ pub enum ClientEvent<T> {
         /// What follows the head.
         content: ResponseContent,
     },
-    /// Content of a response, in the input from index `start`, `len` octets long, more than none.
+    /// Content of a response, in the input from index `start`, `len` bytes long, more than none.
     Content {
         /// Its stream.
         key: Key,
-        /// Index of the first octet in the input.
+        /// Index of the first byte in the input.
         start: usize,
-        /// Number of octets.
+        /// Number of bytes.
         len: usize,
         /// Whether the response is complete with it; no [`End`](ClientEvent::End) follows then.
         end: bool,
@@ -102,9 +102,9 @@ pub enum ClientEvent<T> {
 pub enum ResponseContent {
     /// Nothing, and no [`ClientEvent::End`] either.
     None,
-    /// So many octets, then the end.
+    /// So many bytes, then the end.
     Length(u64),
-    /// An unknown number of octets, then the end. After a 2xx to CONNECT they are a tunnel's.
+    /// An unknown number of bytes, then the end. After a 2xx to CONNECT they are a tunnel's.
     Unknown,
 }
 
@@ -123,7 +123,7 @@ impl<T: Default> Client<T> {
         self.core.announce(config, out);
     }
 
-    /// Reads at most one frame from the front of `input`: all octets that were received and not yet consumed.
+    /// Reads at most one frame from the front of `input`: all bytes that were received and not yet consumed.
     /// `head` is filled in if the event is a response, interim or final. Answers of the engine's own are
     /// appended to `out`. To be called until it gives [`ClientEvent::More`]. `now` is in milliseconds; only
     /// differences count.
@@ -162,12 +162,12 @@ impl<T: Default> Client<T> {
         Ok(ClientReceived { consumed: taken.consumed, event })
     }
 
-    /// Octets of content that a stream may send now.
+    /// Bytes of content that a stream may send now.
     pub fn room(&self, key: Key) -> usize {
         self.core.room(key)
     }
 
-    /// The most octets that one DATA frame may have.
+    /// The most bytes that one DATA frame may have.
     pub fn max_data(&self) -> usize {
         self.core.peer.max_frame as usize
     }
@@ -188,26 +188,26 @@ impl<T: Default> Client<T> {
         self.core.has_stalled()
     }
 
-    /// Tells that octets of a response's content were consumed: the server may send as many again.
-    pub fn consumed(&mut self, config: &Config, key: Key, octets: usize, out: &mut Vec<u8>) {
-        self.core.consumed(config, key, octets, out);
+    /// Tells that bytes of a response's content were consumed: the server may send as many again.
+    pub fn consumed(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
+        self.core.consumed(config, key, bytes, out);
     }
 
-    /// Tells that octets of a response's content were put where they wait to be consumed: the connection's
+    /// Tells that bytes of a response's content were put where they wait to be consumed: the connection's
     /// window is opened again, that of the stream by [`grant`](Self::grant) as they are. So nobody waits for
-    /// the consumer of another stream, and no more octets wait than the stream's window.
-    pub fn set_aside(&mut self, config: &Config, key: Key, octets: usize, out: &mut Vec<u8>) {
-        self.core.set_aside(config, key, octets, out);
+    /// the consumer of another stream, and no more bytes wait than the stream's window.
+    pub fn set_aside(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
+        self.core.set_aside(config, key, bytes, out);
     }
 
-    /// Tells that octets that were set aside are consumed: the server may send as many again.
-    pub fn grant(&mut self, config: &Config, key: Key, octets: usize, out: &mut Vec<u8>) {
-        if octets > 0 {
-            self.core.grant(config, key, octets, out);
+    /// Tells that bytes that were set aside are consumed: the server may send as many again.
+    pub fn grant(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
+        if bytes > 0 {
+            self.core.grant(config, key, bytes, out);
         }
     }
 
-    /// Octets of content that all streams together may send now.
+    /// Bytes of content that all streams together may send now.
     pub fn connection_room(&self) -> usize {
         self.core.connection_room()
     }

@@ -131,13 +131,13 @@ impl<T: Default> Client<T> {
         Ok(key)
     }
 
-    /// Writes content, in as many frames as the server's largest frame asks for; `octets.len()` is at most
+    /// Writes content, in as many frames as the server's largest frame asks for; `bytes.len()` is at most
     /// [`room`](Self::room). With `end` the request is complete.
-    pub fn send_data(&mut self, key: Key, octets: &[u8], end: bool, out: &mut Vec<u8>) {
-        self.core.send_data(key, octets, end, out);
+    pub fn send_data(&mut self, key: Key, bytes: &[u8], end: bool, out: &mut Vec<u8>) {
+        self.core.send_data(key, bytes, end, out);
     }
 
-    /// Writes the nine octets before `len` octets of content, which the caller puts behind them; `len` is at
+    /// Writes the nine bytes before `len` bytes of content, which the caller puts behind them; `len` is at
     /// most [`room`](Self::room) and [`max_data`](Self::max_data). With `end` the request is complete.
     pub fn begin_data(&mut self, key: Key, len: usize, end: bool, out: &mut Vec<u8>) {
         self.core.begin_data(key, len, end, out);

@@ -60,7 +60,7 @@ impl<T: Default> Core<T> {
         sink: &mut impl Sink,
     ) -> Result<Decoded, Fault> {
         let most = config.max_header_list as usize;
-        self.decoder.decode(block.octets.of(input), most, sink).map_err(|_| Fault::Compression)
+        self.decoder.decode(block.bytes.of(input), most, sink).map_err(|_| Fault::Compression)
     }
 
     fn response(

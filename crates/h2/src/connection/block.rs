@@ -14,24 +14,24 @@ pub(crate) struct Block {
     pub(crate) end: bool,
     /// What is to be done with it once it's decoded; never a connection error.
     pub(crate) action: Action,
-    pub(crate) octets: Octets,
+    pub(crate) bytes: Bytes,
 }
 
-/// Where a block's octets stand.
+/// Where a block's bytes stand.
 #[derive(Debug)]
-pub(crate) enum Octets {
+pub(crate) enum Bytes {
     /// In the input: index of the first, number.
     Input(usize, usize),
     /// In several frames, here put together.
     Assembled(Vec<u8>),
 }
 
-impl Octets {
+impl Bytes {
     #[inline]
     pub(crate) fn of<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
         match self {
             Self::Input(start, len) => &input[*start..start + len],
-            Self::Assembled(octets) => octets,
+            Self::Assembled(bytes) => bytes,
         }
     }
 }
@@ -43,7 +43,7 @@ pub(crate) struct Pending {
     end: bool,
     action: Action,
     frames: u16,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 impl<T: Default> Core<T> {
@@ -63,11 +63,11 @@ impl<T: Default> Core<T> {
         }
         let (id, end) = (header.stream, header.has(flag::END_STREAM));
         if header.has(flag::END_HEADERS) {
-            let octets = Octets::Input(Header::LEN + padded.start, padded.len);
-            return Ok(Step::Block(Block { id, end, action, octets }));
+            let bytes = Bytes::Input(Header::LEN + padded.start, padded.len);
+            return Ok(Step::Block(Block { id, end, action, bytes }));
         }
-        let octets = payload[padded.start..padded.start + padded.len].to_vec();
-        self.pending = Some(Box::new(Pending { id, end, action, frames: 0, octets }));
+        let bytes = payload[padded.start..padded.start + padded.len].to_vec();
+        self.pending = Some(Box::new(Pending { id, end, action, frames: 0, bytes }));
         Ok(Step::Handled)
     }
 
@@ -80,16 +80,16 @@ impl<T: Default> Core<T> {
         let Some(pending) = &mut self.pending else { return Err(Fault::UnexpectedContinuation) };
         // A block that is given up here can't be decoded, so the connection goes with it.
         pending.frames += 1;
-        let octets = pending.octets.len() + payload.len();
-        if pending.frames > config.budgets.continuations || octets > config.max_header_list as usize {
+        let bytes = pending.bytes.len() + payload.len();
+        if pending.frames > config.budgets.continuations || bytes > config.max_header_list as usize {
             return Err(Fault::ContinuationFlood);
         }
-        pending.octets.extend_from_slice(payload);
+        pending.bytes.extend_from_slice(payload);
         match self.pending.take_if(|_| header.has(flag::END_HEADERS)) {
             None => Ok(Step::Handled),
             Some(whole) => {
-                let Pending { id, end, action, octets, .. } = *whole;
-                Ok(Step::Block(Block { id, end, action, octets: Octets::Assembled(octets) }))
+                let Pending { id, end, action, bytes, .. } = *whole;
+                Ok(Step::Block(Block { id, end, action, bytes: Bytes::Assembled(bytes) }))
             }
         }
     }

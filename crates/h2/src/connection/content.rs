@@ -9,7 +9,7 @@ use crate::frame::{self, Header, Padded, flag};
 use crate::state::{Action, Frame};
 use crate::stream::{Halves, UNKNOWN_LENGTH};
 
-/// DATA frames on closed streams are counted if they have fewer octets.
+/// DATA frames on closed streams are counted if they have fewer bytes.
 const LITTLE: u32 = 256;
 
 /// Content in the input, or its end.
@@ -68,29 +68,29 @@ impl<T: Default> Core<T> {
         slot: u32,
         out: &mut Vec<u8>,
     ) -> Result<Step<T>, Fault> {
-        let (octets, end) = (padded.len as u32, header.has(flag::END_STREAM));
+        let (bytes, end) = (padded.len as u32, header.has(flag::END_STREAM));
         let stream = &mut self.streams[slot];
         let taken = match self.role {
             // RFC 9113 §8.1: a response begins with its head.
             Role::Client if !stream.flags.answered => Err(Fault::MissingResponse),
-            _ => stream.take(header.len as u32, octets, end),
+            _ => stream.take(header.len as u32, bytes, end),
         };
         if let Err(fault) = taken {
             self.credit_connection(header.len as u32, config.max_connection_window, out);
             return self.stream_error(config, header.stream, fault, out);
         }
-        stream.unconsumed += octets;
-        self.abuse.earn(Kind::Ping, u32::from(octets > 0));
+        stream.unconsumed += bytes;
+        self.abuse.earn(Kind::Ping, u32::from(bytes > 0));
         let key = self.streams.key(slot);
         // Nobody consumes padding, so it's granted again at once.
-        let padding = header.len as u32 - octets;
+        let padding = header.len as u32 - bytes;
         if padding > 0 {
             self.credit_connection(padding, config.max_connection_window, out);
             self.credit_stream(slot, padding, 0, out);
         }
         if end {
             self.end_received(slot);
-        } else if octets == 0 {
+        } else if bytes == 0 {
             return self.count(Kind::EmptyData, config);
         }
         Ok(Step::Content(Content { key, start: Header::LEN + padded.start, len: padded.len, end }))
@@ -108,73 +108,72 @@ impl<T: Default> Core<T> {
     }
 
     /// The caller has consumed content.
-    pub(crate) fn consumed(&mut self, config: &Config, key: Key, octets: usize, out: &mut Vec<u8>) {
+    pub(crate) fn consumed(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
         let Some(slot) = self.streams.slot(key) else { return };
-        let octets = self.settle(slot, octets);
-        self.credit_connection(octets, config.max_connection_window, out);
-        self.credit_stream(slot, octets, config.max_stream_window, out);
+        let bytes = self.settle(slot, bytes);
+        self.credit_connection(bytes, config.max_connection_window, out);
+        self.credit_stream(slot, bytes, config.max_stream_window, out);
     }
 
     /// The caller keeps content, and will say later that it was consumed.
-    pub(crate) fn set_aside(&mut self, config: &Config, key: Key, octets: usize, out: &mut Vec<u8>) {
+    pub(crate) fn set_aside(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
         let Some(slot) = self.streams.slot(key) else { return };
-        let octets = self.settle(slot, octets);
-        self.credit_connection(octets, config.max_connection_window, out);
+        let bytes = self.settle(slot, bytes);
+        self.credit_connection(bytes, config.max_connection_window, out);
     }
 
     /// The caller has consumed content that was set aside.
     ///
     /// What is set aside waits in memory, so the windows of one connection's streams grow together no
     /// further than [`Config::max_windows_grown`].
-    pub(crate) fn grant(&mut self, config: &Config, key: Key, octets: usize, out: &mut Vec<u8>) {
+    pub(crate) fn grant(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
         let Some(slot) = self.streams.slot(key) else { return };
         let before = self.streams[slot].receive_window.size();
         let left = config.max_windows_grown.saturating_sub(self.grown);
         let most = config.max_stream_window.min(before.saturating_add(left));
-        self.credit_stream(slot, octets as u32, most, out);
+        self.credit_stream(slot, bytes as u32, most, out);
         let grown = self.streams[slot].receive_window.size() - before;
         self.streams[slot].grown += grown;
         self.grown += grown;
     }
 
-    /// What a closed stream held is granted to the connection when it closes: these octets are not any more.
-    fn settle(&mut self, slot: u32, octets: usize) -> u32 {
+    /// What a closed stream held is granted to the connection when it closes: these bytes are not any more.
+    fn settle(&mut self, slot: u32, bytes: usize) -> u32 {
         let stream = &mut self.streams[slot];
-        let octets = (octets as u32).min(stream.unconsumed);
-        stream.unconsumed -= octets;
-        octets
+        let bytes = (bytes as u32).min(stream.unconsumed);
+        stream.unconsumed -= bytes;
+        bytes
     }
 
-    /// Grants octets again to a stream, if more content is to come. `most`: see
+    /// Grants bytes again to a stream, if more content is to come. `most`: see
     /// [`Growth`](crate::window::Growth).
-    fn credit_stream(&mut self, slot: u32, octets: u32, most: u32, out: &mut Vec<u8>) {
+    fn credit_stream(&mut self, slot: u32, bytes: u32, most: u32, out: &mut Vec<u8>) {
         let growth = self.growth(most);
         let stream = &mut self.streams[slot];
         if !stream.halves.peer_sends() {
             return;
         }
-        if let Some(increment) = stream.receive_window.consume(octets, growth) {
+        if let Some(increment) = stream.receive_window.consume(bytes, growth) {
             frame::window_update(stream.id, increment, out);
         }
     }
 
-    /// Grants octets again to the connection alone. `most`: see [`Growth`](crate::window::Growth).
-    pub(super) fn credit_connection(&mut self, octets: u32, most: u32, out: &mut Vec<u8>) {
+    /// Grants bytes again to the connection alone. `most`: see [`Growth`](crate::window::Growth).
+    pub(super) fn credit_connection(&mut self, bytes: u32, most: u32, out: &mut Vec<u8>) {
         let growth = self.growth(most);
-        if let Some(increment) = self.receive_window.consume(octets, growth) {
+        if let Some(increment) = self.receive_window.consume(bytes, growth) {
             frame::window_update(0, increment, out);
         }
     }
 }
 
 impl<T> crate::stream::Stream<T> {
-    /// A DATA frame of `len` octets with padding, `octets` without.
-    fn take(&mut self, len: u32, octets: u32, end: bool) -> Result<(), Fault> {
+    /// A DATA frame of `len` bytes with padding, `bytes` without.
+    fn take(&mut self, len: u32, bytes: u32, end: bool) -> Result<(), Fault> {
         self.receive_window.take(len).ok_or(Fault::WindowExceeded)?;
         if self.expected != UNKNOWN_LENGTH {
             // RFC 9113 §8.1.1: the sum has to be what Content-Length says.
-            self.expected =
-                self.expected.checked_sub(u64::from(octets)).ok_or(Fault::ContentLengthDiffers)?;
+            self.expected = self.expected.checked_sub(u64::from(bytes)).ok_or(Fault::ContentLengthDiffers)?;
         }
         self.check_end(end)
     }

@@ -62,7 +62,7 @@ pub(crate) struct Core<T> {
     ready: u32,
     send_window: SendWindow,
     receive_window: ReceiveWindow,
-    /// Octets by which windows of open streams have grown in [`grant`](Self::grant).
+    /// Bytes by which windows of open streams have grown in [`grant`](Self::grant).
     grown: u32,
     pub(crate) peer: PeerSettings,
     /// The field block that CONTINUATION frames are to complete.
@@ -82,13 +82,13 @@ pub(crate) struct Core<T> {
     pub(crate) peer_goes: Option<GoAway>,
     pub(crate) abuse: Abuse,
     now: u32,
-    /// When the first octet came; then the time from our SETTINGS to their acknowledgement.
+    /// When the first byte came; then the time from our SETTINGS to their acknowledgement.
     began: Option<u32>,
     round_trip: u32,
     acknowledged: bool,
 }
 
-/// What [`Core::receive`] found: the octets that are done with, and what they were.
+/// What [`Core::receive`] found: the bytes that are done with, and what they were.
 #[derive(Debug)]
 pub(crate) struct Taken<T> {
     pub(crate) consumed: usize,

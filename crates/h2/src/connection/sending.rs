@@ -15,13 +15,13 @@ impl<T: Default> Core<T> {
         self.streams.slot(key).filter(|slot| self.streams[*slot].halves.we_send())
     }
 
-    /// Octets of content that a stream may send now.
+    /// Bytes of content that a stream may send now.
     #[inline]
     pub(crate) fn room(&self, key: Key) -> usize {
         self.sending_slot(key).map_or(0, |slot| self.room_of(slot))
     }
 
-    /// Octets of content that all streams together may send now.
+    /// Bytes of content that all streams together may send now.
     pub(crate) fn connection_room(&self) -> usize {
         self.send_window.room()
     }
@@ -32,11 +32,11 @@ impl<T: Default> Core<T> {
 
     /// Writes content, in as many frames as the peer's largest frame asks for.
     #[inline]
-    pub(crate) fn send_data(&mut self, key: Key, octets: &[u8], end: bool, out: &mut Vec<u8>) {
+    pub(crate) fn send_data(&mut self, key: Key, bytes: &[u8], end: bool, out: &mut Vec<u8>) {
         let Some(slot) = self.sending_slot(key) else { return };
         let most = self.peer.max_frame as usize;
-        out.reserve(octets.len() + Header::LEN);
-        let mut rest = octets;
+        out.reserve(bytes.len() + Header::LEN);
+        let mut rest = bytes;
         while rest.len() > most {
             let (frame, behind) = rest.split_at(most);
             out.extend_from_slice(&frame::header(most, FrameKind::Data, 0, key.id));
@@ -48,7 +48,7 @@ impl<T: Default> Core<T> {
             out.extend_from_slice(&frame::header(rest.len(), FrameKind::Data, flags, key.id));
             out.extend_from_slice(rest);
         }
-        self.data_sent(slot, octets.len(), end, out);
+        self.data_sent(slot, bytes.len(), end, out);
     }
 
     /// Writes the header of a DATA frame whose payload the caller puts behind it.
@@ -61,16 +61,16 @@ impl<T: Default> Core<T> {
     }
 
     #[inline]
-    fn data_sent(&mut self, slot: u32, octets: usize, end: bool, out: &mut Vec<u8>) {
+    fn data_sent(&mut self, slot: u32, bytes: usize, end: bool, out: &mut Vec<u8>) {
         // For what we send, windows are granted, maybe after the stream's end: at most once for 4 KiB.
-        let grants = (octets as u32 >> 12) + 1;
+        let grants = (bytes as u32 >> 12) + 1;
         self.abuse.earn(Kind::TinyWindow, grants * 16);
         self.abuse.earn(Kind::Stale, grants * 2);
         // gRPC measures with PING what the way holds, as often as content comes.
         self.abuse.earn(Kind::Ping, grants);
-        self.send_window.spend(octets);
+        self.send_window.spend(bytes);
         let stream = &mut self.streams[slot];
-        stream.send_window.spend(octets);
+        stream.send_window.spend(bytes);
         if end {
             self.end_sent(slot, out);
         } else if stream.flags.queued && stream.send_window.room() == 0 {

@@ -1,4 +1,4 @@
-//! RST_STREAM, PING and WINDOW_UPDATE: a few octets of fixed length (RFC 9113 §6.4, §6.7, §6.9).
+//! RST_STREAM, PING and WINDOW_UPDATE: a few bytes of fixed length (RFC 9113 §6.4, §6.7, §6.9).
 
 use super::{Header, Kind, flag, header};
 use crate::code::ErrorCode;
@@ -10,7 +10,7 @@ pub(crate) fn u32_payload(payload: &[u8]) -> Result<u32, Fault> {
     payload.try_into().map(u32::from_be_bytes).map_err(|_| Fault::FrameLength)
 }
 
-/// The eight octets of a PING (RFC 9113 §6.7).
+/// The eight bytes of a PING (RFC 9113 §6.7).
 pub(crate) fn ping(payload: &[u8]) -> Result<[u8; 8], Fault> {
     payload.try_into().map_err(|_| Fault::FrameLength)
 }

@@ -42,8 +42,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    fn of(octet: u8) -> Self {
-        match octet {
+    fn of(byte: u8) -> Self {
+        match byte {
             0x0 => Self::Data,
             0x1 => Self::Headers,
             0x2 => Self::Priority,
@@ -59,7 +59,7 @@ impl Kind {
         }
     }
 
-    fn octet(self) -> u8 {
+    fn byte(self) -> u8 {
         match self {
             Self::PriorityUpdate => 0x10,
             Self::Unknown => 0xff,
@@ -71,7 +71,7 @@ impl Kind {
 /// A frame header (RFC 9113 §4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// Octets of the payload.
+    /// Bytes of the payload.
     pub(crate) len: usize,
     pub(crate) kind: Kind,
     pub(crate) flags: u8,
@@ -80,7 +80,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Octets of a frame header.
+    /// Bytes of a frame header.
     pub(crate) const LEN: usize = 9;
 
     /// The header at the front of the input, if it is all there.
@@ -102,12 +102,12 @@ impl Header {
     }
 }
 
-/// The nine octets of a frame header.
+/// The nine bytes of a frame header.
 #[inline]
 pub(crate) fn header(len: usize, kind: Kind, flags: u8, stream: u32) -> [u8; Header::LEN] {
     let [_, l0, l1, l2] = (len as u32).to_be_bytes();
     let [s0, s1, s2, s3] = stream.to_be_bytes();
-    [l0, l1, l2, kind.octet(), flags, s0, s1, s2, s3]
+    [l0, l1, l2, kind.byte(), flags, s0, s1, s2, s3]
 }
 
 #[cfg(test)]
@@ -116,21 +116,21 @@ mod tests {
 
     #[test]
     fn a_header_is_read_as_it_is_written() {
-        let octets = header(0x01_02_03, Kind::PriorityUpdate, 0x29, 0x7fff_fffe);
-        assert_eq!(octets, [1, 2, 3, 0x10, 0x29, 0x7f, 0xff, 0xff, 0xfe]);
-        let header = Header::read(&octets).expect("nine octets");
+        let bytes = header(0x01_02_03, Kind::PriorityUpdate, 0x29, 0x7fff_fffe);
+        assert_eq!(bytes, [1, 2, 3, 0x10, 0x29, 0x7f, 0xff, 0xff, 0xfe]);
+        let header = Header::read(&bytes).expect("nine bytes");
         assert_eq!((header.len, header.stream), (0x01_02_03, 0x7fff_fffe));
         assert_eq!((header.kind, header.flags), (Kind::PriorityUpdate, 0x29));
-        assert_eq!(Header::read(&octets[..8]), None);
+        assert_eq!(Header::read(&bytes[..8]), None);
     }
 
     #[test]
     fn the_reserved_bit_is_ignored_and_types_are_those_of_the_rfc() {
-        for octet in 0..=255 {
-            let header = Header::read(&[0, 0, 0, octet, 0, 0x80, 0, 0, 1]).expect("nine octets");
+        for byte in 0..=255 {
+            let header = Header::read(&[0, 0, 0, byte, 0, 0x80, 0, 0, 1]).expect("nine bytes");
             assert_eq!(header.stream, 1);
-            assert_eq!(header.kind == Kind::Unknown, octet > 9 && octet != 0x10);
-            assert!(header.kind == Kind::Unknown || header.kind.octet() == octet);
+            assert_eq!(header.kind == Kind::Unknown, byte > 9 && byte != 0x10);
+            assert!(header.kind == Kind::Unknown || header.kind.byte() == byte);
         }
     }
 }

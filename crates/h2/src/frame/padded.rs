@@ -6,9 +6,9 @@ use crate::fault::Fault;
 /// Where in a payload what it carries stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Padded {
-    /// Index of the first octet.
+    /// Index of the first byte.
     pub(crate) start: usize,
-    /// Number of octets.
+    /// Number of bytes.
     pub(crate) len: usize,
 }
 

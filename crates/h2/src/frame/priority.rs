@@ -10,7 +10,7 @@ pub(crate) struct Dependency {
 }
 
 impl Dependency {
-    /// Five octets: exclusive bit, stream, weight (RFC 9113 §6.3).
+    /// Five bytes: exclusive bit, stream, weight (RFC 9113 §6.3).
     pub(crate) fn parse(payload: &[u8]) -> Result<Self, Fault> {
         let [s0, s1, s2, s3, _weight] = *<&[u8; 5]>::try_from(payload).map_err(|_| Fault::FrameLength)?;
         Ok(Self { on: u32::from_be_bytes([s0, s1, s2, s3]) & 0x7fff_ffff })
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dependency_has_five_octets_and_its_exclusive_bit_is_ignored() {
+    fn a_dependency_has_five_bytes_and_its_exclusive_bit_is_ignored() {
         assert_eq!(Dependency::parse(b"\x80\0\0\x07\xff"), Ok(Dependency { on: 7 }));
         assert_eq!(Dependency::parse(b"\x80\0\0\x07"), Err(Fault::FrameLength));
         assert_eq!(Dependency::parse(b"\x80\0\0\x07\0\0"), Err(Fault::FrameLength));

@@ -17,7 +17,7 @@ use crate::request::Checked;
 use crate::upgrade;
 use hayami_http::RequestHead;
 
-/// One connection as its server sees it. It holds no octets of content: the caller's buffers do.
+/// One connection as its server sees it. It holds no bytes of content: the caller's buffers do.
 ///
 /// `T` is what the caller keeps for each stream; it lives in the stream's slot. A stream whose both sides
 /// have ended is gone at once with what was kept, its key stale; one that an event ends, with the next call
@@ -61,9 +61,9 @@ impl<T: Default> Server<T> {
         Ok(self.core.upgrade(config, is_head))
     }
 
-    /// Reads at most one frame from the front of `input`: all octets that were received and not yet consumed.
+    /// Reads at most one frame from the front of `input`: all bytes that were received and not yet consumed.
     /// `head` is filled in if the event is a request. Answers of the engine's own are appended to `out`, less
-    /// than 100 octets. To be called until it gives [`Event::More`]. `now` is in milliseconds; only
+    /// than 100 bytes. To be called until it gives [`Event::More`]. `now` is in milliseconds; only
     /// differences count.
     ///
     /// # Errors
@@ -102,13 +102,13 @@ impl<T: Default> Server<T> {
         Ok(Received { consumed: taken.consumed, event })
     }
 
-    /// Octets of content that a stream may send now.
+    /// Bytes of content that a stream may send now.
     #[inline]
     pub fn room(&self, key: Key) -> usize {
         self.core.room(key)
     }
 
-    /// The most octets that one DATA frame may have.
+    /// The most bytes that one DATA frame may have.
     pub fn max_data(&self) -> usize {
         self.core.peer.max_frame as usize
     }
@@ -158,24 +158,24 @@ impl<T: Default> Server<T> {
         self.core.half_closed_local()
     }
 
-    /// Tells that octets of a request's content were consumed: the peer may send as many again.
-    pub fn consumed(&mut self, config: &Config, key: Key, octets: usize, out: &mut Vec<u8>) {
-        self.core.consumed(config, key, octets, out);
+    /// Tells that bytes of a request's content were consumed: the peer may send as many again.
+    pub fn consumed(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
+        self.core.consumed(config, key, bytes, out);
     }
 
-    /// Tells that octets of a request's content were put where they wait to be consumed: the connection's
+    /// Tells that bytes of a request's content were put where they wait to be consumed: the connection's
     /// window is opened again, that of the stream by [`grant`](Self::grant) as they are. So nobody waits for
-    /// the consumer of another stream, and no more octets wait than the window that was announced.
-    pub fn set_aside(&mut self, config: &Config, key: Key, octets: usize, out: &mut Vec<u8>) {
-        self.core.set_aside(config, key, octets, out);
+    /// the consumer of another stream, and no more bytes wait than the window that was announced.
+    pub fn set_aside(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
+        self.core.set_aside(config, key, bytes, out);
     }
 
-    /// Tells that octets that were set aside are consumed: the peer may send as many again, and more than
+    /// Tells that bytes that were set aside are consumed: the peer may send as many again, and more than
     /// before if they were consumed as fast as it could send them.
     #[inline]
-    pub fn grant(&mut self, config: &Config, key: Key, octets: usize, out: &mut Vec<u8>) {
-        if octets > 0 {
-            self.core.grant(config, key, octets, out);
+    pub fn grant(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
+        if bytes > 0 {
+            self.core.grant(config, key, bytes, out);
         }
     }
 

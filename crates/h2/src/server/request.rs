@@ -30,7 +30,7 @@ impl<T: Default> Server<T> {
         core.note_opened(block.id);
         let mut fields = RequestFields::new(head, config, &mut self.checked);
         let most = config.max_header_list as usize;
-        let decoded = core.decoder.decode(block.octets.of(input), most, &mut fields);
+        let decoded = core.decoder.decode(block.bytes.of(input), most, &mut fields);
         let decoded = decoded.map_err(|_| Fault::Compression)?;
         let parsed = fields.finish(decoded.too_large);
         if core.is_full(config) {
@@ -54,7 +54,7 @@ impl<T: Default> Server<T> {
         let core = &mut self.core;
         let mut trailers = Trailers::default();
         let most = config.max_header_list as usize;
-        let decoded = core.decoder.decode(block.octets.of(input), most, &mut trailers);
+        let decoded = core.decoder.decode(block.bytes.of(input), most, &mut trailers);
         let decoded = decoded.map_err(|_| Fault::Compression)?;
         let fault = match (block.action, core.streams.find(block.id)) {
             (Action::Accept, Some(slot)) => match trailers.finish(decoded.too_large) {

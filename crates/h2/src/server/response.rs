@@ -25,7 +25,7 @@ impl<T: Default> Server<T> {
     /// Writes a response head: the status, `common` (`server`, `date`; `common_version` changes with it),
     /// Content-Length, and the head's fields without those of HTTP/1.1's framing.
     ///
-    /// `length` is the number of octets of the content, for HEAD that of GET's content; `None` if it is
+    /// `length` is the number of bytes of the content, for HEAD that of GET's content; `None` if it is
     /// unknown. With [`Body::Complete`] the response is complete, and the stream with it if the request is.
     /// Does nothing, and says so, if the stream is gone or was answered.
     #[inline]
@@ -57,14 +57,14 @@ impl<T: Default> Server<T> {
         body
     }
 
-    /// Writes content, in as many frames as the peer's largest frame asks for; `octets.len()` is at most
+    /// Writes content, in as many frames as the peer's largest frame asks for; `bytes.len()` is at most
     /// [`room`](Self::room). With `end` the response is complete.
     #[inline]
-    pub fn send_data(&mut self, key: Key, octets: &[u8], end: bool, out: &mut Vec<u8>) {
-        self.core.send_data(key, octets, end, out);
+    pub fn send_data(&mut self, key: Key, bytes: &[u8], end: bool, out: &mut Vec<u8>) {
+        self.core.send_data(key, bytes, end, out);
     }
 
-    /// Writes the nine octets before `len` octets of content, which the caller puts behind them; `len` is at
+    /// Writes the nine bytes before `len` bytes of content, which the caller puts behind them; `len` is at
     /// most [`room`](Self::room) and [`max_data`](Self::max_data). With `end` the response is complete.
     pub fn begin_data(&mut self, key: Key, len: usize, end: bool, out: &mut Vec<u8>) {
         self.core.begin_data(key, len, end, out);

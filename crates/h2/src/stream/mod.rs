@@ -52,11 +52,11 @@ pub(crate) struct Stream<T> {
     pub(crate) previous: u32,
     pub(crate) send_window: SendWindow,
     pub(crate) receive_window: ReceiveWindow,
-    /// Octets by which the window has grown, of those that a connection's streams share.
+    /// Bytes by which the window has grown, of those that a connection's streams share.
     pub(crate) grown: u32,
-    /// Octets that were handed to the caller and that it hasn't consumed yet.
+    /// Bytes that were handed to the caller and that it hasn't consumed yet.
     pub(crate) unconsumed: u32,
-    /// Octets of content that are still to come by Content-Length, or [`UNKNOWN_LENGTH`].
+    /// Bytes of content that are still to come by Content-Length, or [`UNKNOWN_LENGTH`].
     pub(crate) expected: u64,
     pub(crate) data: T,
 }

@@ -32,13 +32,13 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 
 /// A field block of literals, which leaves the tables alone (RFC 7541 §6.2.2).
 pub fn block(fields: &[(&str, &str)]) -> Vec<u8> {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     for (name, value) in fields {
-        octets.push(0);
-        string(name.as_bytes(), &mut octets);
-        string(value.as_bytes(), &mut octets);
+        bytes.push(0);
+        string(name.as_bytes(), &mut bytes);
+        string(value.as_bytes(), &mut bytes);
     }
-    octets
+    bytes
 }
 
 /// A string without Huffman coding (RFC 7541 §5.2).
@@ -110,19 +110,19 @@ impl Default for Words {
 
 impl Words {
     /// Reads whole frames.
-    pub fn read(&mut self, mut octets: &[u8]) {
-        octets = octets.strip_prefix(PREFACE).unwrap_or(octets);
-        while !octets.is_empty() {
-            let len = u32::from_be_bytes([0, octets[0], octets[1], octets[2]]) as usize;
-            let stream = u32::from_be_bytes(octets[5..9].try_into().expect("four octets"));
-            let line = self.frame(octets[3], octets[4], stream, &octets[9..9 + len]);
+    pub fn read(&mut self, mut bytes: &[u8]) {
+        bytes = bytes.strip_prefix(PREFACE).unwrap_or(bytes);
+        while !bytes.is_empty() {
+            let len = u32::from_be_bytes([0, bytes[0], bytes[1], bytes[2]]) as usize;
+            let stream = u32::from_be_bytes(bytes[5..9].try_into().expect("four bytes"));
+            let line = self.frame(bytes[3], bytes[4], stream, &bytes[9..9 + len]);
             self.lines.push(line);
-            octets = &octets[9 + len..];
+            bytes = &bytes[9 + len..];
         }
     }
 
     fn frame(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> String {
-        let number = |at: usize| u32::from_be_bytes(payload[at..at + 4].try_into().expect("four octets"));
+        let number = |at: usize| u32::from_be_bytes(payload[at..at + 4].try_into().expect("four bytes"));
         let end = if flags & END != 0 { " end" } else { "" };
         match kind {
             DATA => format!("< {stream} DATA {}{end}", payload.len()),
@@ -133,14 +133,14 @@ impl Words {
             PING => format!("< PING {flags} {}", String::from_utf8_lossy(payload)),
             GOAWAY => format!("< GOAWAY {} {}", number(0), number(4)),
             WINDOW_UPDATE => format!("< {stream} WINDOW_UPDATE {}", number(0)),
-            _ => format!("< {stream} frame of type {kind}, {} octets", payload.len()),
+            _ => format!("< {stream} frame of type {kind}, {} bytes", payload.len()),
         }
     }
 
     fn fields(&mut self, block: &[u8]) -> String {
         let mut lines = Vec::new();
         let mut sink = |field: Field<'_>| {
-            let text = |octets| String::from_utf8_lossy(octets).into_owned();
+            let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
             lines.push(format!("{}={}", text(field.name), text(field.value)));
         };
         self.decoder.decode(block, usize::MAX, &mut sink).expect("a block that can be decoded");
@@ -157,7 +157,7 @@ pub enum Caller {
     Waits,
 }
 
-/// What a server says and does, in words, when `wire` comes in pieces of `step` octets.
+/// What a server says and does, in words, when `wire` comes in pieces of `step` bytes.
 pub fn server(config: &Config, wire: &[u8], step: usize, caller: Caller) -> Vec<String> {
     let mut server: Server<u32> = Server::new(config);
     let (mut words, mut head, mut out) = (Words::default(), RequestHead::default(), Vec::new());
@@ -232,7 +232,7 @@ fn say(words: &mut Words, head: &RequestHead, event: Event<u32>) -> Option<hayam
 }
 
 /// What a client that has sent `requests` GETs and a HEAD says, in words, when `wire` comes in pieces of
-/// `step` octets.
+/// `step` bytes.
 pub fn client(config: &Config, requests: usize, wire: &[u8], step: usize) -> Vec<String> {
     let mut client: Client<u32> = Client::new(config);
     let (mut words, mut head, mut out) = (Words::default(), ResponseHead::new(Status::OK), Vec::new());

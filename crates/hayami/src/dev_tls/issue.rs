@@ -110,8 +110,8 @@ fn within(params: &mut CertificateParams, validity: Validity) {
 
 /// Tells authorities with the same name apart: the beginning of the key in hexadecimal.
 fn identifier(key: &KeyPair) -> String {
-    // The first octet of a point says only that it is one (SEC 1 §2.3.3).
-    key.public_key_raw().iter().skip(1).take(4).map(|octet| format!("{octet:02x}")).collect()
+    // The first byte of a point says only that it is one (SEC 1 §2.3.3).
+    key.public_key_raw().iter().skip(1).take(4).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A certificate behind a line with its end and something else to know of it.

@@ -111,7 +111,7 @@ fn write(file: &Path, text: &str, mode: u32) -> io::Result<()> {
 /// The name of this machine in lower case, if it can stand in a certificate.
 fn host_name() -> Option<String> {
     let name = rustix::system::uname().nodename().to_string_lossy().to_ascii_lowercase();
-    let fits = |octet: u8| octet.is_ascii_lowercase() || octet.is_ascii_digit() || b"-.".contains(&octet);
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
     (!name.is_empty() && name != "localhost" && name.len() <= 64 && name.bytes().all(fits)).then_some(name)
 }
 

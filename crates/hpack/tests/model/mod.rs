@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-/// Octets by length of their codes, in order; EOS is the last of the longest.
+/// Bytes by length of their codes, in order; EOS is the last of the longest.
 const LENGTHS: &[(u32, &[u8])] = &[
     (5, b"012aceiost"),
     (6, b" %-./3456789=A_bdfghlmnpru"),
@@ -185,9 +185,9 @@ fn integer(first: u8, prefix: u32, input: &mut impl Iterator<Item = u8>) -> Opti
         return Some(value);
     }
     for at in 0..4 {
-        let octet = input.next()? as usize;
-        value += (octet % 128) << (7 * at);
-        if octet < 128 {
+        let byte = input.next()? as usize;
+        value += (byte % 128) << (7 * at);
+        if byte < 128 {
             return Some(value);
         }
     }
@@ -212,22 +212,22 @@ fn huffman(coded: &[u8]) -> Option<Vec<u8>> {
         if bits == 30 && code == 0x3fff_ffff {
             return None;
         }
-        if let Some(octet) = octet_of(code, bits) {
-            out.push(octet);
+        if let Some(byte) = byte_of(code, bits) {
+            out.push(byte);
             (code, bits) = (0, 0);
         }
     }
     (bits < 8 && code == (1 << bits) - 1).then_some(out)
 }
 
-fn octet_of(code: u32, bits: u32) -> Option<u8> {
+fn byte_of(code: u32, bits: u32) -> Option<u8> {
     let (mut first, mut before) = (0, 5);
-    for (len, octets) in LENGTHS {
+    for (len, bytes) in LENGTHS {
         first <<= len - before;
         if *len == bits {
-            return octets.get(code.checked_sub(first)? as usize).copied();
+            return bytes.get(code.checked_sub(first)? as usize).copied();
         }
-        first += octets.len() as u32;
+        first += bytes.len() as u32;
         before = *len;
     }
     None

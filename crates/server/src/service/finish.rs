@@ -85,7 +85,7 @@ impl Core {
     /// Keeps a request's memory for another one.
     fn recycle(&self, mut head: RequestHead, scratch: Scratch) {
         let mut spare = self.spare.borrow_mut();
-        if spare.len() < SPARES && head.fields().octets().len() <= SPARE {
+        if spare.len() < SPARES && head.fields().bytes().len() <= SPARE {
             head.reset_to(b"");
             spare.push((head, scratch));
         }

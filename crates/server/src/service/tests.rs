@@ -135,7 +135,7 @@ fn a_file_is_served_and_what_is_missing_is_not() {
         ("/sub/../a.txt", 200, "text"),
         ("/nothing", 404, "Not Found\n"),
         ("/%", 400, "Bad Request: a percent sign in the path is not followed by two hexadecimal digits\n"),
-        ("/%00", 400, "Bad Request: the path holds a NUL octet\n"),
+        ("/%00", 400, "Bad Request: the path holds a NUL byte\n"),
     ];
     for (target, code, content) in cases {
         assert_eq!(server.get(target), (code, content.to_owned()), "{target}");

@@ -1,6 +1,6 @@
 //! The client's role: what a [`Connector`] makes of [`ClientSettings`], and the [`ClientSession`]s begun with it.
 //!
-//! `session` differs from the server's in its first octets only; `side` is what the shared code asks of a role.
+//! `session` differs from the server's in its first bytes only; `side` is what the shared code asks of a role.
 //! `trust` decides whom to believe, `store` keeps what may be resumed, `words` says why a handshake failed.
 
 mod session;

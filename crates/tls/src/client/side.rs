@@ -18,9 +18,9 @@ impl Side for ClientConnectionData {
 
     fn process<'c, 'i>(
         connection: &'c mut Self::Connection,
-        octets: &'i mut [u8],
+        bytes: &'i mut [u8],
     ) -> UnbufferedStatus<'c, 'i, Self> {
-        connection.process_tls_records(octets)
+        connection.process_tls_records(bytes)
     }
 
     /// We send it none, and servers have none.

@@ -31,9 +31,9 @@ fn collect(child: &mut Child) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     if let Some(stdout) = child.stdout.take() {
         std::thread::spawn(move || {
-            let mut octets = Vec::new();
-            if stdout.take(LARGEST).read_to_end(&mut octets).is_ok() {
-                let _ = sender.send(octets);
+            let mut bytes = Vec::new();
+            if stdout.take(LARGEST).read_to_end(&mut bytes).is_ok() {
+                let _ = sender.send(bytes);
             }
         });
     }

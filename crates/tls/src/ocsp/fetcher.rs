@@ -201,8 +201,8 @@ impl Task {
 }
 
 fn chance() -> u64 {
-    let mut octets = [0; 8];
+    let mut bytes = [0; 8];
     // Without randomness there is no jitter.
-    let _ = aws_lc_rs::rand::fill(&mut octets);
-    u64::from_ne_bytes(octets)
+    let _ = aws_lc_rs::rand::fill(&mut bytes);
+    u64::from_ne_bytes(bytes)
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// How long question and answer may take, without the search for the address.
 const TIME: Duration = Duration::from_secs(10);
-/// The largest response we take. They have one to three thousand octets.
+/// The largest response we take. They have one to three thousand bytes.
 const LARGEST: usize = 64 * 1024;
 
 /// What a URL says.
@@ -33,7 +33,7 @@ pub(super) fn post(url: &str, request: &[u8]) -> Result<Vec<u8>, String> {
 fn place(url: &str) -> Option<Place<'_>> {
     let rest = url.strip_prefix("http://")?;
     let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
-    let is_clean = url.bytes().all(|octet| octet.is_ascii_graphic()) && !authority.contains('@');
+    let is_clean = url.bytes().all(|byte| byte.is_ascii_graphic()) && !authority.contains('@');
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, port.parse().ok()?),
         _ => (authority, 80),
@@ -100,11 +100,11 @@ fn answer(client: &mut Client, stream: &mut TcpStream, deadline: Instant) -> Res
 
 /// Appends what comes next; `false` at the end.
 fn read(stream: &mut TcpStream, input: &mut Vec<u8>, deadline: Instant) -> Result<bool, String> {
-    let mut octets = [0; 4096];
+    let mut bytes = [0; 4096];
     stream.set_read_timeout(Some(left(deadline)?)).map_err(|e| e.to_string())?;
-    match stream.read(&mut octets) {
+    match stream.read(&mut bytes) {
         Ok(count) => {
-            input.extend_from_slice(&octets[..count]);
+            input.extend_from_slice(&bytes[..count]);
             Ok(count > 0)
         }
         Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => Err("it doesn't answer in time".into()),

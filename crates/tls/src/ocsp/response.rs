@@ -67,9 +67,9 @@ impl<'a> Basic<'a> {
     }
 
     fn read_basic(mut response: Der<'a>) -> Option<Self> {
-        let mut octets = only(response.expect(0xa0)?.inner())?;
-        octets.expect(0x06).filter(|kind| kind.content == BASIC)?;
-        let mut basic = only(octets.expect(0x04)?.inner())?;
+        let mut bytes = only(response.expect(0xa0)?.inner())?;
+        bytes.expect(0x06).filter(|kind| kind.content == BASIC)?;
+        let mut basic = only(bytes.expect(0x04)?.inner())?;
         let signed = basic.expect(SEQUENCE)?;
         let algorithm = basic.expect(SEQUENCE)?.content;
         let signature = bits(basic.expect(0x03)?)?;

@@ -16,7 +16,7 @@ pub(super) struct Subject<'a> {
     pub(super) issuer: &'a [u8],
     /// Its own name (DER).
     pub(super) name: &'a [u8],
-    /// The octets of its public key, without those that say which kind it is.
+    /// The bytes of its public key, without those that say which kind it is.
     pub(super) key: &'a [u8],
     /// Where OCSP is spoken.
     pub(super) responder: Option<&'a str>,
@@ -45,9 +45,9 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The octets of a BIT STRING that is made of whole ones.
+/// The bytes of a BIT STRING that is made of whole ones.
 pub(super) fn bits(element: Element<'_>) -> Option<&[u8]> {
-    element.content.split_first().filter(|(unused, _)| **unused == 0).map(|(_, octets)| octets)
+    element.content.split_first().filter(|(unused, _)| **unused == 0).map(|(_, bytes)| bytes)
 }
 
 /// The first address of a responder among the fields behind the key.

@@ -1,6 +1,6 @@
 //! Sessions in memory, shared by the workers.
 //!
-//! Bounded in octets; the oldest go first, since all live equally long. Sixteen locks, each held for a look
+//! Bounded in bytes; the oldest go first, since all live equally long. Sixteen locks, each held for a look
 //! into a table, so that workers don't wait for each other. What the entries mean, and other machines, are
 //! in `sessions`.
 
@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
 const SHARDS: usize = 16;
-/// What an entry costs besides its octets: both tables, the allocations.
+/// What an entry costs besides its bytes: both tables, the allocations.
 const OVERHEAD: usize = 160;
 
 /// Values by key, each until its time is over.
@@ -24,7 +24,7 @@ struct Shard {
     entries: HashMap<Box<[u8]>, Entry>,
     /// Keys in the order they came, with the number of the entry each means.
     order: VecDeque<(Box<[u8]>, u64)>,
-    octets: usize,
+    bytes: usize,
     limit: usize,
     count: u64,
 }
@@ -37,9 +37,9 @@ struct Entry {
 }
 
 impl Memory {
-    /// Room for so many octets.
-    pub(super) fn new(octets: usize) -> Self {
-        let limit = octets / SHARDS;
+    /// Room for so many bytes.
+    pub(super) fn new(bytes: usize) -> Self {
+        let limit = bytes / SHARDS;
         Self { shards: std::array::from_fn(|_| Mutex::new(Shard::new(limit))), hasher: RandomState::new() }
     }
 
@@ -67,25 +67,25 @@ impl Memory {
 
 impl Shard {
     fn new(limit: usize) -> Self {
-        Self { entries: HashMap::new(), order: VecDeque::new(), octets: 0, limit, count: 0 }
+        Self { entries: HashMap::new(), order: VecDeque::new(), bytes: 0, limit, count: 0 }
     }
 
     fn put(&mut self, key: &[u8], value: Vec<u8>, until: u64) -> bool {
-        let octets = cost(key, &value);
-        if octets > self.limit {
+        let bytes = cost(key, &value);
+        if bytes > self.limit {
             return false;
         }
         self.remove(key);
-        self.make_room(octets);
+        self.make_room(bytes);
         self.count += 1;
-        self.octets += octets;
+        self.bytes += bytes;
         self.order.push_back((key.into(), self.count));
         self.entries.insert(key.into(), Entry { value, until, number: self.count });
         true
     }
 
-    fn make_room(&mut self, octets: usize) {
-        while self.octets + octets > self.limit || self.order.len() > self.limit / OVERHEAD {
+    fn make_room(&mut self, bytes: usize) {
+        while self.bytes + bytes > self.limit || self.order.len() > self.limit / OVERHEAD {
             let Some((key, number)) = self.order.pop_front() else { return };
             // What was taken, or stored again later, left its place in the order behind.
             if self.entries.get(&key).is_some_and(|entry| entry.number == number) {
@@ -96,7 +96,7 @@ impl Shard {
 
     fn remove(&mut self, key: &[u8]) -> Option<Entry> {
         let entry = self.entries.remove(key)?;
-        self.octets -= cost(key, &entry.value);
+        self.bytes -= cost(key, &entry.value);
         Some(entry)
     }
 }
@@ -147,7 +147,7 @@ mod tests {
             shard.put(&number.to_be_bytes(), vec![0; 10], 1);
             shard.remove(&number.to_be_bytes());
         }
-        assert_eq!((shard.octets, shard.entries.len()), (0, 0));
+        assert_eq!((shard.bytes, shard.entries.len()), (0, 0));
         assert!(shard.order.len() <= 100_000 / OVERHEAD + 1);
     }
 

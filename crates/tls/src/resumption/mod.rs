@@ -125,7 +125,7 @@ impl Resumption {
             Sessions::Internal(sessions) => Sessions::Internal(sessions.scoped(scope)),
             Sessions::Shared(sessions) => Sessions::Shared(sessions.scoped(scope)),
         });
-        let tickets = self.parts.tickets.as_ref().map(|tickets| tickets.scoped(scope.octets()));
+        let tickets = self.parts.tickets.as_ref().map(|tickets| tickets.scoped(scope.bytes()));
         Self::of(Parts { sessions, tickets }, self.remote.clone(), self.background.clone())
     }
 

@@ -8,10 +8,10 @@ use super::secret::expand;
 pub(super) struct Scope([u8; 16]);
 
 impl Scope {
-    /// The scope of everything with these octets.
-    pub(super) fn of(octets: &[u8]) -> Self {
+    /// The scope of everything with these bytes.
+    pub(super) fn of(bytes: &[u8]) -> Self {
         let mut digest = [0; 16];
-        expand(octets, b"hayami resumption scope", b"", &mut digest);
+        expand(bytes, b"hayami resumption scope", b"", &mut digest);
         Self(digest)
     }
 
@@ -21,7 +21,7 @@ impl Scope {
     }
 
     /// The digest.
-    pub(super) fn octets(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         &self.0
     }
 }

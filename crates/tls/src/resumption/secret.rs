@@ -1,4 +1,4 @@
-//! Keys made from other keys, and octets sealed with them.
+//! Keys made from other keys, and bytes sealed with them.
 //!
 //! AES-256-GCM with nonces by chance. One key seals at most some 2^32 messages before two nonces may be
 //! equal (NIST SP 800-38D §8.3); at 5,000 tickets a second that is ten days, and keys live for an hour.
@@ -14,10 +14,10 @@ impl SealingKey {
     /// The key that `secret` gives for `purpose` and `name` (RFC 5869). Whoever knows it can't tell
     /// `secret`, nor the keys for other names.
     pub(super) fn derive(secret: &[u8], purpose: &[u8], name: &[u8]) -> Self {
-        let mut octets = [0; 32];
-        expand(secret, purpose, name, &mut octets);
-        let key = UnboundKey::new(&AES_256_GCM, &octets).expect("AES-256 keys have 32 octets");
-        wipe(&mut octets);
+        let mut bytes = [0; 32];
+        expand(secret, purpose, name, &mut bytes);
+        let key = UnboundKey::new(&AES_256_GCM, &bytes).expect("AES-256 keys have 32 bytes");
+        wipe(&mut bytes);
         Self(LessSafeKey::new(key))
     }
 
@@ -49,7 +49,7 @@ impl std::fmt::Debug for SealingKey {
     }
 }
 
-/// Fills `out` (at most 255 * 32 octets) with what `secret` gives for `purpose` and `name`.
+/// Fills `out` (at most 255 * 32 bytes) with what `secret` gives for `purpose` and `name`.
 pub(super) fn expand(secret: &[u8], purpose: &[u8], name: &[u8], out: &mut [u8]) {
     struct Length(usize);
     impl hkdf::KeyType for Length {
@@ -63,27 +63,27 @@ pub(super) fn expand(secret: &[u8], purpose: &[u8], name: &[u8], out: &mut [u8])
     material.fill(out).expect("the length that was asked for");
 }
 
-/// Octets by chance; `None` if the system has none.
+/// Bytes by chance; `None` if the system has none.
 pub(super) fn random<const N: usize>() -> Option<[u8; N]> {
-    let mut octets = [0; N];
-    rand::fill(&mut octets).ok()?;
-    Some(octets)
+    let mut bytes = [0; N];
+    rand::fill(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// Overwrites a secret that is not needed any more.
-pub(super) fn wipe(octets: &mut [u8]) {
-    octets.fill(0);
+pub(super) fn wipe(bytes: &mut [u8]) {
+    bytes.fill(0);
     // Without a look at it, the compiler may leave out writing what nobody reads.
-    std::hint::black_box(octets);
+    std::hint::black_box(bytes);
 }
 
-/// Octets as lower-case hexadecimal digits.
-pub(super) fn hex(octets: &[u8]) -> String {
+/// Bytes as lower-case hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
     let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
-    octets.iter().flat_map(|octet| [digit(octet >> 4), digit(octet & 15)]).collect()
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// Hexadecimal digits as octets; `None` if that isn't what they are.
+/// Hexadecimal digits as bytes; `None` if that isn't what they are.
 pub(super) fn unhex(text: &str) -> Option<Vec<u8>> {
     let digit = |c: &u8| char::from(*c).to_digit(16).and_then(|value| u8::try_from(value).ok());
     let pairs = text.as_bytes().chunks(2);

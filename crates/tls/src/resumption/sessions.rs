@@ -10,7 +10,7 @@ use super::scope::Scope;
 use rustls::server::StoresServerSessions;
 use std::sync::Arc;
 
-/// Octets of all sessions in memory. With some 400 octets for each, 40,000: twice what h2o keeps.
+/// Bytes of all sessions in memory. With some 400 bytes for each, 40,000: twice what h2o keeps.
 pub(super) const ROOM: usize = 16 << 20;
 
 /// Sessions in memory only.

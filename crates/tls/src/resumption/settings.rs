@@ -23,7 +23,7 @@ pub struct Settings {
     /// How long a session can be resumed, in seconds. A new ticket key is made after a quarter of it. At
     /// most seven days count (RFC 8446 §4.6.1).
     pub lifetime: u32,
-    /// A file whose octets, at least 32, are known to all machines that share a remote store and to nobody
+    /// A file whose bytes, at least 32, are known to all machines that share a remote store and to nobody
     /// else; our own attribute `store-secret-file`. What goes to the store is sealed with it.
     ///
     /// Without it the ticket keys are there in clear, as h2o keeps them, and a session is sealed with its

@@ -35,9 +35,9 @@ const WRITE: Duration = Duration::from_secs(2);
 const LOOKUPS: usize = 64;
 /// How long the answer that there is no such session holds, in seconds: the handshake asks once more.
 const ABSENT: u64 = 2;
-/// Octets for such answers.
+/// Bytes for such answers.
 const ABSENT_ROOM: usize = 1 << 20;
-/// Octets of an identifier, as rustls makes them. Others aren't ours, and not worth a question.
+/// Bytes of an identifier, as rustls makes them. Others aren't ours, and not worth a question.
 const ID: usize = 32;
 /// How often losses are reported.
 const REPORT: Duration = Duration::from_secs(60);
@@ -157,7 +157,7 @@ impl Common {
 
     /// Notes that the store may have it, unless there is no use in asking.
     fn miss(&self, how: u8, id: &[u8]) -> Option<Vec<u8>> {
-        let is_ours = id.len() == Scope::default().octets().len() + ID;
+        let is_ours = id.len() == Scope::default().bytes().len() + ID;
         if is_ours && self.absent.get(id, unix_now()).is_none() && !self.store.is_down() {
             note_missed(&[&[how], id].concat());
         }

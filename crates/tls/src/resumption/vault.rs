@@ -10,7 +10,7 @@ use super::secret::{SealingKey, expand, hex, wipe};
 use crate::Error;
 use std::path::Path;
 
-/// The fewest octets of a secret: as many as the keys made from it.
+/// The fewest bytes of a secret: as many as the keys made from it.
 const SHORTEST: usize = 32;
 /// What sealed ticket keys begin with. YAML doesn't.
 const SEALED: &[u8] = b"hayami sealed 1\n";
@@ -26,14 +26,14 @@ impl Vault {
     /// With the secret in `file`.
     pub(super) fn read(file: &Path) -> Result<Self, Error> {
         let show = file.display();
-        let octets = std::fs::read(file)
+        let bytes = std::fs::read(file)
             .map_err(|e| Error(format!("cannot read {show}: {e}; it has to be the secret of the stores")))?;
-        if octets.len() < SHORTEST {
+        if bytes.len() < SHORTEST {
             let advice =
                 format!("make one by `head -c 32 /dev/urandom > {show}` and copy it to all machines");
             return Err(Error(format!("{show} has fewer than {SHORTEST} bytes: {advice}")));
         }
-        Ok(Self { secret: octets })
+        Ok(Self { secret: bytes })
     }
 
     /// Whether there is a secret.
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(vault(&[8; 32]).open_session(b"id", &sealed), None);
         assert_eq!(vault(b"").open_session(b"id", &sealed), None);
         assert_eq!(ours.open_session(b"id", b"garbage"), None);
-        assert!(!sealed.windows(7).any(|octets| octets == b"session"));
+        assert!(!sealed.windows(7).any(|bytes| bytes == b"session"));
     }
 
     #[test]

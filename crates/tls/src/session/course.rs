@@ -1,4 +1,4 @@
-//! A session from its first octets to its end, whichever role it is in.
+//! A session from its first bytes to its end, whichever role it is in.
 
 use super::Progress;
 use super::gather::Gather;
@@ -12,7 +12,7 @@ use std::io::IoSlice;
 /// A session in the role of `S`.
 pub(crate) struct Course<S: Side> {
     pub(crate) state: State<S>,
-    /// Octets that were sent in records of their first, small size.
+    /// Bytes that were sent in records of their first, small size.
     sent: usize,
 }
 
@@ -24,8 +24,8 @@ pub(crate) enum State<S: Side> {
     Over,
 }
 
-/// The plaintext of a record while a connection is young: with its overhead it fits a segment of 1,448 octets
-/// (and of 1,428, over IPv6), so that the first octets needn't wait for the last of 16 KB.
+/// The plaintext of a record while a connection is young: with its overhead it fits a segment of 1,448 bytes
+/// (and of 1,428, over IPv6), so that the first bytes needn't wait for the last of 16 KB.
 const SMALL: usize = 1_400;
 /// How much is sent in small records: about what a congestion window holds after two round trips.
 const SENT_SMALL: usize = 64 * 1024;

@@ -15,7 +15,7 @@ const MOST_HELD: usize = 128 * 1024;
 
 pub(crate) struct Handshake<S: Side> {
     connection: S::Connection,
-    /// Octets of the peer that aren't whole yet. They stay here, as rustls keeps offsets into them.
+    /// Bytes of the peer that aren't whole yet. They stay here, as rustls keeps offsets into them.
     rest: Vec<u8>,
     server_name: Option<Box<str>>,
     /// From when we may answer on, which early data allows before the end.
@@ -28,7 +28,7 @@ pub(crate) struct Handshake<S: Side> {
 
 /// How far a handshake got.
 pub(crate) enum Step {
-    /// It needs more octets.
+    /// It needs more bytes.
     Blocked,
     /// Answers to early data may go out.
     MayAnswer { first: bool },
@@ -181,7 +181,7 @@ impl<S: Side> Handshake<S> {
         })
     }
 
-    /// The finished handshake's keys; `input` gets the octets that no handshake message was in.
+    /// The finished handshake's keys; `input` gets the bytes that no handshake message was in.
     pub(super) fn into_open(mut self, input: &mut Vec<u8>) -> Result<Open<S>, Fault> {
         if !self.rest.is_empty() {
             self.rest.append(input);
@@ -257,7 +257,7 @@ fn is_wiped(record: &[u8]) -> bool {
     const WHOLE_MESSAGE: usize = 4;
     let end = record.len().saturating_sub(TAG);
     let content = record.get(HEADER..end).unwrap_or_default();
-    content.len() >= WHOLE_MESSAGE && content.iter().all(|octet| *octet == 0)
+    content.len() >= WHOLE_MESSAGE && content.iter().all(|byte| *byte == 0)
 }
 
 fn unfinished() -> Fault {

@@ -1,10 +1,10 @@
-//! The first octets of a connection, and what of a ClientHello has to be known before the handshake begins.
+//! The first bytes of a connection, and what of a ClientHello has to be known before the handshake begins.
 //!
 //! Whether the message is right is rustls' to judge, which reads it again: here a damaged one says nothing.
 
 use std::borrow::Cow;
 
-/// What the first octets are.
+/// What the first bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum First {
     /// The beginning of a handshake message.
@@ -42,28 +42,28 @@ pub(crate) struct Scan {
 
 impl Scan {
     /// Judges the bytes of a connection that sent nothing else: those of the call before, and more.
-    pub(crate) fn judge(&mut self, octets: &[u8]) -> First {
-        match octets {
+    pub(crate) fn judge(&mut self, bytes: &[u8]) -> First {
+        match bytes {
             [] => First::Incomplete,
             // Methods are tokens in upper case in practice (RFC 9110 §9.1), also that of HTTP/2's preface.
             [b'A'..=b'Z', ..] => First::PlainHttp,
             // Alerts and the like, out of place, get their answer from rustls.
-            [20..=24, ..] => self.advance(octets),
+            [20..=24, ..] => self.advance(bytes),
             _ => First::NotTls,
         }
     }
 
-    fn advance(&mut self, octets: &[u8]) -> First {
-        let mut rest = Fragments(octets.get(self.at..).unwrap_or_default());
+    fn advance(&mut self, bytes: &[u8]) -> First {
+        let mut rest = Fragments(bytes.get(self.at..).unwrap_or_default());
         while !is_whole(self.head, self.len) {
             let fragment = if self.at > MOST { Fragment::Incomplete } else { rest.next() };
             match fragment {
-                Fragment::Incomplete if octets.len() > MOST => return First::TooLong,
+                Fragment::Incomplete if bytes.len() > MOST => return First::TooLong,
                 Fragment::Incomplete => return First::Incomplete,
                 Fragment::Other => return First::Handshake,
                 Fragment::Of(part) => self.take(part),
             }
-            self.at = octets.len() - rest.0.len();
+            self.at = bytes.len() - rest.0.len();
         }
         First::Handshake
     }
@@ -77,9 +77,9 @@ impl Scan {
     }
 }
 
-/// The handshake message at the front of `octets`, which [`Scan::judge`] found to be whole.
-pub(crate) fn message(octets: &[u8]) -> Option<Cow<'_, [u8]>> {
-    let mut fragments = Fragments(octets);
+/// The handshake message at the front of `bytes`, which [`Scan::judge`] found to be whole.
+pub(crate) fn message(bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let mut fragments = Fragments(bytes);
     let mut held = Vec::new();
     loop {
         match fragments.next() {
@@ -227,13 +227,13 @@ impl<'a> Fields<'a> {
         Some(taken)
     }
 
-    fn number(&mut self, octets: usize) -> Option<usize> {
-        Some(self.take(octets)?.iter().fold(0, |number, octet| number << 8 | usize::from(*octet)))
+    fn number(&mut self, bytes: usize) -> Option<usize> {
+        Some(self.take(bytes)?.iter().fold(0, |number, byte| number << 8 | usize::from(*byte)))
     }
 
-    /// A vector behind its length of `octets` octets.
-    fn vector(&mut self, octets: usize) -> Option<&'a [u8]> {
-        let len = self.number(octets)?;
+    /// A vector behind its length of `bytes` bytes.
+    fn vector(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let len = self.number(bytes)?;
         self.take(len)
     }
 }
@@ -243,8 +243,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_octets_tell_tls_from_http() {
-        for (octets, what) in [
+    fn first_bytes_tell_tls_from_http() {
+        for (bytes, what) in [
             (&b""[..], First::Incomplete),
             (b"GET / HTTP/1.1\r\n", First::PlainHttp),
             (b"P", First::PlainHttp),
@@ -260,11 +260,11 @@ mod tests {
             (b"\x80\x2e\x01", First::NotTls),
             (b"get /", First::NotTls),
         ] {
-            assert_eq!(Scan::default().judge(octets), what, "{octets:?} whole");
+            assert_eq!(Scan::default().judge(bytes), what, "{bytes:?} whole");
             let mut scan = Scan::default();
-            let judged = (0..=octets.len()).map(|end| scan.judge(&octets[..end]));
+            let judged = (0..=bytes.len()).map(|end| scan.judge(&bytes[..end]));
             let end = judged.skip(1).find(|what| *what != First::Incomplete).unwrap_or(First::Incomplete);
-            assert_eq!(end, what, "{octets:?} byte by byte");
+            assert_eq!(end, what, "{bytes:?} byte by byte");
         }
     }
 
@@ -305,8 +305,8 @@ mod tests {
 
     #[test]
     fn a_message_in_pieces_is_put_together() {
-        let octets = b"\x16\x03\x01\x00\x04\x01\x00\x00\x02\x16\x03\x01\x00\x02\xaa\xbb\x16";
-        assert_eq!(message(octets).as_deref(), Some(&b"\x01\x00\x00\x02\xaa\xbb"[..]));
+        let bytes = b"\x16\x03\x01\x00\x04\x01\x00\x00\x02\x16\x03\x01\x00\x02\xaa\xbb\x16";
+        assert_eq!(message(bytes).as_deref(), Some(&b"\x01\x00\x00\x02\xaa\xbb"[..]));
     }
 
     #[test]
@@ -330,7 +330,7 @@ mod tests {
         assert_eq!((hello.session_id, hello.is_tls13, hello.has_ticket), (&[0xaa, 0xbb][..], true, true));
         assert_eq!(hello.first_identity, Some(&[0x77][..]));
         for len in 0..message.len() {
-            assert_eq!(Hello::read(&message[..len]), None, "{len} octets");
+            assert_eq!(Hello::read(&message[..len]), None, "{len} bytes");
         }
     }
 }

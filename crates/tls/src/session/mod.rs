@@ -5,7 +5,7 @@
 //!   nothing allocated                 rustls                 own records, keys from rustls
 //! ```
 //!
-//! `hello` looks at the first octets, `handshake` is all that knows rustls' state machine, `open` and
+//! `hello` looks at the first bytes, `handshake` is all that knows rustls' state machine, `open` and
 //! `records` protect and read what follows. The last two are ours because records are the hot path: sealing
 //! into the caller's buffer and opening in it saves an allocation and two copies per record (see
 //! `examples/timing.rs`), and an idle connection keeps little more than its keys. `course` puts them in order,
@@ -36,10 +36,10 @@ use std::sync::Arc;
 /// How far a session is.
 #[derive(Debug)]
 pub enum Progress {
-    /// More octets of the peer are needed.
+    /// More bytes of the peer are needed.
     Handshaking,
     /// A remote store may have the client's session: run the lookup on a thread that may block, then call
-    /// `receive` again. The octets are in `input` still.
+    /// `receive` again. The bytes are in `input` still.
     NeedsLookup(Lookup),
     /// The handshake is over, or (with early data) far enough to answer; said once.
     Established,

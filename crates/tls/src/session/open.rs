@@ -169,7 +169,7 @@ impl<S: Side> Open<S> {
         match (self.info.version, content) {
             (Version::Tls13, _) if !self.message.is_empty() => self.receive_tickets(content),
             // A record for itself: keys change at the end of a record (RFC 8446 §5.1). Nobody cuts five
-            // octets in two.
+            // bytes in two.
             (Version::Tls13, [KEY_UPDATE, 0, 0, 1, asks @ 0..=1]) => {
                 self.owes_key_update |= *asks == 1;
                 self.note_haste()?;

@@ -15,7 +15,7 @@ pub(super) const ALERT: u8 = 21;
 pub(super) const HANDSHAKE: u8 = 22;
 pub(super) const APPLICATION_DATA: u8 = 23;
 
-/// The octets in front of every record: type, version, length.
+/// The bytes in front of every record: type, version, length.
 pub(super) const HEADER: usize = 5;
 const EXPLICIT_NONCE: usize = 8;
 pub(super) const TAG: usize = 16;
@@ -32,7 +32,7 @@ const EXPANSION: usize = 256;
 enum Form {
     /// RFC 8446 §5.3: nothing of it is sent; the content type is inside.
     Tls13,
-    /// RFC 5288 §3: its last eight octets are sent.
+    /// RFC 5288 §3: its last eight bytes are sent.
     Gcm12,
     /// RFC 7905 §2: nothing of it is sent.
     Chacha12,
@@ -165,22 +165,22 @@ impl Protection {
     /// The IV with the sequence number in it (RFC 8446 §5.3), which is then counted up.
     fn next_nonce(&mut self) -> [u8; 12] {
         let mut nonce = self.iv;
-        for (octet, of_sequence) in nonce[4..].iter_mut().zip(self.sequence.to_be_bytes()) {
-            *octet ^= of_sequence;
+        for (byte, of_sequence) in nonce[4..].iter_mut().zip(self.sequence.to_be_bytes()) {
+            *byte ^= of_sequence;
         }
         self.sequence += 1; // 2^64 records take longer than any connection lasts
         nonce
     }
 }
 
-/// The length of the record at the front of `octets`, header and all, if it's all there.
-pub(super) fn whole(octets: &[u8]) -> Result<Option<usize>, Fault> {
-    let [_, _, _, high, low, ..] = *octets else { return Ok(None) };
+/// The length of the record at the front of `bytes`, header and all, if it's all there.
+pub(super) fn whole(bytes: &[u8]) -> Result<Option<usize>, Fault> {
+    let [_, _, _, high, low, ..] = *bytes else { return Ok(None) };
     let len = usize::from(high) << 8 | usize::from(low);
     if len > CONTENT + EXPANSION {
         return Err(Fault::RecordTooLong);
     }
-    Ok((octets.len() >= HEADER + len).then_some(HEADER + len))
+    Ok((bytes.len() >= HEADER + len).then_some(HEADER + len))
 }
 
 /// Appends the alert for `fault` where nothing is protected yet.
@@ -191,9 +191,9 @@ pub(super) fn alert_in_clear(fault: &Fault, out: &mut Vec<u8>) {
     }
 }
 
-/// TLSInnerPlaintext (RFC 8446 §5.2): content, type, zeros. The type is the last octet that isn't zero.
+/// TLSInnerPlaintext (RFC 8446 §5.2): content, type, zeros. The type is the last byte that isn't zero.
 fn inner(opened: &[u8]) -> Result<(u8, Range<usize>), Fault> {
-    let end = opened.iter().rposition(|octet| *octet != 0).ok_or(Fault::Unexpected)?;
+    let end = opened.iter().rposition(|byte| *byte != 0).ok_or(Fault::Unexpected)?;
     if end > CONTENT {
         return Err(Fault::RecordTooLong);
     }

@@ -26,10 +26,10 @@ pub(crate) trait Side: Sized {
 
     fn process<'c, 'i>(
         connection: &'c mut Self::Connection,
-        octets: &'i mut [u8],
+        bytes: &'i mut [u8],
     ) -> UnbufferedStatus<'c, 'i, Self>;
 
-    /// Appends the early data to `plain`; gives the octets read.
+    /// Appends the early data to `plain`; gives the bytes read.
     fn read_early(early: ReadEarlyData<'_, '_, Self>, plain: &mut Vec<u8>) -> Result<usize, Error>;
 
     fn into_kernel(connection: Self::Connection)
@@ -51,9 +51,9 @@ impl Side for ServerConnectionData {
 
     fn process<'c, 'i>(
         connection: &'c mut Self::Connection,
-        octets: &'i mut [u8],
+        bytes: &'i mut [u8],
     ) -> UnbufferedStatus<'c, 'i, Self> {
-        connection.process_tls_records(octets)
+        connection.process_tls_records(bytes)
     }
 
     fn read_early(mut early: ReadEarlyData<'_, '_, Self>, plain: &mut Vec<u8>) -> Result<usize, Error> {

@@ -1,7 +1,7 @@
 //! Limits of responses: exactly at the limit passes, one more does not, however it arrives.
 
 use crate::Limits;
-use crate::testing::{by_octet, responses_within};
+use crate::testing::{by_byte, responses_within};
 
 const NONE: Limits = Limits {
     request_line: u32::MAX,
@@ -15,7 +15,7 @@ const NONE: Limits = Limits {
 };
 
 fn check(limits: Limits, wire: &str, want: &str) {
-    for pieces in [vec![wire.as_bytes()], by_octet(wire.as_bytes())] {
+    for pieces in [vec![wire.as_bytes()], by_byte(wire.as_bytes())] {
         let got = responses_within(&limits, &[b"GET"], &pieces);
         assert_eq!(got, want, "{wire:?} in {} pieces", pieces.len());
     }

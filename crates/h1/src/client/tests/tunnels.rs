@@ -17,12 +17,12 @@ fn answered(wire: &str) -> Result<ClientEvent, Fault> {
     let whole =
         upgrading().0.receive(&Limits::default(), wire.as_bytes(), &mut ResponseHead::new(Status::OK));
     let (mut client, mut head) = (upgrading().0, ResponseHead::new(Status::OK));
-    let by_octet = (1..=wire.len()).find_map(|length| {
+    let by_byte = (1..=wire.len()).find_map(|length| {
         let received = client.receive(&Limits::default(), &wire.as_bytes()[..length], &mut head);
         Some(received).filter(|received| received.as_ref().map_or(true, |r| r.event != ClientEvent::More))
     });
     let whole = whole.map(|received| received.event);
-    assert_eq!(by_octet.map(|received| received.map(|r| r.event)), Some(whole.clone()), "{wire:?}");
+    assert_eq!(by_byte.map(|received| received.map(|r| r.event)), Some(whole.clone()), "{wire:?}");
     whole
 }
 
@@ -64,19 +64,19 @@ fn only_101_with_both_fields_switches() {
 }
 
 #[test]
-fn octets_of_a_tunnel_are_passed_as_they_are_and_either_side_may_end_first() {
+fn bytes_of_a_tunnel_are_passed_as_they_are_and_either_side_may_end_first() {
     let (mut client, mut out) = upgrading();
     let (limits, mut head) = (Limits { content: 1, ..Limits::default() }, ResponseHead::new(Status::OK));
     let wire = b"HTTP/1.1 101 x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nHTTP/1.1 200 OK\r\n\r\n";
     let received = client.receive(&limits, wire, &mut head).expect("a switch");
     let rest = &wire[received.consumed..];
-    let received = client.receive(&limits, rest, &mut head).expect("octets");
+    let received = client.receive(&limits, rest, &mut head).expect("bytes");
     assert_eq!((received.consumed, received.event), (rest.len(), ClientEvent::Content(0..rest.len())));
     out.clear();
     client.send_content(b"\x81\x00", &mut out);
     assert_eq!(out, b"\x81\x00");
     client.send_end(None, &mut out).expect("no length is known");
     assert_eq!((out.len(), client.is_idle(), client.can_send()), (2, false, false));
-    assert_eq!(client.receive(&limits, b"abc", &mut head).expect("octets").event, ClientEvent::Content(0..3));
+    assert_eq!(client.receive(&limits, b"abc", &mut head).expect("bytes").event, ClientEvent::Content(0..3));
     assert_eq!(client.receive_eof(), Ok(ClientEvent::End));
 }

@@ -1,7 +1,7 @@
 //! Framing and content of requests.
 
 use super::check;
-use crate::testing::{by_octet, requests};
+use crate::testing::{by_byte, requests};
 
 /// A request with these field lines and what follows.
 fn post(fields: &str, rest: &str) -> String {
@@ -142,5 +142,5 @@ fn content_pieces_are_given_as_they_come() {
         let (a, b) = wire.as_bytes().split_at(at);
         assert_eq!(requests(&[a, b]), "POST / <helloworld>. ", "split at {at}");
     }
-    assert_eq!(requests(&by_octet(wire.as_bytes())), "POST / <helloworld>. ");
+    assert_eq!(requests(&by_byte(wire.as_bytes())), "POST / <helloworld>. ");
 }

@@ -1,7 +1,7 @@
 //! Request heads: what is taken and what is refused.
 
 use super::check;
-use crate::testing::{by_octet, requests};
+use crate::testing::{by_byte, requests};
 
 /// A request with this request line and a valid rest.
 fn with_line(line: &str) -> String {
@@ -238,7 +238,7 @@ fn the_connection_field_is_a_list_of_options_in_any_case() {
 fn a_fault_in_an_incomplete_line_waits_for_its_end() {
     let wire = b"GET / HTTP/1.1\r\nHost: a\r\nb c";
     assert_eq!(requests(&[wire]), "");
-    assert_eq!(requests(&by_octet(wire)), "");
+    assert_eq!(requests(&by_byte(wire)), "");
     assert_eq!(requests(&[wire, b"\n"]), "!FieldName");
 }
 

@@ -1,10 +1,10 @@
 //! Limits: what is just within passes, one more does not, however it arrives.
 
-use crate::testing::{by_octet, requests_within};
+use crate::testing::{by_byte, requests_within};
 use crate::{Fault, Limits};
 
 fn check(limits: Limits, wire: &str, want: &str) {
-    for pieces in [vec![wire.as_bytes()], by_octet(wire.as_bytes())] {
+    for pieces in [vec![wire.as_bytes()], by_byte(wire.as_bytes())] {
         assert_eq!(requests_within(&limits, &pieces), want, "{wire:?} in {} pieces", pieces.len());
     }
 }
@@ -162,7 +162,7 @@ fn a_length_beyond_every_file_is_no_overflow() {
 }
 
 #[test]
-fn every_octet_of_an_endless_head_is_looked_at_once() {
+fn every_byte_of_an_endless_head_is_looked_at_once() {
     // A reader that looks at them again would look at 40 GB.
     let limits = Limits { head: 8 << 20, fields: u16::MAX, ..Limits::default() };
     let mut server = crate::Server::new();

@@ -1,4 +1,4 @@
-//! Wire tests of the server role: each case whole and octet by octet.
+//! Wire tests of the server role: each case whole and byte by byte.
 
 mod content;
 mod heads;
@@ -8,13 +8,13 @@ mod states;
 mod tunnels;
 
 use super::*;
-use crate::testing::{by_octet, requests};
+use crate::testing::{by_byte, requests};
 
-/// Feeds each wire whole and octet by octet, and compares the notes with those expected.
+/// Feeds each wire whole and byte by byte, and compares the notes with those expected.
 fn check(cases: &[(&str, &str)]) {
     for (wire, want) in cases {
         assert_eq!(requests(&[wire.as_bytes()]), *want, "{wire:?} whole");
-        assert_eq!(requests(&by_octet(wire.as_bytes())), *want, "{wire:?} by octet");
+        assert_eq!(requests(&by_byte(wire.as_bytes())), *want, "{wire:?} by byte");
     }
 }
 

@@ -49,10 +49,10 @@ fn after(steps: &str) -> Server {
 }
 
 /// Receives until there is nothing more to receive.
-fn receive(server: &mut Server, mut octets: &[u8]) {
+fn receive(server: &mut Server, mut bytes: &[u8]) {
     let mut head = RequestHead::default();
-    while let Ok(received) = server.receive(&LIMITS, octets, &mut head) {
-        octets = &octets[received.consumed..];
+    while let Ok(received) = server.receive(&LIMITS, bytes, &mut head) {
+        bytes = &bytes[received.consumed..];
         if received.event == Event::More {
             break;
         }

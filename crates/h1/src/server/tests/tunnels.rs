@@ -64,7 +64,7 @@ fn what_comes_before_the_answer_waits_until_it_is_known_what_it_is() {
     let next = b"GET /next HTTP/1.1\r\nHost: a\r\n\r\n";
     let length = next.len();
     let waits = Received { consumed: 0, event: Event::More };
-    // What is asked, how it is answered, and what becomes of the octets behind the request.
+    // What is asked, how it is answered, and what becomes of the bytes behind the request.
     let cases = [
         (UPGRADE, Status::SWITCHING_PROTOCOLS, Event::Content(0..length)),
         (UPGRADE, Status::OK, Event::Request(RequestContent::None)),

@@ -53,7 +53,7 @@ impl Params<'_> {
 pub(super) fn params(facts: &Facts<'_>) -> FieldSection {
     let head = facts.head;
     let to =
-        FieldSection::with_capacity(head.fields().octets().len() * 2 + OCTETS, head.fields().len() + LINES);
+        FieldSection::with_capacity(head.fields().bytes().len() * 2 + OCTETS, head.fields().len() + LINES);
     let mut params = Params { to, env: facts.env };
     script(facts, &mut params);
     request(facts, &mut params);

@@ -18,11 +18,11 @@ fn pair(tls13: bool) -> Pair {
     Pair::new(&PARTIES.0, &PARTIES.1[usize::from(tls13)], "localhost")
 }
 
-/// What a client makes of octets in the place of the server's.
-fn heard(octets: &[u8], by_octet: bool) -> (Option<Fault>, Vec<u8>) {
+/// What a client makes of bytes in the place of the server's.
+fn heard(bytes: &[u8], by_byte: bool) -> (Option<Fault>, Vec<u8>) {
     let mut pair = pair(true);
     pair.at_client.out.clear();
-    for piece in octets.chunks(if by_octet { 1 } else { octets.len().max(1) }) {
+    for piece in bytes.chunks(if by_byte { 1 } else { bytes.len().max(1) }) {
         pair.tell_client(piece);
     }
     assert!(pair.at_client.plain.is_empty() && pair.at_client.established == 0);
@@ -31,7 +31,7 @@ fn heard(octets: &[u8], by_octet: bool) -> (Option<Fault>, Vec<u8>) {
 
 #[test]
 fn what_is_no_tls_is_told_apart() {
-    for (octets, fault) in [
+    for (bytes, fault) in [
         (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], Some(Fault::PlainHttp)),
         (b"220 mail.example ESMTP\r\n", Some(Fault::NotTls)),
         (b"\x00\x00\x12\x04", Some(Fault::NotTls)),
@@ -39,8 +39,8 @@ fn what_is_no_tls_is_told_apart() {
         (b"\x16\x03\x03", None),
         (b"", None),
     ] {
-        for by_octet in [false, true] {
-            assert_eq!(heard(octets, by_octet).0, fault, "{octets:?}");
+        for by_byte in [false, true] {
+            assert_eq!(heard(bytes, by_byte).0, fault, "{bytes:?}");
         }
     }
 }
@@ -82,14 +82,14 @@ fn a_damaged_record_ends_the_session() {
 
 proptest! {
     #[test]
-    fn garbage_ends_or_waits(mut octets in prop::collection::vec(any::<u8>(), 0..300), first in 20u8..25) {
-        if let [kind, major, _, high, ..] = &mut octets[..] {
+    fn garbage_ends_or_waits(mut bytes in prop::collection::vec(any::<u8>(), 0..300), first in 20u8..25) {
+        if let [kind, major, _, high, ..] = &mut bytes[..] {
             (*kind, *major, *high) = (first, 3, 0);
         }
-        let (whole, said) = heard(&octets, false);
-        let (by_octet, said_by_octet) = heard(&octets, true);
-        prop_assert_eq!(whole, by_octet);
-        prop_assert_eq!(said, said_by_octet);
+        let (whole, said) = heard(&bytes, false);
+        let (by_byte, said_by_byte) = heard(&bytes, true);
+        prop_assert_eq!(whole, by_byte);
+        prop_assert_eq!(said, said_by_byte);
     }
 
     #[test]

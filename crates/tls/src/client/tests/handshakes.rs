@@ -2,10 +2,10 @@ use super::*;
 use crate::{Alpn, Version, groups, suites_tls12, suites_tls13};
 
 #[test]
-fn both_versions_shake_hands_whole_and_octet_by_octet() {
+fn both_versions_shake_hands_whole_and_byte_by_byte() {
     let authority = Authority::new();
     for version in [Version::Tls12, Version::Tls13] {
-        for by_octet in [false, true] {
+        for by_byte in [false, true] {
             let settings = ClientSettings {
                 min_version: version,
                 max_version: version,
@@ -13,7 +13,7 @@ fn both_versions_shake_hands_whole_and_octet_by_octet() {
             };
             let connector = Connector::new(&settings).unwrap();
             let mut pair = Pair::new(&authority.acceptor(), &connector, "LocalHost");
-            pair.by_octet = by_octet;
+            pair.by_byte = by_byte;
             assert!(pair.client.info().is_none());
             pair.client.seal(b"too early", &mut pair.at_client.out);
             pair.run();

@@ -39,7 +39,7 @@ struct Pair {
     server: Session,
     at_client: End,
     at_server: End,
-    by_octet: bool,
+    by_byte: bool,
 }
 
 impl Pair {
@@ -49,7 +49,7 @@ impl Pair {
         let mut at_client = End::default();
         client.start(&mut at_client.out);
         let server = Session::new(acceptor);
-        Self { client, server, at_client, at_server: End::default(), by_octet: false }
+        Self { client, server, at_client, at_server: End::default(), by_byte: false }
     }
 
     fn joined(acceptor: &Acceptor, connector: &Connector) -> Self {
@@ -64,26 +64,26 @@ impl Pair {
     fn run(&mut self) {
         while !(self.at_client.out.is_empty() && self.at_server.out.is_empty()) {
             let sent = std::mem::take(&mut self.at_client.out);
-            for piece in sent.chunks(if self.by_octet { 1 } else { sent.len().max(1) }) {
+            for piece in sent.chunks(if self.by_byte { 1 } else { sent.len().max(1) }) {
                 self.tell_server(piece);
             }
             let sent = std::mem::take(&mut self.at_server.out);
-            for piece in sent.chunks(if self.by_octet { 1 } else { sent.len().max(1) }) {
+            for piece in sent.chunks(if self.by_byte { 1 } else { sent.len().max(1) }) {
                 self.tell_client(piece);
             }
         }
     }
 
-    fn tell_server(&mut self, octets: &[u8]) {
+    fn tell_server(&mut self, bytes: &[u8]) {
         let end = &mut self.at_server;
-        end.input.extend_from_slice(octets);
+        end.input.extend_from_slice(bytes);
         let progress = self.server.receive(&mut end.input, &mut end.plain, &mut end.out);
         end.note(progress);
     }
 
-    fn tell_client(&mut self, octets: &[u8]) {
+    fn tell_client(&mut self, bytes: &[u8]) {
         let end = &mut self.at_client;
-        end.input.extend_from_slice(octets);
+        end.input.extend_from_slice(bytes);
         let progress = self.client.receive(&mut end.input, &mut end.plain, &mut end.out);
         end.note(progress);
     }

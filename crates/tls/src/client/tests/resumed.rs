@@ -20,17 +20,17 @@ fn sessions_are_resumed_unless_that_is_off() {
     let acceptor = with_tickets(authority.settings());
     for max_version in [Version::Tls12, Version::Tls13] {
         for resumption in [true, false] {
-            for by_octet in [false, true] {
+            for by_byte in [false, true] {
                 let settings =
                     ClientSettings { max_version, resumption, ..settings(&authority, "client-resumed") };
                 let connector = Connector::new(&settings).unwrap();
                 for resumed in [false, resumption, resumption] {
                     let mut pair = Pair::new(&acceptor, &connector.clone(), "localhost");
-                    pair.by_octet = by_octet;
+                    pair.by_byte = by_byte;
                     pair.run();
                     pair.carry(b"x");
                     let told = [pair.client.info(), pair.server.info()].map(|info| info.unwrap().resumed);
-                    assert_eq!(told, [resumed; 2], "{max_version:?} by octet {by_octet}");
+                    assert_eq!(told, [resumed; 2], "{max_version:?} by byte {by_byte}");
                 }
             }
         }
@@ -54,7 +54,7 @@ fn a_ticket_is_used_once() {
     assert_eq!(out.len(), without);
 }
 
-/// NewSessionTicket (RFC 8446 §4.6.1) for an hour, with a ticket of one octet.
+/// NewSessionTicket (RFC 8446 §4.6.1) for an hour, with a ticket of one byte.
 const TICKET: &[u8] = &[4, 0, 0, 15, 0, 0, 14, 16, 1, 2, 3, 4, 1, 0, 0, 1, 0xaa, 0, 0];
 
 #[test]
@@ -65,7 +65,7 @@ fn tickets_come_in_parts_and_together() {
         let connector = connector(&authority, "client-parts");
         let without = hello_len(&connector);
         let mut pair = Pair::joined(&acceptor, &connector);
-        // Of one octet each there are as many records as may come in a row without content.
+        // Of one byte each there are as many records as may come in a row without content.
         let both = [TICKET, TICKET].concat();
         for part in both[..if size == 1 { TICKET.len() } else { both.len() }].chunks(size) {
             pair.server.0.open().say_in_handshake(part, &mut pair.at_server.out);

@@ -130,8 +130,8 @@ fn errors_of_a_responder_are_told_apart() {
     ] {
         assert_eq!(check(&[0x30, 3, 0x0a, 1, code], &chain, 0), Err(want));
     }
-    proptest::proptest!(|(octets: Vec<u8>)| {
-        assert!(check(&octets, &chain, 0).is_err());
+    proptest::proptest!(|(bytes: Vec<u8>)| {
+        assert!(check(&bytes, &chain, 0).is_err());
     });
 }
 

@@ -62,7 +62,7 @@ impl Memcached {
         }
     }
 
-    /// `VALUE <key> <flags> <octets> [<unique>]`, the octets, `END`; only `END` if there is nothing.
+    /// `VALUE <key> <flags> <bytes> [<unique>]`, the bytes, `END`; only `END` if there is nothing.
     fn retrieve(&mut self, command: &str, key: &str) -> io::Result<Option<Found>> {
         self.wire.send(format!("{command} {key}\r\n").as_bytes())?;
         let line = self.wire.line()?;
@@ -87,10 +87,10 @@ impl Memcached {
     ) -> io::Result<Vec<u8>> {
         let unique = unique.map_or_else(String::new, |unique| format!(" {unique}"));
         let lifetime = lifetime.clamp(1, LONGEST);
-        let mut octets = format!("{command} {key} 0 {lifetime} {}{unique}\r\n", value.len()).into_bytes();
-        octets.extend_from_slice(value);
-        octets.extend_from_slice(b"\r\n");
-        self.wire.send(&octets)?;
+        let mut bytes = format!("{command} {key} 0 {lifetime} {}{unique}\r\n", value.len()).into_bytes();
+        bytes.extend_from_slice(value);
+        bytes.extend_from_slice(b"\r\n");
+        self.wire.send(&bytes)?;
         self.wire.line()
     }
 }

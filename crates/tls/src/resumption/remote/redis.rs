@@ -82,13 +82,13 @@ impl Redis {
     }
 
     fn send(&mut self, words: &[&[u8]]) -> io::Result<()> {
-        let mut octets = format!("*{}\r\n", words.len()).into_bytes();
+        let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
         for word in words {
-            octets.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-            octets.extend_from_slice(word);
-            octets.extend_from_slice(b"\r\n");
+            bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+            bytes.extend_from_slice(word);
+            bytes.extend_from_slice(b"\r\n");
         }
-        self.wire.send(&octets)
+        self.wire.send(&bytes)
     }
 
     fn ok(&mut self) -> io::Result<()> {
@@ -131,7 +131,7 @@ fn unexpected(answer: &Answer) -> io::Error {
         Answer::Simple(text) => broken(text),
         Answer::Integer(number) => broken(number.to_string().as_bytes()),
         // Not what it is: it may be a secret, and this goes to the error log.
-        Answer::Bulk(value) => broken(format!("a value of {} octets", value.len()).as_bytes()),
+        Answer::Bulk(value) => broken(format!("a value of {} bytes", value.len()).as_bytes()),
         Answer::Null => broken(b"nothing"),
         Answer::Array(len) => broken(format!("an array of {len}").as_bytes()),
     }

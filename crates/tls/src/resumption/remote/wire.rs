@@ -1,12 +1,12 @@
-//! A connection with a deadline: lines and counted octets.
+//! A connection with a deadline: lines and counted bytes.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// The longest line of an answer. Both protocols answer with some 20 octets; errors are a sentence.
+/// The longest line of an answer. Both protocols answer with some 20 bytes; errors are a sentence.
 const LINE: usize = 1024;
-/// The largest value we take. Sessions have some 200 octets, with the certificates of a client some 8,000.
+/// The largest value we take. Sessions have some 200 bytes, with the certificates of a client some 8,000.
 const VALUE: usize = 1 << 20;
 
 /// A connection to a store.
@@ -44,12 +44,12 @@ impl Wire {
         self.deadline = deadline;
     }
 
-    pub(super) fn send(&mut self, mut octets: &[u8]) -> io::Result<()> {
-        while !octets.is_empty() {
+    pub(super) fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
             self.stream.set_write_timeout(Some(left(self.deadline)?))?;
-            match self.stream.write(octets) {
+            match self.stream.write(bytes) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(sent) => octets = &octets[sent..],
+                Ok(sent) => bytes = &bytes[sent..],
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(in_time(e)),
             }
@@ -74,10 +74,10 @@ impl Wire {
         }
     }
 
-    /// The next `len` octets, and the CRLF behind them.
+    /// The next `len` bytes, and the CRLF behind them.
     pub(super) fn value(&mut self, len: usize) -> io::Result<Vec<u8>> {
         if len > VALUE {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("sends a value of {len} octets")));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("sends a value of {len} bytes")));
         }
         while self.input.len() < len + 2 {
             self.receive()?;
@@ -91,13 +91,13 @@ impl Wire {
     }
 
     fn receive(&mut self) -> io::Result<()> {
-        let mut octets = [0; 4096];
+        let mut bytes = [0; 4096];
         loop {
             self.stream.set_read_timeout(Some(left(self.deadline)?))?;
-            match self.stream.read(&mut octets) {
+            match self.stream.read(&mut bytes) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => {
-                    self.input.extend_from_slice(&octets[..count]);
+                    self.input.extend_from_slice(&bytes[..count]);
                     return Ok(());
                 }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}

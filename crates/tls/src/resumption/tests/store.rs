@@ -110,7 +110,7 @@ fn a_store_that_is_not_there_or_silent_or_odd_fails_in_time_and_is_reported_once
 }
 
 #[test]
-fn a_store_that_answers_octet_by_octet_has_no_more_time_than_others() {
+fn a_store_that_answers_byte_by_byte_has_no_more_time_than_others() {
     let settings = odd_server(RemoteKind::Memcached, Some(b"V"));
     let store = Store::new(settings, said().report);
     let start = Instant::now();

@@ -2,9 +2,9 @@
 
 use crate::resumption::secret::{SealingKey, random, wipe};
 
-/// Octets of a key's name.
+/// Bytes of a key's name.
 pub(super) const NAME: usize = 16;
-/// Octets of a key as h2o makes it for aes-256-cbc and sha256: the cipher's, and a block of the hash.
+/// Bytes of a key as h2o makes it for aes-256-cbc and sha256: the cipher's, and a block of the hash.
 const SECRET: usize = 32 + 64;
 
 /// A key for tickets.
@@ -21,7 +21,7 @@ pub(super) struct TicketKey {
     sealing: SealingKey,
 }
 
-/// Octets that are overwritten when they are dropped.
+/// Bytes that are overwritten when they are dropped.
 #[derive(PartialEq, Eq)]
 pub(super) struct Secret(pub(super) Vec<u8>);
 

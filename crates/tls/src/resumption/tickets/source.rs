@@ -126,9 +126,9 @@ fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
 
 fn read(path: &Path) -> Result<Ring, String> {
     let show = path.display();
-    let octets =
+    let bytes =
         std::fs::read(path).map_err(|e| format!("cannot read session ticket keys from {show}: {e}"))?;
-    let parsed = std::str::from_utf8(&octets).map_err(|_| "it is no text".to_owned()).and_then(text::read);
+    let parsed = std::str::from_utf8(&bytes).map_err(|_| "it is no text".to_owned()).and_then(text::read);
     parsed.map_err(|e| format!("{show} has no session ticket keys that can be used: {e}"))
 }
 

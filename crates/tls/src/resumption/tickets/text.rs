@@ -3,7 +3,7 @@
 //! A YAML sequence of mappings with `name` (32 hexadecimal digits), `cipher`, `hash`, `key` (hexadecimal),
 //! `not_before` and `not_after`. h2o's code takes the times as seconds since 1970 while its manual says
 //! milliseconds; both are understood. `cipher` and `hash` say how h2o would use the key: we derive ours from
-//! its octets, so they are read and written, and change nothing.
+//! its bytes, so they are read and written, and change nothing.
 
 use super::key::{NAME, Secret, TicketKey};
 use super::ring::Ring;
@@ -11,7 +11,7 @@ use crate::resumption::secret::{hex, unhex};
 use granit_parser::{Event, Options, Parser};
 use std::fmt::Write;
 
-/// The fewest octets of a key: less couldn't be guessed either, but nobody makes such keys on purpose.
+/// The fewest bytes of a key: less couldn't be guessed either, but nobody makes such keys on purpose.
 const SHORTEST: usize = 32;
 /// A larger number is a time in milliseconds: as seconds it would be in the year 5138.
 const SECONDS: u64 = 100_000_000_000;
@@ -181,8 +181,8 @@ mod tests {
 
     #[test]
     fn garbage_is_an_error_and_no_panic() {
-        proptest::proptest!(|(octets: Vec<u8>)| {
-            let _ = read(&String::from_utf8_lossy(&octets));
+        proptest::proptest!(|(bytes: Vec<u8>)| {
+            let _ = read(&String::from_utf8_lossy(&bytes));
         });
     }
 

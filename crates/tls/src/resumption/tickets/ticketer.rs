@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// The longest a ticket may be good, in seconds (RFC 8446 §4.6.1).
 pub(in crate::resumption) const LONGEST: u32 = 604_800;
-/// The largest ticket we open. Ours are some 200 octets, and more with the certificates of a client.
+/// The largest ticket we open. Ours are some 200 bytes, and more with the certificates of a client.
 const LARGEST: usize = 32 * 1024;
 
 /// Seals and opens with the keys of the moment.

@@ -20,7 +20,7 @@ pub(super) fn pem(label: &str, der: &[u8]) -> String {
     let mut text = String::new();
     for part in der.chunks(3) {
         let number =
-            part.iter().fold(0, |number, octet| number << 8 | usize::from(*octet)) << (8 * (3 - part.len()));
+            part.iter().fold(0, |number, byte| number << 8 | usize::from(*byte)) << (8 * (3 - part.len()));
         for at in 0..4 {
             let digit = DIGITS[number >> (18 - 6 * at) & 63] as char;
             text.push(if at <= part.len() { digit } else { '=' });
@@ -52,7 +52,7 @@ fn only_clients_of_the_authority_get_in() {
     assert!(pair.session.info().is_none());
 }
 
-fn aws_lc_rs_digest(octets: &[u8]) -> [u8; 32] {
-    let digest = ::aws_lc_rs::digest::digest(&::aws_lc_rs::digest::SHA256, octets);
+fn aws_lc_rs_digest(bytes: &[u8]) -> [u8; 32] {
+    let digest = ::aws_lc_rs::digest::digest(&::aws_lc_rs::digest::SHA256, bytes);
     digest.as_ref().try_into().unwrap()
 }

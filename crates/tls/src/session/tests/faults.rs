@@ -1,43 +1,43 @@
 use super::*;
 use proptest::prelude::*;
 
-/// What a fresh session says to `octets`, and what it answers.
-fn answer(octets: &[u8], by_octet: bool) -> (Result<(), Fault>, Vec<u8>) {
+/// What a fresh session says to `bytes`, and what it answers.
+fn answer(bytes: &[u8], by_byte: bool) -> (Result<(), Fault>, Vec<u8>) {
     let authority = Authority::new();
     let mut pair = Pair::new(&authority.acceptor(), &Arc::new(authority.client()), "localhost");
-    let result = match by_octet {
-        true => octets.iter().try_for_each(|octet| pair.receive(&[*octet])),
-        false => pair.receive(octets),
+    let result = match by_byte {
+        true => bytes.iter().try_for_each(|byte| pair.receive(&[*byte])),
+        false => pair.receive(bytes),
     };
     (result, pair.out)
 }
 
 #[test]
 fn what_is_no_tls_is_told_apart() {
-    for (octets, expected, alert) in [
+    for (bytes, expected, alert) in [
         (&b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"[..], Fault::PlainHttp, &b""[..]),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Fault::PlainHttp, b""),
         (b"\x00\x01", Fault::NotTls, b"\x15\x03\x03\x00\x02\x02\x0a"),
         (b"\x80\x2e\x01\x00\x02", Fault::NotTls, b"\x15\x03\x03\x00\x02\x02\x0a"),
     ] {
-        for by_octet in [false, true] {
-            let (result, out) = answer(octets, by_octet);
-            assert_eq!(result, Err(expected.clone()), "{octets:?}");
-            assert_eq!(out, alert, "{octets:?}");
+        for by_byte in [false, true] {
+            let (result, out) = answer(bytes, by_byte);
+            assert_eq!(result, Err(expected.clone()), "{bytes:?}");
+            assert_eq!(out, alert, "{bytes:?}");
         }
     }
 }
 
 #[test]
 fn handshakes_that_go_wrong_end_with_an_alert() {
-    for octets in [
+    for bytes in [
         &b"\x16\x03\x01\x00\x04\x02\x00\x00\x00"[..],    // a ServerHello
         b"\x16\x03\x01\x00\x06\x01\x00\x00\x02\x03\x03", // a ClientHello that is cut off
         b"\x17\x03\x03\x00\x01\x00",                     // application data
     ] {
-        let (result, out) = answer(octets, false);
+        let (result, out) = answer(bytes, false);
         assert!(matches!(result, Err(Fault::Handshake(_))), "{result:?}");
-        assert!(matches!(out[..], [21, 3, _, 0, 2, 2, _]), "{octets:?}: {out:?}");
+        assert!(matches!(out[..], [21, 3, _, 0, 2, 2, _]), "{bytes:?}: {out:?}");
     }
     assert_eq!(answer(b"\x15\x03\x01\x00\x02\x02\x28", false).0, Err(Fault::Alert(40)));
 }
@@ -69,7 +69,7 @@ fn a_damaged_record_ends_the_session() {
                 (rustls::ProtocolVersion::TLSv1_3, 0) => Fault::Unexpected,
                 _ => Fault::BadRecord,
             };
-            assert_eq!(fault, expected, "octet {at}");
+            assert_eq!(fault, expected, "byte {at}");
             assert!(pair.plain.is_empty());
             pair.deliver();
             assert!(pair.client.process_new_packets().is_err(), "it got the alert");
@@ -123,12 +123,12 @@ fn in_tiny_records(message: impl IntoIterator<Item = u8>) -> Vec<u8> {
 #[test]
 fn a_hello_in_records_of_one_byte_is_as_good_as_any() {
     let authority = Authority::new();
-    for by_octet in [false, true] {
+    for by_byte in [false, true] {
         let mut pair = Pair::new(&authority.acceptor(), &Arc::new(authority.client()), "localhost");
         let mut sent = Vec::new();
         pair.client.write_tls(&mut sent).unwrap();
         let wire = in_tiny_records(sent[5..].iter().copied());
-        match by_octet {
+        match by_byte {
             true => wire.iter().for_each(|byte| pair.receive(&[*byte]).unwrap()),
             false => pair.receive(&wire).unwrap(),
         }
@@ -157,14 +157,14 @@ fn a_message_in_records_of_one_byte_has_an_end() {
 
 proptest! {
     #[test]
-    fn garbage_ends_or_waits(mut octets in prop::collection::vec(any::<u8>(), 0..300), first in 20u8..25) {
-        if let Some(octet) = octets.first_mut() {
-            *octet = first;
+    fn garbage_ends_or_waits(mut bytes in prop::collection::vec(any::<u8>(), 0..300), first in 20u8..25) {
+        if let Some(byte) = bytes.first_mut() {
+            *byte = first;
         }
-        let (whole, said) = answer(&octets, false);
-        let (by_octet, said_by_octet) = answer(&octets, true);
-        prop_assert_eq!(whole.is_err(), by_octet.is_err());
-        prop_assert_eq!(said, said_by_octet);
+        let (whole, said) = answer(&bytes, false);
+        let (by_byte, said_by_byte) = answer(&bytes, true);
+        prop_assert_eq!(whole.is_err(), by_byte.is_err());
+        prop_assert_eq!(said, said_by_byte);
     }
 
     #[test]
@@ -173,8 +173,8 @@ proptest! {
         let mut pair = Pair::new(&authority.acceptor(), &Arc::new(authority.client()), "localhost");
         let mut sent = Vec::new();
         pair.client.write_tls(&mut sent).unwrap();
-        if let Some(octet) = sent.get_mut(at) {
-            *octet = with;
+        if let Some(byte) = sent.get_mut(at) {
+            *byte = with;
         }
         sent.truncate(cut.max(1));
         let _ = pair.receive(&sent);
@@ -196,8 +196,8 @@ proptest! {
         while pair.client.wants_write() {
             pair.client.write_tls(&mut sent).unwrap();
         }
-        if let Some(octet) = sent.get_mut(at) {
-            *octet = with;
+        if let Some(byte) = sent.get_mut(at) {
+            *byte = with;
         }
         sent.truncate(cut);
         if pair.receive(&sent).is_ok() && more {

@@ -3,14 +3,14 @@ use crate::{Alpn, Version, groups, suites_tls12};
 use rustls::version::{TLS12, TLS13};
 
 #[test]
-fn both_versions_shake_hands_whole_and_octet_by_octet() {
+fn both_versions_shake_hands_whole_and_byte_by_byte() {
     let authority = Authority::new();
     let acceptor = authority.acceptor();
     for (version, expected) in [(&TLS12, Version::Tls12), (&TLS13, Version::Tls13)] {
-        for by_octet in [false, true] {
+        for by_byte in [false, true] {
             let client = Arc::new(authority.client_with(aws_lc_rs::default_provider(), &[version]));
             let mut pair = Pair::new(&acceptor, &client, "localhost");
-            pair.by_octet = by_octet;
+            pair.by_byte = by_byte;
             assert!(pair.session.info().is_none());
             pair.run().unwrap();
             pair.say(b"GET / HTTP/1.1\r\n\r\n");
@@ -113,7 +113,7 @@ fn the_name_chooses_the_settings() {
     let acceptor = Acceptor::new(blocks, &Resumption::off()).unwrap();
     for (name, version) in [("new.example", Version::Tls13), ("old.example", Version::Tls12)] {
         let mut pair = Pair::new(&acceptor, &Arc::new(authority.client()), name);
-        pair.by_octet = true;
+        pair.by_byte = true;
         pair.run().unwrap();
         assert_eq!(pair.session.info().map(|info| info.version), Some(version));
     }

@@ -124,7 +124,7 @@ struct Pair {
     established: usize,
     peer_closed: bool,
     lookups: usize,
-    by_octet: bool,
+    by_byte: bool,
 }
 
 impl Pair {
@@ -139,7 +139,7 @@ impl Pair {
             established: 0,
             peer_closed: false,
             lookups: 0,
-            by_octet: false,
+            by_byte: false,
         }
     }
 
@@ -161,8 +161,8 @@ impl Pair {
             if sent.is_empty() && self.out.is_empty() {
                 return Ok(());
             }
-            let fault = match self.by_octet {
-                true => sent.iter().try_for_each(|octet| self.receive(&[*octet])),
+            let fault = match self.by_byte {
+                true => sent.iter().try_for_each(|byte| self.receive(&[*byte])),
                 false => self.receive(&sent),
             };
             self.deliver();
@@ -170,8 +170,8 @@ impl Pair {
         }
     }
 
-    fn receive(&mut self, octets: &[u8]) -> Result<(), Fault> {
-        self.input.extend_from_slice(octets);
+    fn receive(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        self.input.extend_from_slice(bytes);
         match self.session.receive(&mut self.input, &mut self.plain, &mut self.out)? {
             Progress::Established => self.established += 1,
             Progress::PeerClosed => self.peer_closed = true,

@@ -1,12 +1,12 @@
 use super::*;
 
-/// The lengths of the records in `octets`.
-fn lengths(mut octets: &[u8]) -> Vec<usize> {
+/// The lengths of the records in `bytes`.
+fn lengths(mut bytes: &[u8]) -> Vec<usize> {
     let mut lengths = Vec::new();
-    while let [_, _, _, high, low, rest @ ..] = octets {
+    while let [_, _, _, high, low, rest @ ..] = bytes {
         let len = usize::from(*high) << 8 | usize::from(*low);
         lengths.push(len);
-        octets = &rest[len..];
+        bytes = &rest[len..];
     }
     lengths
 }

@@ -77,7 +77,7 @@ fn early_data_that_is_refused_is_passed_over() {
         let settings = Settings { early_data, ..Settings::new(identities.clone()) };
         Acceptor::new(vec![(vec![], settings)], &resumption).unwrap()
     };
-    for (len, by_octet) in [(100, false), (100, true), (15_000, false), (15_000, true)] {
+    for (len, by_byte) in [(100, false), (100, true), (15_000, false), (15_000, true)] {
         let mut client = authority.client();
         client.enable_early_data = true;
         let client = Arc::new(client);
@@ -85,11 +85,11 @@ fn early_data_that_is_refused_is_passed_over() {
         first.run().unwrap();
         first.say(b"x");
         let mut pair = Pair::new(&acceptor(0), &client, "localhost");
-        pair.by_octet = by_octet;
+        pair.by_byte = by_byte;
         pair.client.early_data().expect("the session allows it").write_all(&vec![b'e'; len]).unwrap();
         pair.run().unwrap();
         pair.say(b"late");
-        assert_eq!((&pair.plain[..], pair.established), (&b"late"[..], 1), "{len} by octet {by_octet}");
+        assert_eq!((&pair.plain[..], pair.established), (&b"late"[..], 1), "{len} by byte {by_byte}");
     }
 }
 

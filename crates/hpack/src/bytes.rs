@@ -1,4 +1,4 @@
-//! Hash and comparison of short strings, eight octets at a time.
+//! Hash and comparison of short strings, eight bytes at a time.
 
 /// An odd number without a pattern.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -30,7 +30,7 @@ fn hash_with(seed: u64, text: &[u8], or: u64) -> u64 {
     mix(hash, last_word(text) | or)
 }
 
-/// The last eight octets, or all of them.
+/// The last eight bytes, or all of them.
 #[inline]
 fn last_word(text: &[u8]) -> u64 {
     if let Some(last) = text.last_chunk() {
@@ -39,10 +39,10 @@ fn last_word(text: &[u8]) -> u64 {
     if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
         return u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last));
     }
-    text.iter().fold(0, |word, octet| word << 8 | u64::from(*octet))
+    text.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// Whether both are the same octets.
+/// Whether both are the same bytes.
 #[inline]
 pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
     let pairs = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_changed_octet_is_seen() {
+    fn one_changed_byte_is_seen() {
         for len in 0..40 {
             let text = vec![b'a'; len];
             assert!(same(&text, &text.clone()) && same_name(&text.to_ascii_uppercase(), &text));

@@ -1,10 +1,10 @@
-//! Octets of any kind: nothing panics, nothing loops, and how they are split makes no difference.
+//! Bytes of any kind: nothing panics, nothing loops, and how they are split makes no difference.
 
 use hayami_h1::{Client, ClientEvent, Event, Limits, RequestContent, Server};
 use hayami_http::{FieldSection, RequestHead, ResponseHead, Status};
 use proptest::prelude::*;
 
-/// Pieces of messages in any order: more telling than octets by chance.
+/// Pieces of messages in any order: more telling than bytes by chance.
 fn wire() -> impl Strategy<Value = Vec<u8>> {
     let parts: Vec<&'static [u8]> = vec![
         b"GET / HTTP/1.1\r\n",
@@ -43,7 +43,7 @@ fn wire() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(part, 0..16).prop_map(|parts| parts.concat())
 }
 
-/// Limits that octets of this size can reach.
+/// Limits that bytes of this size can reach.
 fn limits() -> impl Strategy<Value = Limits> {
     let small = Limits {
         request_line: 20,
@@ -130,11 +130,11 @@ fn responses(limits: &Limits, pieces: &[&[u8]]) -> Vec<String> {
     notes
 }
 
-fn split<'a>(octets: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
-    let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (octets.len() + 1)).collect();
-    cuts.extend([0, octets.len()]);
+fn split<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
+    let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
+    cuts.extend([0, bytes.len()]);
     cuts.sort();
-    cuts.windows(2).map(|pair| &octets[pair[0]..pair[1]]).collect()
+    cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect()
 }
 
 proptest! {
