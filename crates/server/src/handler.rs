@@ -1,9 +1,10 @@
 //! The two contracts of this layer: a [`Handler`] answers a request, a [`Filter`] changes a response.
 
+use crate::client::Client;
 use crate::modules::access_log::Account;
 use crate::modules::fastcgi::Script;
 use hayami_http::{RequestHead, Response};
-use hayami_net::service::{ConnectionInfo, Incoming, Upgrade};
+use hayami_net::service::{Address, ConnectionInfo, Incoming, Upgrade};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -26,6 +27,8 @@ pub struct Exchange<'a> {
     pub below: usize,
     /// The connection.
     pub connection: &'a Rc<ConnectionInfo>,
+    /// What is known of the client beyond that.
+    pub client: &'a Client,
     /// The request's environment (`setenv`), innermost level last; shared by all requests of a path.
     pub env: &'a Rc<crate::modules::env::Environment>,
     /// Its content, `None` if there is none. Nothing of it is read before a handler asks for it; what no handler takes is
@@ -43,6 +46,14 @@ pub struct Exchange<'a> {
     pub asked: Option<&'a [u8]>,
     /// The file for which the handler stands in (`file.custom-handler`).
     pub script: Option<&'a Script>,
+}
+
+impl Exchange<'_> {
+    /// The client's address: the connection's own, unless a trusted proxy has named another one (`real-ip`).
+    #[inline]
+    pub fn client_address(&self) -> &Address {
+        self.client.address(self.connection)
+    }
 }
 
 /// What a handler says to a request.

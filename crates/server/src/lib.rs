@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod calendar;
+pub mod client;
 pub mod config;
 mod content_source;
 mod generation;
@@ -19,6 +20,7 @@ pub mod media_type;
 pub mod modules;
 pub mod observe;
 mod pattern;
+pub mod phase;
 pub mod router;
 pub mod service;
 pub mod worker;

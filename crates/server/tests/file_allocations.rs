@@ -6,6 +6,7 @@ use hayami_http::{Content, Known, RequestHead, Response, Span, request::RequestL
 use hayami_net::Clock;
 use hayami_net::Instant;
 use hayami_net::service::{Address, ConnectionInfo};
+use hayami_server::client::Client;
 use hayami_server::config::settings::Inherited;
 use hayami_server::handler::{Exchange, Handler, Outcome};
 use hayami_server::modules::file::{CacheSettings, DirSettings, FileCache, SendCompressed, build_dir};
@@ -63,6 +64,7 @@ impl Asking {
             path: &self.path,
             below: 1,
             connection: &self.connection,
+            client: &Client::default(),
             env,
             content: &mut None,
             upgrade: &mut None,

@@ -1,6 +1,7 @@
 //! Requests for the tests of handlers, without a connection.
 
 use super::{Exchange, Handler, Outcome};
+use crate::client::Client;
 use hayami_http::request::RequestLine;
 use hayami_http::{RequestHead, Span, normalize};
 use hayami_net::Instant;
@@ -54,6 +55,7 @@ pub(crate) fn handle(handler: &dyn Handler, head: &RequestHead, below: usize) ->
         path: &path,
         below,
         connection: &connection(),
+        client: &Client::default(),
         env: &Rc::default(),
         content: &mut None,
         upgrade: &mut None,

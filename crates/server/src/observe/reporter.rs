@@ -3,7 +3,7 @@
 use super::{Severity, Subject, report};
 use hayami_http::{RequestHead, Status};
 use hayami_net::Clock;
-use hayami_net::service::ConnectionInfo;
+use hayami_net::service::Address;
 use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
@@ -29,18 +29,11 @@ impl Reporter {
 
     /// Reports why a request was not answered as it should have been. Up to 499 the client is at fault.
     #[cold]
-    pub fn request_error(
-        &self,
-        head: &RequestHead,
-        connection: &ConnectionInfo,
-        status: Status,
-        reason: &str,
-    ) {
+    pub fn request_error(&self, head: &RequestHead, client: &Address, status: Status, reason: &str) {
         let target = String::from_utf8_lossy(head.target());
         let shown: String = target.chars().take(200).flat_map(char::escape_default).collect();
         let severity = if status.code() < 500 { Severity::Info } else { Severity::Error };
-        let peer = &connection.peer;
-        self.line(severity, Subject::Request, format_args!("from {peer} for \"{shown}\": {reason}"));
+        self.line(severity, Subject::Request, format_args!("from {client} for \"{shown}\": {reason}"));
     }
 
     /// Writes a line, unless there were too many in this second.

@@ -12,6 +12,7 @@ use crate::modules::{
     compress, connect, error_doc, expires, fastcgi, file, headers, proxy, redirect, reproxy, rewrite,
     static_response, throttle, try_files,
 };
+use crate::phase::Phases;
 use crate::worker::WorkerContext;
 use std::rc::Rc;
 
@@ -123,6 +124,7 @@ impl Builder<'_> {
     ) -> Rc<Route> {
         let env = Rc::new(Environment::new(&inherited.env));
         Rc::new(Route {
+            phases: Phases::default(),
             handlers,
             reproxy,
             internal: inherited.reproxy.internal,

@@ -20,6 +20,7 @@ use crate::modules::env::Environment;
 use crate::modules::{error_doc, reproxy, server_timing};
 use crate::observe::{Severity, Subject, report};
 use crate::pattern::PatternMemory;
+use crate::phase::Phases;
 use crate::worker::WorkerContext;
 use build::Builder;
 use hayami_http::{FieldSection, split_authority};
@@ -43,6 +44,8 @@ pub struct Router {
 /// What happens to the requests of one path.
 #[derive(Default)]
 pub struct Route {
+    /// What a request passes before its handlers.
+    pub phases: Phases,
     /// Asked in order until one does not decline.
     pub handlers: Vec<Box<dyn Handler>>,
     /// What handlers' answers may say is to be done instead of sending them.

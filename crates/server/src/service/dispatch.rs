@@ -1,6 +1,8 @@
 //! From a request to a response: the route, its handlers, internal redirects.
 
+use super::phases::{Passed, PendingPhase};
 use super::{Core, plain, target};
+use crate::client::Client;
 use crate::handler::{Delegated, Exchange, Handler, Interims, Later, Outcome};
 use crate::modules::access_log::Record;
 use crate::modules::early_hints::Recipients;
@@ -25,6 +27,8 @@ pub(super) struct Way {
     pub(super) host: HostIndex,
     pub(super) route: Rc<Route>,
     pub(super) connection: Rc<ConnectionInfo>,
+    /// What the phases have learnt about the client.
+    pub(super) client: Client,
     pub(super) record: Option<Box<Record>>,
     /// What the client may be told of the time that the request took.
     pub(super) timing: Option<Box<Timing>>,
@@ -42,6 +46,10 @@ pub(super) struct Way {
     below: usize,
     /// The handler to ask next.
     pub(super) next: usize,
+    /// The access phase of the route has not been passed yet.
+    pub(super) unchecked: bool,
+    /// The server itself asks, for an error page: access is not checked.
+    pub(super) is_own: bool,
     /// Internal redirects so far.
     redirects: u32,
     /// Answers followed so far that said where the real one is.
@@ -55,9 +63,17 @@ pub(super) struct Way {
 }
 
 /// What comes next on the way.
-pub(super) enum Step {
+pub(super) enum Progress {
     Ready(Response),
-    Later(Later),
+    Later(Pending),
+}
+
+/// What a request waits for.
+pub(super) enum Pending {
+    /// The answer of a handler.
+    Handler(Later),
+    /// A step of a phase.
+    Phase(PendingPhase),
 }
 
 /// What a server as a whole allows (RFC 9110 §10.2.1).
@@ -73,6 +89,7 @@ impl Core {
             host,
             route,
             connection,
+            client: Client::default(),
             record: None,
             timing: None,
             content: None,
@@ -82,6 +99,8 @@ impl Core {
             early: false,
             below: 0,
             next: 0,
+            unchecked: false,
+            is_own: false,
             redirects: 0,
             delegations: 0,
             kept: None,
@@ -158,6 +177,7 @@ impl Core {
         if !Rc::ptr_eq(&way.route, route) {
             way.route = Rc::clone(route);
         }
+        way.require_access();
         Outcome::Declined
     }
 
@@ -169,9 +189,13 @@ impl Core {
         head: &mut RequestHead,
         scratch: &mut Scratch,
         mut outcome: Outcome,
-    ) -> Step {
+    ) -> Progress {
         loop {
             outcome = match outcome {
+                Outcome::Declined if way.unchecked => match way.pass_access(head) {
+                    Passed::Now(outcome) => outcome,
+                    Passed::Later(pending) => return Progress::Later(Pending::Phase(pending)),
+                },
                 Outcome::Declined => way.ask_next(head, &scratch.path),
                 Outcome::Internal { target, keep_method } => {
                     way.asked.get_or_insert_with(|| target::path_and_query(head));
@@ -179,7 +203,7 @@ impl Core {
                     self.redirect(way, head, scratch)
                 }
                 Outcome::Ready(response) => match self.follow(way, head, scratch, response) {
-                    Ok(response) => return Step::Ready(response),
+                    Ok(response) => return Progress::Ready(response),
                     Err(outcome) => outcome,
                 },
                 Outcome::Delegated(delegated) => {
@@ -192,13 +216,46 @@ impl Core {
                         reason.push_str(&format!(" (`{}`)", self.limits.directive(Limit::Content)));
                     }
                     self.report(way, head, response.head.status(), &reason);
-                    return Step::Ready(response);
+                    return Progress::Ready(response);
                 }
                 Outcome::Later(later) => {
                     way.connection.cancel_on_close.set(later.cancel_on_close);
-                    return Step::Later(later);
+                    return Progress::Later(Pending::Handler(later));
                 }
             }
+        }
+    }
+
+    /// Waits for what is pending, and goes on from there.
+    pub(super) async fn proceed(
+        &self,
+        way: &mut Way,
+        head: &mut RequestHead,
+        scratch: &mut Scratch,
+        pending: Pending,
+    ) -> Progress {
+        let passed = match pending {
+            Pending::Handler(outcome) => Passed::Now(outcome.await),
+            Pending::Phase(PendingPhase { walk, waiting }) => {
+                let resumption = waiting.await;
+                way.resume(head, *walk, resumption)
+            }
+        };
+        self.go_on(way, head, scratch, passed)
+    }
+
+    /// Goes on from where a phase has ended.
+    #[inline]
+    pub(super) fn go_on(
+        &self,
+        way: &mut Way,
+        head: &mut RequestHead,
+        scratch: &mut Scratch,
+        passed: Passed,
+    ) -> Progress {
+        match passed {
+            Passed::Now(outcome) => self.advance(way, head, scratch, outcome),
+            Passed::Later(pending) => Progress::Later(Pending::Phase(pending)),
         }
     }
 
@@ -235,7 +292,7 @@ impl Core {
             record.set_error(reason);
         }
         if way.route.reports_errors {
-            self.reporter.request_error(head, &way.connection, status, reason);
+            self.reporter.request_error(head, way.client.address(&way.connection), status, reason);
         }
     }
 }
@@ -249,12 +306,19 @@ impl Way {
         scratch.path.clear();
         scratch.path.push(b'/');
         self.below = 0;
+        self.require_access();
         Some(Outcome::Declined)
     }
 
     /// Where interim responses go while the answer is awaited, if the client may have them: the answer may ask for it yet.
     pub(super) fn interim(&mut self) -> Option<Interim> {
         self.interim_responses.then(|| self.interim.get_or_insert_default().clone())
+    }
+
+    /// A route was found: its access phase comes before its handlers.
+    #[inline]
+    fn require_access(&mut self) {
+        self.unchecked = !self.route.phases.access.is_empty() && !self.is_own;
     }
 
     /// Asks the next handler.
@@ -283,6 +347,7 @@ impl Way {
             path,
             below: self.below,
             connection: &self.connection,
+            client: &self.client,
             env: &self.route.env,
             content: &mut self.content,
             upgrade: &mut self.upgrade,

@@ -1,8 +1,8 @@
 //! From a handler's response to the answer that leaves: error page, filters, log.
 
-use super::dispatch::{Scratch, Step, Way};
+use super::dispatch::{Pending, Progress, Scratch, Way};
 use super::{Core, page, target};
-use crate::handler::{Later, RequestInfo};
+use crate::handler::RequestInfo;
 use crate::modules::error_doc;
 use hayami_http::{Known, Method, RequestHead, Response, Status};
 use hayami_net::service::{Answer, Observer, Outcome};
@@ -21,22 +21,22 @@ pub(super) struct Journey {
 
 impl Journey {
     /// Waits for the response.
-    async fn response(&mut self, core: &Core, mut later: Later) -> Response {
+    async fn response(&mut self, core: &Core, mut pending: Pending) -> Response {
         loop {
-            match core.advance(&mut self.way, &mut self.head, &mut self.scratch, later.await) {
-                Step::Ready(response) => return response,
-                Step::Later(next) => later = next,
+            match core.proceed(&mut self.way, &mut self.head, &mut self.scratch, pending).await {
+                Progress::Ready(response) => return response,
+                Progress::Later(next) => pending = next,
             }
         }
     }
 
     /// Waits for an error page.
-    async fn page(&mut self, core: &Core, mut later: Later) -> Response {
+    async fn page(&mut self, core: &Core, mut pending: Pending) -> Response {
         loop {
-            let response = self.response(core, later).await;
-            match core.follow_page(self, Step::Ready(response)) {
-                Step::Ready(page) => return page,
-                Step::Later(next) => later = next,
+            let response = self.response(core, pending).await;
+            match core.follow_page(self, Progress::Ready(response)) {
+                Progress::Ready(page) => return page,
+                Progress::Later(next) => pending = next,
             }
         }
     }
@@ -55,11 +55,13 @@ impl Core {
         way.note_original(&response);
         match self.error_page(&way, head, response.head.status()) {
             None => Outcome::Ready(way.leave(head, path, response)),
-            Some((_, Step::Ready(page))) => Outcome::Ready(way.leave(head, path, with_page(response, page))),
-            Some((mut page, Step::Later(later))) => {
+            Some((_, Progress::Ready(page))) => {
+                Outcome::Ready(way.leave(head, path, with_page(response, page)))
+            }
+            Some((mut page, Progress::Later(pending))) => {
                 let (core, head, path) = (Rc::clone(self), std::mem::take(head), path.to_vec());
                 Outcome::Later(Box::pin(async move {
-                    let page = page.page(&core, later).await;
+                    let page = page.page(&core, pending).await;
                     way.leave(&head, &path, with_page(response, page))
                 }))
             }
@@ -67,10 +69,10 @@ impl Core {
     }
 
     /// Finishes a response that comes later.
-    pub(super) fn finish_later(self: &Rc<Self>, mut journey: Journey, later: Later) -> Outcome {
+    pub(super) fn finish_later(self: &Rc<Self>, mut journey: Journey, pending: Pending) -> Outcome {
         let core = Rc::clone(self);
         Outcome::Later(Box::pin(async move {
-            let response = journey.response(&core, later).await;
+            let response = journey.response(&core, pending).await;
             let Journey { way, mut head, scratch } = journey;
             match core.finish(way, &mut head, &scratch.path, response) {
                 Outcome::Ready(answer) => {
@@ -95,14 +97,14 @@ impl Core {
     pub(super) fn finish_now(&self, mut way: Way, head: &RequestHead, response: Response) -> Answer {
         way.note_original(&response);
         match self.error_page(&way, head, response.head.status()) {
-            Some((_, Step::Ready(page))) => way.leave(head, b"/", with_page(response, page)),
+            Some((_, Progress::Ready(page))) => way.leave(head, b"/", with_page(response, page)),
             _ => way.leave(head, b"/", response),
         }
     }
 
     /// The page that stands for an error of this status, fetched from this server itself.
     #[inline]
-    fn error_page(&self, way: &Way, head: &RequestHead, status: Status) -> Option<(Journey, Step)> {
+    fn error_page(&self, way: &Way, head: &RequestHead, status: Status) -> Option<(Journey, Progress)> {
         if !status.is_error() {
             return None;
         }
@@ -112,14 +114,17 @@ impl Core {
 
     /// Asks this server itself, or the one that the URL names: no log, no error page of the error page.
     #[cold]
-    fn fetch(&self, way: &Way, mut head: RequestHead) -> (Journey, Step) {
+    fn fetch(&self, way: &Way, mut head: RequestHead) -> (Journey, Progress) {
         let named = self.router.named_host(target::is_https(&head), head.authority());
         let is_path = head.authority().is_empty();
         let remote = way.route.error_pages.remote.as_ref().filter(|_| !is_path && named.is_none());
+        let client = way.client.clone();
         let mut way = self.enter(if is_path { way.host } else { named }, &way.connection);
+        // The configuration names the page, not the client.
+        (way.client, way.is_own) = (client, true);
         let mut scratch = Scratch::default();
         let outcome = match remote {
-            Some(remote) => remote.ask(&head, &way.connection, false),
+            Some(remote) => remote.ask(&head, &way.connection, way.client.address(&way.connection), false),
             None => self.locate(&mut way, &head, &mut scratch),
         };
         let step = self.advance(&mut way, &mut head, &mut scratch, outcome);
@@ -129,8 +134,8 @@ impl Core {
     }
 
     /// Follows redirects of an error page within this server: `/errors` leads to `/errors/` where a directory is.
-    fn follow_page(&self, page: &mut Journey, mut step: Step) -> Step {
-        while let Step::Ready(response) = &step {
+    fn follow_page(&self, page: &mut Journey, mut step: Progress) -> Progress {
+        while let Progress::Ready(response) = &step {
             let Some(next) = self.redirected_page(page, response) else { break };
             step = next;
         }
@@ -138,7 +143,7 @@ impl Core {
     }
 
     /// Where an error page has moved to, if it has and that is on this server.
-    fn redirected_page(&self, page: &mut Journey, response: &Response) -> Option<Step> {
+    fn redirected_page(&self, page: &mut Journey, response: &Response) -> Option<Progress> {
         let moved = matches!(response.head.status().code(), 301 | 302 | 303 | 307 | 308);
         let location = response.head.get(Known::Location).filter(|_| moved)?;
         // No host of this server has answered.
@@ -189,7 +194,7 @@ impl Way {
             timing.apply(self.route.server_timing, &mut response);
         }
         let observer = self.record.map(|mut record| {
-            record.note_response(&response.head);
+            record.note_response(&response.head, &self.client);
             record as Box<dyn Observer>
         });
         Answer { response, observer }

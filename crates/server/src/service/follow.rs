@@ -67,7 +67,10 @@ impl Core {
     fn ask(&self, rules: &Rules, way: &mut Way, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
         if head.form() == TargetForm::Absolute {
             match (self.router.named_host(target::is_https(head), head.authority()), &rules.remote) {
-                (None, Some(remote)) => return remote.ask(head, &way.connection, way.early),
+                (None, Some(remote)) => {
+                    let client = way.client.address(&way.connection);
+                    return remote.ask(head, &way.connection, client, way.early);
+                }
                 (host, _) => way.host = host,
             }
         }
@@ -115,6 +118,7 @@ impl Way {
             path,
             below: 1,
             connection: &self.connection,
+            client: &self.client,
             env: &self.route.env,
             content: &mut None,
             upgrade: &mut None,

@@ -1,14 +1,15 @@
 //! The service of a worker: what the connections of `hayami_net` ask for every request.
 //!
 //! ```text
-//! respond ─ dispatch: route ▸ handlers ▸ internal redirects, follow ─ finish: error page ▸ filters ▸ log
-//! refuse ──────────────────────────────────────────────────────────── finish
+//! respond ─ dispatch: route ▸ phases ▸ handlers ▸ internal redirects, follow ─ finish: error page ▸ filters ▸ log
+//! refuse ───────────────────────────────────────────────────────────────────── finish
 //! ```
 
 mod dispatch;
 mod finish;
 mod follow;
 mod page;
+mod phases;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -26,11 +27,12 @@ use crate::modules::{limits, proxy, server_timing};
 use crate::observe::{Reporter, Severity, Subject};
 use crate::router::Router;
 use crate::worker::WorkerContext;
-use dispatch::{Scratch, Step};
+use dispatch::{Pending, Progress, Scratch};
 use finish::Journey;
 use hayami_http::{RequestHead, Status};
 use hayami_net::Clock;
 use hayami_net::service::{Answer, ConnectionInfo, Outcome, Refusal, Request, Service};
+use phases::Passed;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -131,8 +133,18 @@ impl Service for Site {
         let mut scratch = core.scratch.take();
         let host = core.router.host(request.connection.listener, request.head.authority());
         let mut way = core.enter(host, request.connection);
-        let located = core.locate(&mut way, request.head, &mut scratch);
-        way.record = core.logs.begin(&way.route.logs, request);
+        let located = match core.locate(&mut way, request.head, &mut scratch) {
+            // Only this server itself may ask.
+            handler::Outcome::Declined if way.route.internal => {
+                handler::Outcome::Ready(plain(Status::NOT_FOUND, ""))
+            }
+            located => located,
+        };
+        let passed = match way.route.phases.early.is_empty() {
+            true => Passed::Now(located),
+            false => way.pass_early(request.head, located),
+        };
+        way.record = core.logs.begin(&way.route.logs, request, &way.client);
         way.timing = core.timing(&way, request);
         if let Some(fault) = way.fault {
             core.report(&mut way, request.head, Status::BAD_REQUEST, &fault.to_string());
@@ -146,29 +158,24 @@ impl Service for Site {
         core.take(&mut way, request);
         // A handler may take the head.
         let hints = way.route.hints.as_ref().filter(|_| core.heeds_hints(request.head)).map(Rc::clone);
-        let located = match located {
-            // Only this server itself may ask.
-            handler::Outcome::Declined if way.route.internal => {
-                handler::Outcome::Ready(plain(Status::NOT_FOUND, ""))
-            }
-            located => located,
-        };
-        match core.advance(&mut way, request.head, &mut scratch, located) {
-            Step::Ready(response) => {
+        match core.go_on(&mut way, request.head, &mut scratch, passed) {
+            Progress::Ready(response) => {
                 let outcome = core.finish(way, request.head, &scratch.path, response);
                 core.scratch.replace(scratch);
                 outcome
             }
-            Step::Later(later) => {
+            Progress::Later(pending) => {
                 request.interim = way.interim();
-                if let (Some(hints), Some(interim)) = (hints, &request.interim) {
+                // A client that may yet be refused gets no hints.
+                if let (Some(hints), Some(interim), Pending::Handler(_)) = (hints, &request.interim, &pending)
+                {
                     interim.send(early_hints::head(&hints));
                 }
                 // The next request gets memory that another has left.
                 let (head, spare) = core.spare.borrow_mut().pop().unwrap_or_default();
                 core.scratch.replace(spare);
                 let head = std::mem::replace(request.head, head);
-                core.finish_later(Journey { way, head, scratch }, later)
+                core.finish_later(Journey { way, head, scratch }, pending)
             }
         }
     }
@@ -177,7 +184,11 @@ impl Service for Site {
         let core = &self.core(request.connection.listener);
         let host = core.router.host(request.connection.listener, request.head.authority());
         let mut way = core.enter(host, request.connection);
-        way.record = core.logs.begin(&way.route.logs, request);
+        if !way.route.phases.early.is_empty() {
+            // A refusal can neither wait nor be answered by a step: what is known of the client is all it needs.
+            drop(way.pass_early(request.head, handler::Outcome::Declined));
+        }
+        way.record = core.logs.begin(&way.route.logs, request, &way.client);
         way.timing = core.timing(&way, request);
         let (status, mut reason) = (refusal.status(), refusal.to_string());
         let page = if status == Status::CONTENT_TOO_LARGE {

@@ -3,6 +3,7 @@
 use super::logs::Sink;
 use super::record::{PathLogs, Record};
 use crate::calendar::Moment;
+use crate::client::Client;
 use hayami_net::Clock;
 use hayami_net::clock::local_offset;
 use hayami_net::service::Request;
@@ -65,13 +66,18 @@ impl WorkerLogs {
 
     /// Begins the record of a request, if the path has logs.
     #[inline]
-    pub fn begin(self: &Rc<Self>, logs: &Rc<PathLogs>, request: &Request<'_>) -> Option<Box<Record>> {
+    pub fn begin(
+        self: &Rc<Self>,
+        logs: &Rc<PathLogs>,
+        request: &Request<'_>,
+        client: &Client,
+    ) -> Option<Box<Record>> {
         if logs.logs.is_empty() {
             return None;
         }
         let spare = self.spare.borrow_mut().pop();
         let mut record = spare.unwrap_or_else(|| Box::new(Record::new(request.begun)));
-        record.begin(self, logs, request);
+        record.begin(self, logs, request, client);
         Some(record)
     }
 

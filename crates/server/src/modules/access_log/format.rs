@@ -1,7 +1,7 @@
 //! The format of a log line, compiled once: literal text and the values between it.
 
 use super::escape::Escape;
-use super::specifier::{self, Value};
+use super::specifier::{self, Stage, Value};
 use crate::modules::env::Environment;
 
 /// NCSA's combined format, h2o's default.
@@ -90,8 +90,12 @@ impl Format {
     pub(super) fn with_environment(&self, env: &Environment) -> Self {
         let mut format = self.clone();
         for piece in &mut format.pieces {
-            if let Value::Environment(name) = &piece.value {
-                piece.value = env.get(name).map_or(Value::Nothing, |text| Value::Text(text.to_owned()));
+            let text = |name: &str| env.get(name).map(|text| Value::Text(text.to_owned()));
+            match &piece.value {
+                Value::Environment(name) => piece.value = text(name).unwrap_or(Value::Nothing),
+                // As for applications, `setenv` has the last word.
+                Value::User => piece.value = text("REMOTE_USER").unwrap_or(Value::User),
+                _ => {}
             }
         }
         format
@@ -100,6 +104,11 @@ impl Format {
     /// Whether a value is one of upstreams.
     pub(super) fn wants_account(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece.value, Value::Account(_)))
+    }
+
+    /// Whether a value is of this stage.
+    pub(super) fn has(&self, stage: Stage) -> bool {
+        self.pieces.iter().any(|piece| piece.value.stage() == stage)
     }
 
     /// Whether a time finer than a second is asked for, which the worker's clock does not have.
@@ -163,7 +172,8 @@ mod tests {
             ("%{user-agent", "`%{user-agent` has no closing brace"),
             ("%{user-agent}", "`%{user-agent}` has no letter after the closing brace"),
             ("%{}i", "`%{}i` has no name between the braces"),
-            ("%{x}y", "unknown specifier `%{x}y`: the letter after the braces must be i, o, e, t, p or x"),
+            ("%{x}y", "unknown specifier `%{x}y`: the letter after the braces must be i, o, e, h, t, p or x"),
+            ("%{s}h", "unknown specifier `%{s}h`; supported: %h and %{c}h"),
             ("%{both}p", "unknown specifier `%{both}p`; supported: %{local}p and %{remote}p"),
             ("%{durations}x", "unknown specifier `%{durations}x`: no such extension"),
             ("%{%Q}t", "invalid format `%{%Q}t`: strftime has no `%Q`"),
@@ -209,6 +219,9 @@ mod tests {
         let env = Environment::from_pairs([("SITE", "a")]);
         let format = Format::new("%{SITE}e %{OTHER}e %u", Escape::Apache).unwrap().with_environment(&env);
         let values: Vec<_> = format.pieces.into_iter().map(|p| p.value).collect();
-        assert_eq!(values, [Value::Text("a".to_owned()), Value::Nothing, Value::Nothing]);
+        assert_eq!(values, [Value::Text("a".to_owned()), Value::Nothing, Value::User]);
+        let env = Environment::from_pairs([("REMOTE_USER", "b")]);
+        let format = Format::new("%u", Escape::Apache).unwrap().with_environment(&env);
+        assert_eq!(format.pieces[0].value, Value::Text("b".to_owned()));
     }
 }

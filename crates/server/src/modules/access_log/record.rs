@@ -6,6 +6,7 @@ use super::format::Format;
 use super::logs::Logs;
 use super::specifier::{Stage, Value};
 use super::{Escape, Settings, value};
+use crate::client::Client;
 use crate::modules::env::Environment;
 use hayami_http::ResponseHead;
 use hayami_net::Instant;
@@ -20,6 +21,8 @@ pub struct PathLogs {
     /// The host's name as the configuration writes it.
     pub(super) host: String,
     pub(super) wants_microseconds: bool,
+    /// Whether a log wants to know what the handler answered, before the filters.
+    wants_original: bool,
     wants_account: bool,
 }
 
@@ -40,7 +43,8 @@ impl PathLogs {
         let logs: Vec<_> = settings.logs.iter().filter_map(log).collect();
         let wants_microseconds = logs.iter().any(|log| log.format.wants_microseconds());
         let wants_account = logs.iter().any(|log| log.format.wants_account());
-        Self { logs, host: host.to_owned(), wants_microseconds, wants_account }
+        let wants_original = logs.iter().any(|log| log.format.has(Stage::Original));
+        Self { logs, host: host.to_owned(), wants_microseconds, wants_original, wants_account }
     }
 }
 
@@ -76,7 +80,13 @@ impl Record {
     }
 
     /// Starts with what is known of the request.
-    pub(super) fn begin(&mut self, worker: &Rc<WorkerLogs>, logs: &Rc<PathLogs>, request: &Request<'_>) {
+    pub(super) fn begin(
+        &mut self,
+        worker: &Rc<WorkerLogs>,
+        logs: &Rc<PathLogs>,
+        request: &Request<'_>,
+        client: &Client,
+    ) {
         self.logs = Rc::clone(logs);
         self.worker = Some(Rc::clone(worker));
         (self.begun, self.received) = (request.begun, request.received);
@@ -85,7 +95,9 @@ impl Record {
         self.account = logs.wants_account.then(Rc::default);
         self.values.clear();
         self.values.resize(logs.logs.iter().map(|log| log.format.pieces.len()).sum(), None);
-        let asked = value::Asked { request, host: &logs.host, at: worker.moment(logs.wants_microseconds) };
+        let client = client.address(request.connection);
+        let at = worker.moment(logs.wants_microseconds);
+        let asked = value::Asked { request, client, host: &logs.host, at };
         self.fill(Stage::Request, |value, escape, out| asked.push(value, escape, out));
     }
 
@@ -100,14 +112,20 @@ impl Record {
     }
 
     /// Notes what the handler answered.
+    #[inline]
     pub fn note_original(&mut self, head: &ResponseHead) {
-        self.fill(Stage::Original, |value, escape, out| value::push_answer(value, head, "", escape, out));
+        if self.logs.wants_original {
+            self.fill(Stage::Original, |value, escape, out| value::push_answer(value, head, "", escape, out));
+        }
     }
 
-    /// Notes what the filters made of it.
-    pub fn note_response(&mut self, head: &ResponseHead) {
+    /// Notes what the filters made of it, and whose request it was.
+    pub fn note_response(&mut self, head: &ResponseHead, client: &Client) {
         let error = std::mem::take(&mut self.error);
-        self.fill(Stage::Response, |value, escape, out| value::push_answer(value, head, &error, escape, out));
+        self.fill(Stage::Response, |value, escape, out| match value {
+            Value::User => client.user().is_some_and(|user| value::text(&user.name, escape, out)),
+            value => value::push_answer(value, head, &error, escape, out),
+        });
         self.error = error;
     }
 

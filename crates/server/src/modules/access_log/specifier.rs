@@ -22,8 +22,11 @@ pub(super) enum Stage {
 pub(super) enum Value {
     LocalAddress,
     LocalPort,
+    /// Of the client, whom a trusted proxy may have named (`real-ip`).
+    ClientAddress,
+    ClientPort,
+    /// Of the connection's other end.
     PeerAddress,
-    PeerPort,
     ConnectionId,
     ConnectTime,
     RequestIndex,
@@ -54,6 +57,8 @@ pub(super) enum Value {
     Environment(String),
     Text(String),
     Time(TimeFormat),
+    /// The user whose credentials were verified, unless `setenv` names another one.
+    User,
     Error,
     Status(Stage),
     ResponseField(FieldName, Stage),
@@ -72,7 +77,7 @@ impl Value {
     pub(super) fn stage(&self) -> Stage {
         match self {
             Self::Status(stage) | Self::ResponseField(_, stage) => *stage,
-            Self::Error => Stage::Response,
+            Self::Error | Self::User => Stage::Response,
             Self::ContentOctets
             | Self::ProcessTime
             | Self::ResponseTime
@@ -125,7 +130,7 @@ pub(super) fn plain(letter: char, original: bool) -> Option<Value> {
         'A' => Value::LocalAddress,
         'b' => Value::ContentOctets,
         'H' => Value::Protocol,
-        'h' => Value::PeerAddress,
+        'h' => Value::ClientAddress,
         'l' => Value::Nothing,
         'm' => Value::Method,
         'p' => Value::LocalPort,
@@ -134,7 +139,7 @@ pub(super) fn plain(letter: char, original: bool) -> Option<Value> {
         's' => Value::Status(response_stage(original)),
         't' => Value::Time(TimeFormat::Bracketed),
         'U' => Value::Path,
-        'u' => Value::Environment("REMOTE_USER".to_owned()),
+        'u' => Value::User,
         'V' => Value::Authority,
         'v' => Value::Host,
         _ => return None,
@@ -148,14 +153,17 @@ pub(super) fn named(name: &str, letter: char, original: bool) -> Result<Value, S
         ('i', _) => Ok(Value::RequestField(FieldName::new(name))),
         ('o', _) => Ok(Value::ResponseField(FieldName::new(name), response_stage(original))),
         ('e', _) => Ok(Value::Environment(name.to_owned())),
+        // As in Apache: of the connection, whatever trusted proxies say.
+        ('h', "c") => Ok(Value::PeerAddress),
+        ('h', _) => Err(format!("unknown specifier `%{{{name}}}h`; supported: %h and %{{c}}h")),
         ('t', _) => TimeFormat::new(name).map(Value::Time),
         ('p', "local") => Ok(Value::LocalPort),
-        ('p', "remote") => Ok(Value::PeerPort),
+        ('p', "remote") => Ok(Value::ClientPort),
         ('p', _) => Err(format!("unknown specifier `%{{{name}}}p`; supported: %{{local}}p and %{{remote}}p")),
         ('x', _) => extended(&name.to_ascii_lowercase())
             .ok_or_else(|| format!("unknown specifier `%{{{name}}}x`: no such extension")),
         _ => Err(format!(
-            "unknown specifier `%{{{name}}}{letter}`: the letter after the braces must be i, o, e, t, p or x"
+            "unknown specifier `%{{{name}}}{letter}`: the letter after the braces must be i, o, e, h, t, p or x"
         )),
     }
 }

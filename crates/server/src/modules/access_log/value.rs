@@ -14,6 +14,8 @@ use std::time::Duration;
 /// What is known when a request is routed.
 pub(super) struct Asked<'a> {
     pub(super) request: &'a Request<'a>,
+    /// The client's address.
+    pub(super) client: &'a Address,
     pub(super) host: &'a str,
     pub(super) at: Moment,
 }
@@ -26,8 +28,9 @@ impl Asked<'_> {
         match value {
             Value::LocalAddress => address(&connection.local, out),
             Value::LocalPort => port(&connection.local, out),
+            Value::ClientAddress => address(self.client, out),
+            Value::ClientPort => port(self.client, out),
             Value::PeerAddress => address(&connection.peer, out),
-            Value::PeerPort => port(&connection.peer, out),
             Value::ConnectionId => number(connection.id, out),
             Value::ConnectTime => duration(request.begun.saturating_duration_since(connection.accepted), out),
             Value::RequestIndex => number(u64::from(request.index) + 1, out),
@@ -158,7 +161,7 @@ impl Times<'_> {
 }
 
 /// Appends octets, if there are any.
-fn text(octets: &[u8], escape: Escape, out: &mut Vec<u8>) -> bool {
+pub(super) fn text(octets: &[u8], escape: Escape, out: &mut Vec<u8>) -> bool {
     escape.push(octets, out);
     !octets.is_empty()
 }
@@ -206,7 +209,8 @@ fn address(address: &Address, out: &mut Vec<u8>) -> bool {
 }
 
 fn port(address: &Address, out: &mut Vec<u8>) -> bool {
-    matches!(address, Address::Ip(_)) && number(u64::from(address.port()), out)
+    // A proxy that names its client mostly does not say the port.
+    address.port() != 0 && number(u64::from(address.port()), out)
 }
 
 /// Seconds, with six decimals unless it is a whole number of them, as in h2o.

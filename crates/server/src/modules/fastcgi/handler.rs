@@ -5,6 +5,7 @@ use super::params::{Facts, params};
 use super::search::{Found, Search};
 use super::spool::Room;
 use super::{Script, Settings};
+use crate::client::Client;
 use crate::handler::{Exchange, Handler, Outcome};
 use crate::modules::access_log::Account;
 use crate::modules::env::{self, Environment};
@@ -70,6 +71,7 @@ impl Handler for FastCgi {
             path: exchange.path,
             asked: exchange.asked,
             connection: exchange.connection,
+            client: exchange.client,
             env: exchange.env,
         };
         let found = match (exchange.script, &passing.search) {
@@ -100,6 +102,7 @@ struct Request<'a> {
     path: &'a [u8],
     asked: Option<&'a [u8]>,
     connection: &'a Rc<ConnectionInfo>,
+    client: &'a Client,
     env: &'a Rc<Environment>,
 }
 
@@ -121,7 +124,7 @@ impl Passing {
         let asking = Asking {
             pool: Rc::clone(&self.pool),
             transport: self.transport,
-            key: self.pool.key(request.head, request.connection),
+            key: self.pool.key(request.head, request.client.address(request.connection)),
             account,
             subject: script.map(|script| shown(&script.name)),
         };
@@ -129,7 +132,8 @@ impl Passing {
         match (upload, length) {
             // Its length has to be told, and is not known before it is all there.
             (Some(upload), Some(None)) => {
-                let room = Room::new(Arc::clone(&self.uploads), (&request.connection.peer).into());
+                let client = request.client.address(request.connection);
+                let room = Room::new(Arc::clone(&self.uploads), client.into());
                 Outcome::from_upstream(attempt.collect(upload, call, room))
             }
             (Some(upload), _) => Outcome::from_upstream(attempt.run_with(upload, call)),
@@ -149,7 +153,8 @@ impl Passing {
         let passing = Rc::clone(self);
         let (head, path) = (request.head.clone(), request.path.to_vec());
         let asked = request.asked.map(<[u8]>::to_vec);
-        let (connection, env) = (Rc::clone(request.connection), Rc::clone(request.env));
+        let (connection, client) = (Rc::clone(request.connection), request.client.clone());
+        let env = Rc::clone(request.env);
         Outcome::from_upstream(async move {
             let script = match &passing.search {
                 Some(search) => search.find_on_disk(&path, below, passing.pool.clock().now()).await,
@@ -160,6 +165,7 @@ impl Passing {
                 path: &path,
                 asked: asked.as_deref(),
                 connection: &connection,
+                client: &client,
                 env: &env,
             };
             match passing.ask(&request, script, content, account) {
@@ -180,6 +186,7 @@ impl Passing {
             script,
             root: self.search.as_ref().map(Search::root),
             connection: request.connection,
+            client: request.client,
             content,
             env: changed.as_ref().unwrap_or(request.env),
             underscores: self.underscores,

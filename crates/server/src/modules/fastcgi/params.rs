@@ -5,6 +5,7 @@
 
 use super::Script;
 use super::script::joined;
+use crate::client::Client;
 use crate::modules::env::Environment;
 use crate::service::path_and_query;
 use hayami_http::field::FieldLine;
@@ -27,6 +28,7 @@ pub(super) struct Facts<'a> {
     /// `fastcgi.document_root`
     pub(super) root: Option<&'a Path>,
     pub(super) connection: &'a ConnectionInfo,
+    pub(super) client: &'a Client,
     /// Octets of content, if there is some.
     pub(super) content: Option<u64>,
     pub(super) env: &'a Environment,
@@ -120,12 +122,16 @@ fn protocol(version: Version) -> &'static [u8] {
 
 /// Who speaks with whom.
 fn ends(facts: &Facts<'_>, to: &mut Params<'_>) {
-    let (peer, local) = (&facts.connection.peer, &facts.connection.local);
+    let (peer, local) = (facts.client.address(facts.connection), &facts.connection.local);
     let own = local.to_string();
     to.push("GATEWAY_INTERFACE", b"CGI/1.1");
     to.push("SERVER_SOFTWARE", concat!("hayami/", env!("CARGO_PKG_VERSION")).as_bytes());
     to.push("REMOTE_ADDR", peer.to_string().as_bytes());
     to.push("REMOTE_PORT", peer.port().to_string().as_bytes());
+    if let Some(user) = facts.client.user() {
+        to.push("AUTH_TYPE", user.scheme.as_bytes());
+        to.push("REMOTE_USER", &user.name);
+    }
     to.push("SERVER_ADDR", own.as_bytes());
     to.push("SERVER_PORT", local.port().to_string().as_bytes());
     let host = split_authority(facts.head.authority()).map(|(host, _)| host);
@@ -203,6 +209,7 @@ fn variable(name: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::User;
     use crate::handler::testing;
     use std::rc::Rc;
 
@@ -221,6 +228,8 @@ mod tests {
     #[test]
     fn a_script_is_told_what_php_wants_to_know() {
         let (head, connection) = (testing::get("/app/index.php/a%20b?c=d"), testing::connection());
+        let mut client = Client::default();
+        client.set_user(User { name: (*b"amy").into(), scheme: "Basic" });
         let script = Script::new(b"/app", Rc::from(Path::new("/srv/www")), b"/index.php", b"/a b");
         let env = Environment::from_pairs([("APP_ENV", "test"), ("SERVER_NAME", "forced")]);
         let mut facts = Facts {
@@ -230,6 +239,7 @@ mod tests {
             script: Some(&script),
             root: None,
             connection: &connection,
+            client: &client,
             content: Some(12),
             env: &env,
             underscores: false,
@@ -247,6 +257,8 @@ mod tests {
             ("CONTENT_LENGTH", Some("12")),
             ("REMOTE_ADDR", Some("192.0.2.1")),
             ("REMOTE_PORT", Some("4000")),
+            ("REMOTE_USER", Some("amy")),
+            ("AUTH_TYPE", Some("Basic")),
             ("SERVER_ADDR", Some("198.51.100.1")),
             ("SERVER_PORT", Some("80")),
             ("SERVER_NAME", Some("forced")),
@@ -276,7 +288,7 @@ mod tests {
 
     #[test]
     fn underscores_pass_if_that_is_wanted_and_nothing_else_has_the_variable() {
-        let (mut head, connection) = (testing::get("/"), testing::connection());
+        let (mut head, connection, client) = (testing::get("/"), testing::connection(), Client::default());
         let fields = [
             ("X_A", "1"),
             ("x_b", "2"),
@@ -297,6 +309,7 @@ mod tests {
             script: None,
             root: None,
             connection: &connection,
+            client: &client,
             content: None,
             env: &env,
             underscores: false,
@@ -309,7 +322,7 @@ mod tests {
 
     #[test]
     fn fields_become_variables_that_cannot_be_forged() {
-        let (mut head, connection) = (testing::get("/"), testing::connection());
+        let (mut head, connection, client) = (testing::get("/"), testing::connection(), Client::default());
         for (name, value) in [
             ("Accept-Language", "de"),
             ("X-A", "1"),
@@ -336,6 +349,7 @@ mod tests {
             script: None,
             root: None,
             connection: &connection,
+            client: &client,
             content: None,
             env: &env,
             underscores: false,

@@ -2,6 +2,7 @@
 
 use super::scratch::Scratch;
 use super::*;
+use crate::client::Client;
 use crate::handler::{Exchange, Outcome};
 use crate::modules::env::Environment;
 use hayami_http::request::{RequestLine, TargetForm};
@@ -91,6 +92,7 @@ impl Site {
             path: path.as_bytes(),
             below,
             connection: &self.connection,
+            client: &Client::default(),
             env: &self.env,
             content: &mut None,
             upgrade: &mut None,

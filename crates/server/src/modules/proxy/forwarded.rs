@@ -7,14 +7,14 @@ use std::net::IpAddr;
 
 /// The value: what the client has there, if that is well-formed, and this server's own element behind it. A malformed
 /// value could swallow what follows it, by a quotation mark that nothing closes, and is left out.
-pub(super) fn value(told: &[u8], host: &[u8], connection: &ConnectionInfo) -> Vec<u8> {
+pub(super) fn value(told: &[u8], host: &[u8], connection: &ConnectionInfo, client: &Address) -> Vec<u8> {
     let mut value = Vec::with_capacity(told.len() + 96);
     if is_well_formed(told) {
         value.extend_from_slice(told);
         value.extend_from_slice(b", ");
     }
     // To a vector, writing cannot fail. §6: an IPv6 address stands in brackets and quotation marks.
-    let _ = match &connection.peer {
+    let _ = match client {
         Address::Ip(peer) => match peer.ip().to_canonical() {
             IpAddr::V4(ip) => write!(value, "for={ip}"),
             IpAddr::V6(ip) => write!(value, "for=\"[{ip}]\""),
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn an_element_is_added_behind_what_is_well_formed() {
-        let own = "for=192.0.2.1;host=app;proto=http";
+        let (connection, own) = (testing::connection(), "for=192.0.2.1;host=app;proto=http");
         let cases = [
             ("", own.to_owned()),
             ("for=198.51.100.17", format!("for=198.51.100.17, {own}")),
@@ -108,14 +108,14 @@ mod tests {
             (" , ;", own.to_owned()),
         ];
         for (told, want) in cases {
-            let value = value(told.as_bytes(), b"app", &testing::connection());
+            let value = value(told.as_bytes(), b"app", &connection, &connection.peer);
             assert_eq!(String::from_utf8_lossy(&value), want, "{told}");
         }
     }
 
     #[test]
     fn what_is_no_token_is_quoted() {
-        let mut connection = std::rc::Rc::into_inner(testing::connection()).expect("nobody else has it");
+        let connection = testing::connection();
         for (peer, host, want) in [
             (
                 Address::Ip("[2001:db8::1]:4000".parse().unwrap()),
@@ -129,8 +129,8 @@ mod tests {
             ),
             (Address::Unix, "", "for=unknown;proto=http"),
         ] {
-            connection.peer = peer;
-            assert_eq!(String::from_utf8_lossy(&value(b"", host.as_bytes(), &connection)), want);
+            let value = value(b"", host.as_bytes(), &connection, &peer);
+            assert_eq!(String::from_utf8_lossy(&value), want);
         }
     }
 }

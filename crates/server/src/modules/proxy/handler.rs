@@ -105,7 +105,7 @@ impl Handler for Proxy {
             Passed::On(asked) => Some(asked),
             Passed::Answered(answer) => return answer,
         };
-        let key = passing.pool.key(exchange.head, exchange.connection);
+        let key = passing.pool.key(exchange.head, exchange.client_address());
         let chosen = passing.pool.choose(key);
         let below = Below::new(exchange.head, exchange.path, exchange.below);
         let account = exchange.account.map(Rc::clone);
@@ -170,7 +170,8 @@ impl Passing {
         // RFC 9110 §9.2.2
         let repeatable = head.method().is_safe() || matches!(head.method(), Method::Put | Method::Delete);
         let mut fields = self.pool.outbound().fields();
-        self.rewriting.write(head, host, exchange.connection, exchange.early, &mut fields)?;
+        let (connection, client) = (exchange.connection, exchange.client_address());
+        self.rewriting.write(head, host, (connection, client), exchange.early, &mut fields)?;
         let manner = self.particulars.manner(exchange, upload.is_some());
         if manner.expects_continue {
             fields.append(b"expect", b"100-continue");

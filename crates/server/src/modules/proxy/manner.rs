@@ -61,8 +61,8 @@ impl Particulars {
             };
         let announcement = self.announce.map(|version| {
             let mut header = Vec::new();
-            let connection = exchange.connection;
-            proxy_protocol::write(version, &connection.peer, &connection.local, &mut header);
+            let local = &exchange.connection.local;
+            proxy_protocol::write(version, exchange.client_address(), local, &mut header);
             header
         });
         Manner { announcement, expects_continue, streaming: None }

@@ -9,7 +9,7 @@ use crate::modules::upstreams;
 use crate::worker::WorkerContext;
 use hayami_http::{FieldSection, RequestHead, Response, Status};
 use hayami_net::blocking::{self, Lane};
-use hayami_net::service::ConnectionInfo;
+use hayami_net::service::{Address, ConnectionInfo};
 use hayami_net::upstream::{Backend, Call, Origin, Outbound, Reply, call};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -52,7 +52,13 @@ impl Remote {
     }
 
     /// Asks for what `head` names, whose target is a URL.
-    pub fn ask(&self, head: &RequestHead, connection: &ConnectionInfo, early: bool) -> Outcome {
+    pub fn ask(
+        &self,
+        head: &RequestHead,
+        connection: &ConnectionInfo,
+        client: &Address,
+        early: bool,
+    ) -> Outcome {
         let asking = Rc::clone(&self.0);
         let (path, query) = (head.path(), head.query());
         let mut target = if path.is_empty() { b"/".to_vec() } else { path.to_vec() };
@@ -67,7 +73,7 @@ impl Remote {
         };
         let mut fields = FieldSection::default();
         let host = url.authority.as_bytes();
-        if let Err(fault) = asking.rewriting.write(head, host, connection, early, &mut fields) {
+        if let Err(fault) = asking.rewriting.write(head, host, (connection, client), early, &mut fields) {
             return failure::bad_request(&fault);
         }
         if !asking.own.iter().any(|own| own.is_of_origin(&url)) {

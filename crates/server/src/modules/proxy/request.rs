@@ -26,7 +26,8 @@ pub(super) struct Rewriting {
 }
 
 impl Rewriting {
-    /// Appends the fields for a request to `host`. `early`: it came before the TLS handshake was complete.
+    /// Appends the fields for a request to `host`, which came over this connection from this client. `early`: it came
+    /// before the TLS handshake was complete.
     ///
     /// # Errors
     /// The client names too many fields of its connection.
@@ -34,7 +35,7 @@ impl Rewriting {
         &self,
         head: &RequestHead,
         host: &[u8],
-        connection: &ConnectionInfo,
+        (connection, client): (&ConnectionInfo, &Address),
         early: bool,
         fields: &mut FieldSection,
     ) -> Result<(), TooManyElements> {
@@ -48,11 +49,12 @@ impl Rewriting {
             fields.append(b"early-data", b"1");
         }
         if self.telling.x_forwarded {
-            self.forwarded(head.fields(), connection, fields);
+            self.forwarded(head.fields(), connection, client, fields);
         }
         if self.telling.forwarded {
             joined(head.fields(), b"forwarded", |told| {
-                fields.append(b"forwarded", &forwarded::value(told, head.authority(), connection));
+                let own = forwarded::value(told, head.authority(), connection, client);
+                fields.append(b"forwarded", &own);
             });
         }
         if self.telling.via {
@@ -93,13 +95,19 @@ impl Rewriting {
     }
 
     /// `x-forwarded-for` and `x-forwarded-proto`.
-    fn forwarded(&self, from: &FieldSection, connection: &ConnectionInfo, to: &mut FieldSection) {
+    fn forwarded(
+        &self,
+        from: &FieldSection,
+        connection: &ConnectionInfo,
+        client: &Address,
+        to: &mut FieldSection,
+    ) {
         joined(from, b"x-forwarded-for", |addresses| {
-            if let Address::Ip(_) = connection.peer {
+            if let Address::Ip(_) = client {
                 if !addresses.is_empty() {
                     addresses.extend_from_slice(b", ");
                 }
-                connection.peer.push(addresses);
+                client.push(addresses);
             }
             if !addresses.is_empty() {
                 to.append(b"x-forwarded-for", addresses);
@@ -163,7 +171,9 @@ mod tests {
             head.fields_mut().append(name.as_bytes(), value.as_bytes());
         }
         let mut fields = FieldSection::default();
-        rewriting.write(&head, b"app", &testing::connection(), false, &mut fields).expect("few names");
+        let connection = testing::connection();
+        let ends = (&*connection, &connection.peer);
+        rewriting.write(&head, b"app", ends, false, &mut fields).expect("few names");
         let text = |octets| String::from_utf8_lossy(octets).into_owned();
         fields.iter().map(|(name, value)| format!("{}: {}", text(name), text(value))).collect()
     }

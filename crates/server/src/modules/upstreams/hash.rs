@@ -9,7 +9,7 @@
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
 use hayami_http::{Known, RequestHead};
-use hayami_net::service::{Address, ConnectionInfo};
+use hayami_net::service::Address;
 use std::net::IpAddr;
 
 /// What of a request says where it goes.
@@ -48,9 +48,9 @@ impl HashKey {
     }
 
     /// The number of a request; `None` if it has no such thing: then it goes to anybody in turn.
-    pub(super) fn of(&self, head: &RequestHead, connection: &ConnectionInfo) -> Option<u64> {
+    pub(super) fn of(&self, head: &RequestHead, client: &Address) -> Option<u64> {
         match self {
-            Self::Client => match &connection.peer {
+            Self::Client => match client {
                 Address::Ip(address) => Some(match address.ip().to_canonical() {
                     IpAddr::V4(ip) => number(&ip.octets()),
                     IpAddr::V6(ip) => number(&ip.octets()),

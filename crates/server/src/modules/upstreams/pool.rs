@@ -9,7 +9,7 @@ use super::uploads::Uploads;
 use super::watch;
 use crate::observe::{Reporter, Severity, Subject};
 use hayami_http::RequestHead;
-use hayami_net::service::ConnectionInfo;
+use hayami_net::service::Address;
 use hayami_net::upstream::Outbound;
 use hayami_net::{Clock, Instant};
 use std::cell::{Cell, RefCell};
@@ -153,9 +153,9 @@ impl Pool {
 
     /// What the balancer goes by, if that is something of the request.
     #[inline]
-    pub fn key(&self, head: &RequestHead, connection: &ConnectionInfo) -> Option<u64> {
+    pub fn key(&self, head: &RequestHead, client: &Address) -> Option<u64> {
         match self.group.settings.policy {
-            Policy::Hash => self.group.settings.key.of(head, connection),
+            Policy::Hash => self.group.settings.key.of(head, client),
             _ => None,
         }
     }

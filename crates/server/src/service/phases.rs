@@ -1,0 +1,121 @@
+//! A request's way through the steps of a phase.
+
+use super::dispatch::Way;
+use crate::handler::Outcome;
+use crate::phase::{PhaseRequest, Reply, Resumption, Satisfy, Step, Verdict, Waiting};
+use crate::router::Route;
+use hayami_http::{RequestHead, Status};
+use std::rc::Rc;
+
+/// What a phase has come to.
+pub(super) enum Passed {
+    /// The request goes on with this.
+    Now(Outcome),
+    /// A step waits.
+    Later(PendingPhase),
+}
+
+/// A phase one of whose steps waits.
+pub(super) struct PendingPhase {
+    /// The phase.
+    pub(super) walk: Box<Walk>,
+    /// What the step waits for.
+    pub(super) waiting: Waiting,
+}
+
+/// A phase under way.
+pub(super) struct Walk {
+    route: Rc<Route>,
+    phase: Phase,
+    /// The step to ask next.
+    next: usize,
+    /// What refuses the request unless another step admits it.
+    refused: Option<Box<Reply>>,
+    /// What comes when all steps let the request go on.
+    then: Outcome,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Early,
+    Access,
+}
+
+impl Way {
+    /// The early phase of the request's route, and `then` behind it.
+    #[cold]
+    pub(super) fn pass_early(&mut self, head: &mut RequestHead, then: Outcome) -> Passed {
+        self.walk(Phase::Early, then).run(self, head, Verdict::Pass)
+    }
+
+    /// The access phase of the request's route, and its handlers behind it.
+    pub(super) fn pass_access(&mut self, head: &mut RequestHead) -> Passed {
+        self.unchecked = false;
+        // What an answer that led here has asked for is over.
+        self.connection.cancel_on_close.set(false);
+        self.walk(Phase::Access, Outcome::Declined).run(self, head, Verdict::Pass)
+    }
+
+    /// Goes on with a phase when the wait of a step is over.
+    pub(super) fn resume(&mut self, head: &mut RequestHead, walk: Walk, resumption: Resumption) -> Passed {
+        let verdict = resumption(&mut self.as_steps_see_it(head));
+        walk.run(self, head, verdict)
+    }
+
+    fn walk(&self, phase: Phase, then: Outcome) -> Walk {
+        Walk { route: Rc::clone(&self.route), phase, next: 0, refused: None, then }
+    }
+
+    fn as_steps_see_it<'a>(&'a mut self, head: &'a mut RequestHead) -> PhaseRequest<'a> {
+        PhaseRequest { head, connection: &self.connection, client: &mut self.client }
+    }
+}
+
+impl Walk {
+    /// Asks the steps in turn, after one has given this verdict.
+    fn run(mut self, way: &mut Way, head: &mut RequestHead, mut verdict: Verdict) -> Passed {
+        loop {
+            match verdict {
+                Verdict::Pass => {}
+                Verdict::Admit if self.is_one_enough() => return Passed::Now(self.then),
+                Verdict::Admit => {}
+                Verdict::Refuse(reply) if self.is_one_enough() => self.note(reply),
+                Verdict::Refuse(reply) | Verdict::Answer(reply) => return Passed::Now((*reply).into()),
+                Verdict::Wait(waiting) => {
+                    return Passed::Later(PendingPhase { walk: Box::new(self), waiting });
+                }
+            }
+            let next = self.next;
+            self.next += 1;
+            let Some(step) = self.steps().get(next) else { return Passed::Now(self.end()) };
+            verdict = step.check(&mut way.as_steps_see_it(head));
+        }
+    }
+
+    fn steps(&self) -> &[Box<dyn Step>] {
+        match self.phase {
+            Phase::Early => &self.route.phases.early,
+            Phase::Access => &self.route.phases.access,
+        }
+    }
+
+    fn is_one_enough(&self) -> bool {
+        self.phase == Phase::Access && self.route.phases.satisfy == Satisfy::Any
+    }
+
+    /// Keeps a refusal. One that asks for credentials wins: with them the client may be admitted.
+    fn note(&mut self, reply: Box<Reply>) {
+        let asks = |reply: &Reply| {
+            let status = reply.response.head.status();
+            matches!(status, Status::UNAUTHORIZED | Status::PROXY_AUTHENTICATION_REQUIRED)
+        };
+        if !self.refused.as_ref().is_some_and(|known| asks(known)) {
+            self.refused = Some(reply);
+        }
+    }
+
+    /// No step is left.
+    fn end(self) -> Outcome {
+        self.refused.map_or(self.then, |reply| (*reply).into())
+    }
+}
