@@ -55,6 +55,7 @@ mod proxy_request;
 mod proxy_streaming;
 mod proxy_tls;
 mod ranges;
+mod real_ip;
 mod reload;
 mod reproxy;
 mod response_times;

@@ -28,6 +28,30 @@ impl Network {
         }
     }
 
+    /// Its first address: all bits behind the leading ones are zero.
+    pub fn first(&self) -> IpAddr {
+        match self.ip {
+            IpAddr::V4(ip) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(self.bits)).unwrap_or(0);
+                IpAddr::from((u32::from(ip) & mask).to_be_bytes())
+            }
+            IpAddr::V6(ip) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(self.bits)).unwrap_or(0);
+                IpAddr::from((u128::from(ip) & mask).to_be_bytes())
+            }
+        }
+    }
+
+    /// How many leading bits count.
+    pub fn bits(&self) -> u8 {
+        self.bits
+    }
+
+    /// Whether the address in its text is the first one; `10.0.0.1/8` is written for `10.0.0.0/8`.
+    pub fn is_canonical(&self) -> bool {
+        self.first() == self.ip
+    }
+
     /// Whether an address belongs to it.
     pub fn contains(&self, ip: IpAddr) -> bool {
         match (self.ip, ip.to_canonical()) {
@@ -96,6 +120,25 @@ mod tests {
         for (network, ip, want) in cases {
             let network: Network = network.parse().expect(network);
             assert_eq!(network.contains(ip.parse().expect(ip)), want, "{network} {ip}");
+        }
+    }
+
+    #[test]
+    fn the_first_address_has_no_bits_behind_the_leading_ones() {
+        let cases = [
+            ("10.1.2.3/8", "10.0.0.0", false),
+            ("10.1.2.3", "10.1.2.3", true),
+            ("10.1.2.3/0", "0.0.0.0", false),
+            ("0.0.0.0/0", "0.0.0.0", true),
+            ("2001:db8::1/32", "2001:db8::", false),
+            ("::/0", "::", true),
+            ("::1", "::1", true),
+            ("::ffff:10.1.0.0/112", "10.1.0.0", true),
+        ];
+        for (network, first, canonical) in cases {
+            let network: Network = network.parse().expect(network);
+            assert_eq!(network.first(), first.parse::<IpAddr>().expect(first), "{network}");
+            assert_eq!(network.is_canonical(), canonical, "{network}");
         }
     }
 

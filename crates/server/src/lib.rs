@@ -18,6 +18,7 @@ mod generation;
 pub mod handler;
 pub mod media_type;
 pub mod modules;
+mod network_table;
 pub mod observe;
 mod pattern;
 pub mod phase;

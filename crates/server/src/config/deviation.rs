@@ -83,6 +83,7 @@ pub(super) const OWN: &[&str] = &[
     "proxy.ssl.name",
     "proxy.tcp-keepalive",
     "proxy.tcp-user-timeout",
+    "real-ip",
     "reproxy.sendfile",
     "resolver",
     "return",

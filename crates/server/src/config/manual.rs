@@ -5,7 +5,7 @@ use super::deviation::{BEHAVIOUR, DEVIATIONS, OWN};
 use super::directive::{Directive, Level};
 use super::not_yet;
 use super::registry::{self, GROUPS};
-use crate::modules::{listen, session_resumption};
+use crate::modules::{listen, real_ip, session_resumption};
 
 /// What stands above the tables.
 const HEAD: &str = "# Directives
@@ -59,6 +59,7 @@ fn one(directive: &Directive) -> String {
 fn attributes(directive: &str) -> String {
     match directive {
         "listen" => rows("`ssl`", listen::ssl::ATTRIBUTES),
+        "real-ip" => rows("the mapping", real_ip::ATTRIBUTES),
         "ssl-session-resumption" => rows("the mapping", session_resumption::ATTRIBUTES),
         _ => String::new(),
     }

@@ -3,8 +3,9 @@
 use super::directive::Directive;
 use crate::modules::{
     access_log, compress, connect, early_hints, env, error_doc, error_log, expires, fastcgi, file, headers,
-    hosts, http1, http2, identity, limits, listen, process, proxy, redirect, reproxy, rewrite, server_timing,
-    session_resumption, stash, static_response, tcp, throttle, tolerated, try_files, upstreams,
+    hosts, http1, http2, identity, limits, listen, process, proxy, real_ip, redirect, reproxy, rewrite,
+    server_timing, session_resumption, stash, static_response, tcp, throttle, tolerated, try_files,
+    upstreams,
 };
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -46,6 +47,7 @@ pub const GROUPS: &[Group] = &[
     group("CONNECT", connect::DIRECTIVES),
     group("Delegated responses", reproxy::DIRECTIVES),
     group("FastCGI", fastcgi::DIRECTIVES),
+    group("The client's address", real_ip::DIRECTIVES),
     group("Response fields", headers::DIRECTIVES),
     group("Expiration", expires::DIRECTIVES),
     group("Compression", compress::DIRECTIVES),

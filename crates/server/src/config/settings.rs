@@ -8,8 +8,8 @@ use super::path_key::PathKey;
 use super::yaml::{Node, Place};
 use crate::modules::{
     access_log, compress, connect, early_hints, env, error_doc, error_log, expires, fastcgi, file, headers,
-    http1, http2, identity, limits, listen, process, proxy, redirect, reproxy, rewrite, server_timing,
-    session_resumption, static_response, tcp, throttle, try_files, upstreams,
+    http1, http2, identity, limits, listen, process, proxy, real_ip, redirect, reproxy, rewrite,
+    server_timing, session_resumption, static_response, tcp, throttle, try_files, upstreams,
 };
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
@@ -186,6 +186,8 @@ pub struct Inherited {
     pub reproxy: reproxy::Settings,
     /// `fastcgi.*`
     pub fastcgi: fastcgi::Settings,
+    /// `real-ip`
+    pub real_ip: real_ip::Settings,
     /// `header.*`
     pub headers: headers::Settings,
     /// `expires`

@@ -19,6 +19,7 @@ pub mod limits;
 pub mod listen;
 pub mod process;
 pub mod proxy;
+pub mod real_ip;
 pub mod redirect;
 pub mod reproxy;
 pub mod rewrite;

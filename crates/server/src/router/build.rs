@@ -9,8 +9,8 @@ use crate::modules::access_log::{Logs, PathLogs};
 use crate::modules::env::{self, Environment};
 use crate::modules::identity::SendServerName;
 use crate::modules::{
-    compress, connect, error_doc, expires, fastcgi, file, headers, proxy, redirect, reproxy, rewrite,
-    static_response, throttle, try_files,
+    compress, connect, error_doc, expires, fastcgi, file, headers, proxy, real_ip, redirect, reproxy,
+    rewrite, static_response, throttle, try_files,
 };
 use crate::phase::Phases;
 use crate::worker::WorkerContext;
@@ -124,7 +124,7 @@ impl Builder<'_> {
     ) -> Rc<Route> {
         let env = Rc::new(Environment::new(&inherited.env));
         Rc::new(Route {
-            phases: Phases::default(),
+            phases: phases(inherited),
             handlers,
             reproxy,
             internal: inherited.reproxy.internal,
@@ -138,6 +138,12 @@ impl Builder<'_> {
             reports_errors: inherited.error_log.emit_request_errors,
         })
     }
+}
+
+/// The steps of each phase, in the order that the manual gives.
+fn phases(inherited: &Inherited) -> Phases {
+    let early = [real_ip::build(&inherited.real_ip)];
+    Phases { early: early.into_iter().flatten().collect(), ..Phases::default() }
 }
 
 /// In the order in which h2o registers them: commands on fields see what `expires` added, and what they add may say

@@ -1,0 +1,153 @@
+//! The step of the early phase: whose request is this?
+
+use super::{Header, RealIp, Settings, forwarded, node};
+use crate::phase::{PhaseRequest, Step, Verdict};
+use hayami_http::FieldSection;
+use hayami_net::service::Address;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// More proxies than these stand behind one another nowhere: a longer list is not believed.
+const MOST_HOPS: usize = 64;
+
+/// The step for these settings; `None` if they ask for nothing.
+pub fn build(settings: &Settings) -> Option<Box<dyn Step>> {
+    let real_ip = Arc::clone(settings.0.as_ref()?);
+    Some(Box::new(RealIpStep(real_ip)))
+}
+
+struct RealIpStep(Arc<RealIp>);
+
+impl Step for RealIpStep {
+    fn check(&self, request: &mut PhaseRequest<'_>) -> Verdict {
+        if self.0.from.contains(&request.connection.peer)
+            && let Some(client) = self.0.client(request.head.fields())
+        {
+            request.client.set_address(Address::Ip(client));
+        }
+        Verdict::Pass
+    }
+}
+
+impl RealIp {
+    /// The client that the proxies name; `None`: they name nobody, or what they say is no address.
+    fn client(&self, fields: &FieldSection) -> Option<SocketAddr> {
+        match &self.header {
+            Header::List(name) => {
+                let lines = fields.iter().rev().filter(|(own, _)| own.eq_ignore_ascii_case(name));
+                let elements = lines.flat_map(|(_, value)| value.rsplit(|byte| *byte == b','));
+                let elements = elements.map(<[u8]>::trim_ascii).filter(|element| !element.is_empty());
+                self.last(elements.map(node::parse))
+            }
+            Header::Forwarded => {
+                let mut nodes = Vec::new();
+                for (_, value) in fields.iter().filter(|(own, _)| own.eq_ignore_ascii_case(b"forwarded")) {
+                    nodes.append(&mut forwarded::nodes(value)?);
+                }
+                self.last(nodes.iter().rev().map(|node| node::parse(node)))
+            }
+        }
+    }
+
+    /// The first hop, from the last to the first, that is no trusted proxy; if all are, the first of them.
+    fn last(&self, hops: impl Iterator<Item = Option<SocketAddr>>) -> Option<SocketAddr> {
+        let mut client = None;
+        for (number, hop) in hops.enumerate() {
+            let hop = hop.filter(|_| number < MOST_HOPS)?;
+            client = Some(hop);
+            if !self.recursive || !self.from.contains(&Address::Ip(hop)) {
+                break;
+            }
+        }
+        client
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Client;
+    use crate::handler::testing;
+    use crate::modules::test_support::set;
+
+    /// The address that `allow` and logs see of a request with these field lines, from 192.0.2.1.
+    fn seen(line: &str, fields: &[&str]) -> String {
+        let step = build(&set(&[line]).inherited.real_ip).expect("a step");
+        let (mut head, connection, mut client) =
+            (testing::get("/"), testing::connection(), Client::default());
+        for field in fields {
+            let (name, value) = field.split_once(": ").expect("a field");
+            head.fields_mut().append(name.as_bytes(), value.as_bytes());
+        }
+        let mut request = PhaseRequest { head: &mut head, connection: &connection, client: &mut client };
+        assert!(matches!(step.check(&mut request), Verdict::Pass));
+        let address = client.address(&connection);
+        format!("{address}:{}", address.port())
+    }
+
+    /// That of the connection.
+    const OWN: &str = "192.0.2.1:4000";
+
+    #[test]
+    fn the_last_address_that_is_no_trusted_proxy_is_the_clients() {
+        let trusting = "real-ip: {from: [192.0.2.0/24, 10.0.0.0/8]}";
+        let cases: [(&[&str], &str); 12] = [
+            (&["x-forwarded-for: 203.0.113.9"], "203.0.113.9:0"),
+            (&["X-Forwarded-For: 1.1.1.1, 203.0.113.9:77, 10.0.0.1"], "203.0.113.9:77"),
+            (
+                &["x-forwarded-for: 1.1.1.1", "a: b", "x-forwarded-for: 203.0.113.9, 10.1.1.1"],
+                "203.0.113.9:0",
+            ),
+            (&["x-forwarded-for: 203.0.113.9", "x-forwarded-for: 10.1.1.1"], "203.0.113.9:0"),
+            (&["x-forwarded-for: 10.0.0.9, 10.0.0.1"], "10.0.0.9:0"),
+            (&["x-forwarded-for: , 2001:db8::7 ,"], "2001:db8::7:0"),
+            (&["x-forwarded-for: ::ffff:203.0.113.9"], "203.0.113.9:0"),
+            (&["x-forwarded-for: garbage, 203.0.113.9"], "203.0.113.9:0"),
+            (&["x-forwarded-for: 203.0.113.9, garbage"], OWN),
+            (&["x-forwarded-for: garbage, 10.0.0.1"], OWN),
+            (&["x-forwarded-for: "], OWN),
+            (&["x-real-ip: 203.0.113.9"], OWN),
+        ];
+        for (fields, want) in cases {
+            assert_eq!(seen(trusting, fields), want, "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn without_recursion_the_last_address_counts() {
+        let trusting = "real-ip: {from: [192.0.2.0/24, 10.0.0.0/8], recursive: OFF}";
+        assert_eq!(seen(trusting, &["x-forwarded-for: 203.0.113.9, 10.0.0.1"]), "10.0.0.1:0");
+        assert_eq!(seen(trusting, &["x-forwarded-for: 10.0.0.1, unknown"]), OWN);
+    }
+
+    #[test]
+    fn who_is_not_trusted_is_not_heard() {
+        let trusting = "real-ip: {from: [10.0.0.0/8, unix:]}";
+        assert_eq!(seen(trusting, &["x-forwarded-for: 203.0.113.9"]), OWN);
+    }
+
+    #[test]
+    fn forwarded_names_nodes() {
+        let trusting = "real-ip: {from: [192.0.2.0/24, 10.0.0.0/8], header: forwarded}";
+        let cases: [(&[&str], &str); 7] = [
+            (&["forwarded: for=203.0.113.9;proto=https, for=10.0.0.1"], "203.0.113.9:0"),
+            (&["forwarded: for=\"[2001:db8::7]:47\"", "Forwarded: for=10.0.0.1"], "2001:db8::7:47"),
+            (&["forwarded: for=_hidden, for=10.0.0.1"], OWN),
+            (&["forwarded: for=unknown"], OWN),
+            (&["forwarded: proto=https"], OWN),
+            (&["forwarded: for=203.0.113.9, for=\"open"], OWN),
+            (&["x-forwarded-for: 203.0.113.9"], OWN),
+        ];
+        for (fields, want) in cases {
+            assert_eq!(seen(trusting, fields), want, "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn a_list_without_end_is_not_believed() {
+        let trusting = "real-ip: {from: [192.0.2.0/24, 10.0.0.0/8]}";
+        let line = |hops| format!("x-forwarded-for: 203.0.113.9{}", ", 10.0.0.1".repeat(hops));
+        assert_eq!(seen(trusting, &[&line(MOST_HOPS - 1)]), "203.0.113.9:0");
+        assert_eq!(seen(trusting, &[&line(MOST_HOPS)]), OWN);
+    }
+}
