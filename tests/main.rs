@@ -4,6 +4,7 @@
 //! Started by root, the program becomes `nobody`, as users will have it. What cannot be tried on a machine, since a
 //! program is missing or only root can try it, says so by `skip`; with `HAYAMI_ALL_CLIENTS=1` that is a failure.
 
+mod access;
 mod answers;
 mod bench_causes;
 mod bench_command;

@@ -99,6 +99,10 @@ fn make(dir: &Scratch, path: &str) {
             dir.write(&format!("{}/.keep", parent(path)), "");
         }
         Some("html") => _ = dir.write(path, "a page"),
+        Some("txt") => _ = dir.write(path, "192.0.2.0/24 # a network\n"),
+        _ if path.ends_with("/htpasswd") => {
+            _ = dir.write(path, "amy:$apr1$tzFGqvBh$sct63ESNHPh2ADluBMaqk0\n")
+        }
         _ => _ = dir.write(&format!("{path}/index.html"), "a page"),
     }
 }

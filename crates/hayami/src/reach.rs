@@ -6,7 +6,7 @@ use crate::explain::{Explain, SYSTEM};
 use crate::user;
 use hayami_server::config::error::ConfigError;
 use hayami_server::config::settings::Settings;
-use hayami_server::modules::{file, listen, upstreams};
+use hayami_server::modules::{access, file, listen, upstreams};
 use nix::unistd::User;
 use std::path::Path;
 
@@ -27,6 +27,7 @@ pub(crate) fn check(
         let mut warnings = closed_sockets(settings);
         // Those of --dev-tls are created anew by the next start.
         warnings.extend(closed_keys(settings).filter(|_| !dev_tls));
+        warnings.extend(closed_lists(settings));
         (denied.iter().map(|own| denial(own, user, explain)).collect::<Vec<_>>(), missing, warnings)
     })?;
     explain.warn(&missing);
@@ -52,6 +53,24 @@ fn closed_keys(settings: &Settings) -> Option<String> {
          files, or restart the server when they change",
         whoami()
     ))
+}
+
+/// Warnings about files of addresses that the server's user may not read: they are read again by it when they
+/// change.
+fn closed_lists(settings: &Settings) -> Vec<String> {
+    let mut files: Vec<_> = access::files(settings).collect();
+    files.sort_unstable();
+    files.dedup();
+    let closed = files.into_iter().filter(|path| !may_read(path));
+    closed
+        .map(|path| {
+            let (user, path) = (whoami(), path.display());
+            format!(
+                "the user {user} cannot read {path}: changes of this file will not take effect; let that user read \
+                 it, or restart the server when it changes"
+            )
+        })
+        .collect()
 }
 
 /// A directory or file that is missing, or not what its directive serves.

@@ -24,6 +24,7 @@ mod pattern;
 pub mod phase;
 pub mod router;
 pub mod service;
+mod watched_file;
 pub mod worker;
 
 pub use generation::Generation;

@@ -147,3 +147,16 @@ fn a_logged_request_costs_no_allocation_but_for_the_buffers_that_go_to_the_write
     let made = allocations(text, "a");
     assert!(made < 40, "{made}");
 }
+
+#[test]
+fn a_request_that_is_admitted_by_its_address_costs_no_allocation() {
+    let text = "
+listen: 80
+real-ip: {from: 10.0.0.0/8}
+deny: [10.0.0.7, '2001:db8::/32']
+allow: 192.0.2.0/24
+deny: all
+hosts: {a: {paths: {/: {file.dir: ROOT}}}}
+";
+    assert_eq!(allocations(text, "a"), 0);
+}

@@ -57,6 +57,8 @@ pub(super) const DEVIATIONS: &[Deviation] = &[
 
 /// Directives that h2o does not have.
 pub(super) const OWN: &[&str] = &[
+    "allow",
+    "deny",
     "file.cache.descriptors",
     "file.cache.max-file-size",
     "file.cache.max-frequent-file-size",
@@ -88,6 +90,7 @@ pub(super) const OWN: &[&str] = &[
     "resolver",
     "return",
     "rewrite",
+    "satisfy",
     "tcp-keepalive",
     "tcp-user-timeout",
     "try-files",

@@ -12,7 +12,8 @@ use super::yaml::Node;
 use crate::modules::listen;
 
 /// Directives that add to what outer levels and earlier lines say; of others the last one holds.
-const ADDING: &[&str] = &["access-log", "error-doc", "file.custom-handler", "listen", "setenv", "unsetenv"];
+const ADDING: &[&str] =
+    &["access-log", "allow", "deny", "error-doc", "file.custom-handler", "listen", "setenv", "unsetenv"];
 
 /// The same, by the beginning of their names.
 const ADDING_FAMILIES: &[&str] = &["header.", "file.mime.", "proxy.header."];
@@ -26,6 +27,9 @@ const OLD_NAMES: &[(&str, &str)] = &[
     ("proxy.connect.proxy-status", "proxy.connect.emit-proxy-status"),
     ("proxy-status.identity", "proxy.proxy-status.identity"),
 ];
+
+/// Directives whose lines are shown together with those of another one, in the order written, which matters.
+const JOINT: &[(&str, &str)] = &[("deny", "allow")];
 
 /// Groups whose directives are shown only where they are written: unwritten, they say nothing.
 const SILENT: &[&str] = &[
@@ -134,7 +138,8 @@ impl<'a> Text<'a> {
             _ => 8,
         };
         let named = |written: &Written| {
-            written.name == directive.name || OLD_NAMES.contains(&(written.name, directive.name))
+            let names = (written.name, directive.name);
+            names.0 == names.1 || OLD_NAMES.contains(&names) || JOINT.contains(&names)
         };
         let lines = self.loaded.written.iter();
         let seen: Vec<_> = lines.filter(|written| named(written) && here(written)).collect();
@@ -165,8 +170,8 @@ impl<'a> Text<'a> {
 }
 
 fn shown() -> impl Iterator<Item = &'static Directive> {
-    let old = |name| OLD_NAMES.iter().any(|(old, _)| *old == name);
-    registry::all().filter(move |directive| directive.name != "stash" && !old(directive.name))
+    let elsewhere = |name| OLD_NAMES.iter().chain(JOINT).any(|(own, _)| *own == name);
+    registry::all().filter(move |directive| directive.name != "stash" && !elsewhere(directive.name))
 }
 
 fn is_handler(directive: &Directive) -> bool {

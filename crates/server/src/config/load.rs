@@ -9,7 +9,7 @@ use super::settings::{HandlerSettings, Inheritance, Reading, Settings, Written};
 use super::source::Sources;
 use super::yaml::{Node, Place};
 use super::{VERSION, foreign, nearest, not_yet, registry, render, yaml};
-use crate::modules::{listen, upstreams};
+use crate::modules::{access, listen, upstreams};
 use crate::router::unlike_h2o;
 use std::path::Path;
 use std::sync::Arc;
@@ -109,6 +109,7 @@ fn load(root: Result<Node, ConfigError>, sources: Sources) -> Result<Loaded, Err
     (places, settings.hosts) = reading.hosts.into_iter().unzip();
     listen::split(&mut settings);
     reading.warnings.extend(unlike_h2o::warnings(&settings, &places));
+    reading.warnings.extend(access::warnings(&settings));
     Ok(Loaded {
         settings: Arc::new(settings),
         warnings: sorted(reading.warnings),

@@ -7,8 +7,8 @@ use super::error::ConfigError;
 use super::path_key::PathKey;
 use super::yaml::{Node, Place};
 use crate::modules::{
-    access_log, compress, connect, early_hints, env, error_doc, error_log, expires, fastcgi, file, headers,
-    http1, http2, identity, limits, listen, process, proxy, real_ip, redirect, reproxy, rewrite,
+    access, access_log, compress, connect, early_hints, env, error_doc, error_log, expires, fastcgi, file,
+    headers, http1, http2, identity, limits, listen, process, proxy, real_ip, redirect, reproxy, rewrite,
     server_timing, session_resumption, static_response, tcp, throttle, try_files, upstreams,
 };
 use std::collections::HashMap;
@@ -22,6 +22,14 @@ pub struct Settings {
     pub global: GlobalSettings,
     /// The hosts in the order written.
     pub hosts: Vec<HostSettings>,
+}
+
+impl Settings {
+    /// What holds at every host and path.
+    pub fn places(&self) -> impl Iterator<Item = &Inherited> {
+        let paths = self.hosts.iter().flat_map(|host| &host.paths).map(|path| &*path.inherited);
+        self.hosts.iter().map(|host| &*host.inherited).chain(paths)
+    }
 }
 
 /// Settings that exist once in a configuration.
@@ -188,6 +196,8 @@ pub struct Inherited {
     pub fastcgi: fastcgi::Settings,
     /// `real-ip`
     pub real_ip: real_ip::Settings,
+    /// `allow`, `deny`, `satisfy`
+    pub access: access::Settings,
     /// `header.*`
     pub headers: headers::Settings,
     /// `expires`

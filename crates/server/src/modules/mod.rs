@@ -1,5 +1,6 @@
 //! The features: a file or folder each, with its directives, settings, runtime object and tests.
 
+pub mod access;
 pub mod access_log;
 pub mod compress;
 pub mod connect;

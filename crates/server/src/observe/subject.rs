@@ -48,6 +48,7 @@ macro_rules! subjects {
 }
 
 subjects! {
+    Access "access" "files of addresses and of users, when they change",
     AccessLog "access-log" "lost lines; a log command that exited",
     Application "application" "what a FastCGI application writes to its standard error",
     Connection "connection" "a connection that failed before it brought a request",

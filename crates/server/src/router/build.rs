@@ -9,7 +9,7 @@ use crate::modules::access_log::{Logs, PathLogs};
 use crate::modules::env::{self, Environment};
 use crate::modules::identity::SendServerName;
 use crate::modules::{
-    compress, connect, error_doc, expires, fastcgi, file, headers, proxy, real_ip, redirect, reproxy,
+    access, compress, connect, error_doc, expires, fastcgi, file, headers, proxy, real_ip, redirect, reproxy,
     rewrite, static_response, throttle, try_files,
 };
 use crate::phase::Phases;
@@ -124,7 +124,7 @@ impl Builder<'_> {
     ) -> Rc<Route> {
         let env = Rc::new(Environment::new(&inherited.env));
         Rc::new(Route {
-            phases: phases(inherited),
+            phases: phases(inherited, self.worker),
             handlers,
             reproxy,
             internal: inherited.reproxy.internal,
@@ -141,9 +141,14 @@ impl Builder<'_> {
 }
 
 /// The steps of each phase, in the order that the manual gives.
-fn phases(inherited: &Inherited) -> Phases {
+fn phases(inherited: &Inherited, worker: &WorkerContext) -> Phases {
     let early = [real_ip::build(&inherited.real_ip)];
-    Phases { early: early.into_iter().flatten().collect(), ..Phases::default() }
+    let access = [access::build(&inherited.access, worker)];
+    Phases {
+        early: early.into_iter().flatten().collect(),
+        access: access.into_iter().flatten().collect(),
+        satisfy: inherited.access.satisfy,
+    }
 }
 
 /// In the order in which h2o registers them: commands on fields see what `expires` added, and what they add may say

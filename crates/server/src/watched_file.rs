@@ -1,0 +1,275 @@
+//! Files that the configuration names and that are read again when they change: lists of addresses and of users.
+//!
+//! A file is compared with the disk when a request needs it and nobody has done so for a second, by a thread that may
+//! block; the request waits for it. So a change holds a second later, for the first request too, and a server without
+//! requests does nothing. What cannot be read or understood is reported once, and the previous content stays in use.
+
+use crate::observe::{Severity, Subject, report};
+use arc_swap::{ArcSwap, Guard};
+use hayami_net::Instant;
+use hayami_net::blocking::{self, Lane};
+use std::fmt;
+use std::fs::{File, Metadata};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// How long what is known of a file holds.
+const HOLDS: Duration = Duration::from_secs(1);
+
+/// A file that was changed so short a time ago may be changed again without a trace: the clock of file systems ticks a
+/// few times in a hundredth of a second, some once in two seconds.
+const SETTLES: Duration = Duration::from_secs(2);
+
+/// No list of addresses or users is larger.
+const LARGEST: u64 = 64 << 20;
+
+/// From the content of a file to what it means, or a line that says what is wrong with it.
+pub(crate) type Parse<T> = fn(&[u8]) -> Result<T, String>;
+
+/// A file, with what it meant when it was last read. Shared by all workers.
+pub(crate) struct WatchedFile<T> {
+    path: PathBuf,
+    parse: Parse<T>,
+    content: ArcSwap<T>,
+    opened: Instant,
+    /// When it was last compared with the disk, in nanoseconds after `opened`.
+    compared: AtomicU64,
+    state: Mutex<State>,
+}
+
+/// What is known of the file on the disk.
+#[derive(Default)]
+struct State {
+    /// What was read last, or could not be understood.
+    stamp: Option<Stamp>,
+    /// A change would show in the stamp.
+    settled: bool,
+    /// What was reported last.
+    problem: String,
+}
+
+impl<T> WatchedFile<T> {
+    /// Reads a file for the first time.
+    ///
+    /// # Errors
+    /// A line for the user: it cannot be read or understood.
+    pub(crate) fn open(path: &Path, parse: Parse<T>) -> Result<Self, String> {
+        let shown = path.display();
+        let (bytes, stamp) =
+            read(path).map_err(|error| format!("cannot read `{shown}`: {}", reason(&error)))?;
+        let content = parse(&bytes).map_err(|fault| format!("`{shown}`: {fault}"))?;
+        Ok(Self {
+            path: path.to_owned(),
+            parse,
+            content: ArcSwap::from_pointee(content),
+            opened: Instant::now(),
+            compared: AtomicU64::new(0),
+            state: Mutex::new(State {
+                settled: stamp.is_settled(),
+                stamp: Some(stamp),
+                problem: String::new(),
+            }),
+        })
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it meant when it was last read.
+    pub(crate) fn load(&self) -> Guard<Arc<T>> {
+        self.content.load()
+    }
+
+    /// Whether that still holds without looking at the disk.
+    pub(crate) fn is_fresh(&self, now: Instant) -> bool {
+        self.age(now).saturating_sub(self.compared.load(Ordering::Acquire)) < HOLDS.as_nanos() as u64
+    }
+
+    /// Compares it with the disk, and reads it again if it has changed. Blocks.
+    fn compare(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another request's thread may have been faster.
+        if self.is_fresh(Instant::now()) {
+            return;
+        }
+        if let Err(problem) = self.read_again(&mut state) {
+            if problem != state.problem {
+                let path = self.path.display();
+                let text = format_args!("`{path}`: {problem}; its previous content stays in use");
+                report(Severity::Error, Subject::Access, text);
+            }
+            state.problem = problem;
+        }
+        self.compared.store(self.age(Instant::now()), Ordering::Release);
+    }
+
+    fn read_again(&self, state: &mut State) -> Result<(), String> {
+        let known = state.stamp.take();
+        let found = std::fs::metadata(&self.path).map(|found| Stamp::of(&found));
+        if state.settled && found.as_ref().is_ok_and(|found| Some(found) == known.as_ref()) {
+            state.stamp = known;
+            return Ok(());
+        }
+        let (bytes, stamp) =
+            read(&self.path).map_err(|error| format!("cannot read it: {}", reason(&error)))?;
+        let is_new = Some(&stamp) != known.as_ref();
+        (state.settled, state.stamp) = (stamp.is_settled(), Some(stamp));
+        let content = (self.parse)(&bytes)?;
+        state.problem.clear();
+        self.content.store(Arc::new(content));
+        if is_new {
+            let path = self.path.display();
+            let text = format_args!("`{path}` has changed and was read again");
+            report(Severity::Notice, Subject::Access, text);
+        }
+        Ok(())
+    }
+
+    /// Nanoseconds since it was opened.
+    fn age(&self, now: Instant) -> u64 {
+        u64::try_from(now.saturating_duration_since(self.opened).as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Compares a file with the disk, on a thread that may block.
+pub(crate) async fn refresh<T: Send + Sync + 'static>(file: Arc<WatchedFile<T>>) {
+    // Refused, if too much waits for disks already: then what is known has to do.
+    let _ = blocking::run(Lane::Files, move || file.compare()).await;
+}
+
+impl<T> fmt::Debug for WatchedFile<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WatchedFile").field(&self.path).finish()
+    }
+}
+
+/// What shows that a file is another one, or has changed.
+#[derive(Debug, PartialEq, Eq)]
+struct Stamp {
+    file: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+    /// Of content or attributes. No program can set it.
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(found: &Metadata) -> Self {
+        Self {
+            file: (found.dev(), found.ino()),
+            size: found.size(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        let changed = Duration::from_secs(u64::try_from(self.changed.0).unwrap_or_default());
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + changed);
+        // A clock that was set back says nothing.
+        since.is_ok_and(|since| since > SETTLES)
+    }
+}
+
+fn read(path: &Path) -> io::Result<(Vec<u8>, Stamp)> {
+    // To open a pipe could block for ever.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let file = File::open(path)?;
+    let stamp = Stamp::of(&file.metadata()?);
+    let mut bytes = Vec::new();
+    if file.take(LARGEST + 1).read_to_end(&mut bytes)? as u64 > LARGEST {
+        return Err(io::Error::other(format!("it is larger than {} MiB", LARGEST >> 20)));
+    }
+    Ok((bytes, stamp))
+}
+
+/// Why, in words.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::PermissionDenied => "no permission".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modules::file::scratch::Scratch;
+
+    fn number(bytes: &[u8]) -> Result<u32, String> {
+        let text = String::from_utf8_lossy(bytes);
+        text.trim().parse().map_err(|_| format!("`{}` is not a number", text.trim()))
+    }
+
+    /// Compares as if more than a second had passed.
+    fn later<T>(file: &WatchedFile<T>) {
+        let mut state = file.state.lock().expect("no panic within");
+        if let Err(problem) = file.read_again(&mut state) {
+            state.problem = problem;
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_again_when_it_changes_and_stays_as_it_was_when_it_breaks() {
+        let folder = Scratch::new();
+        folder.write("n", "1");
+        let file = WatchedFile::open(&folder.path("n"), number).expect("a number");
+        assert_eq!(**file.load(), 1);
+        let problem = |file: &WatchedFile<u32>| file.state.lock().expect("no panic within").problem.clone();
+        for (content, want, says) in [
+            ("2", 2, ""),
+            // As long, and in the same tick of the file system's clock perhaps.
+            ("3", 3, ""),
+            ("x", 3, "`x` is not a number"),
+            ("x", 3, "`x` is not a number"),
+            ("4", 4, ""),
+        ] {
+            folder.write("n", content);
+            later(&file);
+            assert_eq!((**file.load(), &*problem(&file)), (want, says), "{content}");
+        }
+        folder.remove("n");
+        later(&file);
+        assert_eq!((**file.load(), &*problem(&file)), (4, "cannot read it: there is no such file"));
+        folder.write("n", "5");
+        later(&file);
+        assert_eq!((**file.load(), &*problem(&file)), (5, ""));
+    }
+
+    #[test]
+    fn what_is_known_holds_for_a_second() {
+        let folder = Scratch::new();
+        folder.write("n", "1");
+        let file = WatchedFile::open(&folder.path("n"), number).expect("a number");
+        for (millis, fresh) in [(0, true), (999, true), (1001, false)] {
+            assert_eq!(file.is_fresh(file.opened + Duration::from_millis(millis)), fresh, "{millis}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_used_says_why() {
+        let folder = Scratch::new();
+        folder.write("n", "one");
+        folder.folder("d");
+        folder.fifo("f");
+        for (name, want) in [
+            ("none", "cannot read `FILE`: there is no such file"),
+            ("d", "cannot read `FILE`: it is not a regular file"),
+            ("f", "cannot read `FILE`: it is not a regular file"),
+            ("n", "`FILE`: `one` is not a number"),
+        ] {
+            let path = folder.path(name);
+            let said = WatchedFile::open(&path, number).expect_err(name);
+            assert_eq!(said.replace(&path.display().to_string(), "FILE"), want);
+        }
+    }
+}
