@@ -6,6 +6,7 @@
 
 mod access;
 mod answers;
+mod auth;
 mod bench_causes;
 mod bench_command;
 mod bench_json;

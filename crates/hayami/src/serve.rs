@@ -65,6 +65,7 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     let generation = Arc::new(generation);
     let plan = Plan { generation: Arc::clone(&generation), quota, content, workers: cpus.len() };
     blocking::set_name_threads(process.name_resolution_threads);
+    blocking::set_password_threads();
     let user = user.map(|user| user.name);
     let mut running = Running { args: args.clone(), generation, acceptors, sockets, user };
     let result = serve_by(plan, (cpus, shares), (&mut running, control.as_ref()), ready);

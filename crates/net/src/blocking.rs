@@ -30,10 +30,12 @@ pub enum Lane {
     Spool,
     /// Compression at a quality that takes long.
     Compression,
+    /// Passwords: a check takes a processor for a tenth of a second.
+    Passwords,
 }
 
 /// One of each [`Lane`], in that order.
-static QUEUES: [Queue; 7] = [
+static QUEUES: [Queue; 8] = [
     Queue::new("name look-ups", NAME_THREADS, NAME_THREADS * WAITING_NAMES),
     // As many as the configuration has names.
     Queue::new("name look-ups", NAME_THREADS, usize::MAX),
@@ -45,6 +47,7 @@ static QUEUES: [Queue; 7] = [
     Queue::new("uploads to be kept on disk", 64, 16_384),
     // Each takes a core; a response has one piece at a time here.
     Queue::new("pieces to be compressed", 4, 65_536),
+    Queue::new("passwords to be checked", 1, WAITING_PASSWORDS),
 ];
 
 /// Threads for names if nobody says how many.
@@ -52,6 +55,17 @@ const NAME_THREADS: usize = 32;
 
 /// Look-ups that requests bring and that wait, for each thread.
 const WAITING_NAMES: usize = 32;
+
+/// Passwords that wait for a check, for each thread. At a tenth of a second each, the last one waits for as long as
+/// people do.
+const WAITING_PASSWORDS: usize = 64;
+
+/// Has half of this machine's processors check passwords at most: guesses leave the others to the workers.
+pub fn set_password_threads() {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = (processors / 2).max(1);
+    QUEUES[Lane::Passwords as usize].resize(threads, threads * WAITING_PASSWORDS);
+}
 
 /// Sets the number of threads for names of requests, and the same for those of the configuration. To be called
 /// before the first worker starts.

@@ -58,6 +58,7 @@ pub(super) const DEVIATIONS: &[Deviation] = &[
 /// Directives that h2o does not have.
 pub(super) const OWN: &[&str] = &[
     "allow",
+    "auth.basic",
     "deny",
     "file.cache.descriptors",
     "file.cache.max-file-size",

@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod access_log;
+pub mod auth;
 pub mod compress;
 pub mod connect;
 pub mod early_hints;

@@ -9,8 +9,8 @@ use crate::modules::access_log::{Logs, PathLogs};
 use crate::modules::env::{self, Environment};
 use crate::modules::identity::SendServerName;
 use crate::modules::{
-    access, compress, connect, error_doc, expires, fastcgi, file, headers, proxy, real_ip, redirect, reproxy,
-    rewrite, static_response, throttle, try_files,
+    access, auth, compress, connect, error_doc, expires, fastcgi, file, headers, proxy, real_ip, redirect,
+    reproxy, rewrite, static_response, throttle, try_files,
 };
 use crate::phase::Phases;
 use crate::worker::WorkerContext;
@@ -143,7 +143,7 @@ impl Builder<'_> {
 /// The steps of each phase, in the order that the manual gives.
 fn phases(inherited: &Inherited, worker: &WorkerContext) -> Phases {
     let early = [real_ip::build(&inherited.real_ip)];
-    let access = [access::build(&inherited.access, worker)];
+    let access = [access::build(&inherited.access, worker), auth::build(&inherited.auth, worker)];
     Phases {
         early: early.into_iter().flatten().collect(),
         access: access.into_iter().flatten().collect(),

@@ -102,6 +102,7 @@ fn sentence(hint: &str) -> String {
 /// What a status means to somebody who looks at a page.
 fn explanation(status: Status) -> &'static str {
     match status.code() {
+        401 => "You need a user name and a password to view this page.",
         403 => "You do not have permission to view this page.",
         404 => "The page was not found on this server.",
         405 => "The request method is not supported for this page.",

@@ -1,0 +1,123 @@
+//! Files of users: `name:password` on each line, as Apache's `htpasswd` writes them.
+
+use super::password::Stored;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+/// What to do about a password that is not stored well.
+pub(super) const REMEDY: &str = "`htpasswd -B FILE USER` stores it with bcrypt";
+
+/// The users of a file.
+#[derive(Debug)]
+pub(super) struct Users {
+    users: HashMap<Box<[u8]>, Arc<Stored>>,
+    /// Some of them, for those whose name nobody has.
+    stored: Vec<Arc<Stored>>,
+    /// Chooses one: the same for a name as long as the file stays.
+    choice: RandomState,
+    /// The first user whose password is not stored well.
+    weak: Option<String>,
+}
+
+impl Users {
+    /// What is stored of a user's password.
+    pub(super) fn get(&self, name: &[u8]) -> Option<&Arc<Stored>> {
+        self.users.get(name)
+    }
+
+    /// What to check a password against that cannot be right, since nobody has the name: it takes the time that it takes
+    /// for some other user. `None`: there are no users.
+    pub(super) fn decoy(&self, name: &[u8]) -> Option<&Arc<Stored>> {
+        let number = self.choice.hash_one(name) as usize;
+        self.stored.get(number.checked_rem(self.stored.len())?)
+    }
+
+    /// What the operator should know of the file.
+    pub(super) fn warning(&self) -> Option<&str> {
+        self.weak.as_deref()
+    }
+}
+
+/// Reads a file. Empty lines and lines that begin with `#` are skipped; what follows a second colon is a comment. Of two
+/// lines for a user the first counts, as in Apache and nginx.
+///
+/// # Errors
+/// The first line that is no user's, or whose password is stored in a way that is not supported.
+pub(super) fn parse(bytes: &[u8]) -> Result<Users, String> {
+    let mut users = HashMap::new();
+    let mut stored = Vec::new();
+    let mut weak = None;
+    for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        let line = line.trim_ascii();
+        if line.is_empty() || line.starts_with(b"#") {
+            continue;
+        }
+        let number = index + 1;
+        let mut parts = line.splitn(3, |byte| *byte == b':');
+        let (Some(name), Some(text)) = (parts.next().filter(|name| !name.is_empty()), parts.next()) else {
+            return Err(format!("line {number} is not of the form `user:password`"));
+        };
+        let shown = shown(name);
+        let text = str::from_utf8(text).unwrap_or_default();
+        let password = Stored::parse(text)
+            .map_err(|how| format!("line {number}: the password of `{shown}` is stored {how}"))?;
+        if let Some(how) = password.weakness() {
+            weak.get_or_insert_with(|| format!("the password of `{shown}` is stored {how}"));
+        }
+        let password = Arc::new(password);
+        users.entry(Box::from(name)).or_insert_with(|| {
+            stored.push(Arc::clone(&password));
+            password
+        });
+    }
+    Ok(Users { users, stored, choice: RandomState::new(), weak })
+}
+
+/// A name for messages: on one line, and not too long.
+pub(super) fn shown(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).chars().take(64).flat_map(char::escape_debug).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AMY: &str = "$apr1$tzFGqvBh$sct63ESNHPh2ADluBMaqk0";
+
+    #[test]
+    fn users_are_read_with_comments_and_whatever_ends_a_line() {
+        let other = "{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=";
+        let text = format!("# users\r\namy:{AMY}\r\n\n bob:{AMY}:of the office\namy:{other}\n");
+        let users = parse(text.as_bytes()).expect("users");
+        for (name, known) in [("amy", true), ("bob", true), ("Amy", false), ("", false), ("# users", false)] {
+            assert_eq!(users.get(name.as_bytes()).is_some(), known, "{name}");
+        }
+        assert!(users.get(b"amy").expect("amy").verify(b"secret"), "the first line counts");
+        let decoy = users.decoy(b"eve").expect("somebody else's");
+        assert!(std::ptr::eq(decoy, users.decoy(b"eve").expect("the same")));
+        assert!(parse(b"").expect("nobody").decoy(b"eve").is_none());
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_used_is_named() {
+        for (line, want) in [
+            ("amy", "line 2 is not of the form `user:password`"),
+            (":x", "line 2 is not of the form `user:password`"),
+            ("amy:secret", "line 2: the password of `amy` is stored as plain text"),
+            ("amy:", "line 2: the password of `amy` is stored as plain text"),
+            ("amy:{PLAIN}x", "line 2: the password of `amy` is stored as plain text"),
+            (
+                "a\x1by:OdiGHOSKg4jq2",
+                "line 2: the password of `a\\u{1b}y` is stored with DES, which is not supported",
+            ),
+            ("amy:$y$j9T$x", "line 2: the password of `amy` is stored in the unknown format `$y$`"),
+            (
+                "amy:$2y$04$KWit",
+                "line 2: the password of `amy` is stored as bcrypt, but is incomplete or damaged",
+            ),
+        ] {
+            assert_eq!(parse(format!("\n{line}\n").as_bytes()).expect_err(line), want);
+        }
+    }
+}
