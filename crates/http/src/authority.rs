@@ -3,15 +3,15 @@
 use crate::target::{hex, is_sub_delim, is_unreserved};
 use std::net::Ipv6Addr;
 
-/// The host, in the case in which it came and with the brackets of an IPv6 address, and the port.
-/// Hosts are equal whatever their case (RFC 9110 §4.2.3).
+/// The host as received, with the brackets of an IPv6 address, and the port. Hosts are compared
+/// case-insensitively (RFC 9110 §4.2.3).
 ///
 /// `None` if it is not an authority of HTTP: no host (RFC 9110 §4.2.1), userinfo (§4.2.4 there), a port
-/// beyond 65535, bytes that no host has. An empty port is no port (RFC 3986 §3.2.3).
+/// beyond 65535, bytes that are not allowed in a host. An empty port counts as none (RFC 3986 §3.2.3).
 pub fn split_authority(authority: &[u8]) -> Option<(&[u8], Option<u16>)> {
     let host_len = match authority.first()? {
         b'[' => memchr::memchr(b']', authority)? + 1,
-        // Names are short: a plain loop is over before a vector search has begun.
+        // Names are short: a plain loop ends before a vector search has started.
         _ => authority.iter().position(|byte| *byte == b':').unwrap_or(authority.len()),
     };
     let (host, rest) = authority.split_at(host_len);
@@ -23,8 +23,8 @@ pub fn split_authority(authority: &[u8]) -> Option<(&[u8], Option<u16>)> {
     is_host(host).then_some((host, port))
 }
 
-/// Whether two authorities are that of the same server: hosts are equal whatever their case, with the dot of the root
-/// or without it, and no port is the default one of the scheme (RFC 3986 §6.2.3, RFC 9110 §4.2.3).
+/// Whether two authorities name the same server: hosts are compared case-insensitively and without a trailing
+/// dot, and a missing port is the scheme's default port (RFC 3986 §6.2.3, RFC 9110 §4.2.3).
 pub fn is_same_authority(one: &[u8], other: &[u8], default_port: Option<u16>) -> bool {
     one.eq_ignore_ascii_case(other) || is_same_server(one, other, default_port)
 }
@@ -60,7 +60,7 @@ fn is_ipv6(address: &[u8]) -> bool {
     str::from_utf8(address).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
 }
 
-/// The bytes that stand for themselves in a name, as nearly all do.
+/// The bytes that stand for themselves in a name; nearly all names have only these.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte = 0;
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_authority_of_http_is_refused() {
+    fn malformed_authorities_are_refused() {
         let cases = [
             "",
             ":",
@@ -174,7 +174,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_put_together_comes_apart_again(host in "[a-zA-Z0-9.-]{1,20}", port: Option<u16>) {
+        fn a_joined_authority_is_split_again(host in "[a-zA-Z0-9.-]{1,20}", port: Option<u16>) {
             let authority = port.map_or(host.clone(), |port| format!("{host}:{port}"));
             prop_assert_eq!(split_authority(authority.as_bytes()), Some((host.as_bytes(), port)));
         }

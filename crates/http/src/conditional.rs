@@ -1,7 +1,7 @@
-//! Conditional requests: whether what the client knows already changes the answer (RFC 9110 §13).
+//! Conditional requests: whether the client's cached state changes the response (RFC 9110 §13).
 //!
-//! Ask only if the request would be answered with 2xx without its conditions (§13.2.1): a redirect, a
-//! missing file and a refused method come first.
+//! Evaluate them only if the request would be answered with 2xx without its conditions (§13.2.1): a redirect,
+//! a missing file and a refused method come first.
 
 use crate::date;
 use crate::etag::{Comparison, EntityTag, list_matches};
@@ -24,7 +24,7 @@ impl<'a> Validators<'a> {
     }
 }
 
-/// What the conditions of a request make of its answer.
+/// The effect of a request's conditions on its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Answer as if there were no conditions.
@@ -90,25 +90,25 @@ fn tags_match(head: &RequestHead, field: Known, validators: &Validators<'_>, how
     list_matches(head.fields().get_all(field), validators.tag(), how)
 }
 
-/// The date in a field. Several lines are a list of dates, which is no date (RFC 9110 §13.1.3).
+/// The date in a field. Several lines are a list of dates, which is not a date (RFC 9110 §13.1.3).
 fn date_of(head: &RequestHead, field: Known) -> Option<u64> {
     only_line(head, field).and_then(date::parse)
 }
 
-/// The value of a field that came in exactly one line.
+/// The value of a field that has exactly one line.
 fn only_line(head: &RequestHead, field: Known) -> Option<&[u8]> {
-    head.get(field)?; // mostly there is none, and this tells it without looking at the lines
+    head.get(field)?; // mostly there is none, and this shows it without scanning the lines
     let mut lines = head.fields().get_all(field);
     let line = lines.next();
     if lines.next().is_some() { None } else { line }
 }
 
-/// Whether a Range field of `head` is to be obeyed: its If-Range names exactly the current state, or
-/// there is no If-Range (RFC 9110 §13.1.5). Only GET has ranges (§14.2): the caller sees to it.
+/// Whether a Range field of `head` applies: its If-Range names exactly the current state, or there is no
+/// If-Range (RFC 9110 §13.1.5). Only GET has ranges (§14.2), which the caller checks.
 ///
 /// `now` is the time in seconds since 1970. A client may send a date only if it is a strong validator,
-/// that is, if it got its copy after the second of the last change (§8.8.2.2). As long as that second
-/// lasts nobody can have, so the date is not believed.
+/// that is, if it got its copy after the second of the last change (§8.8.2.2). While that second lasts no
+/// client can have one, so the date is not trusted.
 pub fn range_applies(head: &RequestHead, validators: &Validators<'_>, now: u64) -> bool {
     if head.get(Known::IfRange).is_none() {
         return true;
@@ -119,7 +119,7 @@ pub fn range_applies(head: &RequestHead, validators: &Validators<'_>, now: u64) 
         let tags = EntityTag::parse(value).zip(validators.tag());
         return tags.is_some_and(|(known, current)| known.equals(&current, Comparison::Strong));
     }
-    // Equal, not just later: a later date is no name of this state.
+    // Equal, not just later: a later date does not identify this state.
     date::parse(value).is_some_and(|date| validators.modified == Some(date) && date < now)
 }
 
@@ -201,7 +201,7 @@ mod tests {
             // Lines of one list.
             (&[("if-none-match", "\"2\""), ("If-None-Match", "\"1\"")], NotModified),
             (&[("if-match", "\"2\", \"3\""), ("x", "y"), ("if-match", "\"1\"")], Proceed),
-            // Two dates are no date.
+            // Two dates are not a date.
             (&[("if-modified-since", SAME), ("if-modified-since", SAME)], Proceed),
             (&[("if-unmodified-since", BEFORE), ("if-unmodified-since", BEFORE)], Proceed),
         ];

@@ -1,4 +1,4 @@
-//! Content: the bytes behind a head, pulled by whoever has room for them (RFC 9110 §6.4).
+//! Content: the bytes after a head, pulled by the connection when it has room for them (RFC 9110 §6.4).
 
 use crate::field::FieldSection;
 use std::fmt;
@@ -12,18 +12,18 @@ pub enum Content {
     /// No bytes.
     #[default]
     Empty,
-    /// Bytes in memory, shared with whoever else sends them.
+    /// Bytes in memory, shared with other responses.
     Shared(Shared),
-    /// A piece of a file; over plain TCP it leaves without passing through this process.
+    /// A piece of a file; over plain TCP the kernel sends it without copying it into this process.
     File(FileSlice),
     /// Several pieces one after the other (`multipart/byteranges`).
     Parts(Vec<Content>),
-    /// Bytes that come later; the length may be unknown until the end.
+    /// Bytes that are produced later; the length may be unknown until the end.
     Stream(Box<dyn Source>),
 }
 
 impl Content {
-    /// Number of bytes, or `None` for a stream that does not know.
+    /// Number of bytes, or `None` for a stream of unknown length.
     pub fn len(&self) -> Option<u64> {
         match self {
             Self::Empty => Some(0),
@@ -84,7 +84,7 @@ impl Shared {
         Self { bytes: Arc::clone(&self.bytes), start, end: start + len }
     }
 
-    /// A handle that tells whether these bytes are still in use, and does not keep them.
+    /// A handle that shows whether these bytes are still in use, without keeping them alive.
     pub fn downgrade(&self) -> Weak<[u8]> {
         Arc::downgrade(&self.bytes)
     }
@@ -154,7 +154,7 @@ pub trait Source {
         out: &mut Vec<u8>,
     ) -> Poll<Result<bool, SourceError>>;
 
-    /// Number of bytes it gives in all, if that is known before the first one.
+    /// Total number of bytes, if it is known before the first one.
     fn length(&self) -> Option<u64> {
         None
     }

@@ -8,11 +8,11 @@ use std::time::{Duration, UNIX_EPOCH};
 /// Length of a date in the preferred format, in bytes.
 pub const LEN: usize = 29;
 
-/// The last second of the year 9999, the last one that the format can tell.
+/// The last second of the year 9999, the last one that the format can represent.
 const LAST: u64 = 253_402_300_799;
 
 /// `seconds` in the preferred format, IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`. A time after the
-/// year 9999 becomes the end of it.
+/// year 9999 becomes the end of that year.
 pub fn format(seconds: u64) -> [u8; LEN] {
     let time = UNIX_EPOCH + Duration::from_secs(seconds.min(LAST));
     let mut text = [0; LEN];
@@ -21,16 +21,16 @@ pub fn format(seconds: u64) -> [u8; LEN] {
 }
 
 /// The seconds that a date in one of the three formats stands for: IMF-fixdate, RFC 850, asctime. All
-/// are GMT. `None` if it is none of them, before 1970, or if there is no such day.
+/// are GMT. `None` if it has none of these formats, lies before 1970, or if there is no such day.
 ///
-/// Two digits of a year mean 1970 to 2069. RFC 9110 §5.6.7 wants a window that moves with the clock,
-/// which differs from this one only for years that no file has yet.
+/// Two digits of a year mean 1970 to 2069. RFC 9110 §5.6.7 wants a sliding window, which differs from this
+/// fixed one only for years that no file has yet.
 pub fn parse(text: &[u8]) -> Option<u64> {
     let time = httpdate::parse_http_date(str::from_utf8(text).ok()?).ok()?;
     time.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
 }
 
-/// A second together with its text, for whoever writes the same Date field many times.
+/// A second together with its text, for callers that write the same Date field many times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date {
     seconds: u64,

@@ -1,14 +1,14 @@
 //! Entity tags and lists of them (RFC 9110 §8.8.3, §13.1.1, §13.1.2).
 //!
-//! A list is read in one pass from its first byte to its last and nothing is kept, so its cost is that
-//! of its length, which the limits on a head bound.
+//! A list is read in one pass and nothing is kept, so its cost is linear in its length, which the limits on a
+//! head bound.
 
 /// An entity tag: an opaque name of one state of a representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntityTag<'a> {
-    /// Whether representations of this tag are only as good as equal, not equal byte by byte.
+    /// Whether representations with this tag are only semantically equivalent, not identical byte by byte.
     pub weak: bool,
-    /// What stands between the quotes.
+    /// The text between the quotes.
     pub opaque: &'a [u8],
 }
 
@@ -52,12 +52,12 @@ fn is_etagc(byte: u8) -> bool {
     matches!(byte, 0x21 | 0x23..=0x7e | 0x80..)
 }
 
-/// Whether the list of tags in an If-Match or If-None-Match field has the current representation in it:
-/// `*` has any there is, so ask only if there is one (RFC 9110 §13.1.1). The lines of a field that
-/// came several times are one list (§5.3).
+/// Whether the list of tags in an If-Match or If-None-Match field contains the current representation. `*`
+/// matches any, so call this only if there is one (RFC 9110 §13.1.1). The lines of a field that came several
+/// times are one list (§5.3).
 ///
-/// `current` is its tag, `None` if it has none. A malformed list has nothing in it, whatever else
-/// it says: then a cached copy is sent anew and a change is refused, which harms nobody.
+/// `current` is its tag, `None` if it has none. A malformed list matches nothing, whatever else it says: a
+/// cached copy is sent again and a change is refused, which is safe.
 pub fn list_matches<'v>(
     lines: impl Iterator<Item = &'v [u8]>,
     current: Option<EntityTag<'_>>,
@@ -167,7 +167,7 @@ mod tests {
             (&["\"2\"", "\"1\""], true, true),
             (&["\"1\"", "\"2\""], true, true),
             (&["\"1,2\""], false, false),
-            // Malformed ones have nothing in them.
+            // Malformed ones match nothing.
             (&["\"1\" \"2\""], false, false),
             (&["\"1\"\"2\""], false, false),
             (&["\"1\", 2"], false, false),

@@ -1,8 +1,7 @@
 //! Field sections: the header and trailer fields of a message (RFC 9110 §5 and §6.3).
 //!
-//! A section is one buffer of bytes and a list of spans into it, so that a section that is used again
-//! allocates nothing. Fields that the server itself reads have a [`Known`] name and are found without
-//! comparing strings.
+//! A section is one buffer of bytes and a list of spans into it, so that reusing a section allocates nothing.
+//! Fields that the server itself reads have a [`Known`] name and are found without comparing strings.
 
 use crate::known::Known;
 
@@ -46,13 +45,14 @@ struct LineSpans {
 /// A line of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldLine<'a> {
-    /// As it came.
+    /// As received.
     pub name: &'a [u8],
     /// Without surrounding whitespace.
     pub value: &'a [u8],
     /// The name's [`Known::of`].
     pub known: Option<Known>,
-    /// Whoever sent it wants compression to keep no copy of it, at no hop: "never indexed" in HPACK (RFC 7541 §7.1.3).
+    /// The sender wants no hop to keep a copy of it in a compression table: "never indexed" in HPACK (RFC
+    /// 7541 §7.1.3).
     pub sensitive: bool,
 }
 
@@ -77,13 +77,13 @@ impl Default for FieldSection {
 }
 
 impl FieldSection {
-    /// A section with memory for so many bytes and lines.
+    /// A section with memory for this many bytes and lines.
     pub fn with_capacity(bytes: usize, lines: usize) -> Self {
         let (bytes, lines) = (Vec::with_capacity(bytes), Vec::with_capacity(lines));
         Self { bytes, lines, ..Self::default() }
     }
 
-    /// Forgets all lines and bytes, keeps the memory.
+    /// Removes all lines and bytes and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.lines.clear();
@@ -91,7 +91,7 @@ impl FieldSection {
         self.appended_only = true;
     }
 
-    /// Replaces the bytes by `bytes` and forgets all lines; [`push_span`](Self::push_span) follows.
+    /// Replaces the bytes by `bytes` and removes all lines; [`push_span`](Self::push_span) follows.
     pub fn reset_to(&mut self, bytes: &[u8]) {
         self.clear();
         self.bytes.extend_from_slice(bytes);
@@ -103,7 +103,7 @@ impl FieldSection {
         &self.bytes
     }
 
-    /// Adds a line whose name and value already stand in the bytes.
+    /// Adds a line whose name and value are already in the bytes.
     pub fn push_span(&mut self, name: Span, value: Span) {
         self.appended_only = false;
         self.push(name, value);
@@ -116,7 +116,7 @@ impl FieldSection {
         self.push_line(LineSpans { name, value, known, sensitive: false });
     }
 
-    /// Replaces the bytes and keeps the lines: a parser learns how long a head is after its last line.
+    /// Replaces the bytes and keeps the lines: a parser knows the length of a head only after its last line.
     pub fn set_bytes(&mut self, bytes: &[u8]) {
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
@@ -146,7 +146,7 @@ impl FieldSection {
         self.push_line(LineSpans { name, value, known, sensitive: false });
     }
 
-    /// Says that the line added last is [sensitive](FieldLine::sensitive).
+    /// Marks the line added last as [sensitive](FieldLine::sensitive).
     pub fn mark_sensitive(&mut self) {
         if let Some(line) = self.lines.last_mut() {
             line.sensitive = true;
@@ -154,7 +154,7 @@ impl FieldSection {
     }
 
     /// Appends to the value of the last line, if it's of that known name and its value stands at the end of
-    /// the bytes. Tells whether it did.
+    /// the bytes. Returns whether it did.
     pub fn extend_last(&mut self, known: Known, separator: &[u8], more: &[u8]) -> bool {
         let Some(line) = self.lines.last_mut().filter(|line| line.known == Some(known)) else { return false };
         if (line.value.start + line.value.len) as usize != self.bytes.len() {
@@ -208,7 +208,8 @@ impl FieldSection {
         }
     }
 
-    /// Adds a line at the end. Neither part may hold CR, LF or NUL: who takes them from outside checks.
+    /// Adds a line at the end. Neither part may contain CR, LF or NUL; callers check input that comes from
+    /// outside.
     pub fn append(&mut self, name: &[u8], value: &[u8]) {
         debug_assert!(!value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0)));
         let start = self.bytes.len();
@@ -252,12 +253,12 @@ impl FieldSection {
         self.lines.is_empty()
     }
 
-    /// All lines in order: name as it came, value without surrounding whitespace.
+    /// All lines in order: name as received, value without surrounding whitespace.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> + ExactSizeIterator {
         self.lines.iter().map(|l| (l.name.of(&self.bytes), l.value.of(&self.bytes)))
     }
 
-    /// All lines in order, with what is known of them.
+    /// All lines in order, with their known names and marks.
     pub fn lines(&self) -> impl Iterator<Item = FieldLine<'_>> {
         self.lines.iter().map(|line| FieldLine {
             name: line.name.of(&self.bytes),
@@ -301,7 +302,7 @@ impl FieldSection {
         *self = kept;
     }
 
-    /// Removes every line of that name. Tells whether there was one.
+    /// Removes every line of that name. Returns whether there was one.
     pub fn remove(&mut self, name: &[u8]) -> bool {
         let before = self.len();
         self.retain(|n, _| !n.eq_ignore_ascii_case(name));

@@ -1,4 +1,4 @@
-//! Field names that hayami itself reads or writes, found in some ten instructions whatever their case.
+//! Field names that hayami itself reads or writes, found in about ten instructions, in any case.
 
 macro_rules! known {
     ($($variant:ident $name:literal,)*) => {
@@ -93,7 +93,7 @@ static SLOTS: [u8; 256] = {
 };
 
 /// A number below 256, made of the length of a field name and three of its bytes, bit 0x20 of which is left
-/// out: with a `factor` that is found by trying, it tells the names of a small table apart.
+/// out: with a `factor` found by trial, it distinguishes the names of a small table.
 pub const fn slot_of(name: &[u8], factor: u32) -> usize {
     let len = name.len();
     if len == 0 {
@@ -138,8 +138,8 @@ impl Known {
         equals_folded(name, known.name()).then_some(known)
     }
 
-    /// Whether the field speaks of one HTTP/1.1 connection and is not passed on (RFC 9110 §7.6.1); HTTP/2 has none
-    /// of these (RFC 9113 §8.2.2). TE, which HTTP/2 knows in part, is not among them.
+    /// Whether the field concerns one HTTP/1.1 connection and is not forwarded (RFC 9110 §7.6.1); HTTP/2 has
+    /// none of these (RFC 9113 §8.2.2). TE, which HTTP/2 knows in part, is not among them.
     #[inline]
     pub fn is_of_connection(self) -> bool {
         matches!(

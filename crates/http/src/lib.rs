@@ -1,8 +1,8 @@
-//! The words of HTTP: what every version of the protocol has in common (RFC 9110).
+//! The semantics of HTTP: what every version of the protocol has in common (RFC 9110).
 //!
 //! Here are heads, fields, targets, content, conditions and ranges. Here are no sockets, no clock,
-//! no files being opened and nothing that knows how a head looks on the wire of one protocol version.
-//! Every other crate may use this one; this one uses none of them.
+//! no files being opened and nothing that depends on the wire format of one protocol version. Every other
+//! crate may use this one; this one uses none of them.
 //!
 //! ```
 //! use hayami_http::{Known, ResponseHead, Status};

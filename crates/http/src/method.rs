@@ -35,7 +35,7 @@ impl Method {
         }
     }
 
-    /// Whether the client asks for nothing but information (RFC 9110 §9.2.1).
+    /// Whether the client only requests information (RFC 9110 §9.2.1).
     pub fn is_safe(self) -> bool {
         matches!(self, Self::Get | Self::Head | Self::Options | Self::Trace)
     }

@@ -1,6 +1,6 @@
 //! Content codings and what a client accepts of them (RFC 9110 §8.4.1 and §12.5.3).
 //!
-//! Not here: which file or filter provides a coding, and the Vary field that goes with the choice.
+//! Not here: which file or filter provides a coding, and the Vary field that the choice requires.
 
 /// A content coding that hayami can send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,8 +52,8 @@ pub struct Accepted {
 }
 
 /// Reads the lines of an Accept-Encoding field, which are one list (RFC 9110 §5.3). Malformed members
-/// and unknown codings do not count. Without lines, and with an empty one, it is identity alone that is wanted:
-/// a client that says nothing would have to take anything (§12.5.3), but cannot be trusted to.
+/// and unknown codings do not count. Without lines, and with an empty one, only identity is accepted: a
+/// client that says nothing would have to accept anything (§12.5.3), but cannot be relied on to do so.
 pub fn accepted<'v>(lines: impl IntoIterator<Item = &'v [u8]>) -> Accepted {
     let mut accepted = Accepted::default();
     for line in lines {
@@ -63,8 +63,8 @@ pub fn accepted<'v>(lines: impl IntoIterator<Item = &'v [u8]>) -> Accepted {
 }
 
 impl Accepted {
-    /// Takes note of one member of the list: `gzip`, `br;q=0.8`, `*;q=0`. Of two that say the same
-    /// coding the higher weight counts.
+    /// Records one member of the list: `gzip`, `br;q=0.8`, `*;q=0`. Of two members for the same coding the
+    /// higher weight counts.
     fn read(&mut self, member: &[u8]) {
         let (name, weight) = match memchr::memchr(b';', member) {
             Some(at) => (&member[..at], weight(&member[at + 1..])),
@@ -96,12 +96,12 @@ impl Accepted {
         self.weight(coding).is_some()
     }
 
-    /// The coding to send: of those available, and of identity, which always is, the one wanted most; of
-    /// those wanted equally the one that usually makes the smallest content, in the order
-    /// `br`, `zstd`, `gzip`, identity.
+    /// The coding to send: of those available, and of identity, which always is, the one with the highest
+    /// weight; of those with equal weight the one that usually makes the smallest content, in the order `br`,
+    /// `zstd`, `gzip`, identity.
     ///
-    /// If none is acceptable it is identity all the same: the content as it is serves a client better
-    /// than a 406 (RFC 9110 §12.5.3 leaves it open).
+    /// If none is acceptable it is identity nevertheless: unencoded content serves a client better than a 406
+    /// (RFC 9110 §12.5.3 leaves it open).
     pub fn prefers(&self, available: &[Coding]) -> Coding {
         let mut best = (Coding::Identity, self.weight(Coding::Identity));
         for coding in [Coding::Gzip, Coding::Zstd, Coding::Brotli] {
@@ -113,10 +113,10 @@ impl Accepted {
         best.0
     }
 
-    /// The coding to send if those of `preference` can be made: the one wanted most; of those wanted equally the first,
-    /// and identity last.
+    /// The coding to send if those of `preference` can be produced: the one with the highest weight; of those
+    /// with equal weight the first, and identity last.
     ///
-    /// If none is acceptable it is identity all the same, as in [`prefers`](Self::prefers).
+    /// If none is acceptable it is identity nevertheless, as in [`prefers`](Self::prefers).
     pub fn first_of(&self, preference: impl IntoIterator<Item = Coding>) -> Coding {
         let mut best = (Coding::Identity, self.weight(Coding::Identity));
         for coding in preference {
@@ -176,7 +176,7 @@ mod tests {
             ("zstd", Zstd),
             ("identity", Identity),
             ("compress, deflate", Identity),
-            // Our preference where the client has none.
+            // The server's preference where the client has none.
             ("gzip, deflate, br, zstd", Brotli),
             ("gzip, zstd", Zstd),
             ("identity, gzip", Gzip),
@@ -316,7 +316,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_wanted_more_is_passed_over(gzip in 0..=9_u16, br in 0..=9_u16, zstd in 0..=9_u16) {
+        fn no_coding_with_a_higher_weight_is_passed_over(gzip in 0..=9_u16, br in 0..=9_u16, zstd in 0..=9_u16) {
             let got = of(&format!("gzip;q=0.{gzip}, br;q=0.{br}, zstd;q=0.{zstd}"));
             let best = gzip.max(br).max(zstd);
             let want = if best == 0 { Identity } else if br == best { Brotli } else if zstd == best { Zstd } else { Gzip };

@@ -5,8 +5,8 @@
 use std::ops::Range;
 
 /// Most ranges of one request that are answered. Viewers of long documents ask for a handful;
-/// each part costs about a hundred bytes of headings and a read of its own, which is what
-/// requests with thousands of tiny ranges are after (RFC 9110 §17.15).
+/// each part costs about a hundred bytes of headings and a separate read, which requests with thousands of
+/// tiny ranges exploit (RFC 9110 §17.15).
 pub const MAX_RANGES: usize = 16;
 
 /// Most ranges that may overlap earlier ones: two overlapping ranges are one such overlap, and more
@@ -23,16 +23,16 @@ pub enum Ranges {
     /// Several, which neither overlap nor touch, with 206 as `multipart/byteranges`, in the order asked for
     /// (RFC 9110 §15.3.7.2).
     Several(Vec<Range<u64>>),
-    /// None of the ranges is there: 416 with [`write_unsatisfied`].
+    /// None of the ranges can be satisfied: 416 with [`write_unsatisfied`].
     Unsatisfiable,
 }
 
-/// What `value`, a Range field of a GET request, asks of a representation of `len` bytes.
+/// What `value`, a Range field of a GET request, means for a representation of `len` bytes.
 ///
 /// Other units and malformed values do not count (RFC 9110 §14.2), and neither do values with more than
-/// [`MAX_RANGES`] ranges or more than two overlapping ones. The whole is the answer to those
-/// rather than 416: an odd but honest client still gets what it wants, and the whole costs no more than
-/// the request without Range that anybody may send. Ranges that overlap or touch become one.
+/// [`MAX_RANGES`] ranges or more than two overlapping ones. Those are answered with the whole representation
+/// rather than 416: an unusual but honest client still gets what it wants, and the whole costs no more than a
+/// request without Range, which any client may send. Ranges that overlap or touch become one.
 pub fn resolve(value: &[u8], len: u64) -> Ranges {
     resolve_set(value, len).unwrap_or(Ranges::Whole)
 }
@@ -90,7 +90,7 @@ impl Spec {
     }
 
     /// The bytes that it means of `len`; `Some(None)` if there are none (RFC 9110 §14.1.2), `None` if
-    /// the range cannot be told in a Content-Range.
+    /// the range cannot be expressed in a Content-Range.
     fn within(&self, len: u64) -> Option<Option<Range<u64>>> {
         match *self {
             Self::Suffix(0) => Some(None),
@@ -103,8 +103,8 @@ impl Spec {
     }
 }
 
-/// A number of any length: what is beyond `u64` is beyond every file (RFC 9110 §14.1.2 asks to
-/// expect large ones).
+/// A number of any length: a value beyond `u64` lies beyond every file (RFC 9110 §14.1.2 says to expect large
+/// ones).
 fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -126,7 +126,7 @@ impl Ranges {
         self.as_slice().iter().any(|other| other.start < range.end && range.start < other.end)
     }
 
-    /// These and one more. Only the second one that stands apart allocates.
+    /// These and one more. Memory is allocated only from the second separate range on.
     fn with(self, range: Range<u64>) -> Self {
         match self {
             Self::Whole => Self::Whole,
@@ -141,8 +141,8 @@ impl Ranges {
     }
 }
 
-/// Adds a range at the end, or to the first of those that it touches; the others of those are added to
-/// it too (RFC 9110 §15.3.7.2).
+/// Adds a range at the end, or to the first of those that it touches; any others are merged into it too (RFC
+/// 9110 §15.3.7.2).
 fn coalesce(ranges: &mut Vec<Range<u64>>, mut range: Range<u64>) {
     let mut place = ranges.len();
     while let Some(at) = ranges.iter().position(|other| touch(other, &range)) {

@@ -49,7 +49,7 @@ pub enum TargetForm {
 pub struct RequestLine {
     /// The method's name.
     pub method: Span,
-    /// The target as it came.
+    /// The target as received.
     pub target: Span,
     /// Its form.
     pub form: TargetForm,
@@ -63,8 +63,8 @@ pub struct RequestLine {
     pub version: Version,
 }
 
-/// A request head. One is used again for every request of a worker: filling it allocates nothing once
-/// its buffers have grown.
+/// A request head. One is used again for every request of a worker: filling it does not allocate once its
+/// buffers have grown.
 #[derive(Clone, Debug, Default)]
 pub struct RequestHead {
     fields: FieldSection,
@@ -94,7 +94,7 @@ impl RequestHead {
         self.method = Method::default();
     }
 
-    /// Sets the request line of a method that is known already.
+    /// Sets the request line of a method that was parsed already.
     pub fn set_parsed_line(&mut self, line: RequestLine, method: Method) {
         self.line = line;
         self.method = method;
@@ -105,7 +105,7 @@ impl RequestHead {
         self.method
     }
 
-    /// The method's name as it came.
+    /// The method's name as received.
     pub fn method_name(&self) -> &[u8] {
         self.line.method.of(self.fields.bytes())
     }
@@ -120,7 +120,7 @@ impl RequestHead {
         self.line.form
     }
 
-    /// The target as it came.
+    /// The target as received.
     pub fn target(&self) -> &[u8] {
         self.line.target.of(self.fields.bytes())
     }

@@ -8,20 +8,20 @@ use std::sync::Arc;
 
 /// A status and header fields.
 ///
-/// The fields are two sections: a shared one that was made ready beforehand (a cached file's) and this
-/// response's own. Whoever changes a shared line pays for a copy; whoever adds one does not.
+/// The fields are two sections: a shared one that was prepared beforehand (a cached file's) and this
+/// response's own. Changing a shared line costs a copy; adding a line does not.
 ///
-/// Not among the fields are those of the connection and the framing (`connection`, `content-length`,
+/// The fields do not include those of the connection and the framing (`connection`, `content-length`,
 /// `transfer-encoding`, `date`, `server`): the protocol engine writes them.
 #[derive(Clone, Debug)]
 pub struct ResponseHead {
     status: Status,
-    /// The content is a text of the server's own, in no other form yet.
+    /// The content is a text that the server wrote, not yet converted to another form.
     generated: bool,
     /// The engine adds no `date`.
     dateless: bool,
     shared: Option<Arc<FieldSection>>,
-    /// Boxed, since a head is handed from layer to layer and most have no lines of their own.
+    /// Boxed, since a head is moved between layers and most have no lines of their own.
     own: Option<Box<FieldSection>>,
 }
 
@@ -31,7 +31,7 @@ impl ResponseHead {
         Self { status, generated: false, dateless: false, shared: None, own: None }
     }
 
-    /// A head whose fields were made ready beforehand.
+    /// A head whose fields were prepared beforehand.
     pub fn with_shared(status: Status, shared: Arc<FieldSection>) -> Self {
         Self { status, generated: false, dateless: false, shared: Some(shared), own: None }
     }
@@ -46,7 +46,7 @@ impl ResponseHead {
         self.generated
     }
 
-    /// Says whether it is.
+    /// Sets whether it is.
     pub fn set_generated(&mut self, generated: bool) {
         self.generated = generated;
     }
@@ -71,12 +71,12 @@ impl ResponseHead {
         self.shared.as_deref().into_iter().chain(self.own.as_deref())
     }
 
-    /// The section made ready beforehand, and this response's own.
+    /// The section prepared beforehand, and this response's own.
     pub fn parts(&self) -> (Option<&Arc<FieldSection>>, Option<&FieldSection>) {
         (self.shared.as_ref(), self.own.as_deref())
     }
 
-    /// Makes it a head without fields, and keeps the memory: for clients that read one after the other.
+    /// Removes all fields and keeps the memory: for clients that read one response after another.
     pub fn clear(&mut self) {
         self.dateless = false;
         self.shared = None;
@@ -105,7 +105,7 @@ impl ResponseHead {
         self.own.get_or_insert_default().append(name, value);
     }
 
-    /// Removes every line of that name. Tells whether there was one.
+    /// Removes every line of that name. Returns whether there was one.
     pub fn remove(&mut self, name: &[u8]) -> bool {
         self.get_named(name).is_some() && self.own_all().remove(name)
     }
@@ -116,12 +116,12 @@ impl ResponseHead {
         self.append(name, value);
     }
 
-    /// This response's own fields, whose memory may serve another one.
+    /// This response's own fields, whose memory may be reused for another response.
     pub fn into_own(self) -> Option<FieldSection> {
         self.own.map(|own| *own)
     }
 
-    /// All fields as this response's own, the shared ones copied first, to be changed at will.
+    /// All fields as this response's own, the shared ones copied first, so that they can be changed.
     pub fn own_all(&mut self) -> &mut FieldSection {
         if let Some(shared) = self.shared.take() {
             let mut all = FieldSection::clone(&shared);
@@ -132,13 +132,13 @@ impl ResponseHead {
     }
 }
 
-/// What answers a request.
+/// The response to a request.
 #[derive(Debug)]
 pub struct Response {
     /// Status and fields.
     pub head: ResponseHead,
-    /// What follows the head. For HEAD requests, the content that GET would have had: the engine sends
-    /// its length and not the bytes (RFC 9110 §9.3.2).
+    /// What follows the head. For HEAD requests, the content of the corresponding GET: the engine sends its
+    /// length but not the bytes (RFC 9110 §9.3.2).
     pub content: Content,
 }
 

@@ -1,16 +1,15 @@
-//! The path of a request target, made safe to look up, and paths made fit for a URI (RFC 3986).
+//! Normalizes the path of a request target for lookup, and encodes paths for a URI (RFC 3986).
 //!
-//! A path is percent-decoded once, then its dot segments go, so that `%2e%2e` is treated like `..` and
-//! nothing climbs above the root. Whoever gets a normalized path must not decode it again.
-//! Not here: the forms of a target (the parsers know them), the query, the authority
-//! ([`crate::authority`]).
+//! A path is percent-decoded once, then its dot segments are removed, so that `%2e%2e` is treated like `..`
+//! and no path leaves the root. A normalized path must not be decoded again. Not here: the forms of a target
+//! (the parsers know them), the query, the authority ([`crate::authority`]).
 
 use std::fmt;
 
 /// Why a path cannot be looked up; each is answered with 400 (Bad Request).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathFault {
-    /// A `%` without two hexadecimal digits behind it (RFC 3986 §2.1).
+    /// A `%` without two hexadecimal digits after it (RFC 3986 §2.1).
     MalformedEscape,
     /// A NUL byte, plain or encoded: no file name holds one (RFC 3986 §7.3).
     Nul,
@@ -46,11 +45,11 @@ pub fn normalize<'a>(path: &'a [u8], scratch: &'a mut Vec<u8>) -> Result<&'a [u8
     Ok(scratch)
 }
 
-/// Whether decoding and removing would leave `path` alone. Errs on the side of `false` (`/.profile`).
+/// Whether decoding and removing would not change `path`. Errs on the side of `false` (`/.profile`).
 #[inline]
 fn is_normal(path: &[u8]) -> bool {
     let Some((b'/', rest)) = path.split_first() else { return false };
-    // No early exit: the compiler turns this into a few vector instructions (examples/path_speed.rs).
+    // No early exit: the compiler vectorizes this (examples/path_speed.rs).
     !path.iter().zip(rest).fold(false, |odd, (&before, &byte)| {
         let after_slash = (before == b'/') & ((byte == b'/') | (byte == b'.'));
         odd | after_slash | (byte == b'%') | (byte == 0)
@@ -94,8 +93,8 @@ fn next_byte(path: &[u8]) -> Result<Option<(u8, &[u8])>, PathFault> {
     if byte == 0 { Err(PathFault::Nul) } else { Ok(Some((byte, rest))) }
 }
 
-/// Takes back the last segment, which starts at `segment`, if it is a dot segment (RFC 3986 §5.2.4).
-/// `..` takes its parent too; the root has none and stays.
+/// Removes the last segment, which starts at `segment`, if it is a dot segment (RFC 3986 §5.2.4). `..`
+/// removes its parent too; the root has none and stays.
 fn remove_dots(path: &mut Vec<u8>, segment: usize) {
     match &path[segment..] {
         b"." => path.truncate(segment),
@@ -107,10 +106,10 @@ fn remove_dots(path: &mut Vec<u8>, segment: usize) {
     }
 }
 
-/// Whether all bytes may stand in a request target: every visible one but the fragment's `#`
-/// (RFC 9110 §7.1), and UTF-8, because browsers and scripts send them unencoded. As h1 reads its targets.
+/// Whether all bytes may stand in a request target: every visible one except the fragment's `#` (RFC 9110
+/// §7.1), and UTF-8, because browsers and scripts send them unencoded. The same rule as in the h1 parser.
 pub fn has_target_bytes(target: &[u8]) -> bool {
-    // No early exit: the compiler makes vector instructions of this.
+    // No early exit: the compiler vectorizes this.
     target.iter().fold(true, |good, byte| good & (*byte > b' ') & (*byte != 0x7f) & (*byte != b'#'))
 }
 
@@ -121,9 +120,9 @@ pub(crate) fn hex(digit: u8) -> Option<u8> {
 
 /// Appends `path` to `out`, percent-encoded so that it can stand in a Location field or in a link.
 ///
-/// What may stand in a path stays (RFC 3986 §3.3: unreserved, sub-delims, `:`, `@` and the slashes).
-/// In HTML, `&` and `'` still want escaping. A relative link whose first segment holds a `:` wants a
-/// `./` before it (RFC 3986 §4.2).
+/// Characters that are allowed in a path stay (RFC 3986 §3.3: unreserved, sub-delims, `:`, `@` and the
+/// slashes). In HTML, `&` and `'` still need escaping. A relative link whose first segment contains a `:`
+/// needs a `./` before it (RFC 3986 §4.2).
 pub fn encode_path(path: &[u8], out: &mut Vec<u8>) {
     out.reserve(path.len());
     for &byte in path {
@@ -303,7 +302,7 @@ mod tests {
         }
     }
 
-    /// The same by the book: decode all, then a stack of segments.
+    /// The reference implementation: decode all, then use a stack of segments.
     fn by_the_book(path: &[u8]) -> Result<Vec<u8>, PathFault> {
         let mut decoded = Vec::new();
         let mut rest = path;
@@ -325,7 +324,7 @@ mod tests {
         Ok([b"/", &stack.join(&b'/')[..], end].concat())
     }
 
-    /// Paths made of what matters here.
+    /// Paths made of the pieces that matter here.
     fn tricky() -> impl Strategy<Value = Vec<u8>> {
         let piece = prop::sample::select(vec![
             "/", "/", ".", "..", "%2e", "%2E", "%2f", "%2F", "%25", "%", "2", "e", "a", "\\", "%00", "\0",
