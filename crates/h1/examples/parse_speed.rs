@@ -1,5 +1,5 @@
 //! Time of a request through the engine, and of its response: `cargo run --release -p hayami-h1 --example
-//! parse_speed [PART OF A NAME]`. httparse, which only finds names and values, stands beside it as a measure.
+//! parse_speed [PART OF A NAME]`. httparse, which only finds names and values, is run for comparison.
 
 use hayami_h1::{Event, Limits, Server};
 use hayami_http::{FieldSection, RequestHead, ResponseHead, Status};

@@ -44,8 +44,8 @@ const fn is_one_of(byte: u8, set: &[u8]) -> bool {
     false
 }
 
-/// The index behind the token that starts at `at`. Field names are mostly letters and `-`, which are
-/// found eight at a time.
+/// The index after the token that starts at `at`. Field names are mostly letters and `-`, which are found
+/// eight at a time.
 #[inline]
 pub(crate) fn token_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(eight) = eight_at(bytes, at) {
@@ -143,8 +143,8 @@ fn controls_in(eight: u64) -> u64 {
     below_or_equal(eight, 0x20, 0x7f)
 }
 
-/// Bit 0x80 of the first byte that is below `limit` or is `byte`, 0 if there is none. Bytes behind it
-/// may be marked wrongly, since a difference borrows from the next byte.
+/// Bit 0x80 of the first byte that is below `limit` or is `byte`, 0 if there is none. Bytes after it may be
+/// marked wrongly, since a difference borrows from the next byte.
 fn below_or_equal(eight: u64, limit: u8, byte: u8) -> u64 {
     let below = eight.wrapping_sub(ONES * limit as u64) & !eight;
     let equal = eight ^ (ONES * byte as u64);

@@ -1,5 +1,5 @@
-//! Chunk extensions (RFC 9112 §7.1.1). None means anything here, but whoever reads on behind a quote
-//! that was never closed finds other chunks than we do: so they must be what the grammar says.
+//! Chunk extensions (RFC 9112 §7.1.1). They have no meaning here. But a program that treats an unclosed quote
+//! differently sees different chunks, which allows smuggling: so extensions must match the grammar.
 
 use crate::bytes::{token_end, value_end};
 use crate::fault::Fault;
@@ -13,40 +13,40 @@ pub(crate) fn check(extensions: &[u8]) -> Result<(), Fault> {
     if value_end(extensions, 0) != extensions.len() {
         return Err(Fault::MalformedExtension);
     }
-    if !matches!(behind_whitespace(extensions), [b';', ..]) {
+    if !matches!(after_whitespace(extensions), [b';', ..]) {
         return Err(Fault::MalformedChunkSize);
     }
     let mut rest = extensions;
     while !rest.is_empty() {
-        rest = behind_extension(rest).ok_or(Fault::MalformedExtension)?;
+        rest = after_extension(rest).ok_or(Fault::MalformedExtension)?;
     }
     Ok(())
 }
 
-/// What follows the first extension. Whitespace behind it belongs to the next one.
-fn behind_extension(rest: &[u8]) -> Option<&[u8]> {
-    let name = behind_whitespace(behind_whitespace(rest).strip_prefix(b";")?);
-    let rest = behind_token(name)?;
-    match behind_whitespace(rest) {
-        [b'=', value @ ..] => behind_value(behind_whitespace(value)),
+/// What follows the first extension. Whitespace after it belongs to the next one.
+fn after_extension(rest: &[u8]) -> Option<&[u8]> {
+    let name = after_whitespace(after_whitespace(rest).strip_prefix(b";")?);
+    let rest = after_token(name)?;
+    match after_whitespace(rest) {
+        [b'=', value @ ..] => after_value(after_whitespace(value)),
         _ => Some(rest),
     }
 }
 
-fn behind_value(rest: &[u8]) -> Option<&[u8]> {
+fn after_value(rest: &[u8]) -> Option<&[u8]> {
     match rest {
-        [b'"', inner @ ..] => behind_quoted(inner),
-        _ => behind_token(rest),
+        [b'"', inner @ ..] => after_quoted(inner),
+        _ => after_token(rest),
     }
 }
 
-fn behind_token(rest: &[u8]) -> Option<&[u8]> {
+fn after_token(rest: &[u8]) -> Option<&[u8]> {
     let end = token_end(rest, 0);
     (end > 0).then(|| &rest[end..])
 }
 
 /// What follows the closing quote (RFC 9110 §5.6.4). Controls have been looked for already.
-fn behind_quoted(mut rest: &[u8]) -> Option<&[u8]> {
+fn after_quoted(mut rest: &[u8]) -> Option<&[u8]> {
     loop {
         rest = match rest {
             [b'"', after @ ..] => return Some(after),
@@ -58,7 +58,7 @@ fn behind_quoted(mut rest: &[u8]) -> Option<&[u8]> {
 }
 
 /// RFC 9110 §5.6.3: bad whitespace is that of OWS, and recipients remove it.
-fn behind_whitespace(rest: &[u8]) -> &[u8] {
+fn after_whitespace(rest: &[u8]) -> &[u8] {
     let len = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     &rest[len..]
 }
@@ -98,7 +98,7 @@ mod tests {
             (b";a/b", broken),
             (b";a,b", broken),
             (b";\xff", broken),
-            // So is a value behind the equals sign.
+            // So is a value after the equals sign.
             (b";a=", broken),
             (b";a=;b", broken),
             (b";a==b", broken),

@@ -15,9 +15,9 @@ enum Next {
     /// A chunk-size line.
     #[default]
     Size,
-    /// So many bytes of chunk data.
+    /// This many bytes of chunk data.
     Data(u64),
-    /// The CRLF behind a chunk's data.
+    /// The CRLF after a chunk's data.
     DataEnd,
     /// A trailer line or the empty line.
     Trailer,
@@ -53,7 +53,7 @@ pub(crate) enum Piece {
 }
 
 impl Chunked {
-    /// Reads from `input` up to the end of one piece of data. Gives the bytes consumed too.
+    /// Reads from `input` up to the end of one piece of data. Returns the bytes consumed too.
     pub(crate) fn receive(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, Piece), Fault> {
         let mut at = 0;
         loop {
@@ -156,7 +156,7 @@ impl Chunked {
         Ok(())
     }
 
-    /// Length of the line at the front, with its LF. Bytes are looked at once, however they arrive.
+    /// Length of the line at the front, with its LF. Each byte is examined once, however the line is split.
     fn line_len(&mut self, rest: &[u8], limit: u32, fault: Fault) -> Result<usize, Stop> {
         let scanned = (self.scanned as usize).min(rest.len());
         let len = memchr::memchr(b'\n', &rest[scanned..]).map(|i| scanned + i + 1);
@@ -169,9 +169,9 @@ impl Chunked {
 }
 
 enum Step {
-    /// So many bytes of framing.
+    /// This many bytes of framing.
     Consumed(usize),
-    /// So many bytes of data.
+    /// This many bytes of data.
     Data(usize),
     End,
 }
@@ -181,7 +181,7 @@ fn chunk_size(line: &[u8]) -> Result<(u64, usize), Fault> {
     let mut size = 0_u64;
     let mut digits = 0;
     while let Some(digit) = line.get(digits).and_then(|o| char::from(*o).to_digit(16)) {
-        // RFC 9112 §7.1: recipients must not lose precision here.
+        // RFC 9112 §7.1: recipients must not lose precision.
         if size >> 60 != 0 {
             return Err(Fault::ChunkSizeOverflow);
         }
@@ -191,8 +191,8 @@ fn chunk_size(line: &[u8]) -> Result<(u64, usize), Fault> {
     if digits == 0 { Err(Fault::MalformedChunkSize) } else { Ok((size, digits)) }
 }
 
-/// Bytes of a chunk-size line that say nothing: its extensions, and the leading zeros that bring less data than they
-/// are. Programs that write sizes of a fixed width do so for every chunk of a long content.
+/// Bytes of a chunk-size line without a purpose: its extensions, and leading zeros in excess of the data.
+/// Programs that write fixed-width sizes send such zeros with every chunk of a long body.
 fn superfluous(line: &[u8], size: u64, digits: usize) -> u32 {
     let needed = (u64::BITS - size.leading_zeros()).div_ceil(4).max(1);
     let zeros = (digits as u32).saturating_sub(needed);
@@ -202,7 +202,7 @@ fn superfluous(line: &[u8], size: u64, digits: usize) -> u32 {
 
 #[cfg(test)]
 impl Chunked {
-    /// One that has counted so many bytes of extensions.
+    /// A decoder that has already counted this many bytes of extensions.
     pub(crate) fn having_counted(extensions: u32) -> Self {
         Self { extensions, ..Self::default() }
     }

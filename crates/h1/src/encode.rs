@@ -1,11 +1,11 @@
-//! Heads on their way out: status lines and field lines.
+//! Writes heads: status lines and field lines.
 
 use hayami_http::{FieldSection, Known, ResponseHead, Status};
 
 /// The framing and connection fields, which only the engine writes (RFC 9112 §6, §9.6).
-const OURS: [Known; 3] = [Known::Connection, Known::ContentLength, Known::TransferEncoding];
+const ENGINE_FIELDS: [Known; 3] = [Known::Connection, Known::ContentLength, Known::TransferEncoding];
 
-/// Writes the status line (RFC 9112 §4). The version is ours, not the request's (RFC 9110 §6.2).
+/// Writes the status line (RFC 9112 §4). The version is the server's, not the request's (RFC 9110 §6.2).
 #[inline(always)] // 20 instructions for each response
 pub(crate) fn status_line(status: Status, out: &mut Vec<u8>) {
     match ready_line(status) {
@@ -59,13 +59,13 @@ pub(crate) fn head_fields(head: &ResponseHead, out: &mut Vec<u8>) {
 }
 
 /// Writes the lines of a section that `keep` wants, without those that the engine writes itself. A
-/// section made ready as a whole is copied as a whole.
+/// section prepared as a whole is copied as a whole.
 #[inline]
 pub(crate) fn fields(section: &FieldSection, keep: impl Fn(&[u8]) -> bool, out: &mut Vec<u8>) {
     if section.is_empty() {
         return;
     }
-    let clean = OURS.iter().all(|known| section.get(*known).is_none());
+    let clean = ENGINE_FIELDS.iter().all(|known| section.get(*known).is_none());
     match section.wire_form() {
         Some(lines) if clean && section.iter().all(|(name, _)| keep(name)) => out.extend_from_slice(lines),
         _ => kept_lines(section, keep, out),
@@ -74,7 +74,7 @@ pub(crate) fn fields(section: &FieldSection, keep: impl Fn(&[u8]) -> bool, out: 
 
 fn kept_lines(section: &FieldSection, keep: impl Fn(&[u8]) -> bool, out: &mut Vec<u8>) {
     for (name, value) in section.iter() {
-        if keep(name) && !Known::of(name).is_some_and(|known| OURS.contains(&known)) {
+        if keep(name) && !Known::of(name).is_some_and(|known| ENGINE_FIELDS.contains(&known)) {
             field_line(name, value, out);
         }
     }

@@ -21,7 +21,7 @@ macro_rules! faults {
                 match self { $(Self::$variant => Status::$status,)* }
             }
 
-            /// What was wrong, to go after "the".
+            /// The fault as a phrase that follows "the".
             pub fn text(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
@@ -30,7 +30,7 @@ macro_rules! faults {
 }
 
 faults! {
-    TooManyEmptyLines BAD_REQUEST "empty lines before the request line are too many" "RFC 9112 §2.2",
+    TooManyEmptyLines BAD_REQUEST "request has too many empty lines before its request line" "RFC 9112 §2.2",
     RequestLineTooLong URI_TOO_LONG "request line is longer than the limit" "RFC 9112 §3",
     MalformedMethod BAD_REQUEST "method is not a token followed by one space" "RFC 9112 §3.1",
     MissingTarget BAD_REQUEST "request target is missing" "RFC 9112 §3.2",
@@ -40,7 +40,7 @@ faults! {
     TargetUserinfo BAD_REQUEST "request target's authority has userinfo" "RFC 9110 §4.2.4",
     TargetAuthority BAD_REQUEST "request target's authority is malformed" "RFC 9112 §3.2.3",
     MissingVersion BAD_REQUEST "request line has no version" "RFC 9112 §2.3",
-    MalformedVersion BAD_REQUEST "version is malformed or followed by more" "RFC 9112 §2.3",
+    MalformedVersion BAD_REQUEST "version is malformed or followed by other text" "RFC 9112 §2.3",
     NotHttp BAD_REQUEST "first line names no HTTP version" "RFC 9112 §2.3",
     UnsupportedVersion HTTP_VERSION_NOT_SUPPORTED "version is not HTTP/1" "RFC 9110 §15.6.6",
     HeadTooLarge REQUEST_HEADER_FIELDS_TOO_LARGE "head is longer than the limit" "RFC 6585 §5",
@@ -48,7 +48,7 @@ faults! {
     BareCr BAD_REQUEST "head has a CR that no LF follows" "RFC 9112 §2.2",
     LeadingWhitespace BAD_REQUEST "first field line starts with whitespace" "RFC 9112 §2.2",
     ObsoleteFold BAD_REQUEST "field line starts with whitespace, as folded lines once did" "RFC 9112 §5.2",
-    FieldName BAD_REQUEST "field name is empty or no token" "RFC 9112 §5",
+    FieldName BAD_REQUEST "field name is empty or not a token" "RFC 9112 §5",
     SpaceBeforeColon BAD_REQUEST "field name has whitespace before its colon" "RFC 9112 §5.1",
     MissingColon BAD_REQUEST "field line has no colon" "RFC 9112 §5",
     FieldValue BAD_REQUEST "field value has a control character" "RFC 9110 §5.5",

@@ -5,12 +5,12 @@ use crate::fault::{Fault, Stop};
 use crate::limits::Limits;
 use hayami_http::{FieldSection, Known, Span};
 
-/// What stands at the start of a line.
+/// What is at the start of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// A field line and the index behind its line end.
+    /// A field line and the index after its line end.
     Field { name: Span, value: Span, next: usize },
-    /// The empty line that ends a section, and the index behind it.
+    /// The empty line that ends a section, and the index after it.
     Empty { next: usize },
 }
 
@@ -43,8 +43,8 @@ const fn bit(known: Known) -> u64 {
     1 << known as u64
 }
 
-/// Parses the field lines of a head from `at` on into `section`, and the empty line behind them. Spans
-/// count from the start of `bytes`. Gives the index behind the empty line.
+/// Parses the field lines of a head from `at` on into `section`, and the empty line after them. Spans count
+/// from the start of `bytes`. Returns the index after the empty line.
 pub(crate) fn section(
     bytes: &[u8],
     mut at: usize,
@@ -73,8 +73,8 @@ pub(crate) fn section(
     }
 }
 
-/// Decides about the line at `at` that could not be parsed. Only a complete line is judged, and its
-/// length first: thus it does not matter how the bytes were split on their way.
+/// Decides about the line at `at` that could not be parsed. Only a complete line is judged, its length first,
+/// so that the result does not depend on how the bytes were split in transit.
 #[cold]
 pub(crate) fn judge(bytes: &[u8], at: usize, first: usize, limits: &Limits, stop: Stop) -> Stop {
     let lf = memchr::memchr(b'\n', &bytes[at..]).map(|i| at + i);
@@ -90,7 +90,7 @@ pub(crate) fn judge(bytes: &[u8], at: usize, first: usize, limits: &Limits, stop
 }
 
 /// Parses one line at `at`. LF alone ends it too, as RFC 9112 §2.2 allows and nginx and h2o do.
-#[inline(always)] // a line that is returned through memory costs 5 ns
+#[inline(always)] // returning the line through memory costs 5 ns
 pub(crate) fn parse(bytes: &[u8], at: usize) -> Result<Line, Stop> {
     let name_end = token_end(bytes, at);
     match bytes.get(name_end) {
@@ -110,7 +110,7 @@ pub(crate) fn parse(bytes: &[u8], at: usize) -> Result<Line, Stop> {
     Ok(Line::Field { name: Span::new(at, name_end), value: Span::new(start, end), next })
 }
 
-/// The index behind the line end at `at`.
+/// The index after the line end at `at`.
 fn line_end(bytes: &[u8], at: usize) -> Result<usize, Stop> {
     match bytes.get(at..) {
         Some([b'\r', b'\n', ..]) => Ok(at + 2),
@@ -121,7 +121,7 @@ fn line_end(bytes: &[u8], at: usize) -> Result<usize, Stop> {
     }
 }
 
-/// The line at `at` is none `name ":"`: it is the empty one, or broken at `name_end`.
+/// The line at `at` does not begin with `name ":"`: it is empty, or malformed at `name_end`.
 #[inline(never)]
 fn no_field(bytes: &[u8], at: usize, name_end: usize, byte: u8) -> Result<Line, Stop> {
     Err(match byte {
@@ -129,7 +129,7 @@ fn no_field(bytes: &[u8], at: usize, name_end: usize, byte: u8) -> Result<Line, 
             return line_end(bytes, at).map(|next| Line::Empty { next });
         }
         b' ' | b'\t' if name_end == at => Fault::ObsoleteFold,
-        // RFC 9112 §5.1: proxies that read it differently made it a way to smuggle requests.
+        // RFC 9112 §5.1: differences between proxies here have been used to smuggle requests.
         b' ' | b'\t' => space_or_name(&bytes[name_end..]),
         b'\r' | b'\n' => line_end(bytes, name_end).map_or(Fault::BareCr, |_| Fault::MissingColon),
         _ => Fault::FieldName,

@@ -17,31 +17,31 @@ pub(crate) enum Declared {
     Chunked,
 }
 
-/// Reads the framing fields. Every doubt is a fault: messages whose end two readers see in different
-/// places are how requests are smuggled (RFC 9112 §11.2).
+/// Reads the framing fields. Anything ambiguous is a fault: requests are smuggled in messages whose end two
+/// recipients see in different places (RFC 9112 §11.2).
 pub(crate) fn declared(fields: &FieldSection, seen: Seen, version: Version) -> Result<Declared, Fault> {
     let length = fields.get(Known::ContentLength);
     if seen.has(Known::TransferEncoding) {
-        // RFC 9112 §6.1: such a message may be an attempt of smuggling.
+        // RFC 9112 §6.1: such a message may be a smuggling attempt.
         if length.is_some() {
             return Err(Fault::LengthAndEncoding);
         }
-        // RFC 9112 §6.1: HTTP/1.0 knows no transfer codings, its framing is faulty then.
+        // RFC 9112 §6.1: HTTP/1.0 has no transfer codings; the framing is faulty.
         if version < Version::Http11 {
             return Err(Fault::EncodingInHttp10);
         }
         return only_chunked(fields, seen);
     }
     let Some(length) = length else { return Ok(Declared::Nothing) };
-    // RFC 9112 §6.3 lets equal values pass as one; no client of today needs it.
+    // RFC 9112 §6.3 lets equal values pass as one; no current client needs it.
     if seen.repeats(Known::ContentLength) || length.contains(&b',') {
         return Err(Fault::RepeatedLength);
     }
     decimal(length).map(Declared::Length).ok_or(Fault::MalformedLength)
 }
 
-/// `chunked` alone in one line. Empty list elements beside it would be legal (RFC 9110 §5.6.1.2), but who
-/// compares the value, or takes the last line, would see another message.
+/// `chunked` alone in one line. Empty list elements beside it would be legal (RFC 9110 §5.6.1.2), but a
+/// program that compares the value, or uses the last line, would see another message.
 fn only_chunked(fields: &FieldSection, seen: Seen) -> Result<Declared, Fault> {
     let value = fields.get(Known::TransferEncoding).unwrap_or_default();
     if value.eq_ignore_ascii_case(b"chunked") && !seen.repeats(Known::TransferEncoding) {
@@ -50,7 +50,7 @@ fn only_chunked(fields: &FieldSection, seen: Seen) -> Result<Declared, Fault> {
     Err(coding_fault(fields.get_all(Known::TransferEncoding).flat_map(list)))
 }
 
-/// An unknown coding is named as such, with or without chunked behind it: 501 helps its sender more than
+/// An unknown coding is named as such, with or without chunked after it: 501 helps its sender more than
 /// 400. Chunked repeated or not last is 400 (RFC 9112 §6.1, §6.3).
 #[cold]
 fn coding_fault<'a>(codings: impl Iterator<Item = &'a [u8]>) -> Fault {
@@ -76,7 +76,7 @@ fn decimal(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// Whether the sender of this head wants the connection to stay (RFC 9112 §9.3).
+/// Whether the sender of this head keeps the connection open (RFC 9112 §9.3).
 pub(crate) fn persists(fields: &FieldSection, seen: Seen, version: Version) -> bool {
     let default = version >= Version::Http11;
     if !seen.has(Known::Connection) {
@@ -174,7 +174,7 @@ mod tests {
         for (lines, want) in cases {
             let (fields, seen) = fields(lines);
             assert_eq!(declared(&fields, seen, Http11), want, "{lines:?}");
-            // HTTP/1.0 knows no transfer codings.
+            // HTTP/1.0 has no transfer codings.
             let encoded = seen.has(Known::TransferEncoding) && want != Err(Fault::LengthAndEncoding);
             let old = if encoded { Err(Fault::EncodingInHttp10) } else { want };
             assert_eq!(declared(&fields, seen, Http10), old, "{lines:?} in HTTP/1.0");

@@ -1,14 +1,14 @@
 //! Heads that arrive in pieces: no byte is parsed more than twice, whatever the pieces.
 //!
-//! A head that arrives whole, as nearly all do, is parsed in one pass and this file is not asked. Else
-//! each line is checked when its LF comes, so that a broken one is answered at once, and the whole head
-//! is parsed when its empty line comes.
+//! A head that arrives whole, as nearly all do, is parsed in one pass without this file. Otherwise each line
+//! is checked when its LF arrives, so that a broken one is answered at once, and the whole head is parsed
+//! when its empty line arrives.
 
 use crate::fault::{Fault, Stop};
 use crate::field_line::{self, Line};
 use crate::limits::Limits;
 
-/// How far the bytes of an incomplete head have been looked at.
+/// How far the bytes of an incomplete head have been examined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
     /// Bytes in which every LF was seen.
@@ -33,7 +33,7 @@ impl Progress {
         self.lines = memchr::memchr_iter(b'\n', bytes).count().min(u16::MAX.into()) as u16;
     }
 
-    /// Looks at the bytes that are new since [`remember`](Self::remember). `Ok`: the head is complete.
+    /// Examines the bytes received since [`remember`](Self::remember). `Ok`: the head is complete.
     #[cold]
     pub(crate) fn resume(
         &mut self,
@@ -48,7 +48,7 @@ impl Progress {
             }
             self.scanned = next as u32;
             self.line = next as u32;
-            // Past the greatest limit, the parse of the whole head counts.
+            // Beyond the greatest limit, the parse of the whole head decides.
             self.lines = self.lines.saturating_add(1);
         }
         self.scanned = bytes.len() as u32;
@@ -60,7 +60,7 @@ impl Progress {
         Err(fault.map_or(Stop::Incomplete, Stop::Fault))
     }
 
-    /// Checks the line that ends `bytes`. Tells whether it is the empty one.
+    /// Checks the line that ends `bytes`. Returns whether it is the empty one.
     fn check_line(
         &self,
         limits: &Limits,
@@ -86,7 +86,7 @@ impl Progress {
 /// Whether a start line with its LF, `bytes` long, breaks its limit.
 pub(crate) fn too_long(bytes: usize, limits: &Limits) -> Option<Fault> {
     match bytes {
-        // The limit counts what stands before the LF; with one more it has no room in 32 bits.
+        // The limit counts what stands before the LF; one more would not fit into 32 bits.
         n if n.saturating_sub(1) > limits.request_line as usize => Some(Fault::RequestLineTooLong),
         n if n > limits.head as usize => Some(Fault::HeadTooLarge),
         _ => None,

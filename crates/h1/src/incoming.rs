@@ -1,4 +1,4 @@
-//! Content on its way in, whatever its framing. Both roles receive by it.
+//! Receives content, whatever its framing. Used by both roles.
 
 use crate::chunked::{Chunked, Piece};
 use crate::fault::Fault;
@@ -11,16 +11,16 @@ pub(crate) enum Incoming {
     /// No content.
     #[default]
     Nothing,
-    /// By Content-Length; so many bytes are still to come.
+    /// By Content-Length; this many bytes are still to come.
     Length(u64),
     /// In chunks.
     Chunked(Chunked),
-    /// By the end of the connection; so many bytes came. Responses only.
+    /// By the end of the connection; this many bytes came. Responses only.
     UntilClose(u64),
 }
 
 impl Incoming {
-    /// Reads content from the front of `input`. Gives the bytes consumed too.
+    /// Reads content from the front of `input`. Returns the bytes consumed too.
     pub(crate) fn receive(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, Piece), Fault> {
         match self {
             Self::Nothing | Self::Length(0) => Ok((0, Piece::End)),

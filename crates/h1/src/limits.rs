@@ -1,6 +1,6 @@
 //! How much of everything one peer may send.
 
-/// The limits of a connection. They are given with every call, so that a server changes them without
+/// The limits of a connection. They are given with every call, so that a server can change them without
 /// touching its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -14,10 +14,10 @@ pub struct Limits {
     pub fields: u16,
     /// Bytes of content. More is answered with 413. h2o's `limit-request-body`, with h2o's default.
     pub content: u64,
-    /// Bytes of a chunk-size line with its CRLF: 16 digits and room for an extension nobody reads.
+    /// Bytes of a chunk-size line with its CRLF: 16 digits and room for an extension, which is ignored.
     pub chunk_line: u32,
-    /// Bytes of all chunk extensions of one content, and of leading zeros of its chunk sizes as far as they outnumber
-    /// the data. Chunks of one byte with long extensions would otherwise cost 200 times what they bring.
+    /// Bytes of all chunk extensions of one content, and of leading zeros of its chunk sizes in excess of the
+    /// data. Otherwise chunks of one byte with long extensions would cost 200 times the content they carry.
     pub chunk_extensions: u32,
     /// Bytes of a trailer section with its empty line. Trailers are digests and timings: short.
     pub trailer: u32,

@@ -1,5 +1,4 @@
-//! Content on its way out, framed by length, in chunks, or by the end of the connection. Both roles
-//! send by it.
+//! Sends content, framed by length, in chunks, or by the end of the connection. Used by both roles.
 
 use hayami_http::FieldSection;
 
@@ -8,7 +7,7 @@ use hayami_http::FieldSection;
 pub(crate) enum Outgoing {
     /// No content, or no more of it.
     Nothing,
-    /// By Content-Length; so many bytes are still to be sent.
+    /// By Content-Length; this many bytes are still to be sent.
     Length(u64),
     /// In chunks (RFC 9112 §7.1).
     Chunked,
@@ -40,7 +39,7 @@ impl Outgoing {
         }
     }
 
-    /// Counts bytes of a length; gives how many of them the framing allows.
+    /// Counts bytes of a length; returns how many of them the framing allows.
     pub(crate) fn count(&mut self, bytes: u64) -> u64 {
         match self {
             Self::Length(left) => {
@@ -62,8 +61,8 @@ impl Outgoing {
         mark
     }
 
-    /// Ends the piece begun at `mark`. What a length does not allow is taken back, and so is an empty
-    /// chunk, which would be the last one (RFC 9112 §7.1).
+    /// Ends the piece begun at `mark`. Bytes beyond the announced length are removed, and so is an empty
+    /// chunk, which would be the last chunk (RFC 9112 §7.1).
     pub(crate) fn end(&mut self, mark: usize, out: &mut Vec<u8>) {
         if *self != Self::Chunked {
             let allowed = self.count((out.len() - mark) as u64);
@@ -82,7 +81,7 @@ impl Outgoing {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Ends the content. Gives the number of bytes that a length still misses.
+    /// Ends the content. Returns the number of bytes that a length still misses.
     pub(crate) fn finish(&mut self, trailers: Option<&FieldSection>, out: &mut Vec<u8>) -> u64 {
         match std::mem::replace(self, Self::Nothing) {
             Self::Length(left) => left,

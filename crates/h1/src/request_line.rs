@@ -1,6 +1,7 @@
 //! The request line: `method SP request-target SP HTTP-version` (RFC 9112 §3).
 //!
-//! Single spaces only, and nothing is repaired: two programs that repair differently see two requests.
+//! Only single spaces are accepted and nothing is repaired: programs that repair differently see different
+//! requests.
 
 use crate::bytes::{target_end, token_end};
 use crate::fault::{Fault, Stop};
@@ -8,10 +9,10 @@ use hayami_http::authority::split_authority;
 use hayami_http::request::RequestLine;
 use hayami_http::{Span, TargetForm, Version};
 
-/// Parses the request line at the start of `bytes`; gives it and the index behind its line end.
+/// Parses the request line at the start of `bytes`; returns it and the index after its line end.
 ///
-/// Whatever stands in a line that is not complete yet may be reported as a fault; the caller sees to it
-/// that only complete lines are judged.
+/// Anything in an incomplete line may be reported as a fault; the caller makes sure that only complete lines
+/// are judged.
 pub(crate) fn parse(bytes: &[u8]) -> Result<(RequestLine, usize), Stop> {
     let method_end = token_end(bytes, 0);
     match bytes.get(method_end) {
@@ -42,7 +43,7 @@ fn bad_target(byte: u8, empty: bool) -> Fault {
         b'#' => Fault::TargetFragment,
         b' ' => Fault::MissingTarget,
         b'\r' | b'\n' if empty => Fault::MissingTarget,
-        // HTTP/0.9 had no version (RFC 9112 §2.3); nobody means it today.
+        // HTTP/0.9 had no version (RFC 9112 §2.3); no client uses it today.
         b'\r' | b'\n' => Fault::MissingVersion,
         _ => Fault::TargetCharacter,
     }
@@ -126,7 +127,7 @@ fn absolute_form(
     split_target(line, bytes, start, path, end);
     match split_authority(&bytes[host..path]) {
         Some(_) => Ok(()),
-        // RFC 9110 §4.2.4: userinfo is a means of deceiving readers.
+        // RFC 9110 §4.2.4: userinfo is used to deceive readers.
         None if bytes[host..path].contains(&b'@') => Err(Fault::TargetUserinfo),
         None => Err(Fault::TargetAuthority),
     }

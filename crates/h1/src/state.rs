@@ -9,7 +9,7 @@ pub(crate) enum Receiving {
     Content,
     /// It is complete.
     Complete,
-    /// It is complete, and what follows it is not HTTP (RFC 9110 §7.8, §9.3.6).
+    /// The request is complete, and what follows it is not HTTP (RFC 9110 §7.8, §9.3.6).
     Tunnel,
     /// Nothing more is read: it broke a rule, was refused, or its tunnel has ended.
     Shut,
@@ -18,7 +18,7 @@ pub(crate) enum Receiving {
 /// How much of the response has been sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sending {
-    /// There is nothing to answer yet.
+    /// No request has been received yet.
     Nothing,
     /// The head is due.
     Head,
@@ -79,7 +79,7 @@ impl State {
             // The response need not wait for the end of the request (RFC 9112 §9.5, RFC 9110 §7.5).
             (receiving,   S::Head,     WholeResponse) => (receiving,   S::Complete),
             (receiving,   S::Head,     ResponseHead)  => (receiving,   S::Content),
-            // What comes before the switch could be HTTP or not: only a whole request is switched.
+            // Bytes before the switch may or may not be HTTP: only a complete request can be switched.
             (R::Complete, S::Head,     Switch)        => (R::Tunnel,   S::Content),
             (receiving,   S::Content,  ResponseEnd)   => (receiving,   S::Complete),
             (R::Complete, S::Complete, Again)         => (R::Head,     S::Nothing),

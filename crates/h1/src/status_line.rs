@@ -4,14 +4,14 @@ use crate::bytes::value_end;
 use crate::fault::{Fault, Stop};
 use hayami_http::{Status, Version};
 
-/// Parses the status line at the start of `bytes`; gives version, status and the index behind its line
-/// end. What stands in an incomplete line is not judged.
+/// Parses the status line at the start of `bytes`; gives version, status and the index after its line end.
+/// What stands in an incomplete line is not judged.
 pub(crate) fn parse(bytes: &[u8]) -> Result<(Version, Status, usize), Stop> {
     let lf = memchr::memchr(b'\n', bytes).ok_or(Stop::Incomplete)?;
     let line = bytes[..lf].strip_suffix(b"\r").unwrap_or(&bytes[..lf]);
     let (version, rest) = version(line)?;
     let (status, reason) = match rest {
-        // Some servers leave out the space together with the reason; nothing can be confused by it.
+        // Some servers leave out the space together with the reason; this causes no ambiguity.
         [a, b, c] => (code([*a, *b, *c]), &[][..]),
         [a, b, c, b' ', reason @ ..] => (code([*a, *b, *c]), reason),
         _ => (None, &[][..]),

@@ -1,5 +1,5 @@
-//! For tests: feeds bytes to an engine in any pieces and writes down what comes out, so that the
-//! notes of two ways of splitting can be compared.
+//! For tests: feeds bytes to an engine in any pieces and writes down what comes out, so that two ways of
+//! splitting can be compared.
 
 use crate::{Client, ClientEvent, Event, Fault, Limits, Next, Server};
 use hayami_http::{FieldSection, RequestHead, ResponseHead, Status};
@@ -95,7 +95,7 @@ pub(crate) fn responses(methods: &[&[u8]], pieces: &[&[u8]]) -> String {
 
 /// The same within limits.
 pub(crate) fn responses_within(limits: &Limits, methods: &[&[u8]], pieces: &[&[u8]]) -> String {
-    let mut client = asked(methods);
+    let mut client = client_with_requests(methods);
     let (mut input, mut notes) = (Vec::new(), String::new());
     for piece in pieces {
         input.extend_from_slice(piece);
@@ -112,7 +112,7 @@ pub(crate) fn responses_within(limits: &Limits, methods: &[&[u8]], pieces: &[&[u
 }
 
 /// A client that has asked with these methods.
-pub(crate) fn asked(methods: &[&[u8]]) -> Client {
+pub(crate) fn client_with_requests(methods: &[&[u8]]) -> Client {
     let mut client = Client::new();
     for method in methods {
         let target: &[u8] = if *method == b"CONNECT" { b"a:1" } else { b"/" };

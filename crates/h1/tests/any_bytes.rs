@@ -1,10 +1,10 @@
-//! Bytes of any kind: nothing panics, nothing loops, and how they are split makes no difference.
+//! Arbitrary bytes: nothing panics, nothing loops, and splitting makes no difference.
 
 use hayami_h1::{Client, ClientEvent, Event, Limits, RequestContent, Server};
 use hayami_http::{FieldSection, RequestHead, ResponseHead, Status};
 use proptest::prelude::*;
 
-/// Pieces of messages in any order: more telling than bytes by chance.
+/// Pieces of messages in any order: they reach further than random bytes.
 fn wire() -> impl Strategy<Value = Vec<u8>> {
     let parts: Vec<&'static [u8]> = vec![
         b"GET / HTTP/1.1\r\n",

@@ -1,4 +1,4 @@
-//! Heads as programs in the field send them.
+//! Heads as real programs send them.
 
 use hayami_h1::{Client, ClientEvent, Event, Limits, Next, RequestContent, ResponseContent, Server};
 use hayami_http::{FieldSection, Known, Method, RequestHead, ResponseHead, Status, TargetForm, Version};

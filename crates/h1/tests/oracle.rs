@@ -1,10 +1,10 @@
-//! httparse as an oracle: what we take, it takes, and it finds the same names and values.
+//! httparse as an oracle: it accepts what hayami accepts, and finds the same names and values.
 
 use hayami_h1::{Client, ClientEvent, Event, Limits, RequestContent, Server};
 use hayami_http::{FieldSection, RequestHead, ResponseHead, Status};
 use proptest::prelude::*;
 
-/// Bytes that look like heads more often than chance would have it.
+/// Bytes that look like heads more often than random ones.
 fn like_a_head(start: &'static str) -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => "[a-zA-Z-]{1,9}: ?[ -~]{0,20}\r\n",

@@ -1,7 +1,8 @@
 //! The client's side of a connection: requests out, responses in (RFC 9112).
 //!
-//! [`receive`](Client::receive) is here; response heads are read in `response`, requests written in `request`. Which response answers which request is
-//! their order alone (RFC 9112 §9.3.2), so the client remembers what it has asked.
+//! [`receive`](Client::receive) is here; response heads are read in `response`, requests written in
+//! `request`. Only their order says which response answers which request (RFC 9112 §9.3.2), so the client
+//! keeps a queue of its requests.
 
 mod outstanding;
 mod repeat;
@@ -42,10 +43,10 @@ pub struct Client {
 /// What [`Client::receive`] found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientReceived {
-    /// Bytes at the front of the input that are done with; the caller drops them after it has looked at
-    /// the event.
+    /// Bytes at the front of the input that were consumed; the caller drops them after it has handled the
+    /// event.
     pub consumed: usize,
-    /// What they were.
+    /// What was found in them.
     pub event: ClientEvent,
 }
 
@@ -69,7 +70,7 @@ pub enum ClientEvent {
 pub enum ResponseContent {
     /// Nothing, and no [`ClientEvent::End`] either.
     None,
-    /// So many bytes, more than zero, then [`ClientEvent::End`].
+    /// This many bytes, more than zero, then [`ClientEvent::End`].
     Length(u64),
     /// An unknown number of bytes, then [`ClientEvent::End`].
     Chunked,
@@ -102,11 +103,11 @@ impl Client {
     }
 
     /// Reads from the front of `input`: all bytes that were received and not yet consumed. `head` is
-    /// filled in if the event is a response, interim or final. To be called until it gives
+    /// filled in if the event is a response, interim or final. Call it until it returns
     /// [`ClientEvent::More`].
     ///
     /// # Errors
-    /// The rule that the server broke. The connection is of no use any more.
+    /// The rule that the server broke. The connection cannot be used again.
     pub fn receive(
         &mut self,
         limits: &Limits,
@@ -126,7 +127,7 @@ impl Client {
     }
 
     /// The server closed its side. Gives [`ClientEvent::End`] if that ends the content,
-    /// [`ClientEvent::More`] if there was nothing to end.
+    /// [`ClientEvent::More`] if no content was being received.
     ///
     /// # Errors
     /// [`Fault::ClosedEarly`]: the response is not complete, or not even begun (RFC 9112 §8).
@@ -156,8 +157,8 @@ impl Client {
         Ok(ClientReceived { consumed, event })
     }
 
-    /// Whether another request may be sent on this connection when it is convenient: everything asked was
-    /// answered, everything begun was sent, and the server keeps the connection.
+    /// Whether the connection is idle and may carry another request: every request was answered and sent
+    /// completely, and the server keeps the connection open.
     pub fn is_idle(&self) -> bool {
         self.can_send() && self.reading == Reading::Head && self.outstanding.count() == 0
     }
@@ -167,25 +168,25 @@ impl Client {
         self.persists
     }
 
-    /// Requests that were sent and whose final response has not begun. Those behind a closed connection
-    /// were not answered, and idempotent ones may be sent again (RFC 9110 §9.2.2).
+    /// Requests that were sent and whose final response has not begun. When the connection closes they remain
+    /// unanswered; idempotent ones may be sent again (RFC 9110 §9.2.2).
     pub fn outstanding(&self) -> usize {
         self.outstanding.count()
     }
 
     /// The trailer section of the response, after [`ClientEvent::End`] and before the next response, if
-    /// one came. Fields that may not be in one have been left out (RFC 9110 §6.5.1).
+    /// there was one. Fields that are not allowed in trailers have been removed (RFC 9110 §6.5.1).
     pub fn take_trailers(&mut self) -> Option<FieldSection> {
         self.incoming.take_trailers()
     }
 
-    /// Makes a move; illegal ones change nothing.
+    /// Applies an event to the state; an illegal one changes nothing.
     fn step(&mut self, step: ReadingMove) {
         self.reading = self.reading.after(step).unwrap_or(self.reading);
     }
 }
 
-/// Bytes of a tunnel: whatever they are.
+/// Bytes of a tunnel, passed through unread.
 fn tunneled(input: &[u8]) -> ClientReceived {
     let event = if input.is_empty() { ClientEvent::More } else { ClientEvent::Content(0..input.len()) };
     ClientReceived { consumed: input.len(), event }

@@ -1,8 +1,8 @@
-//! What was asked and not yet answered, in order.
+//! The requests that are not yet answered, in order.
 
 /// What decides how a response is read (RFC 9112 §6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum RequestKind {
     /// HEAD: no content.
     Head,
     /// CONNECT: a tunnel if it succeeds.
@@ -13,7 +13,7 @@ pub(crate) enum Asked {
     Other,
 }
 
-/// A queue of up to 64 requests, two bits each: a client that pipelines deeper waits.
+/// A queue of up to 64 requests, two bits each: a client that pipelines more waits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outstanding {
     count: u8,
@@ -27,26 +27,26 @@ impl Outstanding {
         self.count.into()
     }
 
-    /// Whether no other request fits in.
+    /// Whether the queue has no room for another request.
     pub(crate) fn is_full(self) -> bool {
         u32::from(self.count) == u64::BITS
     }
 
     /// Adds a request at the end of a queue that is not full.
-    pub(crate) fn asked(&mut self, asked: Asked) {
-        self.heads |= u64::from(matches!(asked, Asked::Head | Asked::Upgrade)) << self.count;
-        self.connects |= u64::from(matches!(asked, Asked::Connect | Asked::Upgrade)) << self.count;
+    pub(crate) fn push(&mut self, kind: RequestKind) {
+        self.heads |= u64::from(matches!(kind, RequestKind::Head | RequestKind::Upgrade)) << self.count;
+        self.connects |= u64::from(matches!(kind, RequestKind::Connect | RequestKind::Upgrade)) << self.count;
         self.count += 1;
     }
 
     /// The request that is answered next.
-    pub(crate) fn first(self) -> Option<Asked> {
+    pub(crate) fn first(self) -> Option<RequestKind> {
         match (self.count, self.heads & 1, self.connects & 1) {
             (0, ..) => None,
-            (_, 1, 1) => Some(Asked::Upgrade),
-            (_, 1, _) => Some(Asked::Head),
-            (_, _, 1) => Some(Asked::Connect),
-            _ => Some(Asked::Other),
+            (_, 1, 1) => Some(RequestKind::Upgrade),
+            (_, 1, _) => Some(RequestKind::Head),
+            (_, _, 1) => Some(RequestKind::Connect),
+            _ => Some(RequestKind::Other),
         }
     }
 
@@ -56,7 +56,7 @@ impl Outstanding {
     }
 
     /// Removes the first request.
-    pub(crate) fn answered(&mut self) {
+    pub(crate) fn pop(&mut self) {
         self.count = self.count.saturating_sub(1);
         self.heads >>= 1;
         self.connects >>= 1;
@@ -70,12 +70,14 @@ mod tests {
     #[test]
     fn sixty_four_requests_keep_their_order() {
         let mut queue = Outstanding::default();
-        let kind = |i: usize| [Asked::Other, Asked::Head, Asked::Connect, Asked::Upgrade][i % 4];
-        (0..64).for_each(|i| queue.asked(kind(i)));
+        let kind = |i: usize| {
+            [RequestKind::Other, RequestKind::Head, RequestKind::Connect, RequestKind::Upgrade][i % 4]
+        };
+        (0..64).for_each(|i| queue.push(kind(i)));
         assert!(queue.is_full());
         for i in 0..64 {
             assert_eq!(queue.first(), Some(kind(i)));
-            queue.answered();
+            queue.pop();
         }
         assert_eq!((queue.first(), queue.count()), (None, 0));
     }

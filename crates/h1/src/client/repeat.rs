@@ -1,7 +1,7 @@
-//! Response heads that come again: a server asked the same thing says the same, to the byte, until its clock
-//! moves on. Clients that ask thousands of times a second compare instead of parsing.
+//! Repeated response heads: a server answers the same request with the same bytes until its `date` changes.
+//! Clients that send thousands of requests a second compare the bytes instead of parsing them.
 
-use super::outstanding::Asked;
+use super::outstanding::RequestKind;
 use super::{Client, ClientEvent, ClientReceived, ResponseContent};
 use crate::fault::Fault;
 use crate::limits::Limits;
@@ -13,22 +13,22 @@ use hayami_http::{ResponseHead, Status};
 #[derive(Clone, Debug)]
 pub struct LastHead {
     head: ResponseHead,
-    /// None: there is no head that may come again.
+    /// Empty: no head can be repeated.
     bytes: Vec<u8>,
-    asked: Asked,
+    kind: RequestKind,
     content: ResponseContent,
     persists: bool,
 }
 
 impl Default for LastHead {
     fn default() -> Self {
-        let (asked, content) = (Asked::Other, ResponseContent::None);
-        Self { head: ResponseHead::new(Status::OK), bytes: Vec::new(), asked, content, persists: false }
+        let (kind, content) = (RequestKind::Other, ResponseContent::None);
+        Self { head: ResponseHead::new(Status::OK), bytes: Vec::new(), kind, content, persists: false }
     }
 }
 
 impl LastHead {
-    /// The head of the response that [`Client::receive_repeated`] told last, interim or final.
+    /// The head of the response that [`Client::receive_repeated`] reported last, interim or final.
     pub fn head(&self) -> &ResponseHead {
         &self.head
     }
@@ -49,21 +49,21 @@ impl Client {
         if self.reading != Reading::Head || input.is_empty() {
             return self.receive(limits, input, &mut last.head);
         }
-        let asked = self.outstanding.first();
+        let kind = self.outstanding.first();
         let same = !last.bytes.is_empty() && input.starts_with(&last.bytes);
-        if same && asked == Some(last.asked) && self.progress.is_nothing() {
+        if same && kind == Some(last.kind) && self.progress.is_nothing() {
             self.begin_response(last.content, last.persists);
             let event = ClientEvent::Response(last.content);
             return Ok(ClientReceived { consumed: last.bytes.len(), event });
         }
-        self.receive_and_remember(limits, input, asked, last)
+        self.receive_and_remember(limits, input, kind, last)
     }
 
     fn receive_and_remember(
         &mut self,
         limits: &Limits,
         input: &[u8],
-        asked: Option<Asked>,
+        kind: Option<RequestKind>,
         last: &mut LastHead,
     ) -> Result<ClientReceived, Fault> {
         let received = self.receive(limits, input, &mut last.head)?;
@@ -72,7 +72,7 @@ impl Client {
                 last.bytes.clear();
                 last.bytes.extend_from_slice(&input[..received.consumed]);
                 (last.content, last.persists) = (content, self.persists);
-                last.asked = asked.unwrap_or(Asked::Other);
+                last.kind = kind.unwrap_or(RequestKind::Other);
             }
             _ => last.bytes.clear(), // the head may have been overwritten
         }
@@ -84,7 +84,7 @@ impl Client {
 mod tests {
     use super::*;
 
-    /// Everything that happens on a connection, told by `receive` or by `receive_repeated`.
+    /// Everything that happens on a connection, as reported by `receive` or by `receive_repeated`.
     fn story(methods: &[&[u8]], pieces: &[&[u8]], mut last: Option<&mut LastHead>) -> String {
         let (mut client, mut head, limits) =
             (Client::new(), ResponseHead::new(Status::OK), Limits::default());

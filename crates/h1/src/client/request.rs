@@ -1,7 +1,7 @@
 //! Requests: heads, content and the end, written to the caller's buffer.
 
 use super::Client;
-use super::outstanding::Asked;
+use super::outstanding::RequestKind;
 use crate::bytes::{is_token, target_end};
 use crate::encode;
 use crate::outgoing::Outgoing;
@@ -24,7 +24,7 @@ impl fmt::Display for OutOfTurn {
 impl std::error::Error for OutOfTurn {}
 
 impl Client {
-    /// Whether a request may be sent now, behind those that are unanswered if there are any.
+    /// Whether a request may be sent now, after those that are unanswered if there are any.
     pub fn can_send(&self) -> bool {
         let open = matches!(self.reading, Reading::Head | Reading::Content);
         open && self.persists
@@ -36,9 +36,9 @@ impl Client {
     }
 
     /// Writes a request head: the request line, `fields` without those of framing and connection, and
-    /// these as needed. The Host field is the caller's affair (RFC 9112 §3.2).
+    /// these as needed. The Host field is left to the caller (RFC 9112 §3.2).
     ///
-    /// `method` is a token, `target` has no bytes but visible ASCII.
+    /// `method` is a token, `target` consists of visible ASCII.
     ///
     /// # Errors
     /// [`can_send`](Self::can_send) is false.
@@ -57,15 +57,17 @@ impl Client {
         request_line(method, target, out);
         encode::fields(fields, |_| true, out);
         self.begin_request_content(method, content, out);
-        self.outstanding.asked(asked(method));
+        self.outstanding.push(kind_of(method));
         Ok(())
     }
 
-    /// Like [`send_head`](Self::send_head), without content; the request asks the server to go on in one of
-    /// `protocols`, the value of an Upgrade field (RFC 9110 §7.8). Only such a request may be answered with 101:
-    /// [`ResponseContent::Tunnel`](super::ResponseContent::Tunnel). Until it is answered no other one can be sent.
+    /// Like [`send_head`](Self::send_head), without content; the request asks the server to switch to one of
+    /// `protocols`, the value of an Upgrade field (RFC 9110 §7.8). Only such a request may be answered with
+    /// 101: [`ResponseContent::Tunnel`](super::ResponseContent::Tunnel). Until it is answered no other one
+    /// can be sent.
     ///
-    /// `method` is neither HEAD nor CONNECT, whose answers end otherwise; `fields` have no Upgrade.
+    /// `method` is neither HEAD nor CONNECT, whose responses are framed differently; `fields` have no
+    /// Upgrade.
     ///
     /// # Errors
     /// [`can_send`](Self::can_send) is false.
@@ -77,7 +79,7 @@ impl Client {
         protocols: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), OutOfTurn> {
-        debug_assert!(asked(method) == Asked::Other && fields.get(Known::Upgrade).is_none());
+        debug_assert!(kind_of(method) == RequestKind::Other && fields.get(Known::Upgrade).is_none());
         if !self.can_send() {
             return Err(OutOfTurn);
         }
@@ -86,7 +88,7 @@ impl Client {
         out.extend_from_slice(b"connection: upgrade\r\n");
         encode::field_line(b"upgrade", protocols, out);
         self.begin_request_content(method, RequestContent::None, out);
-        self.outstanding.asked(Asked::Upgrade);
+        self.outstanding.push(RequestKind::Upgrade);
         Ok(())
     }
 
@@ -112,8 +114,8 @@ impl Client {
         Ok(())
     }
 
-    /// Tells that a whole request, content and all, leaves as bytes that were made before: for clients that
-    /// ask the same again and again. With `last` it says `connection: close`.
+    /// Records that a whole request, content included, is sent as bytes prepared beforehand: for clients that
+    /// repeat the same request. With `last` it says `connection: close`.
     ///
     /// # Errors
     /// [`can_send`](Self::can_send) is false; the request may not be sent.
@@ -121,7 +123,7 @@ impl Client {
         if !self.can_send() {
             return Err(OutOfTurn);
         }
-        self.outstanding.asked(asked(method));
+        self.outstanding.push(kind_of(method));
         self.stopping = last;
         Ok(())
     }
@@ -150,19 +152,19 @@ impl Client {
         self.end_if_sent();
     }
 
-    /// Tells that bytes of content of known length left on another way.
+    /// Records that bytes of content of known length were sent by other means.
     pub fn content_sent(&mut self, bytes: u64) {
         self.outgoing.count(bytes);
         self.end_if_sent();
     }
 
     /// Starts a piece of content that its producer then appends to `out`;
-    /// [`end_chunk`](Self::end_chunk) gets the mark.
+    /// the returned mark goes to [`end_chunk`](Self::end_chunk).
     pub fn begin_chunk(&self, out: &mut Vec<u8>) -> usize {
         self.outgoing.begin(out)
     }
 
-    /// Ends the piece begun at `mark`. A piece without bytes leaves no trace.
+    /// Ends the piece begun at `mark`. An empty piece writes nothing.
     pub fn end_chunk(&mut self, mark: usize, out: &mut Vec<u8>) {
         self.outgoing.end(mark, out);
         self.end_if_sent();
@@ -197,10 +199,10 @@ fn request_line(method: &[u8], target: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b" HTTP/1.1\r\n");
 }
 
-fn asked(method: &[u8]) -> Asked {
+fn kind_of(method: &[u8]) -> RequestKind {
     match method {
-        b"HEAD" => Asked::Head,
-        b"CONNECT" => Asked::Connect,
-        _ => Asked::Other,
+        b"HEAD" => RequestKind::Head,
+        b"CONNECT" => RequestKind::Connect,
+        _ => RequestKind::Other,
     }
 }

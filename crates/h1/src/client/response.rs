@@ -1,6 +1,6 @@
-//! Response heads: parsed, checked, and what follows them decided.
+//! Parses and checks response heads, and decides what follows them.
 
-use super::outstanding::Asked;
+use super::outstanding::RequestKind;
 use super::{Client, ClientEvent, ClientReceived, ResponseContent, more};
 use crate::bytes::list;
 use crate::chunked::Chunked;
@@ -25,12 +25,12 @@ impl Client {
         if input.is_empty() {
             return Ok(more(0));
         }
-        // Bytes nobody asked for would be taken for the answer to the next request (RFC 9112 §11.2).
-        let asked = self.outstanding.first().ok_or(Fault::UnsolicitedResponse)?;
+        // Unsolicited bytes would be taken for the response to the next request (RFC 9112 §11.2).
+        let kind = self.outstanding.first().ok_or(Fault::UnsolicitedResponse)?;
         match self.parse_head(limits, input, head) {
             Ok((consumed, seen, version)) => {
                 self.progress = Progress::default();
-                let event = self.accept(limits, head, seen, version, asked)?;
+                let event = self.accept(limits, head, seen, version, kind)?;
                 Ok(ClientReceived { consumed, event })
             }
             Err(Stop::Incomplete) => Ok(more(0)),
@@ -61,10 +61,10 @@ impl Client {
         head: &mut ResponseHead,
         seen: Seen,
         version: Version,
-        asked: Asked,
+        kind: RequestKind,
     ) -> Result<ClientEvent, Fault> {
         if head.status() == Status::SWITCHING_PROTOCOLS {
-            return self.switch(head, version, asked);
+            return self.switch(head, version, kind);
         }
         if head.status().is_informational() {
             if self.interim >= limits.interim {
@@ -74,27 +74,27 @@ impl Client {
             self.step(ReadingMove::Interim);
             return Ok(ClientEvent::Interim);
         }
-        let content = content_of(limits, head, seen, version, asked)?;
+        let content = content_of(limits, head, seen, version, kind)?;
         let last = matches!(content, ResponseContent::UntilClose | ResponseContent::Tunnel);
         let persists = framing::persists(head.own_all(), seen, version) && !last;
         self.begin_response(content, persists);
         Ok(ClientEvent::Response(content))
     }
 
-    /// The server goes on in another protocol: only if it was asked to, and says to which (RFC 9110 §7.8). Which
-    /// ones were asked for, the caller knows.
+    /// The server switches protocols: legal only if the request asked for it and the response names the
+    /// protocol (RFC 9110 §7.8). The caller knows which ones it offered.
     #[cold]
     fn switch(
         &mut self,
         head: &mut ResponseHead,
         version: Version,
-        asked: Asked,
+        kind: RequestKind,
     ) -> Result<ClientEvent, Fault> {
         let fields = head.own_all();
         let mut options = fields.get_all(Known::Connection).flat_map(list);
         let says_so = options.any(|option| option.eq_ignore_ascii_case(b"upgrade"));
         let named = fields.get(Known::Upgrade).is_some();
-        if asked != Asked::Upgrade || version != Version::Http11 || !says_so || !named {
+        if kind != RequestKind::Upgrade || version != Version::Http11 || !says_so || !named {
             return Err(Fault::UnexpectedSwitch);
         }
         self.begin_response(ResponseContent::Tunnel, false);
@@ -106,7 +106,7 @@ impl Client {
     pub(super) fn begin_response(&mut self, content: ResponseContent, persists: bool) {
         self.interim = 0;
         self.persists = persists;
-        self.outstanding.answered();
+        self.outstanding.pop();
         self.begin_content(content);
     }
 
@@ -128,7 +128,7 @@ impl Client {
         }
     }
 
-    /// RFC 9112 §9.6: nothing after a response with `connection: close` is one.
+    /// RFC 9112 §9.6: nothing after a response with `connection: close` is a response.
     pub(super) fn finish_response(&mut self) {
         if !self.persists {
             self.step(ReadingMove::Close);
@@ -156,13 +156,13 @@ fn content_of(
     head: &mut ResponseHead,
     seen: Seen,
     version: Version,
-    asked: Asked,
+    kind: RequestKind,
 ) -> Result<ResponseContent, Fault> {
     let status = head.status();
-    if asked == Asked::Head || status.forbids_content() {
+    if kind == RequestKind::Head || status.forbids_content() {
         return Ok(ResponseContent::None);
     }
-    if asked == Asked::Connect && (200..300).contains(&status.code()) {
+    if kind == RequestKind::Connect && (200..300).contains(&status.code()) {
         return Ok(ResponseContent::Tunnel);
     }
     match framing::declared(head.own_all(), seen, version)? {

@@ -5,7 +5,7 @@ mod tunnels;
 
 use super::*;
 use crate::RequestContent;
-use crate::testing::{asked, by_byte, responses, responses_within};
+use crate::testing::{by_byte, client_with_requests, responses, responses_within};
 use hayami_http::Status;
 
 fn check(methods: &[&[u8]], cases: &[(&str, &str)]) {
@@ -64,7 +64,7 @@ fn responses_answer_requests_in_order() {
 }
 
 #[test]
-fn nothing_behind_a_response_with_close_is_a_response() {
+fn nothing_after_a_response_with_close_is_a_response() {
     let wire = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\nHTTP/1.1 204 x\r\n\r\n";
     check(&[b"GET"], &[(wire, "200 eof")]);
     check(&[b"GET", b"GET"], &[(wire, "200 eof!ClosedEarly")]);
@@ -151,7 +151,7 @@ fn requests_are_framed_by_their_content() {
 fn a_request_out_of_turn_is_not_written() {
     let fields = FieldSection::default();
     let mut out = Vec::new();
-    let mut client = asked(&[b"GET".as_slice(); 64]);
+    let mut client = client_with_requests(&[b"GET".as_slice(); 64]);
     assert_eq!(client.send_head(b"GET", b"/", &fields, RequestContent::None, &mut out), Err(OutOfTurn));
     let mut client = Client::new();
     client.send_last_head(b"GET", b"/", &fields, RequestContent::None, &mut out).unwrap();
@@ -166,7 +166,7 @@ fn a_request_out_of_turn_is_not_written() {
 
 #[test]
 fn a_client_is_idle_when_everything_was_answered() {
-    let mut client = asked(&[b"GET"]);
+    let mut client = client_with_requests(&[b"GET"]);
     assert!(client.can_send() && !client.is_idle());
     let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na";
     let mut head = ResponseHead::new(Status::OK);

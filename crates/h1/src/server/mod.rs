@@ -1,7 +1,6 @@
 //! The server's side of a connection: requests in, responses out (RFC 9112).
 //!
-//! [`receive`](Server::receive) is here; what it reads of a head is in `request`, what the response does
-//! in `response`.
+//! [`receive`](Server::receive) is here; heads are read in `request`, responses written in `response`.
 
 mod request;
 mod response;
@@ -34,7 +33,7 @@ pub struct Server {
     stopping: bool,
 }
 
-/// What of the request decides about the response.
+/// The properties of the request that decide about the response.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     /// HTTP/1.0 (RFC 9112 §9.3).
@@ -43,11 +42,11 @@ struct Request {
     is_head: bool,
     /// CONNECT: 2xx has no content (RFC 9110 §9.3.6).
     is_connect: bool,
-    /// The connection may stay.
+    /// The connection may stay open.
     persists: bool,
     /// The client waits for 100 before it sends content (RFC 9110 §10.1.1).
     expects_continue: bool,
-    /// The client would go on in another protocol: 101 may answer it (RFC 9110 §7.8).
+    /// The client offers to switch protocols: 101 may answer it (RFC 9110 §7.8).
     asks_upgrade: bool,
 }
 
@@ -65,10 +64,10 @@ impl Request {
 /// What [`Server::receive`] found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Bytes at the front of the input that are done with; the caller drops them after it has looked at
-    /// the event.
+    /// Bytes at the front of the input that were consumed; the caller drops them after it has handled the
+    /// event.
     pub consumed: usize,
-    /// What they were.
+    /// What was found in them.
     pub event: Event,
 }
 
@@ -90,7 +89,7 @@ pub enum Event {
 pub enum RequestContent {
     /// Nothing, and no [`Event::End`] either.
     None,
-    /// So many bytes, more than zero, then [`Event::End`].
+    /// This many bytes, more than zero, then [`Event::End`].
     Length(u64),
     /// An unknown number of bytes, then [`Event::End`].
     Chunked,
@@ -99,10 +98,10 @@ pub enum RequestContent {
 /// What to do with the connection when the response is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Hand what else has been received to [`Server::receive`], and wait for more.
+    /// Pass the remaining input to [`Server::receive`], and wait for more.
     KeepAlive,
-    /// Request content is still to come: throw it away by calling [`Server::receive`] until
-    /// [`Event::End`], or close if it is too much.
+    /// Request content is still to come: discard it by calling [`Server::receive`] until [`Event::End`], or
+    /// close if it is too much.
     Discard,
     /// Close: half first, so that the client can still read the response (RFC 9112 §9.6).
     Close,
@@ -129,9 +128,9 @@ impl Server {
     }
 
     /// Reads from the front of `input`: all bytes that were received and not yet consumed. `head` is
-    /// filled in if the event is a request. To be called until it gives [`Event::More`].
+    /// filled in if the event is a request. Call it until it returns [`Event::More`].
     ///
-    /// While a response is being made, the next request waits: its bytes stay unconsumed.
+    /// While a response is being made, the next request waits, and its bytes stay unconsumed.
     ///
     /// # Errors
     /// The rule that the client broke. A response may still be sent if none has been begun; then the
@@ -150,7 +149,7 @@ impl Server {
             Receiving::Content => self.receive_content(limits, input),
             Receiving::Complete if self.state.sending != Sending::Complete => Ok(more(0)),
             Receiving::Tunnel => Ok(tunneled(input)),
-            // The connection is to be closed: nothing that still comes is a request (RFC 9112 §9.6).
+            // The connection is to be closed: nothing received from now on is a request (RFC 9112 §9.6).
             Receiving::Complete | Receiving::Shut => Ok(more(input.len())),
         };
         if result.is_err() {
@@ -159,8 +158,9 @@ impl Server {
         result
     }
 
-    /// Reads content of the request at hand, or of the tunnel, and nothing else: what follows a request waits,
-    /// whatever has become of the response. For callers who hand content on while they make the response.
+    /// Reads content of the request at hand, or of the tunnel, and nothing else: what follows the request
+    /// waits, whatever the state of the response. For callers that pass content on while they produce the
+    /// response.
     ///
     /// # Errors
     /// As for [`receive`](Self::receive).
@@ -177,8 +177,7 @@ impl Server {
         result
     }
 
-    /// The client has closed its half of the connection. In a tunnel that is the end of what it sends, and
-    /// nothing else ends.
+    /// The client has closed its half of the connection. In a tunnel this ends only the client's direction.
     pub fn receive_eof(&mut self) -> Event {
         if self.state.receiving != Receiving::Tunnel {
             return Event::More;
@@ -211,7 +210,7 @@ impl Server {
     }
 
     /// Stops reading: a response may still be sent if none has been begun, 408 for example; then the
-    /// connection closes. Faults do this by themselves.
+    /// connection closes. Faults do this implicitly.
     pub fn refuse(&mut self) {
         self.step(Move::Refuse);
         self.request.persists = false;
@@ -224,11 +223,11 @@ impl Server {
     }
 
     /// What to do with the connection. The answer counts when the response is complete, and before a
-    /// request; in between it is [`Next::Close`], since a response broken off cannot be mended.
+    /// request; in between it is [`Next::Close`], since an interrupted response cannot be repaired.
     pub fn next(&self) -> Next {
         let stays = self.request.persists && !self.stopping;
         match (self.state.receiving, self.state.sending) {
-            // A request of which a part has come is still answered.
+            // A request that was partly received is still answered.
             (Receiving::Head, Sending::Nothing) if stays || !self.progress.is_nothing() => Next::KeepAlive,
             (Receiving::Complete, Sending::Complete) if stays => Next::KeepAlive,
             (Receiving::Content, Sending::Complete) if stays => Next::Discard,
@@ -241,8 +240,8 @@ impl Server {
         self.state.sending == Sending::Complete
     }
 
-    /// Whether no request is under way, not even by one byte: the connection may be closed without
-    /// anybody missing an answer.
+    /// Whether no request is in progress, not even by one byte: the connection may be closed without losing a
+    /// response.
     pub fn is_idle(&self) -> bool {
         match self.state.receiving {
             Receiving::Head => self.progress.is_nothing(),
@@ -252,25 +251,25 @@ impl Server {
     }
 
     /// Whether the client waits for 100 before it sends content (RFC 9110 §10.1.1). Reading content
-    /// without [`send_interim`](Self::send_interim) would wait for each other.
+    /// without [`send_interim`](Self::send_interim) would deadlock.
     pub fn expects_continue(&self) -> bool {
         self.request.expects_continue
     }
 
-    /// Whether 101 may answer the request at hand: it asks for another protocol in the way that is to be heeded
-    /// (RFC 9110 §7.8), and has no content. What it asks for stands in its Upgrade fields.
+    /// Whether 101 may answer the request at hand: it asks for another protocol as the RFC requires (RFC 9110
+    /// §7.8), and has no content. The Upgrade fields name the protocols.
     #[inline]
     pub fn asks_upgrade(&self) -> bool {
         self.request.asks_upgrade
     }
 
-    /// The trailer section of the request, after [`Event::End`], if one came. Fields that may not be in
-    /// one have been left out (RFC 9110 §6.5.1).
+    /// The trailer section of the request, after [`Event::End`], if there was one. Fields that are not
+    /// allowed in trailers have been removed (RFC 9110 §6.5.1).
     pub fn take_trailers(&mut self) -> Option<FieldSection> {
         self.incoming.take_trailers()
     }
 
-    /// Makes a move. Illegal ones change nothing and cost the connection.
+    /// Applies an event to the state. An illegal one changes nothing and closes the connection.
     fn step(&mut self, step: Move) {
         match self.state.after(step) {
             Some(state) => self.state = state,
@@ -283,7 +282,7 @@ fn more(consumed: usize) -> Received {
     Received { consumed, event: Event::More }
 }
 
-/// Bytes of a tunnel: whatever they are.
+/// Bytes of a tunnel, passed through unread.
 fn tunneled(input: &[u8]) -> Received {
     let event = if input.is_empty() { Event::More } else { Event::Content(0..input.len()) };
     Received { consumed: input.len(), event }

@@ -1,4 +1,4 @@
-//! Request heads: parsed, checked, and what follows them decided.
+//! Parses and checks request heads, and decides what follows them.
 
 use super::{Event, Received, Request, RequestContent, Server, more};
 use crate::bytes::{is_plain_host, list};
@@ -13,7 +13,7 @@ use crate::state::Move;
 use hayami_http::{Known, Method, RequestHead, Version, split_authority};
 
 /// Empty lines before a request line are skipped, because old clients sent one after POST content
-/// (RFC 9112 §2.2); more than these are no mistake of an old client.
+/// (RFC 9112 §2.2); more than these are not an old client's mistake.
 const EMPTY_LINES: u8 = 8;
 
 impl Server {
@@ -81,8 +81,8 @@ impl Server {
             is_http10: head.version() < Version::Http11,
             is_head: head.method() == Method::Head,
             is_connect: head.method() == Method::Connect,
-            // Not if a call came out of turn before. What follows a CONNECT may be meant for the tunnel that
-            // we refuse: it is no request.
+            // Not after a call out of turn. What follows a CONNECT may be meant for the refused tunnel: it is
+            // not a request.
             persists: self.request.persists
                 && head.method() != Method::Connect
                 && framing::persists(fields, seen, head.version()),
@@ -115,8 +115,8 @@ impl Server {
     }
 }
 
-/// RFC 9110 §7.8: HTTP/1.0 clients cannot ask, and the field counts only if Connection names it. What answers
-/// HEAD and CONNECT is told from a tunnel in another way.
+/// RFC 9110 §7.8: HTTP/1.0 clients cannot upgrade, and the field counts only if Connection names it.
+/// Responses to HEAD and CONNECT are distinguished from a tunnel by other rules.
 #[cold]
 fn asks_upgrade(head: &RequestHead) -> bool {
     let mut options = head.fields().get_all(Known::Connection).flat_map(list);
@@ -125,7 +125,7 @@ fn asks_upgrade(head: &RequestHead) -> bool {
         && options.any(|option| option.eq_ignore_ascii_case(b"upgrade"))
 }
 
-/// Parses a whole head. Gives its length and the names in it.
+/// Parses a whole head. Returns its length and the names in it.
 fn parse(limits: &Limits, bytes: &[u8], head: &mut RequestHead) -> Result<(usize, Seen), Stop> {
     let (line, at) = match request_line::parse(bytes) {
         Ok(parsed) => parsed,
@@ -167,7 +167,7 @@ fn check_host(head: &RequestHead, seen: Seen) -> Result<(), Fault> {
     }
 }
 
-/// RFC 9110 §10.1.1: HTTP/1.0 clients cannot wait for 100; what is not known gets 417.
+/// RFC 9110 §10.1.1: HTTP/1.0 clients cannot wait for 100; unknown expectations get 417.
 fn expects_continue(head: &RequestHead) -> Result<bool, Fault> {
     if head.version() < Version::Http11 {
         return Ok(false);

@@ -12,21 +12,21 @@ use std::fmt;
 pub enum Framing {
     /// Nothing: the response is complete (HEAD, 204, 304, length 0).
     Complete,
-    /// So many bytes. The response is complete when they were sent.
+    /// This many bytes. The response is complete when they were sent.
     Length(u64),
     /// Chunks, until [`Server::send_end`].
     Chunked,
     /// Bytes until [`Server::send_end`] and the end of the connection: the client speaks HTTP/1.0.
     UntilClose,
     /// Bytes that are not HTTP, until [`Server::send_end`]; those of the client are [`Event::Content`], until
-    /// [`Server::receive_eof`]. Both directions end by themselves.
+    /// [`Server::receive_eof`]. Each direction ends independently.
     ///
     /// [`Event::Content`]: super::Event::Content
     Tunnel,
 }
 
 /// A response ended before all its bytes were sent. The connection must close, so that the client sees
-/// that something is missing (RFC 9112 §8).
+/// that the response is incomplete (RFC 9112 §8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutShort {
     /// Bytes that were announced and not sent.
@@ -46,9 +46,9 @@ impl Server {
     /// fields of framing and connection, the head's fields without those, and the empty line.
     ///
     /// `length` is the number of bytes of the content, for HEAD that of GET's content; `None` if it is
-    /// unknown. Interim responses go by [`send_interim`](Self::send_interim), but for 101: if the request
-    /// [asks for it](Self::asks_upgrade), the connection is a tunnel from there on, and so it is with a 2xx to
-    /// CONNECT. The Upgrade field is the caller's affair.
+    /// unknown. Interim responses are sent by [`send_interim`](Self::send_interim), except 101: if the
+    /// request [asks for it](Self::asks_upgrade), the connection becomes a tunnel; a 2xx to CONNECT does the
+    /// same. The Upgrade field is left to the caller.
     pub fn send_head(
         &mut self,
         response: &ResponseHead,
@@ -78,8 +78,8 @@ impl Server {
     }
 
     fn decide_persistence(&mut self, status: Status, framing: Framing) {
-        // RFC 9110 §10.1.1: whether the content still comes is the client's choice now, and its first
-        // bytes could not be told from a request.
+        // RFC 9110 §10.1.1: the client may now send the content or not, and its first bytes could not be
+        // distinguished from a request.
         let unsure = self.request.expects_continue && self.state.receiving == Receiving::Content;
         let last = matches!(framing, Framing::UntilClose | Framing::Tunnel);
         self.request.persists &= !unsure && !last && !self.request.is_connected(status);
@@ -96,7 +96,7 @@ impl Server {
         }
     }
 
-    /// RFC 9112 §9.6: the last response says so. HTTP/1.0 clients are told when it is not (§9.3).
+    /// RFC 9112 §9.6: the last response says so. For HTTP/1.0 clients, the others do (§9.3).
     fn connection_field(&self) -> &'static [u8] {
         match self.request {
             Request { persists: false, .. } => b"connection: close\r\n",
@@ -120,8 +120,8 @@ impl Server {
         });
     }
 
-    /// Whether the bytes behind a response of this status are no longer HTTP. Content of a request has to be
-    /// complete first: what comes behind 101 is of the new protocol (RFC 9110 §7.8).
+    /// Whether the bytes after a response of this status are no longer HTTP. The request's content has to be
+    /// complete first: what follows 101 belongs to the new protocol (RFC 9110 §7.8).
     fn is_switch(&self, status: Status) -> bool {
         let asked = match status {
             Status::SWITCHING_PROTOCOLS => self.request.asks_upgrade,
@@ -130,8 +130,8 @@ impl Server {
         asked && self.state.receiving == Receiving::Complete
     }
 
-    /// Writes an interim response, 100 or 103 (RFC 9110 §15.2). HTTP/1.0 clients do not know them and get
-    /// nothing.
+    /// Writes an interim response, 100 or 103 (RFC 9110 §15.2). HTTP/1.0 does not have them, so its clients
+    /// get nothing.
     #[inline(never)] // so that the encoder is inlined where final heads are written
     pub fn send_interim(&mut self, head: &ResponseHead, out: &mut Vec<u8>) {
         self.step(Move::Interim);
@@ -154,7 +154,7 @@ impl Server {
         self.end_if_sent();
     }
 
-    /// Tells that bytes of a [`Framing::Length`] response left on another way, by `sendfile` or from a
+    /// Records that bytes of a [`Framing::Length`] response were sent by other means, by `sendfile` or from a
     /// shared buffer.
     pub fn content_sent(&mut self, bytes: u64) {
         self.outgoing.count(bytes);
@@ -162,13 +162,14 @@ impl Server {
     }
 
     /// Starts a piece of content that its producer then appends to `out`;
-    /// [`end_chunk`](Self::end_chunk) gets the mark. In chunked framing room for the chunk size is left.
+    /// the returned mark goes to [`end_chunk`](Self::end_chunk). In chunked framing room for the chunk size
+    /// is left.
     pub fn begin_chunk(&self, out: &mut Vec<u8>) -> usize {
         self.outgoing.begin(out)
     }
 
     /// Ends the piece begun at `mark`, whatever the framing: fills in the chunk size, or counts the bytes
-    /// of a [`Framing::Length`] response. A piece without bytes leaves no trace.
+    /// of a [`Framing::Length`] response. An empty piece writes nothing.
     pub fn end_chunk(&mut self, mark: usize, out: &mut Vec<u8>) {
         self.outgoing.end(mark, out);
         self.end_if_sent();
@@ -204,7 +205,7 @@ impl Server {
     }
 
     /// Gives up a response whose content failed: it must not look complete, so nothing more is written
-    /// and [`next`](Self::next) says close (RFC 9112 §8).
+    /// and [`next`](Self::next) returns close (RFC 9112 §8).
     pub fn cut_short(&mut self) {
         self.outgoing = Outgoing::Nothing;
         self.request.persists = false;
@@ -229,7 +230,7 @@ impl Request {
     }
 }
 
-/// RFC 9110 §7.8: who sends Upgrade says so to the next hop.
+/// RFC 9110 §7.8: the sender of Upgrade also lists it in Connection.
 fn switch_field(status: Status) -> &'static [u8] {
     if status == Status::SWITCHING_PROTOCOLS { b"connection: upgrade\r\n" } else { b"" }
 }

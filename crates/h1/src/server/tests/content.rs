@@ -33,7 +33,7 @@ fn content_of_a_length_ends_there() {
 }
 
 #[test]
-fn framing_that_two_readers_could_see_differently_is_refused() {
+fn ambiguous_framing_is_refused() {
     let cases = [
         ("Content-Length: 5\r\nContent-Length: 5", "!RepeatedLength"),
         ("Content-Length: 5\r\nContent-Length: 6", "!RepeatedLength"),

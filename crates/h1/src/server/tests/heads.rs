@@ -243,7 +243,7 @@ fn a_fault_in_an_incomplete_line_waits_for_its_end() {
 }
 
 #[test]
-fn what_is_known_of_a_broken_request_is_left_for_the_log() {
+fn the_parsed_parts_of_a_broken_request_are_left_for_the_log() {
     let mut head = hayami_http::RequestHead::default();
     let limits = crate::Limits::default();
     assert!(crate::Server::new().receive(&limits, b"GET /a HTTP/1.1\r\na b\r\n", &mut head).is_err());

@@ -84,7 +84,8 @@ fn leading_zeros_of_chunk_sizes_count_as_extensions() {
         ("00000000\r\n\r\n", "!ExtensionsTooLong"),
         ("0001\r\nx\r\n00001;b\r\ny\r\n0\r\n\r\n", "<x>!ExtensionsTooLong"),
         ("0001\r\nx\r\n0001;b\r\ny\r\n0\r\n\r\n", "<xy>. "),
-        // Programs that write sizes of a fixed width may do so for ever, since zeros that bring data cost little.
+        // Programs that write sizes of a fixed width may do so for ever, since zeros that accompany data cost
+        // little.
         (
             "0000007\r\nabcdefg\r\n0000007\r\nabcdefg\r\n0000007\r\nabcdefg\r\n0000000\r\n\r\n",
             "<abcdefgabcdefgabcdefg>. ",
@@ -136,7 +137,7 @@ fn every_limit_is_the_last_number_that_passes() {
         (Limits { chunk_extensions: 4, ..NONE }, "PUT / <ab>!ExtensionsTooLong"),
         (Limits { trailer: 8, ..NONE }, taken),
         (Limits { trailer: 7, ..NONE }, "PUT / <abc>!TrailerTooLarge"),
-        (Limits { interim: 0, ..NONE }, taken), // means nothing to a server
+        (Limits { interim: 0, ..NONE }, taken), // has no meaning for a server
     ];
     for (limits, want) in cases {
         check(limits, wire, want);
@@ -163,7 +164,7 @@ fn a_length_beyond_every_file_is_no_overflow() {
 
 #[test]
 fn every_byte_of_an_endless_head_is_looked_at_once() {
-    // A reader that looks at them again would look at 40 GB.
+    // A parser that rescans would examine 40 GB.
     let limits = Limits { head: 8 << 20, fields: u16::MAX, ..Limits::default() };
     let mut server = crate::Server::new();
     let mut head = hayami_http::RequestHead::default();

@@ -8,7 +8,7 @@ const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const COMMON: &[u8] = b"server: hayami\r\n";
 
 /// A server that has received a request head, with input left over.
-fn asked(wire: &str) -> (Server, Vec<u8>) {
+fn server_with_request(wire: &str) -> (Server, Vec<u8>) {
     let mut server = Server::new();
     let received = server.receive(&Limits::default(), wire.as_bytes(), &mut RequestHead::default()).unwrap();
     assert!(matches!(received.event, Event::Request(_)));
@@ -21,7 +21,7 @@ fn receive(server: &mut Server, input: &[u8]) -> Event {
 
 /// The head of a response to `wire`, its framing, and what comes after it if nothing else is sent.
 fn head(wire: &str, status: Status, length: Option<u64>) -> (String, Framing, Next) {
-    let (mut server, _) = asked(wire);
+    let (mut server, _) = server_with_request(wire);
     let mut out = Vec::new();
     let framing = server.send_head(&ResponseHead::new(status), length, COMMON, &mut out);
     (String::from_utf8(out).unwrap(), framing, server.next())
@@ -84,7 +84,7 @@ fn sections_are_sent_without_lines_of_framing() {
     response.append(b"x-a", b"1");
     response.append(b"connection", b"upgrade");
     response.append(b"Transfer-Encoding", b"gzip");
-    let (mut server, _) = asked(GET);
+    let (mut server, _) = server_with_request(GET);
     let mut out = Vec::new();
     server.send_head(&response, Some(2), b"", &mut out);
     server.send_content(b"hi", &mut out);
@@ -94,7 +94,7 @@ fn sections_are_sent_without_lines_of_framing() {
 
 #[test]
 fn chunked_content_ends_with_the_last_chunk_and_trailers() {
-    let (mut server, _) = asked(GET);
+    let (mut server, _) = server_with_request(GET);
     let mut out = Vec::new();
     server.send_head(&ResponseHead::new(Status::OK), None, b"", &mut out);
     out.clear();
@@ -118,7 +118,7 @@ fn chunked_content_ends_with_the_last_chunk_and_trailers() {
 
 #[test]
 fn content_of_a_length_is_counted_whichever_way_it_leaves() {
-    let (mut server, _) = asked(GET);
+    let (mut server, _) = server_with_request(GET);
     let mut out = Vec::new();
     server.send_head(&ResponseHead::new(Status::OK), Some(10), b"", &mut out);
     out.clear();
@@ -136,7 +136,7 @@ fn content_of_a_length_is_counted_whichever_way_it_leaves() {
 
 #[test]
 fn a_response_cut_short_closes_the_connection() {
-    let (mut server, _) = asked(GET);
+    let (mut server, _) = server_with_request(GET);
     let mut out = Vec::new();
     server.send_head(&ResponseHead::new(Status::OK), Some(10), b"", &mut out);
     server.send_content(b"ab", &mut out);
@@ -144,7 +144,7 @@ fn a_response_cut_short_closes_the_connection() {
     assert_eq!(server.next(), Next::Close);
     assert_eq!(receive(&mut server, GET.as_bytes()), Event::More);
 
-    let (mut server, _) = asked(GET);
+    let (mut server, _) = server_with_request(GET);
     server.send_head(&ResponseHead::new(Status::OK), None, b"", &mut out);
     out.clear();
     server.cut_short();
@@ -155,7 +155,7 @@ fn a_response_cut_short_closes_the_connection() {
 
 #[test]
 fn pipelined_requests_wait_for_the_response_before_them() {
-    let (mut server, rest) = asked(&format!("{GET}{GET}"));
+    let (mut server, rest) = server_with_request(&format!("{GET}{GET}"));
     assert_eq!(server.receive(&Limits::default(), &rest, &mut RequestHead::default()).unwrap().consumed, 0);
     let mut out = Vec::new();
     server.send_head(&ResponseHead::new(Status::OK), Some(1), b"", &mut out);
@@ -169,7 +169,7 @@ fn pipelined_requests_wait_for_the_response_before_them() {
 
 #[test]
 fn content_left_over_after_an_early_response_is_discarded() {
-    let (mut server, rest) = asked("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
+    let (mut server, rest) = server_with_request("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
     server.send_head(&ResponseHead::new(Status::FORBIDDEN), Some(0), b"", &mut Vec::new());
     assert_eq!(server.next(), Next::Discard);
     assert_eq!(receive(&mut server, &rest), Event::Content(0..3));
@@ -180,14 +180,14 @@ fn content_left_over_after_an_early_response_is_discarded() {
 #[test]
 fn a_client_that_waits_for_100_and_does_not_get_it_is_disconnected() {
     let wire = "PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n";
-    let (mut server, _) = asked(wire);
+    let (mut server, _) = server_with_request(wire);
     assert!(server.expects_continue());
     let mut out = Vec::new();
     server.send_head(&ResponseHead::new(Status::FORBIDDEN), Some(0), b"", &mut out);
     assert!(out.windows(19).any(|w| w == b"connection: close\r\n"));
     assert_eq!(server.next(), Next::Close);
 
-    let (mut server, _) = asked(wire);
+    let (mut server, _) = server_with_request(wire);
     out.clear();
     server.send_interim(&ResponseHead::new(Status::CONTINUE), &mut out);
     assert_eq!(out, b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -195,21 +195,21 @@ fn a_client_that_waits_for_100_and_does_not_get_it_is_disconnected() {
     server.send_head(&ResponseHead::new(Status::FORBIDDEN), Some(0), b"", &mut out);
     assert_eq!(server.next(), Next::Discard);
 
-    // One that did not wait has answered the question.
-    let (mut server, _) = asked(wire);
+    // A client that did not wait has made the choice.
+    let (mut server, _) = server_with_request(wire);
     assert_eq!(receive(&mut server, b"a"), Event::Content(0..1));
     server.send_head(&ResponseHead::new(Status::FORBIDDEN), Some(0), b"", &mut out);
     assert_eq!(server.next(), Next::Discard);
 }
 
 #[test]
-fn interim_responses_go_only_to_those_who_know_them() {
+fn interim_responses_go_only_to_clients_that_know_them() {
     let mut hints = ResponseHead::new(Status::EARLY_HINTS);
     hints.append(b"link", b"</a.css>");
     let mut out = Vec::new();
-    asked("GET / HTTP/1.0\r\n\r\n").0.send_interim(&hints, &mut out);
+    server_with_request("GET / HTTP/1.0\r\n\r\n").0.send_interim(&hints, &mut out);
     assert_eq!(out, b"");
-    let (mut server, _) = asked(GET);
+    let (mut server, _) = server_with_request(GET);
     server.send_interim(&ResponseHead::new(Status::OK), &mut out);
     assert_eq!(out, b"");
     server.send_interim(&hints, &mut out);
@@ -241,7 +241,8 @@ fn a_fault_is_answered_once_and_then_the_connection_closes() {
 
 #[test]
 fn a_fault_in_content_may_still_be_answered() {
-    let (mut server, _) = asked("PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    let (mut server, _) =
+        server_with_request("PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
     let fault = server.receive(&Limits::default(), b"x\r\n", &mut RequestHead::default());
     assert_eq!(fault, Err(Fault::MalformedChunkSize));
     let mut out = Vec::new();
@@ -264,7 +265,7 @@ fn a_request_that_never_comes_may_be_refused() {
 
 #[test]
 fn a_graceful_stop_says_close_in_the_next_head() {
-    let (mut server, rest) = asked(&format!("{GET}{GET}"));
+    let (mut server, rest) = server_with_request(&format!("{GET}{GET}"));
     let mut out = Vec::new();
     server.send_head(&ResponseHead::new(Status::OK), Some(0), b"", &mut out);
     server.close_after_response();

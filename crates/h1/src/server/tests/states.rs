@@ -128,7 +128,7 @@ fn each_call_writes_in_its_states_and_the_next_step_follows() {
 }
 
 #[test]
-fn content_is_read_while_the_response_is_made_and_nothing_behind_it() {
+fn content_is_read_while_the_response_is_made_and_nothing_after_it() {
     let input = b"abcGET / HTTP/1.1\r\nHost: a\r\n\r\n";
     for sent in ["", "c", "cx", "3xe"] {
         let mut server = after(&format!("p{sent}"));

@@ -11,7 +11,7 @@ fn receive(server: &mut Server, input: &[u8]) -> Received {
 }
 
 /// A server that has received a request's head.
-fn asked(wire: &str) -> Server {
+fn server_with_request(wire: &str) -> Server {
     let mut server = Server::new();
     let received = receive(&mut server, wire.as_bytes());
     assert!(matches!(received.event, Event::Request(_)), "{wire:?}");
@@ -51,8 +51,8 @@ fn an_upgrade_is_asked_for_by_both_fields_in_http_1_1_and_without_content() {
         ),
     ];
     for (wire, want) in cases {
-        assert_eq!(asked(wire).asks_upgrade(), want, "{wire:?}");
-        let (head, framing) = answer(&mut asked(wire), Status::SWITCHING_PROTOCOLS);
+        assert_eq!(server_with_request(wire).asks_upgrade(), want, "{wire:?}");
+        let (head, framing) = answer(&mut server_with_request(wire), Status::SWITCHING_PROTOCOLS);
         let line = "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\n\r\n";
         assert_eq!(head, if want { line } else { "" }, "{wire:?}");
         assert_eq!(framing, if want { Framing::Tunnel } else { Framing::Complete }, "{wire:?}");
@@ -60,21 +60,21 @@ fn an_upgrade_is_asked_for_by_both_fields_in_http_1_1_and_without_content() {
 }
 
 #[test]
-fn what_comes_before_the_answer_waits_until_it_is_known_what_it_is() {
+fn bytes_before_the_answer_wait_until_it_decides_about_them() {
     let next = b"GET /next HTTP/1.1\r\nHost: a\r\n\r\n";
     let length = next.len();
     let waits = Received { consumed: 0, event: Event::More };
-    // What is asked, how it is answered, and what becomes of the bytes behind the request.
+    // What is asked, how it is answered, and what becomes of the bytes after the request.
     let cases = [
         (UPGRADE, Status::SWITCHING_PROTOCOLS, Event::Content(0..length)),
         (UPGRADE, Status::OK, Event::Request(RequestContent::None)),
         (UPGRADE, Status::BAD_GATEWAY, Event::Request(RequestContent::None)),
         (CONNECT, Status::OK, Event::Content(0..length)),
-        // Meant for the tunnel that was refused, it is thrown away: a request it is not.
+        // Meant for the tunnel that was refused, it is discarded: it is not a request.
         (CONNECT, Status::FORBIDDEN, Event::More),
     ];
     for (wire, status, want) in cases {
-        let mut server = asked(wire);
+        let mut server = server_with_request(wire);
         assert_eq!(receive(&mut server, next), waits, "{wire:?}");
         assert_eq!(server.receive_more(&Limits::default(), next), Ok(waits.clone()), "{wire:?}");
         let mut out = Vec::new();
@@ -86,7 +86,7 @@ fn what_comes_before_the_answer_waits_until_it_is_known_what_it_is() {
 #[test]
 fn both_directions_of_a_tunnel_end_by_themselves() {
     for order in ["ce", "ec"] {
-        let mut server = asked(UPGRADE);
+        let mut server = server_with_request(UPGRADE);
         assert_eq!(server.receive_eof(), Event::More, "no tunnel yet");
         answer(&mut server, Status::SWITCHING_PROTOCOLS);
         for step in order.chars() {
@@ -113,7 +113,7 @@ fn both_directions_of_a_tunnel_end_by_themselves() {
 
 #[test]
 fn a_tunnel_has_no_limit_of_content() {
-    let mut server = asked(CONNECT);
+    let mut server = server_with_request(CONNECT);
     answer(&mut server, Status::OK);
     let limits = Limits { content: 1, ..Limits::default() };
     let received = server.receive_more(&limits, &[0; 100]).expect("no limit");
@@ -122,7 +122,7 @@ fn a_tunnel_has_no_limit_of_content() {
 
 #[test]
 fn a_connect_with_content_becomes_no_tunnel_before_its_content_is_complete() {
-    let mut server = asked("CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\nContent-Length: 1\r\n\r\n");
+    let mut server = server_with_request("CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\nContent-Length: 1\r\n\r\n");
     let (head, framing) = answer(&mut server, Status::OK);
     assert_eq!((head.as_str(), framing), ("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n", Framing::Complete));
     assert_eq!(server.next(), Next::Close);
