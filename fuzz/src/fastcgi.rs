@@ -1,14 +1,14 @@
 //! The target of the FastCGI engine: answers of any kind.
 
 use crate::Decisions;
-use hayami_fcgi::{Asked, Client, Event, Fault, Limits};
+use hayami_fcgi::{Client, Event, Fault, Limits, RequestOptions};
 use hayami_http::{FieldSection, ResponseHead, Status};
 
 /// A client never panics or loops, gives no more content than was announced, no head that could split a
 /// response, and finds the same whole, by byte and in any other split.
 pub fn fastcgi(bytes: &[u8]) {
     let (mut decisions, wire) = Decisions::and_rest(bytes);
-    let small = Limits { head: 40, fields: 4, content: 40, aside: 300 };
+    let small = Limits { head: 40, fields: 4, content: 40, overhead: 300 };
     let limits = if decisions.next() % 2 == 0 { small } else { Limits::default() };
     let head_only = decisions.next() % 2 == 0;
     let whole = answer(&limits, head_only, &[wire]);
@@ -30,8 +30,8 @@ struct Found {
 
 fn answer(limits: &Limits, head_only: bool, pieces: &[&[u8]]) -> Found {
     let (mut client, mut found) = (Client::new(), Found::default());
-    let asked = Asked { head_only, keep: true, ..Asked::default() };
-    assert!(client.send_head(&FieldSection::default(), asked, &mut Vec::new()).is_ok());
+    let options = RequestOptions { head_only, keep: true, ..RequestOptions::default() };
+    assert!(client.send_head(&FieldSection::default(), options, &mut Vec::new()).is_ok());
     let (mut input, mut head) = (Vec::new(), ResponseHead::new(Status::OK));
     for piece in pieces {
         input.extend_from_slice(piece);

@@ -77,12 +77,12 @@ impl User {
             (20, Some(own)) => {
                 let bytes = own.waiting.min(program.next().into());
                 (own.waiting, own.aside) = (own.waiting - bytes, own.aside + bytes);
-                self.client.set_aside(config, own.key, bytes, &mut self.out);
+                self.client.release_connection_window(config, own.key, bytes, &mut self.out);
             }
             (21, Some(own)) => {
                 let bytes = own.aside.min(program.next().into());
                 own.aside -= bytes;
-                self.client.grant(config, own.key, bytes, &mut self.out);
+                self.client.release_stream_window(config, own.key, bytes, &mut self.out);
             }
             (22, Some(own)) => {
                 let key = own.key;

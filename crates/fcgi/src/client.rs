@@ -1,4 +1,4 @@
-//! One connection to an application, and how far the request on it has come.
+//! One connection to an application, and the progress of the request on it.
 
 use crate::record::Header;
 use std::ops::Range;
@@ -8,14 +8,14 @@ use std::ops::Range;
 pub struct Client {
     pub(crate) reading: Reading,
     pub(crate) sending: Sending,
-    /// What is left of the record being read.
+    /// The rest of the record being read.
     pub(crate) record: Option<Header>,
     /// A head that is not complete.
     pub(crate) held: Vec<u8>,
-    /// Bytes that brought neither head nor content.
-    pub(crate) aside: u64,
-    /// Content that came.
-    pub(crate) came: u64,
+    /// Bytes that carried neither head nor content.
+    pub(crate) overhead: u64,
+    /// Content received.
+    pub(crate) content_received: u64,
     /// Content that the head announced.
     pub(crate) announced: Option<u64>,
     pub(crate) output_ended: bool,
@@ -24,7 +24,7 @@ pub struct Client {
     keeps: bool,
 }
 
-/// What is expected of the application.
+/// What the application is expected to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     /// Nothing: no request is under way.
@@ -33,9 +33,9 @@ pub(crate) enum Reading {
     Head,
     /// Its content.
     Content,
-    /// No content: the end of the request, with which the response is there.
-    Silence,
-    /// Nothing any more.
+    /// No content, only the end of the request; the response is handed over with it.
+    EndOnly,
+    /// Nothing more.
     Closed,
 }
 
@@ -50,14 +50,14 @@ pub(crate) enum Sending {
 /// What [`Client::receive`] found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Bytes at the front of the input that are done with; the caller drops them after it has looked at
-    /// the event.
+    /// Bytes at the front of the input that were consumed; the caller drops them after it has handled the
+    /// event.
     pub consumed: usize,
-    /// What they were.
+    /// What was found in them.
     pub event: Event,
 }
 
-/// A piece of an answer.
+/// A piece of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Nothing yet: call again when there is more input.
@@ -66,7 +66,7 @@ pub enum Event {
     Response(ResponseContent),
     /// Content of the response, at these indices of the input; they are the last that are consumed.
     Content(Range<usize>),
-    /// Words for a log, at these indices of the input: what the application wrote to its standard error.
+    /// Text for a log, at these indices of the input: what the application wrote to its standard error.
     Errors(Range<usize>),
     /// The response's content is complete, and the request is over.
     End,
@@ -77,7 +77,7 @@ pub enum Event {
 pub enum ResponseContent {
     /// Nothing, and no [`Event::End`] either: the request is over.
     None,
-    /// So many bytes, more than zero, then [`Event::End`].
+    /// This many bytes, more than zero, then [`Event::End`].
     Length(u64),
     /// An unknown number of bytes, then [`Event::End`].
     Unknown,
@@ -97,8 +97,8 @@ impl Client {
             sending: Sending::Nothing,
             record: None,
             held: Vec::new(),
-            aside: 0,
-            came: 0,
+            overhead: 0,
+            content_received: 0,
             announced: None,
             output_ended: false,
             app_status: 0,
@@ -117,29 +117,30 @@ impl Client {
         self.reading == Reading::Nothing && self.sending == Sending::Nothing && self.keeps
     }
 
-    /// Whether the application leaves the connection open, as far as that is known.
+    /// Whether the application keeps the connection open, as far as is known yet.
     pub fn persists(&self) -> bool {
         self.keeps && self.reading != Reading::Closed
     }
 
-    /// With what the application ended its last request (§5.5): 0 for success. PHP says 255 after a fatal error.
+    /// The status with which the application ended its last request (§5.5): 0 for success. PHP sends 255
+    /// after a fatal error.
     pub fn app_status(&self) -> u32 {
         self.app_status
     }
 
-    /// Whether an answer, or the rest of one, is still to come.
+    /// Whether a response, or the rest of one, is still to come.
     pub(crate) fn is_waiting(&self) -> bool {
-        matches!(self.reading, Reading::Head | Reading::Content | Reading::Silence)
+        matches!(self.reading, Reading::Head | Reading::Content | Reading::EndOnly)
     }
 
-    pub(crate) fn asked(&mut self, sending: Sending, head_only: bool, keeps: bool) {
+    pub(crate) fn begin_request(&mut self, sending: Sending, head_only: bool, keeps: bool) {
         (self.reading, self.sending) = (Reading::Head, sending);
         (self.head_only, self.keeps) = (head_only, keeps);
-        (self.aside, self.came, self.announced) = (0, 0, None);
+        (self.overhead, self.content_received, self.announced) = (0, 0, None);
         (self.output_ended, self.app_status) = (false, 0);
     }
 
-    /// No other request goes on this connection.
+    /// No other request is sent on this connection.
     pub(crate) fn close_later(&mut self) {
         self.keeps = false;
     }

@@ -4,8 +4,8 @@ use std::fmt;
 
 macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident $text:literal,)*) => {
-        /// A rule that an application broke; the connection is of no use any more. Where no section is
-        /// named, the FastCGI 1.0 specification is meant.
+        /// A rule that an application broke; the connection cannot be used again. Sections without a document
+        /// are those of the FastCGI 1.0 specification.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Fault {
             $($(#[$doc])* $name,)*
@@ -30,21 +30,21 @@ faults! {
     /// §8
     UnexpectedRecord "a record has a type that only web servers send",
     /// §3.3
-    Unsolicited "the application answers no request",
+    Unsolicited "the application sent a response to no request",
     /// §5.5
     EndSize "the END_REQUEST record is not eight bytes long",
     /// §5.5
-    CannotMultiplex "the application takes one request at a time, and has another one",
-    /// §5.5: the application says that it has too much to do.
+    CannotMultiplex "the application accepts one request at a time, and has another one",
+    /// §5.5: the application reports that it is overloaded.
     Overloaded "the application is overloaded",
     /// §5.5
-    UnknownRole "the application is no responder",
+    UnknownRole "the application does not implement the Responder role",
     /// §5.5
-    ProtocolStatus "the application ended the request in a way that is unknown",
+    ProtocolStatus "the application ended the request with an unknown protocol status",
     /// §5.3
-    OutputAfterEnd "content comes behind its end",
+    OutputAfterEnd "content follows the end of the output",
     /// Limits.
-    TooMuchAside "the application sends error messages or padding without end",
+    TooMuchOverhead "the application sends error messages or padding without end",
     /// RFC 3875 §6.2
     EndsBeforeHead "the application ended the request before the response's head was complete",
     /// RFC 3875 §6.2
@@ -56,11 +56,11 @@ faults! {
     /// RFC 3875 §6.3
     MissingColon "a line of the response's head has no colon",
     /// RFC 3875 §6.3
-    FieldName "a field name of the response is empty or no token",
+    FieldName "a field name of the response is empty or not a token",
     /// RFC 9110 §5.5
     FieldValue "a field value of the response has a control character",
     /// RFC 3875 §6.3.3
-    MalformedStatus "the response's Status field is no status from 200 to 999",
+    MalformedStatus "the response's Status field is not a status from 200 to 999",
     /// RFC 3875 §6.3
     RepeatedStatus "the response's Status field is repeated",
     /// RFC 9110 §8.6
@@ -70,15 +70,15 @@ faults! {
     /// Limits.
     ContentTooLarge "the response's content is longer than the limit",
     /// RFC 9110 §8.6
-    LongerThanSaid "the response's content is longer than its Content-Length says",
+    LongerThanAnnounced "the response's content is longer than its Content-Length says",
     /// RFC 9110 §8.6
-    ShorterThanSaid "the response's content is shorter than its Content-Length says",
+    ShorterThanAnnounced "the response's content is shorter than its Content-Length says",
     /// §6.2
     ClosedEarly "the application closed the connection before the response was complete",
 }
 
 impl Fault {
-    /// Whether the application is there, and has too much to do.
+    /// Whether the application is running but overloaded.
     pub fn is_overload(self) -> bool {
         matches!(self, Self::Overloaded | Self::CannotMultiplex)
     }

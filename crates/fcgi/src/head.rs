@@ -1,21 +1,21 @@
 //! Heads of CGI responses (RFC 3875 §6.2, §6.3): lines that end with LF or CRLF, and an empty one.
 //!
-//! Names are tokens and values hold no control characters, or the head is refused: nothing that an
-//! application sends can end a line that this server writes.
+//! A head is refused unless names are tokens and values have no control characters: an application cannot end
+//! a line that this server writes.
 
 use crate::fault::Fault;
 use crate::limits::Limits;
 use hayami_http::{FieldSection, Known, ResponseHead, Span, Status, field};
 
-/// What a head says beside its fields.
+/// What a head says apart from its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Said {
     /// Content-Length.
     pub(crate) length: Option<u64>,
 }
 
-/// The index behind the empty line, looking from `from` on; `from` is at most two bytes behind where the
-/// last look ended.
+/// The index after the empty line, searched from `from` on; `from` is at most two bytes past the end of the
+/// last search.
 pub(crate) fn end(bytes: &[u8], from: usize) -> Option<usize> {
     let mut line = from;
     while let Some(lf) = memchr::memchr(b'\n', &bytes[line..]) {
@@ -88,7 +88,7 @@ fn status(fields: &FieldSection) -> Result<Status, Fault> {
     let digits = value.first_chunk::<3>().ok_or(Fault::MalformedStatus)?;
     let ends = matches!(value.get(3), None | Some(b' ' | b'\t'));
     let code = decimal(digits).filter(|_| ends).and_then(|code| Status::new(code as u16));
-    // An interim response is nothing that CGI knows.
+    // CGI has no interim responses.
     code.filter(|status| !status.is_informational()).ok_or(Fault::MalformedStatus)
 }
 

@@ -1,8 +1,8 @@
 //! FastCGI 1.0 as an engine: bytes in, events and bytes out.
 //!
-//! Here is the web server's side of a connection to an application: the records of a request, the records
-//! of its answer, and the head of a CGI response (RFC 3875 §6). Here are no sockets, no clock, no buffers,
-//! and nothing that knows what a request's parameters mean.
+//! Here is the web server's side of a connection to an application: the records of a request and of its
+//! response, and the head of a CGI response (RFC 3875 §6). Here are no sockets, no clock, no buffers, and
+//! nothing that knows what a request's parameters mean.
 //!
 //! ```text
 //!            input ──▶ receive ──▶ Event     header ─ STDOUT ─ head, content       (record, response, head)
@@ -10,16 +10,16 @@
 //!           output ◀── send_head, …_chunk           └ END_REQUEST                  (request, params)
 //! ```
 //!
-//! One request at a time is on a connection: no application that is in use takes more.
+//! A connection carries one request at a time: no application in use accepts more.
 //!
 //! ```
-//! use hayami_fcgi::{Asked, Client, Event, Limits, ResponseContent};
+//! use hayami_fcgi::{RequestOptions, Client, Event, Limits, ResponseContent};
 //! use hayami_http::{FieldSection, ResponseHead, Status};
 //!
 //! let (mut client, mut out) = (Client::new(), Vec::new());
 //! let mut params = FieldSection::default();
 //! params.append(b"SCRIPT_FILENAME", b"/srv/index.php");
-//! client.send_head(&params, Asked::default(), &mut out).unwrap();
+//! client.send_head(&params, RequestOptions::default(), &mut out).unwrap();
 //!
 //! // STDOUT with 20 bytes, then END_REQUEST.
 //! let input = b"\x01\x06\0\x01\0\x14\0\0Content-type: a/b\n\n!\x01\x03\0\x01\0\x08\0\0\0\0\0\0\0\0\0\0";
@@ -49,4 +49,4 @@ pub use client::{Client, Event, Received, ResponseContent};
 pub use fault::Fault;
 pub use limits::Limits;
 pub use record::{ROOM, Records};
-pub use request::{Asked, CutShort, OutOfTurn, RequestContent};
+pub use request::{CutShort, OutOfTurn, RequestContent, RequestOptions};

@@ -9,14 +9,14 @@ pub struct Limits {
     pub fields: u16,
     /// Bytes of content.
     pub content: u64,
-    /// Bytes of records that bring neither head nor content (STDERR, padding, whatever is skipped), headers
-    /// included: an application that sends nothing else never ends. A script that warns in each of 100,000
-    /// turns of a loop writes some 10 MiB.
-    pub aside: u64,
+    /// Bytes of records that carry neither head nor content (STDERR, padding, ignored records), headers
+    /// included: an application could send these without end. A script that warns in each of 100,000
+    /// iterations of a loop writes about 10 MiB.
+    pub overhead: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { head: 64 * 1024, fields: 100, content: u64::MAX, aside: 16 * 1024 * 1024 }
+        Self { head: 64 * 1024, fields: 100, content: u64::MAX, overhead: 16 * 1024 * 1024 }
     }
 }

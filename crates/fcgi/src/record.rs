@@ -5,7 +5,7 @@ use std::ops::Range;
 /// Bytes of a header.
 pub(crate) const HEADER: usize = 8;
 
-/// The identifier of our requests: there is one at a time (§3.3).
+/// The identifier of the server's requests: there is one at a time (§3.3).
 pub(crate) const ID: u16 = 1;
 
 /// Bytes of content with which a record is filled: the most that needs no padding.
@@ -21,7 +21,7 @@ pub(crate) enum Kind {
     Stdin = 5,
     Stdout = 6,
     Stderr = 7,
-    /// DATA, the types of management, and those that nobody knows.
+    /// DATA, the management types, and unknown types.
     Other,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Header {
     pub(crate) id: u16,
     /// Bytes of content.
     pub(crate) content: u16,
-    /// Bytes behind it that mean nothing.
+    /// Bytes of padding after it.
     pub(crate) padding: u8,
 }
 
@@ -118,8 +118,8 @@ fn split(kind: Kind, mark: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// The records in `bytes`, type and content, as far as they are complete: for tests and for applications that
-/// stand in for real ones.
+/// The records in `bytes`, type and content, as far as they are complete: for tests and for mock
+/// applications.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     bytes: &'a [u8],

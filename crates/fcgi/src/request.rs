@@ -9,14 +9,14 @@ use std::fmt;
 /// RESPONDER (FastCGI §6.2), the only role that is in use.
 const RESPONDER: u8 = 1;
 
-/// What is asked of the application beside the parameters.
+/// What is requested of the application besides the parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
-    /// What content follows. It is the caller's affair that CONTENT_LENGTH tells its length.
+pub struct RequestOptions {
+    /// What content follows. The caller makes sure that CONTENT_LENGTH agrees.
     pub content: RequestContent,
     /// The method is HEAD: no content is expected.
     pub head_only: bool,
-    /// The connection shall stay open behind the response (FCGI_KEEP_CONN, §5.1).
+    /// The connection stays open after the response (FCGI_KEEP_CONN, §5.1).
     pub keep: bool,
 }
 
@@ -26,7 +26,7 @@ pub enum RequestContent {
     /// Nothing.
     #[default]
     None,
-    /// So many bytes.
+    /// This many bytes.
     Length(u64),
     /// An unknown number of bytes.
     Unknown,
@@ -67,18 +67,18 @@ impl Client {
     pub fn send_head(
         &mut self,
         params: &FieldSection,
-        asked: Asked,
+        options: RequestOptions,
         out: &mut Vec<u8>,
     ) -> Result<(), OutOfTurn> {
         if !self.can_send() {
             return Err(OutOfTurn);
         }
-        record::push(Kind::Begin, &[0, RESPONDER, asked.keep.into(), 0, 0, 0, 0, 0], out);
+        record::push(Kind::Begin, &[0, RESPONDER, options.keep.into(), 0, 0, 0, 0, 0], out);
         let mark = record::begin(out);
         params.iter().for_each(|(name, value)| params::push(name, value, out));
         record::end(Kind::Params, mark, out);
         record::push_empty(Kind::Params, out);
-        let sending = match asked.content {
+        let sending = match options.content {
             RequestContent::None | RequestContent::Length(0) => {
                 record::push_empty(Kind::Stdin, out);
                 Sending::Nothing
@@ -86,7 +86,7 @@ impl Client {
             RequestContent::Length(bytes) => Sending::Length(bytes),
             RequestContent::Unknown => Sending::Unknown,
         };
-        self.asked(sending, asked.head_only, asked.keep);
+        self.begin_request(sending, options.head_only, options.keep);
         Ok(())
     }
 
@@ -145,8 +145,8 @@ impl Client {
         }
     }
 
-    /// Writes ABORT_REQUEST (§5.4), if a request is under way: its answer is not wanted any more. The
-    /// application may answer all the same, and the connection takes no other request.
+    /// Writes ABORT_REQUEST (§5.4), if a request is under way: its response is no longer wanted. The
+    /// application may still answer, and the connection accepts no other request.
     pub fn send_abort(&mut self, out: &mut Vec<u8>) {
         if self.is_waiting() {
             record::push_empty(Kind::Abort, out);

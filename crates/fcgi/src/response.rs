@@ -1,4 +1,4 @@
-//! Answers: records in, heads, content and words for the log out.
+//! Responses: records in; heads, content and text for the log out.
 
 use crate::client::{Client, Event, Reading, Received, ResponseContent};
 use crate::fault::Fault;
@@ -10,9 +10,9 @@ use hayami_http::ResponseHead;
 /// Bytes of the content of END_REQUEST (FastCGI §5.5).
 const END: usize = 8;
 
-/// What became of the bytes of a record.
+/// The result of reading bytes of a record.
 enum Step {
-    /// So many bytes at the front are done with; on with the next ones.
+    /// This many bytes at the front were consumed; go on with the next ones.
     Past(usize),
     /// Something for the caller.
     Found(Received),
@@ -24,7 +24,7 @@ fn found(consumed: usize, event: Event) -> Step {
 
 impl Client {
     /// Reads from the front of `input`: all bytes that were received and not yet consumed. `head` is filled in
-    /// if the event is a response; until then it has to be the same in every call. To be called until it gives
+    /// if the event is a response; until then it has to be the same in every call. Call it until it returns
     /// [`Event::More`].
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl Client {
             };
             match step {
                 Some(Step::Past(bytes)) => at += bytes,
-                Some(Step::Found(received)) => return Ok(behind(at, received)),
+                Some(Step::Found(received)) => return Ok(offset_by(at, received)),
                 None => return Ok(Received { consumed: at, event: Event::More }),
             }
         }
@@ -68,7 +68,7 @@ impl Client {
 
     fn receive_header(&mut self, limits: &Limits, input: &[u8]) -> Result<Option<Step>, Fault> {
         let Some(bytes) = input.first_chunk::<HEADER>() else {
-            // What speaks another protocol shall not be waited for.
+            // Do not wait for a peer that speaks another protocol.
             let other = input.first().is_some_and(|version| *version != 1);
             return if other { Err(Fault::Version) } else { Ok(None) };
         };
@@ -76,22 +76,22 @@ impl Client {
         self.check(&header)?;
         let useful = header.kind == Kind::Stdout && header.content > 0;
         let content = if useful { 0 } else { u64::from(header.content) };
-        self.aside += HEADER as u64 * u64::from(!useful) + content + u64::from(header.padding);
-        if self.aside > limits.aside {
-            return Err(Fault::TooMuchAside);
+        self.overhead += HEADER as u64 * u64::from(!useful) + content + u64::from(header.padding);
+        if self.overhead > limits.overhead {
+            return Err(Fault::TooMuchOverhead);
         }
         self.output_ended |= header.kind == Kind::Stdout && header.content == 0;
         self.record = Some(header);
         Ok(Some(Step::Past(HEADER)))
     }
 
-    /// Whether a record may come at all.
+    /// Whether the record is legal in this state.
     fn check(&self, header: &Header) -> Result<(), Fault> {
         if !self.is_waiting() {
             return Err(Fault::Unsolicited);
         }
         match header.kind {
-            // Answers to questions that were not asked, and types of later versions (§4): they change nothing.
+            // Replies to management records that were not sent, and types of later versions (§4): ignored.
             Kind::Other if header.id == 0 => Ok(()),
             Kind::Other | Kind::Begin | Kind::Abort | Kind::Params | Kind::Stdin => {
                 Err(Fault::UnexpectedRecord)
@@ -142,7 +142,7 @@ impl Client {
         Some(Step::Past(padding))
     }
 
-    /// So many bytes of the record's content are done with.
+    /// This many bytes of the record's content were consumed.
     fn took(&mut self, bytes: usize) {
         if let Some(record) = &mut self.record {
             record.content -= bytes as u16;
@@ -153,33 +153,34 @@ impl Client {
     fn output(&mut self, limits: &Limits, bytes: &[u8], head: &mut ResponseHead) -> Result<Step, Fault> {
         match self.reading {
             Reading::Head => self.head(limits, bytes, head),
-            Reading::Silence => self.unwanted(),
+            Reading::EndOnly => self.unwanted(),
             _ => {
                 let bytes = self.allowed(limits, bytes.len())?;
-                self.came += bytes as u64;
+                self.content_received += bytes as u64;
                 self.took(bytes);
                 Ok(found(bytes, Event::Content(0..bytes)))
             }
         }
     }
 
-    /// How many of these bytes of content may come: first those that may, so that it does not matter how they
-    /// were cut.
+    /// How many of these bytes of content are allowed. The allowed ones are delivered before the fault, so
+    /// that the result does not depend on how the bytes were split.
     fn allowed(&self, limits: &Limits, bytes: usize) -> Result<usize, Fault> {
         let (most, fault) = match self.announced {
-            Some(announced) => (announced, Fault::LongerThanSaid),
+            Some(announced) => (announced, Fault::LongerThanAnnounced),
             None => (limits.content, Fault::ContentTooLarge),
         };
-        match usize::try_from(most - self.came).unwrap_or(usize::MAX).min(bytes) {
+        match usize::try_from(most - self.content_received).unwrap_or(usize::MAX).min(bytes) {
             0 => Err(fault),
             allowed => Ok(allowed),
         }
     }
 
-    /// Content where there may be none: the response is told without it, and the connection is done with.
+    /// Content where none is allowed: the response is reported without it, and the connection is not used
+    /// again.
     fn unwanted(&mut self) -> Result<Step, Fault> {
         if self.announced == Some(0) && !self.is_head_only() {
-            return Err(Fault::LongerThanSaid);
+            return Err(Fault::LongerThanAnnounced);
         }
         self.reading = Reading::Closed;
         Ok(found(0, Event::Response(ResponseContent::None)))
@@ -215,7 +216,7 @@ impl Client {
     #[cold]
     fn resume_head(&mut self, limits: &Limits, bytes: &[u8], head: &mut ResponseHead) -> Result<Step, Fault> {
         let (most, before) = (limits.head as usize, self.held.len());
-        // An empty line that ends in the new bytes begins behind the last line end before them.
+        // An empty line that ends in the new bytes begins after the last line end before them.
         let line = memchr::memrchr(b'\n', &self.held).map_or(0, |lf| lf + 1);
         let room = most.saturating_sub(before).min(bytes.len());
         self.held.extend_from_slice(&bytes[..room]);
@@ -233,7 +234,7 @@ impl Client {
         self.begin_content(limits, said.length, taken, head)
     }
 
-    /// The head is there; `consumed` bytes were the last of it.
+    /// The head is complete; its last part took `consumed` bytes.
     fn begin_content(
         &mut self,
         limits: &Limits,
@@ -243,7 +244,7 @@ impl Client {
     ) -> Result<Step, Fault> {
         self.announced = announced;
         if self.is_head_only() || head.status().forbids_content() || announced == Some(0) {
-            self.reading = Reading::Silence;
+            self.reading = Reading::EndOnly;
             return Ok(Step::Past(consumed));
         }
         self.reading = Reading::Content;
@@ -267,18 +268,18 @@ impl Client {
         self.app_status = app.iter().fold(0, |number, byte| number << 8 | u32::from(*byte));
         let event = match self.reading {
             Reading::Head => return Err(Fault::EndsBeforeHead),
-            Reading::Content if !self.is_as_announced() => return Err(Fault::ShorterThanSaid),
+            Reading::Content if !self.is_as_announced() => return Err(Fault::ShorterThanAnnounced),
             Reading::Content => Event::End,
             _ => Event::Response(ResponseContent::None),
         };
-        // Its padding is read when the next request is: who keeps connections sends none.
+        // Its padding is read with the next response: applications that keep connections send none.
         let padding = self.record.take().map_or(0, |record| record.padding);
         self.reading = if padding > 0 { Reading::Closed } else { Reading::Nothing };
         Ok(found(END, event))
     }
 
-    /// Whether the rest of the response is in the input, and nothing stands behind it: from here on
-    /// [`receive`](Self::receive) gives content until [`Event::End`].
+    /// Whether the rest of the response is in the input, and nothing follows it: from here on
+    /// [`receive`](Self::receive) returns content until [`Event::End`].
     pub fn is_complete_in(&self, input: &[u8]) -> bool {
         let under_way =
             self.record.map_or(0, |header| usize::from(header.content) + usize::from(header.padding));
@@ -289,11 +290,11 @@ impl Client {
     }
 
     fn is_as_announced(&self) -> bool {
-        self.announced.is_none_or(|announced| self.came == announced)
+        self.announced.is_none_or(|announced| self.content_received == announced)
     }
 
-    /// The application closed its side. Gives [`Event::End`] if the response is complete all the same,
-    /// [`Event::More`] if there was nothing to end.
+    /// The application closed its side. Returns [`Event::End`] if the response is nevertheless complete,
+    /// [`Event::More`] if no response was expected.
     ///
     /// # Errors
     /// [`Fault::ClosedEarly`]: the response is not complete.
@@ -301,7 +302,7 @@ impl Client {
         let result = match self.reading {
             Reading::Nothing | Reading::Closed => Ok(Event::More),
             Reading::Content if self.output_ended && self.is_as_announced() => Ok(Event::End),
-            Reading::Content if self.announced == Some(self.came) => Ok(Event::End),
+            Reading::Content if self.announced == Some(self.content_received) => Ok(Event::End),
             _ => Err(Fault::ClosedEarly),
         };
         self.reading = Reading::Closed;
@@ -310,7 +311,7 @@ impl Client {
 }
 
 /// `received`, whose indices begin at `at` of the input.
-fn behind(at: usize, received: Received) -> Received {
+fn offset_by(at: usize, received: Received) -> Received {
     let event = match received.event {
         Event::Content(range) => Event::Content(at + range.start..at + range.end),
         Event::Errors(range) => Event::Errors(at + range.start..at + range.end),

@@ -1,6 +1,6 @@
 //! For tests: makes records, feeds bytes to an engine in any pieces and writes down what comes out.
 
-use crate::{Asked, Client, Event, Fault, Limits, ResponseContent};
+use crate::{Client, Event, Fault, Limits, RequestOptions, ResponseContent};
 use hayami_http::{FieldSection, ResponseHead, Status};
 
 /// A record.
@@ -12,8 +12,8 @@ pub(crate) fn record(kind: u8, content: &[u8], padding: u8) -> Vec<u8> {
     bytes
 }
 
-/// Records in a few words: `o` STDOUT, `e` STDERR, `x` END_REQUEST with the protocol status, `v` something of
-/// management, each with what follows the letter as its content.
+/// Records in a few words: `o` STDOUT, `e` STDERR, `x` END_REQUEST with the protocol status, `v` a management
+/// record, each with what follows the letter as its content.
 pub(crate) fn records(words: &[&str]) -> Vec<u8> {
     let record = |word: &&str| match word.split_at(1) {
         ("o", content) => record(6, content.as_bytes(), (content.len() % 5) as u8),
@@ -24,16 +24,16 @@ pub(crate) fn records(words: &[&str]) -> Vec<u8> {
     words.iter().flat_map(record).collect()
 }
 
-/// A client that has asked for something.
+/// A client that has sent a request.
 pub(crate) fn asking(head_only: bool) -> Client {
     let mut client = Client::new();
-    let asked = Asked { head_only, keep: true, ..Asked::default() };
-    client.send_head(&FieldSection::default(), asked, &mut Vec::new()).expect("its first request");
+    let options = RequestOptions { head_only, keep: true, ..RequestOptions::default() };
+    client.send_head(&FieldSection::default(), options, &mut Vec::new()).expect("its first request");
     client
 }
 
 /// What a client notes: `200[`, the length, `]`, `<content>`, `{errors}`, `.` for the end, `?` if it waits for more
-/// than it has got, the fault.
+/// input, the fault.
 pub(crate) fn notes(client: &mut Client, limits: &Limits, pieces: &[&[u8]]) -> String {
     let (mut notes, mut input) = (String::new(), Vec::new());
     let mut head = ResponseHead::new(Status::OK);

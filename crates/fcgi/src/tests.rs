@@ -1,13 +1,13 @@
 //! Requests and answers of a whole engine.
 
 use crate::testing::{asking, notes, record, records};
-use crate::{Asked, Client, Event, Limits, Records, RequestContent, ResponseContent};
+use crate::{Client, Event, Limits, Records, RequestContent, RequestOptions, ResponseContent};
 use hayami_http::{FieldSection, ResponseHead, Status};
 use proptest::prelude::*;
 
-const SMALL: Limits = Limits { head: 24, fields: 3, content: 8, aside: 400 };
+const SMALL: Limits = Limits { head: 24, fields: 3, content: 8, overhead: 400 };
 
-/// What is noted of an answer, however it is split.
+/// The notes about a response, however it is split.
 fn answered(limits: &Limits, head_only: bool, wire: &[u8]) -> String {
     let whole = notes(&mut asking(head_only), limits, &[wire]);
     let bytes: Vec<_> = wire.chunks(1).collect();
@@ -25,10 +25,10 @@ fn answers_are_understood_whole_and_byte_by_byte() {
         (&["oa: b\n\n", "x0"], "200[?]."),
         (&["v", "eoops", "oa: b\n\n", "v", "epart", "eial", "ox", "x0"], "{oops}200[?]{partial}<x>."),
         (&["oContent-Length: 2\n\nab", "x0"], "200[2]<ab>."),
-        (&["oContent-Length: 2\n\na", "x0"], "200[2]<a>!ShorterThanSaid"),
-        (&["oContent-Length: 2\n\na", "obc", "x0"], "200[2]<ab>!LongerThanSaid"),
+        (&["oContent-Length: 2\n\na", "x0"], "200[2]<a>!ShorterThanAnnounced"),
+        (&["oContent-Length: 2\n\na", "obc", "x0"], "200[2]<ab>!LongerThanAnnounced"),
         (&["oContent-Length: 0\n\n", "x0"], "200[-]"),
-        (&["oContent-Length: 0\n\n", "oa"], "!LongerThanSaid"),
+        (&["oContent-Length: 0\n\n", "oa"], "!LongerThanAnnounced"),
         (&["oStatus: 304\n\n", "o", "x0"], "304[-]"),
         (&["oStatus: 204\n\n", "ojunk", "x0"], "204[-]"),
         (&["oa: b\n\nhello"], "200[?]<hello>?"),
@@ -94,13 +94,13 @@ fn limits_hold_for_heads_content_and_all_that_is_neither() {
         (&["oContent-Length: 9\n\n"], "!ContentTooLarge"),
         (&["oa: b\n\n12345678", "x0"], "200[?]<12345678>."),
         (&["oa: b\n\n12345678", "o9"], "200[?]<12345678>!ContentTooLarge"),
-        (&flood, "!TooMuchAside"),
-        (&empty, "!TooMuchAside"),
+        (&flood, "!TooMuchOverhead"),
+        (&empty, "!TooMuchOverhead"),
     ];
     for (words, want) in cases {
         assert_eq!(answered(&SMALL, false, &records(words)), *want, "{words:?}");
     }
-    assert!(answered(&SMALL, false, &records(&errors)).ends_with("}!TooMuchAside"));
+    assert!(answered(&SMALL, false, &records(&errors)).ends_with("}!TooMuchOverhead"));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn the_end_of_the_connection_ends_what_is_complete_and_nothing_else() {
     }
 }
 
-/// The records of what was written: their types, and what stands in them.
+/// The records that were written: their types and content.
 fn written(out: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let mut records = Records::of(out);
     let found = records.by_ref().map(|(kind, range)| (kind, out[range].to_vec())).collect();
@@ -138,37 +138,42 @@ fn a_request_begins_tells_its_parameters_and_brings_its_content() {
     let stdin = |content: &[u8]| (5, content.to_vec());
     let mut fields = FieldSection::default();
     fields.append(b"A", b"bc");
-    let cases: [(Asked, &[&[u8]], Vec<_>); 4] = [
-        (Asked::default(), &[], vec![stdin(b"")]),
-        (Asked { content: RequestContent::Length(0), ..Asked::default() }, &[], vec![stdin(b"")]),
+    let cases: [(RequestOptions, &[&[u8]], Vec<_>); 4] = [
+        (RequestOptions::default(), &[], vec![stdin(b"")]),
         (
-            Asked { content: RequestContent::Length(3), keep: true, ..Asked::default() },
+            RequestOptions { content: RequestContent::Length(0), ..RequestOptions::default() },
+            &[],
+            vec![stdin(b"")],
+        ),
+        (
+            RequestOptions { content: RequestContent::Length(3), keep: true, ..RequestOptions::default() },
             &[b"ab", b"", b"cd"],
             vec![stdin(b"ab"), stdin(b"c"), stdin(b"")],
         ),
         (
-            Asked { content: RequestContent::Unknown, ..Asked::default() },
+            RequestOptions { content: RequestContent::Unknown, ..RequestOptions::default() },
             &[b"ab", b"c"],
             vec![stdin(b"ab"), stdin(b"c"), stdin(b"")],
         ),
     ];
-    for (asked, content, want) in cases {
+    for (options, content, want) in cases {
         let (mut client, mut out) = (Client::new(), Vec::new());
-        client.send_head(&fields, asked, &mut out).unwrap();
-        assert_eq!(client.send_head(&fields, asked, &mut out), Err(crate::OutOfTurn));
+        client.send_head(&fields, options, &mut out).unwrap();
+        assert_eq!(client.send_head(&fields, options, &mut out), Err(crate::OutOfTurn));
         content.iter().for_each(|bytes| client.send_content(bytes, &mut out));
         client.send_end(&mut out).unwrap();
         client.send_end(&mut out).unwrap();
-        let all = [vec![begin(asked.keep.into())], params.to_vec(), want].concat();
-        assert_eq!(written(&out), all, "{asked:?}");
+        let all = [vec![begin(options.keep.into())], params.to_vec(), want].concat();
+        assert_eq!(written(&out), all, "{options:?}");
     }
 }
 
 #[test]
 fn content_that_is_missing_ends_the_connection() {
     let (mut client, mut out) = (Client::new(), Vec::new());
-    let asked = Asked { content: RequestContent::Length(3), keep: true, ..Asked::default() };
-    client.send_head(&FieldSection::default(), asked, &mut out).unwrap();
+    let options =
+        RequestOptions { content: RequestContent::Length(3), keep: true, ..RequestOptions::default() };
+    client.send_head(&FieldSection::default(), options, &mut out).unwrap();
     client.send_content(b"a", &mut out);
     assert_eq!(client.send_end(&mut out), Err(crate::CutShort { missing: 2 }));
     assert_eq!(notes(&mut client, &SMALL, &[&records(&["oa: b\n\n", "x0"])]), "200[?].");
@@ -182,14 +187,15 @@ fn a_connection_serves_another_request_only_if_all_of_the_last_one_is_over() {
     assert_eq!(notes(&mut client, &SMALL, &[&answer]), "200[?]<x>.");
     assert!(client.is_idle());
     assert_eq!(client.app_status(), 0x102);
-    client.send_head(&FieldSection::default(), Asked::default(), &mut Vec::new()).unwrap();
+    client.send_head(&FieldSection::default(), RequestOptions::default(), &mut Vec::new()).unwrap();
     assert_eq!(notes(&mut client, &SMALL, &[&answer]), "200[?]<x>.");
     assert!(!client.is_idle(), "the second request did not ask to keep the connection");
 
-    // An answer before the request is complete.
+    // A response before the request is complete.
     let mut client = Client::new();
-    let asked = Asked { content: RequestContent::Unknown, keep: true, ..Asked::default() };
-    client.send_head(&FieldSection::default(), asked, &mut Vec::new()).unwrap();
+    let options =
+        RequestOptions { content: RequestContent::Unknown, keep: true, ..RequestOptions::default() };
+    client.send_head(&FieldSection::default(), options, &mut Vec::new()).unwrap();
     assert_eq!(notes(&mut client, &SMALL, &[&answer]), "200[?]<x>.");
     assert!(!client.is_idle());
     client.send_end(&mut Vec::new()).unwrap();

@@ -137,7 +137,7 @@ impl Connection {
         this
     }
 
-    /// Answers the request at the front of the input; gives its length.
+    /// Answers the request at the front of the input; returns its length.
     #[inline(never)] // so that a profile can be of it alone
     fn answer(
         &mut self,

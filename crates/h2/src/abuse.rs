@@ -1,7 +1,7 @@
-//! Budgets against peers that make us work for nothing (RFC 9113 §10.5).
+//! Budgets against peers that cause useless work (RFC 9113 §10.5).
 //!
-//! Each [`Kind`] has a [`Budget`](crate::Budget): events spend it, time gives it back, and so does useful
-//! work for some. What was counted over the life of a connection is there to be read.
+//! Each [`Kind`] has a [`Budget`](crate::Budget): events spend it, time restores it, and for some kinds
+//! useful work does too. The totals over the life of a connection can be read.
 
 use crate::config::{Budget, Budgets};
 use crate::fault::Fault;
@@ -53,11 +53,11 @@ kinds! {
 /// What one peer has spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Abuse {
-    /// By [`Kind`]: spent and not come back.
+    /// By [`Kind`]: spent and not yet restored.
     spent: [u32; KINDS],
     /// By [`Kind`]: all that were counted.
     totals: [u32; KINDS],
-    /// The millisecond up to which time has given back.
+    /// The millisecond up to which budgets have been restored.
     refilled: u32,
 }
 
@@ -79,14 +79,14 @@ impl Abuse {
         if *spent > kind.budget(budgets).burst { Err(kind.fault()) } else { Ok(()) }
     }
 
-    /// Useful work gives some back.
+    /// Restores some of a budget for useful work.
     #[inline]
     pub(crate) fn earn(&mut self, kind: Kind, count: u32) {
         let spent = &mut self.spent[kind as usize];
         *spent = spent.saturating_sub(count);
     }
 
-    /// Gives back for every whole second since the last time. `now` may wrap.
+    /// Restores budgets for every whole second since the last call. `now` may wrap.
     fn refill(&mut self, budgets: &Budgets, now: u32) {
         let seconds = now.wrapping_sub(self.refilled) / 1000;
         if seconds == 0 {

@@ -1,4 +1,4 @@
-//! Heads on their way out: fields to field blocks, and the blocks that were made last.
+//! Encodes heads: fields to field blocks, with a memo of the last blocks.
 
 use crate::field_block::is_of_connection;
 use hayami_hpack::{Encoder, Indexing, indexing_of};
@@ -6,16 +6,15 @@ use hayami_http::field::FieldLine;
 use hayami_http::{FieldSection, Known, ResponseHead, Status};
 use std::sync::Arc;
 
-/// Blocks that are remembered. A connection mostly asks for the same few things at a time, or for all
-/// different ones.
+/// Blocks in the memo. A client mostly requests the same few resources repeatedly, or all different ones.
 const REMEMBERED: usize = 4;
 
-/// The last response heads, encoded: as long as the encoder's table is what it was, the same head has the
-/// same bytes.
+/// The last response heads, encoded: while the encoder's table is unchanged, the same head has the same
+/// bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Memo {
     blocks: Vec<Remembered>,
-    /// Index of the block to be forgotten next.
+    /// Index of the block to be replaced next.
     oldest: usize,
 }
 
@@ -27,7 +26,7 @@ struct Remembered {
     block: Vec<u8>,
 }
 
-/// What a block was made of.
+/// The input of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Subject {
     /// Address of the shared section; 0 is none.
@@ -84,7 +83,7 @@ impl Memo {
         let start = out.len();
         encode_response(encoder, response, out);
         if encoder.generation() != head.generation {
-            return; // it has entries for the table in it
+            return; // it adds entries to the table
         }
         let shared = shared.cloned();
         if self.blocks.len() < REMEMBERED {
@@ -99,13 +98,13 @@ impl Memo {
         (place.head, place._shared) = (head, shared);
     }
 
-    /// Forgets all, memory too.
+    /// Removes everything and frees the memory.
     pub(crate) fn release(&mut self) {
         *self = Self::default();
     }
 }
 
-/// Behind `begin`.
+/// Called after `begin`.
 fn encode_response(encoder: &mut Encoder, response: Response<'_>, out: &mut Vec<u8>) {
     encoder.status(response.head.status().code(), out);
     fields(encoder, response.common, out);
@@ -127,7 +126,8 @@ pub(crate) fn interim(encoder: &mut Encoder, status: Status, section: &FieldSect
     fields(encoder, section, out);
 }
 
-/// Appends fields to a block that was begun, without those that the engine writes itself or HTTP/2 doesn't have (RFC 9113 §8.2.2).
+/// Appends fields to a started block, without those that the engine writes itself or that HTTP/2 forbids (RFC
+/// 9113 §8.2.2).
 pub(crate) fn fields(encoder: &mut Encoder, section: &FieldSection, out: &mut Vec<u8>) {
     for line in section.lines().filter(|line| line.known != Some(Known::ContentLength)) {
         field(encoder, line, out);
@@ -136,8 +136,8 @@ pub(crate) fn fields(encoder: &mut Encoder, section: &FieldSection, out: &mut Ve
 
 /// As [`fields`], without Host: the request has an authority.
 pub(crate) fn fields_but_host(encoder: &mut Encoder, section: &FieldSection, out: &mut Vec<u8>) {
-    let anew = |known| matches!(known, Some(Known::ContentLength | Known::Host));
-    for line in section.lines().filter(|line| !anew(line.known)) {
+    let written_separately = |known| matches!(known, Some(Known::ContentLength | Known::Host));
+    for line in section.lines().filter(|line| !written_separately(line.known)) {
         field(encoder, line, out);
     }
 }

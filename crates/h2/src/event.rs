@@ -1,11 +1,11 @@
-//! What frames come to, as a server and as a client see it.
+//! Events: what frames mean to a server and to a client.
 
 use crate::code::ErrorCode;
 use crate::fault::Fault;
 use hayami_http::{FieldSection, Status};
 
-/// A stream of a connection. Once the stream is closed its key is stale, and stays so: every method
-/// takes stale keys and does nothing.
+/// A stream of a connection. Once the stream is closed its key is stale for good; every method accepts stale
+/// keys and does nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     pub(crate) id: u32,
@@ -22,10 +22,10 @@ impl Key {
 /// What [`Server::receive`](crate::Server::receive) found.
 #[derive(Debug)]
 pub struct Received<T> {
-    /// Bytes at the front of the input that are done with; the caller drops them after it has looked at
-    /// the event.
+    /// Bytes at the front of the input that were consumed; the caller drops them after it has handled the
+    /// event.
     pub consumed: usize,
-    /// What they were.
+    /// What was found in them.
     pub event: Event<T>,
 }
 
@@ -43,7 +43,8 @@ pub enum Event<T> {
         /// What follows the head.
         content: RequestContent,
     },
-    /// A request whose head is beyond the limits, to be answered with `status`. The head holds what fitted.
+    /// A request whose head exceeds the limits, to be answered with `status`. The head holds the part within
+    /// the limits.
     TooLarge {
         /// Its stream.
         key: Key,
@@ -70,18 +71,18 @@ pub enum Event<T> {
         /// The trailer section, if one came.
         trailers: Option<Box<FieldSection>>,
     },
-    /// The stream is closed before its time, its key stale.
+    /// The stream was closed early; its key is stale.
     Reset {
         /// The stream.
         key: Key,
-        /// What the caller kept for it.
+        /// The caller's data of the stream.
         data: T,
-        /// The code in the peer's RST_STREAM frame, or in ours.
+        /// The code in the RST_STREAM frame, the peer's or the server's.
         code: ErrorCode,
-        /// The rule that the peer broke, if it's us who reset the stream.
+        /// The rule that the peer broke, if this side reset the stream.
         fault: Option<Fault>,
     },
-    /// The peer sent GOAWAY: it won't open more streams, or won't take more.
+    /// The peer sent GOAWAY: it won't open or accept more streams.
     PeerGoesAway,
 }
 
@@ -90,13 +91,13 @@ pub enum Event<T> {
 pub enum RequestContent {
     /// Nothing, and no [`Event::End`] either.
     None,
-    /// So many bytes, then the end.
+    /// This many bytes, then the end.
     Length(u64),
     /// An unknown number of bytes, then the end.
     Unknown,
 }
 
-/// What has to follow a response head.
+/// What must follow a response head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
     /// Nothing: the response is complete.

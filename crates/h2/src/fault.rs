@@ -15,12 +15,12 @@ macro_rules! faults {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The error code with which it's answered, in GOAWAY or RST_STREAM.
+            /// The error code that answers it, in GOAWAY or RST_STREAM.
             pub fn code(self) -> ErrorCode {
                 match self { $(Self::$variant => ErrorCode::$code,)* }
             }
 
-            /// What was wrong, to go after "the".
+            /// The fault as a phrase that follows "the".
             fn text(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
@@ -45,22 +45,22 @@ faults! {
     StreamIdParity PROTOCOL_ERROR "stream's number is not one that the peer may open" "RFC 9113 §5.1.1",
     StreamClosed STREAM_CLOSED "frame is on a stream that the peer has ended" "RFC 9113 §5.1",
     SelfDependency PROTOCOL_ERROR "stream depends on itself" "RFC 7540 §5.3.1",
-    PushPromise PROTOCOL_ERROR "peer pushes, which it may not" "RFC 9113 §8.4",
-    TooManyStreams REFUSED_STREAM "open streams are more than our settings allow" "RFC 9113 §5.1.2",
+    PushPromise PROTOCOL_ERROR "peer sent PUSH_PROMISE, which is not allowed" "RFC 9113 §8.4",
+    TooManyStreams REFUSED_STREAM "peer opened more streams than our settings allow" "RFC 9113 §5.1.2",
     SettingsAckLength FRAME_SIZE_ERROR "acknowledgement of settings has settings" "RFC 9113 §6.5",
     SettingsEnablePush PROTOCOL_ERROR "value of SETTINGS_ENABLE_PUSH is neither 0 nor 1" "RFC 9113 §6.5.2",
     SettingsInitialWindow FLOW_CONTROL_ERROR "value of SETTINGS_INITIAL_WINDOW_SIZE has 32 bits" "RFC 9113 §6.5.2",
     SettingsMaxFrame PROTOCOL_ERROR "value of SETTINGS_MAX_FRAME_SIZE is out of range" "RFC 9113 §6.5.2",
     SettingsConnectProtocol PROTOCOL_ERROR "value of SETTINGS_ENABLE_CONNECT_PROTOCOL is neither 0 nor 1, or 0 after 1" "RFC 8441 §3",
     SettingsNoPriorities PROTOCOL_ERROR "value of SETTINGS_NO_RFC7540_PRIORITIES is neither 0 nor 1" "RFC 9218 §2.1",
-    ZeroIncrement PROTOCOL_ERROR "window is to grow by nothing" "RFC 9113 §6.9",
+    ZeroIncrement PROTOCOL_ERROR "window increment is 0" "RFC 9113 §6.9",
     WindowOverflow FLOW_CONTROL_ERROR "window grows beyond 31 bits" "RFC 9113 §6.9.1",
     WindowExceeded FLOW_CONTROL_ERROR "content is more than the window allows" "RFC 9113 §6.9",
     PriorityUpdateStream PROTOCOL_ERROR "PRIORITY_UPDATE frame names no stream that the peer may open" "RFC 9218 §7.1",
     FieldMalformed PROTOCOL_ERROR "field has a name or value that HTTP/2 doesn't allow" "RFC 9113 §8.2.1",
     FieldOfConnection PROTOCOL_ERROR "field belongs to a connection of HTTP/1.1" "RFC 9113 §8.2.2",
     PseudoUnknown PROTOCOL_ERROR "pseudo-header field is not one of this kind of message" "RFC 9113 §8.3",
-    PseudoLate PROTOCOL_ERROR "pseudo-header field is behind other fields" "RFC 9113 §8.3",
+    PseudoLate PROTOCOL_ERROR "pseudo-header field follows other fields" "RFC 9113 §8.3",
     PseudoRepeated PROTOCOL_ERROR "pseudo-header field is repeated" "RFC 9113 §8.3",
     PseudoMissing PROTOCOL_ERROR "pseudo-header fields are incomplete" "RFC 9113 §8.3.1",
     PseudoInTrailers PROTOCOL_ERROR "trailer section has a pseudo-header field" "RFC 9113 §8.1",
@@ -74,7 +74,7 @@ faults! {
     HostDiffers PROTOCOL_ERROR "Host field differs from the authority" "RFC 9113 §8.3.1",
     HostRepeated PROTOCOL_ERROR "Host field is repeated" "RFC 9110 §7.2",
     ConnectForm PROTOCOL_ERROR "CONNECT request has a scheme or a path, or lacks a port" "RFC 9113 §8.5",
-    ProtocolForm PROTOCOL_ERROR "protocol is named in a request other than CONNECT, or without leave" "RFC 8441 §4",
+    ProtocolForm PROTOCOL_ERROR "protocol is named in a request other than CONNECT, or was not enabled by SETTINGS" "RFC 8441 §4",
     Status PROTOCOL_ERROR "status is not three digits" "RFC 9113 §8.3.2",
     InterimEnds PROTOCOL_ERROR "interim response ends the stream" "RFC 9113 §8.1",
     MissingResponse PROTOCOL_ERROR "content comes before the response's head" "RFC 9113 §8.1",
@@ -84,7 +84,7 @@ faults! {
     RapidReset ENHANCE_YOUR_CALM "peer cancels too many streams" "RFC 9113 §10.5",
     ProvokedResets ENHANCE_YOUR_CALM "peer makes us reset too many streams" "RFC 9113 §10.5",
     RefusedFlood ENHANCE_YOUR_CALM "peer opens too many streams beyond its limit" "RFC 9113 §10.5",
-    EmptyFrameFlood ENHANCE_YOUR_CALM "peer sends too many frames with nothing in them" "RFC 9113 §10.5",
+    EmptyFrameFlood ENHANCE_YOUR_CALM "peer sends too many empty frames" "RFC 9113 §10.5",
     SettingsFlood ENHANCE_YOUR_CALM "peer sends too many SETTINGS frames" "RFC 9113 §10.5",
     PingFlood ENHANCE_YOUR_CALM "peer sends too many PING frames" "RFC 9113 §10.5",
     PriorityFlood ENHANCE_YOUR_CALM "peer changes priorities too often" "RFC 9218 §13.1",

@@ -5,7 +5,7 @@ use crate::fault::Fault;
 use hayami_hpack::{Field, Sink, Token};
 use hayami_http::{FieldSection, Known};
 
-/// Whether HTTP/2 may carry the field; pseudo-header fields are the caller's affair.
+/// Whether HTTP/2 may carry the field; pseudo-header fields are left to the caller.
 #[inline]
 pub(crate) fn check(field: &Field<'_>) -> Result<(), Fault> {
     if !field.well_formed {
@@ -22,7 +22,7 @@ fn malformed(name: &[u8]) -> Fault {
     if name.starts_with(b":") { Fault::PseudoUnknown } else { Fault::FieldMalformed }
 }
 
-/// RFC 9113 §8.2.2: no fields of a connection; TE only to say that trailers are welcome.
+/// RFC 9113 §8.2.2: no connection fields; TE only to say that trailers are accepted.
 #[inline]
 fn check_known(known: Known, value: &[u8]) -> Result<(), Fault> {
     match known {
@@ -32,13 +32,13 @@ fn check_known(known: Known, value: &[u8]) -> Result<(), Fault> {
     }
 }
 
-/// Fields that a message of HTTP/2 never has: they belong to a connection of HTTP/1.1.
+/// Fields that an HTTP/2 message never has: they belong to an HTTP/1.1 connection.
 pub(crate) fn is_of_connection(known: Option<Known>) -> bool {
     known.is_some_and(Known::is_of_connection)
 }
 
-/// A Content-Length: digits alone, at most 64 bits (RFC 9110 §8.6). `before` is what an earlier line said:
-/// two are a fault even if they agree.
+/// A Content-Length: digits alone, at most 64 bits (RFC 9110 §8.6). `before` is the value of an earlier line:
+/// two lines are a fault even if they agree.
 pub(crate) fn content_length(before: Option<u64>, value: &[u8]) -> Result<u64, Fault> {
     if before.is_some() || value.is_empty() {
         return Err(Fault::ContentLength);
@@ -47,11 +47,11 @@ pub(crate) fn content_length(before: Option<u64>, value: &[u8]) -> Result<u64, F
         let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
         sum.checked_mul(10)?.checked_add(digit)
     });
-    // The largest number stands for "unknown" elsewhere.
+    // The largest number means "unknown" elsewhere.
     number.filter(|number| *number < u64::MAX).ok_or(Fault::ContentLength)
 }
 
-/// Adds a field, crumbs of a cookie to the line before (RFC 9113 §8.2.3).
+/// Adds a field, cookie crumbs to the previous line (RFC 9113 §8.2.3).
 #[inline]
 pub(crate) fn append(section: &mut FieldSection, field: &Field<'_>) {
     let known = match field.token {
@@ -87,8 +87,8 @@ impl Sink for Trailers {
     }
 }
 
-/// Fields that frame, route or authenticate a message may not come behind it; they are left out
-/// (RFC 9110 §6.5.1).
+/// Fields that frame, route or authenticate a message are not allowed in trailers; they are left out (RFC
+/// 9110 §6.5.1).
 fn is_for_heads(token: Token) -> bool {
     matches!(
         token,
@@ -104,7 +104,7 @@ fn is_for_heads(token: Token) -> bool {
 }
 
 impl Trailers {
-    /// The section; `None` if nothing is in it.
+    /// The section; `None` if it is empty.
     pub(crate) fn finish(self, too_large: bool) -> Result<Option<Box<FieldSection>>, Fault> {
         match self.fault {
             Some(fault) => Err(fault),

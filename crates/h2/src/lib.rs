@@ -1,8 +1,8 @@
 //! HTTP/2 (RFC 9113) as an engine: bytes in, events and bytes out. Both roles, [`Server`] and [`Client`].
 //!
-//! Here are frames, streams, windows, settings, whose content is sent next (RFC 9218), and budgets against
-//! peers that make us work for nothing. Here are no sockets, no clock, no buffers of content and no
-//! knowledge of what a request asks for. Field blocks are `hayami-hpack`'s.
+//! This crate has frames, streams, windows, settings, prioritization (RFC 9218), and budgets against peers
+//! that cause useless work. It has no sockets, no clock, no content buffers and no knowledge of what a
+//! request asks for. Field blocks are encoded and decoded by `hayami-hpack`.
 //!
 //! ```text
 //!            input ──▶ receive ──▶ Event       frame ─ state ─ connection/ ─ field_block ─ request, response

@@ -1,11 +1,12 @@
-//! The priority of a response (RFC 9218 §4): what a Priority field says.
+//! The priority of a response (RFC 9218 §4), as given by a Priority field.
 
-/// Urgency and whether the content is of use in pieces.
+/// Urgency and whether the content is useful in pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Priority {
     /// 0 is the most urgent, 7 the least (RFC 9218 §4.1).
     pub(crate) urgency: u8,
-    /// Shares with others of its urgency instead of being sent one after the other (RFC 9218 §4.2).
+    /// Shares bandwidth with other streams of its urgency instead of being sent one after another (RFC 9218
+    /// §4.2).
     pub(crate) incremental: bool,
 }
 
@@ -16,12 +17,12 @@ impl Default for Priority {
 }
 
 impl Priority {
-    /// What a field value says; whatever isn't understood is ignored, as RFC 9218 §4 asks for: values of other
-    /// types, unknown parameters, and a value that is no dictionary at all.
+    /// Parses a field value. Anything unknown is ignored, as RFC 9218 §4 requires: values of other types,
+    /// unknown parameters, and a value that is not a dictionary.
     pub(crate) fn parse(value: &[u8]) -> Self {
         let mut priority = Self::default();
         for member in value.split(|byte| *byte == b',') {
-            // Parameters of a member mean nothing here (RFC 8941 §3.1.2).
+            // Parameters of a member are ignored (RFC 8941 §3.1.2).
             let member = member.split(|byte| *byte == b';').next().unwrap_or_default();
             match member.trim_ascii() {
                 [b'u', b'=', urgency @ b'0'..=b'7'] => priority.urgency = urgency - b'0',

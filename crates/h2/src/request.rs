@@ -1,6 +1,6 @@
-//! Request heads out of field blocks (RFC 9113 §8.3.1).
+//! Request heads from field blocks (RFC 9113 §8.3.1).
 //!
-//! A head that breaks a rule is read to its end all the same, because the decoder has to be kept in step.
+//! A head that breaks a rule is still decoded to its end, because the decoder has to stay in sync.
 
 use crate::config::Config;
 use crate::fault::Fault;
@@ -14,18 +14,17 @@ use hayami_http::{
     Known, Method, RequestHead, Span, Status, TargetForm, Version, is_same_authority, split_authority,
 };
 
-/// What of a head is more than its fields.
+/// The parts of a head other than its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parsed {
     pub(crate) content_length: Option<u64>,
     pub(crate) priority: Option<Priority>,
     pub(crate) method: Method,
-    /// The head is beyond a limit.
+    /// The head exceeds a limit.
     pub(crate) refused: Option<Status>,
 }
 
-/// The last authority of a connection that was found to be well-formed: nearly all of its requests have the
-/// same.
+/// The connection's last well-formed authority: nearly all of its requests have the same.
 #[derive(Debug)]
 pub(crate) struct Checked {
     len: u8,
@@ -64,12 +63,12 @@ pub(crate) struct RequestFields<'a> {
     config: &'a Config,
     line: RequestLine,
     method: Method,
-    /// The pseudo-header fields seen, a bit each.
+    /// The pseudo-header fields seen, one bit each.
     seen: u8,
     /// A regular field was seen: no pseudo-header field may follow.
     regular: bool,
     scattered_cookies: bool,
-    /// The port of an authority without one, by the scheme.
+    /// The scheme's default port, for an authority without one.
     default_port: Option<u16>,
     parsed: Parsed,
     fault: Option<Fault>,
@@ -166,7 +165,7 @@ impl<'a> RequestFields<'a> {
         Ok(())
     }
 
-    /// RFC 3986 §3.1. Others than http and https pass: gateways may ask for what they like (RFC 9113 §8.3.1).
+    /// RFC 3986 §3.1. Schemes other than http and https pass: gateways may use any (RFC 9113 §8.3.1).
     #[cold]
     fn set_other_scheme(&mut self, scheme: &[u8]) -> Result<(), Fault> {
         let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
@@ -206,7 +205,7 @@ impl<'a> RequestFields<'a> {
         Ok(())
     }
 
-    /// RFC 8441 §4. The head has it as a field of this name, which no other field can have.
+    /// RFC 8441 §4. The head stores it under this name, which no real field can have.
     fn set_protocol(&mut self, field: &Field<'_>) -> Result<(), Fault> {
         if !self.config.enable_connect_protocol || !is_token(field.value) {
             return Err(Fault::ProtocolForm);
@@ -239,7 +238,7 @@ impl<'a> RequestFields<'a> {
         Ok(())
     }
 
-    /// Joins a piece of a cookie with those before (RFC 9113 §8.2.3). `false` if it isn't behind another one.
+    /// Joins a piece of a cookie with those before (RFC 9113 §8.2.3). `false` if there is no earlier one.
     fn add_crumb(&mut self, crumb: &Field<'_>) -> bool {
         let fields = self.head.fields_mut();
         let joined = fields.extend_last(Known::Cookie, b"; ", crumb.value);
@@ -299,7 +298,7 @@ impl<'a> RequestFields<'a> {
     #[cold]
     fn check_connect(&mut self) -> Result<(), Fault> {
         match self.seen {
-            // RFC 8441 §4: an ordinary target, and a protocol to be spoken with it.
+            // RFC 8441 §4: an ordinary target plus a protocol.
             seen if seen == METHOD | SCHEME | PATH | AUTHORITY | PROTOCOL => match self.method {
                 Method::Connect => self.check_path(),
                 _ => Err(Fault::ProtocolForm),
@@ -319,8 +318,8 @@ impl<'a> RequestFields<'a> {
         }
     }
 
-    /// RFC 9113 §8.3.1: a Host field beside `:authority` has to mean the same; without `:authority` it says
-    /// where the request goes.
+    /// RFC 9113 §8.3.1: a Host field beside `:authority` has to be equivalent; without `:authority` it names
+    /// the host.
     #[inline]
     fn check_host(&self) -> Result<(), Fault> {
         match (self.line.authority, self.head.get(Known::Host)) {

@@ -1,8 +1,8 @@
-//! Tables of heads and what becomes of them.
+//! Tables of heads and the results.
 
 use super::*;
 
-/// Feeds lines of `name: value` as fields; `well_formed` is what the decoder says of them.
+/// Feeds lines of `name: value` as fields; `well_formed` is the decoder's verdict.
 fn parse_with(lines: &str, config: &Config, head: &mut RequestHead) -> Result<Parsed, Fault> {
     let mut checked = Checked::default();
     let mut fields = RequestFields::new(head, config, &mut checked);

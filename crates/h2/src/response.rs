@@ -1,4 +1,4 @@
-//! Response heads out of field blocks (RFC 9113 §8.3.2).
+//! Response heads from field blocks (RFC 9113 §8.3.2).
 
 use crate::config::Config;
 use crate::fault::Fault;
@@ -66,7 +66,7 @@ impl<'a> ResponseFields<'a> {
         Ok(())
     }
 
-    /// The head is complete: gives its Content-Length. `too_large`: fields are missing.
+    /// The head is complete: returns its Content-Length. `too_large`: fields are missing.
     pub(crate) fn finish(self, too_large: bool) -> Result<Option<u64>, Fault> {
         match (self.fault, self.status) {
             (Some(fault), _) => Err(fault),
@@ -80,7 +80,7 @@ impl<'a> ResponseFields<'a> {
     }
 }
 
-/// Three digits; 101 means nothing in HTTP/2 (RFC 9113 §8.6).
+/// Three digits; 101 is not allowed in HTTP/2 (RFC 9113 §8.6).
 fn status(value: &[u8]) -> Option<Status> {
     let [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] = value else { return None };
     let digit = |byte: &u8| u16::from(byte - b'0');

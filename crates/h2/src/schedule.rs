@@ -1,8 +1,8 @@
-//! Whose content is sent next (RFC 9218 §10).
+//! Decides which stream sends content next (RFC 9218 §10).
 //!
-//! The streams that can send stand in queues: for each urgency one of those that are sent one after the
-//! other, in the order in which they were opened, and one of those that share. A stream that waits for its
-//! window or its content stands in none.
+//! Streams that can send are in queues. Each urgency has two: one for streams sent one after another, in the
+//! order in which they were opened, and one for streams that share. A stream that waits for its window or its
+//! content is in neither.
 
 use crate::priority::Priority;
 use crate::stream::{NONE, Streams};
@@ -14,9 +14,9 @@ type Ring = u32;
 pub(crate) struct Schedule {
     in_order: [Ring; 8],
     shared: [Ring; 8],
-    /// Bit n: urgency n has somebody.
+    /// Bit n: urgency n has streams.
     urgencies: u8,
-    /// Of which of the two rings the last turn was, for each urgency.
+    /// Which of the two rings had the last turn, for each urgency.
     shared_had_turn: u8,
     /// Streams in all queues.
     len: u32,
@@ -39,7 +39,7 @@ impl Schedule {
         self.len
     }
 
-    /// Adds a stream, if it doesn't stand in a queue.
+    /// Adds a stream, if it isn't in a queue.
     pub(crate) fn insert<T: Default>(&mut self, streams: &mut Streams<T>, slot: u32) {
         if std::mem::replace(&mut streams[slot].flags.queued, true) {
             return;
@@ -56,7 +56,8 @@ impl Schedule {
         let id = streams[slot].id;
         let becomes_front = !incremental && id < streams[front].id;
         let mut behind = streams[front].previous;
-        // New streams go to the end, where the search starts; only one that was away looks for its place.
+        // New streams go to the end, where the search starts; only a returning stream searches for its
+        // position.
         while !incremental && !becomes_front && streams[behind].id > id {
             behind = streams[behind].previous;
         }
@@ -69,7 +70,7 @@ impl Schedule {
         }
     }
 
-    /// Takes a stream out of its queue, if it stands in one.
+    /// Removes a stream from its queue, if it is in one.
     pub(crate) fn remove<T: Default>(&mut self, streams: &mut Streams<T>, slot: u32) {
         if !std::mem::replace(&mut streams[slot].flags.queued, false) {
             return;
@@ -89,7 +90,7 @@ impl Schedule {
         }
     }
 
-    /// Gives a stream another priority.
+    /// Changes a stream's priority.
     pub(crate) fn change<T: Default>(&mut self, streams: &mut Streams<T>, slot: u32, priority: Priority) {
         let queued = streams[slot].flags.queued;
         self.remove(streams, slot);
@@ -99,8 +100,8 @@ impl Schedule {
         }
     }
 
-    /// The stream whose turn it is, of the most urgent ones. If some of them go one after the other and some
-    /// share, the first of the former and one of the latter take turns: neither starves (RFC 9218 §10 leaves
+    /// The stream whose turn it is, of the most urgent ones. If some are sent one after another and some
+    /// share, the first of the former and one of the latter alternate: neither starves (RFC 9218 §10 leaves
     /// this open).
     pub(crate) fn next<T: Default>(&mut self, streams: &Streams<T>) -> Option<u32> {
         if self.urgencies == 0 {

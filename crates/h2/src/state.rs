@@ -5,26 +5,26 @@
 
 use crate::fault::Fault;
 
-/// The state of a stream, as far as received frames are concerned (RFC 9113 §5.1).
+/// The state of a stream, as seen by received frames (RFC 9113 §5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// The peer may open it.
     Idle,
-    /// The peer may not open it: its number is of ours, or of a server's.
+    /// The peer may not open it: the number belongs to this side, or to servers.
     Foreign,
     /// The peer may still send: open, or half-closed (local).
     Receiving,
     /// The peer has ended its side: half-closed (remote).
     Ended,
-    /// We reset it while the peer could still send: what was on its way still comes.
+    /// This side reset it while the peer could still send: frames in transit still arrive.
     Reset,
     /// The peer opened it, ended or reset it, and it's closed.
     Closed,
     /// The peer never opened it and can't any more, because it opened a higher one (RFC 9113 §5.1.1).
     Skipped,
-    /// It's closed, and what became of it is forgotten.
+    /// It's closed, and its history is forgotten.
     Forgotten,
-    /// It came after our GOAWAY (RFC 9113 §6.8).
+    /// It was opened after GOAWAY was sent (RFC 9113 §6.8).
     Late,
 }
 
@@ -37,16 +37,16 @@ pub(crate) enum Frame {
     WindowUpdate,
 }
 
-/// What is to be done with it.
+/// What to do with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// It opens the stream.
     Open,
     /// It's meant for the stream.
     Accept,
-    /// It's dropped; the decoder and the connection's window are kept in step.
+    /// It's dropped; the decoder and the connection's window stay in sync.
     Discard,
-    /// The stream is reset; the decoder and the connection's window are kept in step.
+    /// The stream is reset; the decoder and the connection's window stay in sync.
     StreamError(Fault),
     /// The connection ends.
     ConnectionError(Fault),
@@ -67,11 +67,11 @@ impl State {
             (Ended,     RstStream | WindowUpdate) => Accept,
             (Reset,     _)                        => Discard,
             (Closed,    Headers | Data)           => ConnectionError(F::StreamClosed),
-            // RFC 9113 §5.1.1: a number once passed over is not used any more.
+            // RFC 9113 §5.1.1: a number that was skipped can't be used later.
             (Skipped,   Headers)                  => ConnectionError(F::StreamIdOrder),
             (Skipped,   Data)                     => ConnectionError(F::StreamClosed),
             (Forgotten, Headers | Data)           => StreamError(F::StreamClosed),
-            // They cross with our END_STREAM or RST_STREAM (RFC 9113 §5.1).
+            // They cross with END_STREAM or RST_STREAM in transit (RFC 9113 §5.1).
             (Closed | Skipped | Forgotten, _)     => Discard,
             (Late,      _)                        => Discard,
         }

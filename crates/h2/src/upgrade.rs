@@ -1,6 +1,6 @@
 //! The HTTP2-Settings field of an upgrade from HTTP/1.1 (RFC 7540 §3.2.1): a SETTINGS payload in base64url.
 
-/// Whether the value can be that of a HTTP2-Settings field; to be asked before the upgrade is agreed to.
+/// Whether the value can be that of a HTTP2-Settings field; check it before agreeing to the upgrade.
 pub fn is_http2_settings(value: &[u8]) -> bool {
     settings_payload(value).is_some_and(|payload| payload.len().is_multiple_of(6))
 }

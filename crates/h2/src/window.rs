@@ -1,10 +1,10 @@
-//! Flow-control windows (RFC 9113 §5.2, §6.9): what may still be sent, what may still come.
+//! Flow-control windows (RFC 9113 §5.2, §6.9): what may still be sent and received.
 
 /// The window of a stream or connection before any setting or frame changes it (RFC 9113 §6.9.2).
 pub(crate) const DEFAULT_WINDOW: u32 = 65_535;
 
-/// Bytes we may still send. Below zero once the peer lowers SETTINGS_INITIAL_WINDOW_SIZE
-/// (RFC 9113 §6.9.2).
+/// Bytes that this side may still send. Below zero once the peer lowers SETTINGS_INITIAL_WINDOW_SIZE (RFC
+/// 9113 §6.9.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct SendWindow(i32);
 
@@ -27,7 +27,7 @@ impl SendWindow {
         self.0 = self.0.saturating_sub(bytes as i32);
     }
 
-    /// The peer grants bytes, or takes some back; `None` if the window gets beyond 2^31-1, which is an error
+    /// The peer grants bytes, or revokes some; `None` if the window would exceed 2^31-1, which is an error
     /// (RFC 9113 §6.9.1).
     #[must_use]
     pub(crate) fn grow(&mut self, bytes: i32) -> Option<()> {
@@ -41,9 +41,9 @@ impl SendWindow {
 pub(crate) struct ReceiveWindow {
     /// What the peer may still send.
     available: u32,
-    /// How large the window is when everything that came was consumed.
+    /// The window's size when everything received was consumed.
     size: u32,
-    /// Bytes that were consumed and not granted again yet.
+    /// Bytes that were consumed and not yet granted again.
     consumed: u32,
     /// When bytes were last granted, in milliseconds.
     granted: u32,
@@ -52,21 +52,21 @@ pub(crate) struct ReceiveWindow {
 /// What decides whether a window grows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Growth {
-    /// The present, in milliseconds.
+    /// The current time, in milliseconds.
     pub(crate) now: u32,
-    /// The time a frame and its answer need, in milliseconds; 0 while it isn't known.
+    /// The round-trip time, in milliseconds; 0 while it isn't known.
     pub(crate) round_trip: u32,
     /// No window grows beyond.
     pub(crate) most: u32,
 }
 
 impl ReceiveWindow {
-    /// A window of that size, of which the peer believes that `available` bytes are left.
+    /// A window of that size, of which the peer has `available` bytes left.
     pub(crate) fn new(size: u32, available: u32, now: u32) -> Self {
         Self { available, size, consumed: 0, granted: now }
     }
 
-    /// How large it is when everything that came was consumed.
+    /// The window's size when everything received was consumed.
     pub(crate) fn size(&self) -> u32 {
         self.size
     }
@@ -76,7 +76,8 @@ impl ReceiveWindow {
         self.available
     }
 
-    /// Bytes came, padding included (RFC 9113 §6.9.1). `None` if they are more than the window allows.
+    /// Bytes were received, padding included (RFC 9113 §6.9.1). `None` if they are more than the window
+    /// allows.
     #[inline]
     #[must_use]
     pub(crate) fn take(&mut self, bytes: u32) -> Option<()> {
@@ -84,11 +85,11 @@ impl ReceiveWindow {
         Some(())
     }
 
-    /// Bytes that came were consumed. Gives the increment to be sent when there's half a window of them:
-    /// sooner would cost frames, later would make the peer wait.
+    /// Received bytes were consumed. Returns an increment to send once half a window was consumed: earlier
+    /// would cost frames, later would make the peer wait.
     ///
-    /// Half a window used up within one round trip means that the peer may be waiting for us: a window is
-    /// used up twice as fast as half of one, so the window doubles until it is twice what a round trip brings.
+    /// Half a window used up within one round trip means that the peer may be waiting for credit: the window
+    /// doubles until it is twice what arrives within a round trip.
     pub(crate) fn consume(&mut self, bytes: u32, growth: Growth) -> Option<u32> {
         self.consumed += bytes;
         if self.consumed == 0 || u64::from(self.consumed) * 2 < u64::from(self.size) {

@@ -1,4 +1,4 @@
-//! Attacks that have names, and what stops them; and their honest twins, which nothing stops.
+//! Named attacks, which are stopped; and similar legitimate traffic, which is not.
 
 mod support;
 
@@ -56,7 +56,7 @@ impl Served {
         Ok(())
     }
 
-    /// Feeds a frame for each number until one is too much; gives how many went well.
+    /// Feeds a frame for each number until one is too much; returns how many were accepted.
     fn flood(&mut self, most: u32, frames: impl Fn(u32) -> Vec<u8>) -> Result<u32, (u32, Fault)> {
         for number in 0..most {
             self.feed(&frames(number)).map_err(|fault| (number, fault))?;
@@ -210,7 +210,7 @@ fn honest_clients_are_not_stopped() {
         browser.flood(1000, |n| rst_stream(id(load * 1000 + n), 8)).expect("canceled");
     }
 
-    // A client that gets content and grants windows for every piece, some after the end of the stream.
+    // A client that receives content and grants windows for every piece, some after the end of the stream.
     let mut careful = Served::new(true);
     let grants = |n| [get(id(n)), window_update(0, 1), window_update(id(n), 1), window_update(0, 1)].concat();
     careful.flood(50_000, grants).expect("grants");
@@ -234,7 +234,7 @@ fn an_upload_that_is_reset_may_still_be_on_its_way_as_far_as_its_window_goes() {
     served.feed(&post(1)).expect("a request, answered at once");
     let content = frame(DATA, 0, 1, &[0; 1400]);
     served.flood(20, |_| content.clone()).expect("content");
-    // The caller doesn't want it.
+    // The caller refuses it.
     let config = served.config;
     let mut head = RequestHead::default();
     let mut out = Vec::new();
@@ -251,7 +251,7 @@ fn an_upload_that_is_reset_may_still_be_on_its_way_as_far_as_its_window_goes() {
 fn what_may_come_on_closed_streams_is_what_they_had_left_and_no_more_in_all_than_the_connection_takes() {
     let config = Config::default();
     let mut served = Served::new(false);
-    // Each is refused for its head, and the client may not know it before a window's worth of content has left.
+    // Each is refused for its head, and the client may have sent a window's worth of content before it knows.
     let refused = |n: u32| frame(HEADERS, WHOLE, id(n), &block(&[("X", "y")]));
     let content = |n: u32, len: usize| frame(DATA, 0, id(n), &vec![0; len]);
     for n in 0..10 {

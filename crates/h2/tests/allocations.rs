@@ -1,5 +1,5 @@
-//! In steady state neither role allocates, however many streams come and go; and a connection at rest owns
-//! next to nothing.
+//! In steady state neither role allocates, however many streams come and go; and an idle connection owns next
+//! to no memory.
 
 #[path = "../../server/tests/counting/mod.rs"]
 mod counting;

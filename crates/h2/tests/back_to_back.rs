@@ -1,5 +1,5 @@
 //! A client and a server joined by two pipes on a fake clock: whatever the sizes, the windows and the pieces
-//! in which bytes arrive, all content comes, in order and whole, and neither finds fault with the other.
+//! in which bytes arrive, all content arrives in order and complete, and neither reports a fault.
 
 use hayami_h2::{
     Body, Client, ClientEvent, Config, ErrorCode, Event, Key, Request, RequestContent, ResponseContent,
@@ -19,7 +19,7 @@ struct Exchange {
     announced: bool,
     trailers: bool,
     priority: String,
-    /// The client gives up after so many bytes.
+    /// The client cancels after this many bytes.
     canceled_after: Option<usize>,
 }
 
@@ -74,7 +74,7 @@ fn weather() -> impl Strategy<Value = Weather> {
     })
 }
 
-/// The byte at a place of a content: other for each stream and direction.
+/// The byte at a position of a content: different for each stream and direction.
 fn byte(stream: u32, answer: bool, at: usize) -> u8 {
     (stream as usize * 31 + at * 7 + at / 251 + usize::from(answer)) as u8
 }
@@ -83,7 +83,7 @@ fn content(stream: u32, answer: bool, from: usize, len: usize) -> Vec<u8> {
     (from..from + len).map(|at| byte(stream, answer, at)).collect()
 }
 
-/// What is kept for a stream, on both sides.
+/// The data of a stream, on both sides.
 #[derive(Debug, Default)]
 struct Stream {
     exchange: usize,
@@ -100,7 +100,7 @@ struct Pair {
     server: Server<Stream>,
     to_server: Vec<u8>,
     to_client: Vec<u8>,
-    /// Exchanges to be asked for, those again that were refused.
+    /// Exchanges to be requested, refused ones again.
     waiting: VecDeque<usize>,
     finished: usize,
     unconsumed: Vec<(Key, usize, bool)>,
@@ -278,7 +278,7 @@ impl Pair {
                 }
                 ClientEvent::End { key, .. } => Some(key),
                 ClientEvent::Handled | ClientEvent::Settings => None,
-                // The settings weren't known yet.
+                // The settings weren't known then.
                 ClientEvent::Reset { data, code: ErrorCode::REFUSED_STREAM, fault: None, .. } => {
                     self.waiting.push_back(data.exchange);
                     None
@@ -323,10 +323,10 @@ impl Pair {
             let keys: Vec<_> = consumed.iter().filter(|(_, _, s)| !s).map(|(key, ..)| *key).collect();
             for (key, len, at_server) in consumed {
                 match at_server {
-                    // Half of the streams' content is handed on, and consumed later.
+                    // The content of half of the streams is buffered, and consumed later.
                     true if key.stream_id() % 4 == 1 => {
-                        self.server.set_aside(&weather.server, key, len, &mut self.to_client);
-                        self.server.grant(&weather.server, key, len, &mut self.to_client);
+                        self.server.release_connection_window(&weather.server, key, len, &mut self.to_client);
+                        self.server.release_stream_window(&weather.server, key, len, &mut self.to_client);
                     }
                     true => self.server.consumed(&weather.server, key, len, &mut self.to_client),
                     false => self.client.consumed(&weather.client, key, len, &mut self.to_server),

@@ -5,7 +5,7 @@ mod support;
 use hayami_h2::{Config, Fault};
 use support::*;
 
-/// Frames behind the preface and settings, and what is said and done.
+/// Frames after the preface and settings, and what the server says and does.
 type Case = (&'static str, Vec<Vec<u8>>, &'static [&'static str]);
 
 fn check(cases: Vec<Case>, caller: Caller) {
@@ -120,7 +120,7 @@ fn streams_are_reset_for_faults_of_their_own() {
                 &["> 1 request / Unknown", "< 1 RST_STREAM 3", "> 1 reset 3 Some(WindowOverflow)"],
             ),
             (
-                "content behind the end",
+                "content after the end",
                 vec![get(1), frame(DATA, 0, 1, b"x")],
                 &["> 1 request / None", "< 1 RST_STREAM 5", "> 1 reset 5 Some(StreamClosed)"],
             ),

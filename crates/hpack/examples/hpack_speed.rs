@@ -89,11 +89,11 @@ fn decode(lines: Lines, indexing: Indexing) -> u64 {
     let mut sink = |field: Field<'_>| sum += field.value.len() + usize::from(field.well_formed);
     for _ in 0..2 {
         write(&mut encoder, lines, indexing, &mut block);
-        decoder.decode(&block, 65_536, &mut sink).expect("our encoder's block");
+        decoder.decode(&block, 65_536, &mut sink).expect("the encoder's block");
     }
     let start = Instant::now();
     for _ in 0..ROUNDS {
-        decoder.decode(black_box(&block), 65_536, &mut sink).expect("our encoder's block");
+        decoder.decode(black_box(&block), 65_536, &mut sink).expect("the encoder's block");
     }
     let time = start.elapsed().as_nanos() as u64;
     black_box(sum);

@@ -1,6 +1,6 @@
 //! Hash and comparison of short strings, eight bytes at a time.
 
-/// An odd number without a pattern.
+/// An odd number without a bit pattern.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 const LOWER: u64 = 0x2020_2020_2020_2020;

@@ -1,28 +1,28 @@
 //! Field blocks to fields (RFC 7541 §3).
 //!
-//! What a name means and whether a field is well-formed is found out once, when an entry enters the table;
-//! a reference to it costs a look at the table. Literals are put together in the tail of the table's
-//! buffer, where they stand already if they become an entry.
+//! A name's token and a field's well-formedness are determined once, when an entry enters the table; a
+//! reference to it costs one lookup. Literals are assembled in the tail of the table's buffer, where they
+//! stay if they become an entry.
 //!
-//! The work for a block is bounded by its length, save that a literal may name a long entry: then that name
-//! is copied, at most as many bytes as the table has.
+//! The work for a block is bounded by its length, except that a literal may refer to an entry with a long
+//! name: that name is copied, at most as many bytes as the table has.
 
 use crate::dynamic_table::DynamicTable;
 use crate::{Fault, Field, Sink, Token, huffman, integer, static_table, well_formed};
 
-/// Table size of both ends until settings say otherwise (RFC 9113 §6.5.2).
+/// Table size of both ends until settings change it (RFC 9113 §6.5.2).
 const DEFAULT_SIZE: u32 = 4096;
 
-/// What one block came to.
+/// The result of one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Decoded {
     /// Size of the section: 32 and the bytes of name and value for each field (RFC 9113 §6.5.2).
     pub size: usize,
-    /// Whether that's more than was asked for, so that fields are missing from what was handed out.
+    /// Whether that's more than the limit, so that some fields were not handed out.
     pub too_large: bool,
 }
 
-/// What is kept about an entry.
+/// An entry's metadata.
 #[derive(Clone, Copy, Debug, Default)]
 struct Meaning {
     token: Token,
@@ -41,7 +41,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder whose end sends `max_table_size` as SETTINGS_HEADER_TABLE_SIZE. It owns no memory yet.
+    /// A decoder whose side sends `max_table_size` as SETTINGS_HEADER_TABLE_SIZE. It owns no memory yet.
     ///
     /// Until the peer acknowledges the settings it may use the 4096 bytes of the protocol's default; call
     /// [`set_limit`](Self::set_limit) with the same number then, if it's a smaller one.
@@ -63,10 +63,10 @@ impl Decoder {
     /// Decodes one whole field block.
     ///
     /// Once the section's size passes `max_section` the rest is still decoded, because the table must stay in
-    /// step with the peer's, but not handed out.
+    /// sync with the peer's, but not handed out.
     ///
     /// # Errors
-    /// The first rule that the block breaks; the connection can't go on (COMPRESSION_ERROR).
+    /// The first rule that the block breaks; the connection can't continue (COMPRESSION_ERROR).
     pub fn decode(
         &mut self,
         block: &[u8],
@@ -92,7 +92,7 @@ impl Decoder {
         Ok(Decoded { size, too_large: size > max_section })
     }
 
-    /// Obeys the table sizes that a block begins with (RFC 7541 §6.3) and gives what is behind them.
+    /// Applies the table sizes that a block begins with (RFC 7541 §6.3) and returns the rest.
     #[inline]
     fn table_sizes<'b>(&mut self, block: &'b [u8]) -> Result<&'b [u8], Fault> {
         match block {
@@ -110,15 +110,16 @@ impl Decoder {
             if size > self.limit {
                 return Err(Fault::SizeAboveLimit);
             }
-            // RFC 7541 §4.2: the smallest size of ours is among them; some encoders send the larger ones too.
+            // RFC 7541 §4.2: the smallest size that was demanded is among them; some encoders send the larger
+            // ones too.
             self.demanded.take_if(|demanded| size <= *demanded);
             self.table.set_max_size(size);
         }
         if self.demanded.is_some() { Err(Fault::SizeMissing) } else { Ok(rest) }
     }
 
-    /// RFC 7541 §6.1. Inlined for sure: a field handed back through memory is read before it is written out,
-    /// which stalls for longer than all the rest takes.
+    /// RFC 7541 §6.1. Always inlined: a field returned through memory is read before its stores complete, and
+    /// that stall costs more than everything else here.
     #[inline(always)]
     fn indexed(&self, first: u8, rest: &mut &[u8]) -> Result<Field<'_>, Fault> {
         match integer::read(first, 7, rest)? {
@@ -160,8 +161,8 @@ impl Decoder {
         Ok((len, Meaning { token, name_well_formed, well_formed: false }))
     }
 
-    /// Copies the name of an entry to where the literal is put together: the entry may be evicted for it
-    /// (RFC 7541 §4.4).
+    /// Copies the name of an entry to where the literal is assembled: the literal may evict that entry (RFC
+    /// 7541 §4.4).
     #[inline]
     fn name_of(&mut self, index: u32) -> Result<(usize, Meaning), Fault> {
         match static_table::TABLE.get(index as usize) {
@@ -176,7 +177,7 @@ impl Decoder {
         }
     }
 
-    /// Reads a string literal (RFC 7541 §5.2) into the tail from its byte `at` on. Tells its length.
+    /// Reads a string literal (RFC 7541 §5.2) into the tail from its byte `at` on. Returns its length.
     #[inline]
     fn string(&mut self, at: usize, rest: &mut &[u8]) -> Result<usize, Fault> {
         let (first, after) = rest.split_first().ok_or(Fault::Truncated)?;

@@ -1,20 +1,20 @@
 //! The dynamic table (RFC 7541 §2.3.2 and §4) of one direction.
 //!
-//! Bytes of the entries stand one behind another in one buffer, oldest first; behind the newest is room to
-//! make the next one (the *tail*). What leaves at the front is taken out only once it is half of the buffer,
-//! so a byte is moved once at most on average. Entries carry what their owner keeps about them, `M`.
+//! The entries' bytes are stored contiguously in one buffer, oldest first; the space after the newest is used
+//! to assemble the next one (the *tail*). Evicted bytes at the front are removed only once they are half of
+//! the buffer, so that on average a byte is moved at most once. Entries carry metadata of their owner, `M`.
 //! Nothing is allocated before the first entry.
 
-/// What an entry takes beside its bytes (RFC 7541 §4.1).
+/// What an entry counts besides its bytes (RFC 7541 §4.1).
 const OVERHEAD: usize = 32;
 
-/// Bytes without an entry that may stand at the front of the buffer before it is tidied.
+/// Evicted bytes that may remain at the front of the buffer before it is compacted.
 const SLACK: usize = 512;
 
 /// Bytes of buffer that are kept for the tail of later blocks, entries aside.
 const KEPT_TAIL: usize = 8192;
 
-/// An entry: its name, and directly behind it its value.
+/// An entry: its name, directly followed by its value.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry<M> {
     start: u32,
@@ -32,16 +32,16 @@ impl<M> Entry<M> {
 #[derive(Debug)]
 pub(crate) struct DynamicTable<M> {
     bytes: Vec<u8>,
-    /// Index behind the bytes of the newest entry: where the tail begins.
+    /// Index after the bytes of the newest entry: where the tail begins.
     end: usize,
     /// Entries by the low bits of their number; its length is a power of two, or zero.
     ring: Vec<Entry<M>>,
-    /// How many entries ever entered, modulo 2^32: the number of the newest.
+    /// How many entries were ever inserted, modulo 2^32: the number of the newest.
     inserted: u32,
     len: u32,
     size: usize,
     max_size: usize,
-    /// Counts entries that entered or left.
+    /// Counts insertions and evictions.
     changes: u64,
 }
 
@@ -75,8 +75,8 @@ impl<M: Copy + Default> DynamicTable<M> {
         self.changes
     }
 
-    /// Number of entries that fit into the memory there is.
-    pub(crate) fn places(&self) -> usize {
+    /// Number of entries that fit into the allocated ring.
+    pub(crate) fn capacity(&self) -> usize {
         self.ring.len()
     }
 
@@ -88,11 +88,11 @@ impl<M: Copy + Default> DynamicTable<M> {
     /// Sets the maximum size, evicting what doesn't fit (RFC 7541 §4.3).
     pub(crate) fn set_max_size(&mut self, max_size: u32) {
         self.max_size = max_size as usize;
-        self.changes += 1; // what fits isn't the same any more
+        self.changes += 1; // what fits has changed
         self.evict_for(0);
     }
 
-    /// The entry that `age` others are younger than, with its name and value.
+    /// The entry with `age` younger entries, with its name and value.
     #[inline]
     pub(crate) fn get(&self, age: u32) -> Option<(&Entry<M>, &[u8], &[u8])> {
         if age >= self.len {
@@ -113,7 +113,7 @@ impl<M: Copy + Default> DynamicTable<M> {
         self.inserted.wrapping_sub(age) as usize & self.ring.len().wrapping_sub(1)
     }
 
-    /// Tidies the buffer. To be called before something is put into the tail: what stands there is lost.
+    /// Compacts the buffer. Call it before writing to the tail, whose content is lost.
     #[inline]
     pub(crate) fn open(&mut self) {
         let dead = match self.len {
@@ -151,7 +151,7 @@ impl<M: Copy + Default> DynamicTable<M> {
         self.bytes.resize(len, 0);
     }
 
-    /// Copies the name of an entry to the front of the tail and tells its length and what is kept about it.
+    /// Copies the name of an entry to the front of the tail and returns its length and metadata.
     pub(crate) fn copy_name(&mut self, age: u32) -> Option<(usize, M)> {
         let (entry, name, _) = self.get(age)?;
         let (start, len, meta) = (entry.start as usize, name.len(), entry.meta);
@@ -160,8 +160,8 @@ impl<M: Copy + Default> DynamicTable<M> {
         Some((len, meta))
     }
 
-    /// Name and value that stand at the front of the tail, whether they were inserted or not: `start` is
-    /// where the tail began.
+    /// Name and value at the front of the tail, whether they were inserted or not: `start` is where the tail
+    /// began.
     #[inline]
     pub(crate) fn made(&self, start: usize, name_len: usize, value_len: usize) -> (&[u8], &[u8]) {
         self.bytes[start..start + name_len + value_len].split_at(name_len)
@@ -172,8 +172,8 @@ impl<M: Copy + Default> DynamicTable<M> {
         self.end
     }
 
-    /// Makes an entry of name and value at the front of the tail. One that is larger than the table leaves
-    /// it empty (RFC 7541 §4.4). Tells whether it entered.
+    /// Inserts name and value at the front of the tail as an entry. One that is larger than the table leaves
+    /// the table empty (RFC 7541 §4.4). Returns whether it was inserted.
     pub(crate) fn insert(&mut self, name_len: usize, value_len: usize, meta: M) -> bool {
         self.evict_for(name_len + value_len + OVERHEAD);
         if !self.takes(name_len, value_len) {
@@ -213,7 +213,7 @@ impl<M: Copy + Default> DynamicTable<M> {
         self.ring = ring;
     }
 
-    /// Gives the memory of an uncommonly large tail back.
+    /// Frees the memory of an unusually large tail.
     #[inline]
     pub(crate) fn close(&mut self) {
         if self.bytes.len() > 2 * self.end + KEPT_TAIL {

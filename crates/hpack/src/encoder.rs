@@ -1,17 +1,17 @@
 //! Fields to field blocks (RFC 7541 §6).
 //!
-//! The table's entries are found by hash: whoever made an entry last with a hash stands in `heads`, and each
-//! entry knows the older one with the same. Evicted ones need no care, a chain ends at the first of them.
-//! A chain can't be longer than the table, which has 128 entries at most, so nothing is won by who
-//! controls values and makes hashes meet.
+//! The table's entries are found by hash: `heads` has the newest entry of each hash, and each entry links to
+//! the next older one with the same hash. Evicted entries need no cleanup: a chain ends at the first of them.
+//! A chain can't be longer than the table, which has at most 128 entries, so an attacker gains nothing by
+//! provoking collisions.
 
 use crate::dynamic_table::DynamicTable;
 use crate::{Token, bytes, huffman, integer, static_table};
 use std::hash::{BuildHasher, RandomState};
 
-/// Bytes of table we use at most, whatever the peer offers: the protocol's default. It holds what repeats in
-/// our heads several times over, and costs memory per connection.
-pub const OUR_MOST: u32 = 4096;
+/// The largest table that is used, whatever the peer offers: the protocol's default. It has ample room for
+/// what repeats in response heads, and costs memory per connection.
+pub const MAX_TABLE_SIZE: u32 = 4096;
 
 /// Whether a field enters the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Indexing {
     Add,
     /// It doesn't (RFC 7541 §6.2.2).
     No,
-    /// It doesn't, nor may it at any hop behind us (RFC 7541 §6.2.3).
+    /// It doesn't, nor may it at any later hop (RFC 7541 §6.2.3).
     Never,
 }
 
@@ -31,7 +31,7 @@ struct Heads {
     name: u32,
 }
 
-/// What is kept about an entry: its hashes, and the numbers of the next older entries in its chains.
+/// An entry's metadata: its hashes, and the numbers of the next older entries in its chains.
 #[derive(Clone, Copy, Debug, Default)]
 struct Links {
     hashes: Hashes,
@@ -48,10 +48,10 @@ struct Hashes {
 #[derive(Debug)]
 pub struct Encoder {
     table: DynamicTable<Links>,
-    /// By the low bits of a hash; as many as the table has places.
+    /// By the low bits of a hash; as many as the table has entries.
     heads: Vec<Heads>,
     seed: u64,
-    /// What the peer's settings leave of [`OUR_MOST`].
+    /// What the peer's settings allow of [`MAX_TABLE_SIZE`].
     wanted: u32,
     /// The smallest it has been since the last block.
     smallest: u32,
@@ -69,24 +69,24 @@ impl Encoder {
         Self::with_seed(RandomState::new().hash_one(0))
     }
 
-    /// The same with hashes that are known beforehand, for measurements: every run does the same work.
+    /// The same with a fixed hash seed, for measurements: every run does the same work.
     pub fn with_seed(seed: u64) -> Self {
         Self {
-            table: DynamicTable::new(OUR_MOST),
+            table: DynamicTable::new(MAX_TABLE_SIZE),
             heads: Vec::new(),
             seed,
-            wanted: OUR_MOST,
-            smallest: OUR_MOST,
+            wanted: MAX_TABLE_SIZE,
+            smallest: MAX_TABLE_SIZE,
         }
     }
 
-    /// The peer's SETTINGS_HEADER_TABLE_SIZE. The next block tells the peer what we make of it.
+    /// The peer's SETTINGS_HEADER_TABLE_SIZE. The next block tells the peer the size that is used.
     pub fn set_peer_limit(&mut self, size: u32) {
-        self.wanted = size.min(OUR_MOST);
+        self.wanted = size.min(MAX_TABLE_SIZE);
         self.smallest = self.smallest.min(self.wanted);
     }
 
-    /// Starts a block: to be called before its first field.
+    /// Starts a block. Call it before the first field.
     #[inline]
     pub fn begin(&mut self, out: &mut Vec<u8>) {
         let size = self.table.max_size();
@@ -110,7 +110,7 @@ impl Encoder {
     /// Appends a field. A name in upper case is written in lower case.
     #[inline]
     pub fn field(&mut self, name: &[u8], value: &[u8], indexing: Indexing, out: &mut Vec<u8>) {
-        // What pseudo-header fields say most often, the static table has.
+        // The most frequent pseudo-header fields are in the static table.
         if let ([b':', ..], Indexing::Add | Indexing::No) = (name, indexing)
             && let Some(index) = static_table::pseudo_index(name, value)
         {
@@ -150,15 +150,14 @@ impl Encoder {
     }
 
     /// Appends the pseudo-header field `token` (`:method`, `:scheme`, `:authority`, `:path`, `:protocol`);
-    /// values that the static table has cost one byte.
+    /// values in the static table cost one byte.
     #[inline]
     pub fn pseudo(&mut self, token: Token, value: &[u8], indexing: Indexing, out: &mut Vec<u8>) {
         self.field(token.name(), value, indexing, out);
     }
 
     /// Changes whenever an entry enters or leaves the table, and in [`begin`](Self::begin) when the size
-    /// does. A head that was encoded without changing it gives the same bytes again as long as it's the
-    /// same.
+    /// does. While it's unchanged, a head that was encoded without changing it gives the same bytes again.
     #[inline]
     pub fn generation(&self) -> u64 {
         self.table.changes()
@@ -205,15 +204,15 @@ impl Encoder {
         self.heads.get(hash as usize & self.heads.len().wrapping_sub(1))
     }
 
-    /// Age of an entry by its number, if it's older than the one before in a chain: numbers of entries that
-    /// left long ago may look young again.
+    /// Age of an entry by its number, if it's older than the previous one in a chain: numbers of entries
+    /// evicted long ago may look young again.
     #[inline]
     fn age_behind(&self, younger: Option<u32>, number: u32) -> Option<u32> {
         let age = self.table.inserted().wrapping_sub(number);
         younger.is_none_or(|younger| younger < age).then_some(age)
     }
 
-    /// A field that the dynamic table doesn't have, for it to have.
+    /// Inserts a field that is not in the dynamic table.
     #[cold]
     fn add(&mut self, name: &[u8], value: &[u8], hashes: Hashes, out: &mut Vec<u8>) {
         let static_name = static_table::name_index(name);
@@ -256,13 +255,13 @@ impl Encoder {
         made_name.make_ascii_lowercase();
         made_value.copy_from_slice(value);
         self.table.insert(name.len(), value.len(), Links { hashes, older: Heads::default() });
-        if self.heads.len() == self.table.places() { self.link(0) } else { self.link_all() }
+        if self.heads.len() == self.table.capacity() { self.link(0) } else { self.link_all() }
     }
 
     #[cold]
     fn link_all(&mut self) {
         self.heads.clear();
-        self.heads.resize(self.table.places(), Heads::default());
+        self.heads.resize(self.table.capacity(), Heads::default());
         (0..self.table.len()).rev().for_each(|age| self.link(age));
     }
 

@@ -1,8 +1,8 @@
-//! What a decoder hands out: a field, what its name means, and whether HTTP/2 may carry it.
+//! The decoder's output: a field, the token of its name, and whether HTTP/2 may carry it.
 
 use hayami_http::Known;
 
-/// What a name means, so that nobody compares strings.
+/// The token of a name, so that no string comparison is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Token {
     /// `:authority`
@@ -68,20 +68,20 @@ impl Token {
 /// A field line of a field section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
-    /// The name as it came.
+    /// The name as received.
     pub name: &'a [u8],
-    /// The value as it came.
+    /// The value as received.
     pub value: &'a [u8],
     /// What the name means.
     pub token: Token,
-    /// Whether the name is one of lower-case token bytes or that of a pseudo-header field that we know, and
-    /// the value holds no CR, LF or NUL and neither begins nor ends with SP or HTAB (RFC 9113 §8.2.1).
+    /// Whether the name is one of lower-case token bytes or that of a known pseudo-header field, and the
+    /// value holds no CR, LF or NUL and neither begins nor ends with SP or HTAB (RFC 9113 §8.2.1).
     pub well_formed: bool,
-    /// Whether whoever passes it on must keep it out of tables too (RFC 7541 §6.2.3).
+    /// Whether intermediaries must keep it out of compression tables too (RFC 7541 §6.2.3).
     pub never_indexed: bool,
 }
 
-/// Who takes the fields of a block. Closures do.
+/// Receives the fields of a block. Implemented by closures.
 pub trait Sink {
     /// The next field.
     fn field(&mut self, field: Field<'_>);

@@ -1,7 +1,7 @@
 //! The Huffman code of string literals (RFC 7541 §5.2 and Appendix B).
 //!
-//! The code is canonical: within a length, codes count up in the order of their bytes. So all that is
-//! written down here is which bytes have which length; the tables are made of that by the compiler.
+//! The code is canonical: within a length, codes count up in the order of their bytes. So only the lengths of
+//! the bytes' codes are listed here; the compiler derives the tables.
 
 use crate::Fault;
 
@@ -82,18 +82,18 @@ pub(crate) fn encode(text: impl Iterator<Item = u8>, out: &mut Vec<u8>) {
     out.extend_from_slice(&(aligned as u32).to_be_bytes()[..used.div_ceil(8) as usize]);
 }
 
-/// Bits that one look into [`STEPS`] takes: enough for two of the frequent bytes. With 11, the literals of
-/// browsers take a fifth longer (`examples/hpack_speed.rs`); with 13 the table alone fills a core's cache.
+/// Bits per lookup in [`STEPS`]: enough for two frequent bytes. With 11, the literals of browsers take a
+/// fifth longer (`examples/hpack_speed.rs`); with 13 the table alone fills a core's cache.
 const LOOK: u32 = 12;
 
-/// By the next bits: the bytes whose codes they hold whole.
+/// By the next bits: the bytes whose codes they contain completely.
 static STEPS: [Step; 1 << LOOK] = steps();
 
 /// What [`LOOK`] bits begin with.
 #[derive(Clone, Copy)]
 struct Step {
     bytes: [u8; 2],
-    /// How many of the bytes there are. None: the code is longer than [`LOOK`].
+    /// Number of these bytes. 0: the code is longer than [`LOOK`].
     count: u8,
     /// Bits of all of them.
     bits: u8,
@@ -132,12 +132,12 @@ const fn fill(steps: &mut [Step; 1 << LOOK], code: u32, bits: u32, step: Step) {
     }
 }
 
-/// Bytes that decoding `coded` bytes may write, those written in advance included.
+/// Bytes that decoding `coded` bytes may write, including those written in advance.
 pub(crate) const fn room_for(coded: usize) -> usize {
     2 * coded + 2
 }
 
-/// Decodes a Huffman string into `out`, which has [`room_for`] it, and tells how long it is.
+/// Decodes a Huffman string into `out`, which has [`room_for`] it, and returns its length.
 pub(crate) fn decode(coded: &[u8], out: &mut [u8]) -> Result<usize, Fault> {
     let (mut bit, mut len) = (0, 0);
     while let Some(chunk) = coded.get(bit / 8..).and_then(<[u8]>::first_chunk::<8>) {
@@ -176,7 +176,7 @@ fn decode_end(coded: &[u8], bit: usize, out: &mut [u8], mut len: usize) -> Resul
     let mut chunk = [0xff; 8];
     let end = &coded[bit / 8..];
     chunk[..end.len()].copy_from_slice(end);
-    // Inverted, so that what is shifted in from behind are ones, as padding is.
+    // Inverted, so that ones are shifted in, as in padding.
     let mut inverted = !u64::from_be_bytes(chunk) << (bit % 8);
     let mut left = 8 * coded.len() - bit;
     loop {
@@ -201,7 +201,7 @@ fn decode_end(coded: &[u8], bit: usize, out: &mut [u8], mut len: usize) -> Resul
     Ok(len)
 }
 
-/// What the next bits begin with, `left` of them being there. No byte at all if they hold no whole code.
+/// What the next bits begin with, `left` of which are valid. No byte if they contain no complete code.
 fn last_step(word: u64, left: usize) -> Result<Step, Fault> {
     let none = Step { bytes: [0; 2], count: 0, bits: 0 };
     let step = STEPS[(word >> (64 - LOOK)) as usize];

@@ -1,8 +1,8 @@
-//! Integers with a prefix (RFC 7541 §5.1): what is left of a byte, then seven bits a byte.
+//! Integers with a prefix (RFC 7541 §5.1): the rest of a byte, then seven bits per byte.
 
 use crate::Fault;
 
-/// Bytes behind the prefix that we take: 2^28 is more than any index, length or table size needs.
+/// Bytes accepted after the prefix: 2^28 is more than any index, length or table size needs.
 const CONTINUATION: u32 = 4;
 
 /// Reads the integer in the low `prefix` bits of `first` and, if it goes on there, the front of `rest`.
@@ -25,7 +25,7 @@ fn read_on(mut value: u32, rest: &mut &[u8]) -> Result<u32, Fault> {
     Err(Fault::IntegerTooLong)
 }
 
-/// Appends `value` behind the bits of `pattern` that stand above the low `prefix` bits.
+/// Appends `value` after the bits of `pattern` that stand above the low `prefix` bits.
 #[inline]
 pub(crate) fn write(pattern: u8, prefix: u32, value: usize, out: &mut Vec<u8>) {
     let most = (1 << prefix) - 1;

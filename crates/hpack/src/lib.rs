@@ -1,7 +1,8 @@
 //! HPACK (RFC 7541): the field sections of HTTP/2 as field blocks.
 //!
 //! Here are the [`Decoder`] and the [`Encoder`] of a connection with their tables. Here are no frames, no
-//! sockets and no clock; blocks come whole, and what a section's fields have to say is up to the caller.
+//! sockets and no clock; blocks must be complete, and the rules for a section's fields are left to the
+//! caller.
 //!
 //! ```text
 //! block ──▶ Decoder ── Field ──▶ Sink        integer ─ huffman ─ static_table ─ dynamic_table
@@ -38,7 +39,7 @@ mod static_table;
 mod well_formed;
 
 pub use decoder::{Decoded, Decoder};
-pub use encoder::{Encoder, Indexing, OUR_MOST};
+pub use encoder::{Encoder, Indexing, MAX_TABLE_SIZE};
 pub use fault::Fault;
 pub use field::{Field, Sink, Token};
 pub use policy::indexing_of;

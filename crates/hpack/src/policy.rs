@@ -1,23 +1,23 @@
-//! Which fields are worth their place in the table. The caller decides; this is what hayami decides.
+//! Which fields are worth an entry in the table. The caller decides; this is hayami's policy.
 
-use crate::{Indexing, OUR_MOST};
+use crate::{Indexing, MAX_TABLE_SIZE};
 use hayami_http::Known;
 
-/// The shortest cookie that enters the table: a shorter one could be guessed, byte by byte, by who sees
-/// the length of what is sent (RFC 7541 §7.1.3).
+/// The shortest cookie that enters the table: a shorter one could be guessed, byte by byte, by an attacker
+/// who sees the length of what is sent (RFC 7541 §7.1.3).
 const COOKIE: usize = 20;
 
-/// Bytes of name and value beyond which a field isn't worth the many that it would evict.
-const LARGE: usize = OUR_MOST as usize / 4;
+/// Bytes of name and value beyond which a field isn't worth the entries that it would evict.
+const LARGE: usize = MAX_TABLE_SIZE as usize / 4;
 
 /// How to encode a field, `known` being the name's [`Known::of`].
 pub fn indexing_of(known: Option<Known>, name: &[u8], value: &[u8]) -> Indexing {
     match known {
         Some(Known::Authorization) => Indexing::Never,
         Some(Known::Cookie) if value.len() < COOKIE => Indexing::Never,
-        // These are others for each request.
+        // These differ for each request.
         Some(Known::Range | Known::Location) => Indexing::No,
-        // By their names, whether those are known or not.
+        // By name, known or not.
         _ if is_one_of(SECRET, name) => Indexing::Never,
         None if is_one_of(FLEETING, name) => Indexing::No,
         _ if name.len() + value.len() > LARGE => Indexing::No,
@@ -28,7 +28,7 @@ pub fn indexing_of(known: Option<Known>, name: &[u8], value: &[u8]) -> Indexing 
 /// Values that are secrets, and short ones among them (RFC 7541 §7.1.3). A new session's cookie comes once.
 const SECRET: &[&[u8]] = &[b"set-cookie", b"proxy-authorization", b"authentication-info", b"authorization"];
 
-/// Values that hardly come twice.
+/// Values that rarely repeat.
 const FLEETING: &[&[u8]] = &[
     b":path",
     b"age",

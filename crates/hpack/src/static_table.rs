@@ -1,10 +1,10 @@
-//! The static table (RFC 7541 Appendix A), and the way from a name to its place there.
+//! The static table (RFC 7541 Appendix A), and the lookup of names in it.
 
 use crate::{Field, Token};
 use hayami_http::Known;
 use hayami_http::known::slot_of;
 
-/// Index of the last static entry; the dynamic table begins behind it (RFC 7541 §2.3.3).
+/// Index of the last static entry; the dynamic table begins after it (RFC 7541 §2.3.3).
 pub(crate) const LAST: u32 = 61;
 
 /// Names and values from index 1 on.
@@ -151,11 +151,11 @@ pub(crate) fn pseudo_index(name: &[u8], value: &[u8]) -> Option<u8> {
 /// Bytes of `gzip, deflate`.
 const LONGEST_VALUE: usize = 13;
 
-/// The first odd factor for [`slot_of`] with which no two names share a slot. Looking for it takes the
-/// compiler too long; the tests say whether it's right.
+/// The first odd factor for [`slot_of`] with which no two names share a slot. Searching for it at compile
+/// time takes too long; a test verifies it.
 const FACTOR: u32 = 110_605;
 
-/// By [`slot_of`]: the index of the first entry whose name may stand there.
+/// By [`slot_of`]: the index of the first entry whose name may be there.
 static SLOTS: [u8; 256] = {
     let mut slots = [0; 256];
     let mut at = ENTRIES.len();

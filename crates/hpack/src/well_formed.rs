@@ -1,8 +1,8 @@
-//! What HTTP/2 lets stand in names and values (RFC 9113 §8.2.1).
+//! The characters that HTTP/2 allows in names and values (RFC 9113 §8.2.1).
 
 use crate::Token;
 
-/// By byte: whether a name may hold it: the token bytes (RFC 9110 §5.6.2) but upper case.
+/// By byte: whether a name may hold it: the token bytes (RFC 9110 §5.6.2) except upper case.
 static IN_NAMES: [bool; 256] = {
     let mut table = [false; 256];
     let bytes = b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz";
@@ -14,7 +14,7 @@ static IN_NAMES: [bool; 256] = {
     table
 };
 
-/// What a name means and whether it is well-formed.
+/// The token of a name and whether it is well-formed.
 pub(crate) fn name(name: &[u8]) -> (Token, bool) {
     let well_formed = match name {
         [] => false,
@@ -28,7 +28,7 @@ pub(crate) fn name(name: &[u8]) -> (Token, bool) {
 #[inline]
 pub(crate) fn value(value: &[u8]) -> bool {
     let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
-    // A look at all of it without a branch: few values hold any byte below 16.
+    // Checks all of it without a branch: few values have any byte below 16.
     let low = value.iter().fold(false, |low, byte| low | (*byte < 16));
     let bad = is_space(value.first()) || is_space(value.last()) || (low && holds_forbidden(value));
     !bad

@@ -1,5 +1,5 @@
 //! The examples of RFC 7541 Appendix C, byte for byte, both ways.
-#![allow(clippy::unwrap_used)] // a failed test says where
+#![allow(clippy::unwrap_used)] // a failed test reports the line
 
 use hayami_hpack::{Decoder, Encoder, Fault, Field, Indexing};
 
@@ -188,7 +188,7 @@ fn responses_encode_while_entries_are_evicted() {
     encoder.begin(&mut out);
     assert_eq!(out, [0x3f, 0xe1, 0x01]);
     for (at, (hex, lines)) in RESPONSES.iter().enumerate() {
-        // "307" isn't shorter by Huffman code; the example has it all the same.
+        // "307" isn't shorter with Huffman coding; the example uses it nevertheless.
         let want = if at == 1 { "4803 3330 37c1 c0bf" } else { hex };
         assert_eq!(encoded(&mut encoder, lines), bytes(want));
     }

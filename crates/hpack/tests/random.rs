@@ -1,5 +1,5 @@
-//! Sections that nobody thought of, and bytes that no encoder made.
-#![allow(clippy::unwrap_used)] // a failed test says where
+//! Random sections, and bytes that no encoder produced.
+#![allow(clippy::unwrap_used)] // a failed test reports the line
 
 use hayami_hpack::{Decoded, Decoder, Encoder, Fault, Field, Indexing};
 use proptest::collection::vec;
@@ -54,7 +54,7 @@ fn blocks() -> impl Strategy<Value = Vec<Block>> {
     vec((vec(0..6000u32, 0..3), vec((names(), values(), indexings()), 0..12)), 1..12)
 }
 
-/// What a fuzzer of blocks finds soon: every representation, with small numbers.
+/// Pieces that soon reach every representation, with small numbers.
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
     let text = prop_oneof![
         vec(0x20..0x7fu8, 0..9).prop_map(|text| [&[text.len() as u8][..], &text].concat()),
@@ -156,7 +156,7 @@ fn long_size(size: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_bomb_hands_out_no_more_than_asked_for() {
+fn a_bomb_hands_out_no_more_than_the_limit() {
     // An entry of nearly 4,000 bytes, and 16,000 references to it.
     let (mut encoder, mut decoder, mut block) = (Encoder::new(), Decoder::new(4096), Vec::new());
     encoder.field(b"x-bomb", &[b'x'; 4000], Indexing::Add, &mut block);

@@ -1,6 +1,6 @@
-//! Blocks of other encoders decode to what they were made of (fixtures/hpack/README.md), and what we make of
-//! the same fields decodes to it too.
-#![allow(clippy::unwrap_used)] // a failed test says where
+//! Blocks of other encoders decode to their original fields (fixtures/hpack/README.md), and so do the blocks
+//! that this encoder makes of the same fields.
+#![allow(clippy::unwrap_used)] // a failed test reports the line
 
 use hayami_hpack::{Decoder, Encoder, Field, Indexing};
 use serde_json::Value;

@@ -356,7 +356,7 @@ fn failures_say_what_was_wrong() {
                 conn.frame(5, 4, 1, &[0, 0, 0, 2, 0x88]);
                 conn.next();
             },
-            "the peer pushes, which it may not",
+            "the peer sent PUSH_PROMISE, which is not allowed",
         ),
         (
             |conn| {

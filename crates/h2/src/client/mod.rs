@@ -1,6 +1,6 @@
 //! The client's side of a connection: requests out, responses in.
 //!
-//! [`receive`](Client::receive) and what both directions need is here; response heads are read in
+//! [`receive`](Client::receive) and what both directions need are here; response heads are read in
 //! `response`, requests written in `request`.
 
 mod request;
@@ -20,7 +20,7 @@ use hayami_http::{FieldSection, ResponseHead};
 /// One connection as its client sees it. It holds no bytes of content: the caller's buffers do.
 ///
 /// `T` is what the caller keeps for each stream; it lives in the stream's slot. A stream that an event ends
-/// is gone with the next call of [`receive`](Self::receive).
+/// is freed by the next call of [`receive`](Self::receive).
 #[derive(Debug)]
 pub struct Client<T> {
     core: Core<T>,
@@ -29,10 +29,10 @@ pub struct Client<T> {
 /// What [`Client::receive`] found.
 #[derive(Debug)]
 pub struct ClientReceived<T> {
-    /// Bytes at the front of the input that are done with; the caller drops them after it has looked at
-    /// the event.
+    /// Bytes at the front of the input that were consumed; the caller drops them after it has handled the
+    /// event.
     pub consumed: usize,
-    /// What they were.
+    /// What was found in them.
     pub event: ClientEvent<T>,
 }
 
@@ -75,24 +75,24 @@ pub enum ClientEvent<T> {
         /// The trailer section, if one came.
         trailers: Option<Box<FieldSection>>,
     },
-    /// The stream is closed before its time, its key stale. With REFUSED_STREAM the request may be sent again
-    /// (RFC 9113 §8.7).
+    /// The stream was closed early; its key is stale. With REFUSED_STREAM the request may be sent again (RFC
+    /// 9113 §8.7).
     Reset {
         /// The stream.
         key: Key,
-        /// What the caller kept for it.
+        /// The caller's data of the stream.
         data: T,
-        /// The code in the server's RST_STREAM frame, or in ours.
+        /// The code in the RST_STREAM frame, the server's or the client's.
         code: ErrorCode,
-        /// The rule that the server broke, if it's us who reset the stream.
+        /// The rule that the server broke, if this side reset the stream.
         fault: Option<Fault>,
     },
-    /// The server takes no more requests. Those on streams beyond `last_stream` were not looked at:
-    /// [`Client::next_unanswered`] gives them.
+    /// The server accepts no more requests. Those on streams beyond `last_stream` were not processed:
+    /// [`Client::next_unanswered`] returns them.
     GoAway {
-        /// The last stream it deals with.
+        /// The last stream that the server processes.
         last_stream: u32,
-        /// Why.
+        /// The reason.
         code: ErrorCode,
     },
 }
@@ -102,7 +102,7 @@ pub enum ClientEvent<T> {
 pub enum ResponseContent {
     /// Nothing, and no [`ClientEvent::End`] either.
     None,
-    /// So many bytes, then the end.
+    /// This many bytes, then the end.
     Length(u64),
     /// An unknown number of bytes, then the end. After a 2xx to CONNECT they are a tunnel's.
     Unknown,
@@ -110,13 +110,12 @@ pub enum ResponseContent {
 
 impl<T: Default> Client<T> {
     /// A connection on which nothing was sent. It owns no memory until a stream is opened.
-    /// [`Config::max_concurrent_streams`] bounds the requests that are sent at once, beside what the server
-    /// allows.
+    /// [`Config::max_concurrent_streams`] bounds the concurrent requests, in addition to the server's limit.
     pub fn new(config: &Config) -> Self {
         Self { core: Core::new(Role::Client, config) }
     }
 
-    /// Writes the preface, our SETTINGS, and the WINDOW_UPDATE that opens the connection's window
+    /// Writes the preface, the client's SETTINGS, and the WINDOW_UPDATE that opens the connection's window
     /// (RFC 9113 §3.4).
     pub fn start(&mut self, config: &Config, out: &mut Vec<u8>) {
         out.extend_from_slice(PREFACE);
@@ -124,13 +123,13 @@ impl<T: Default> Client<T> {
     }
 
     /// Reads at most one frame from the front of `input`: all bytes that were received and not yet consumed.
-    /// `head` is filled in if the event is a response, interim or final. Answers of the engine's own are
-    /// appended to `out`. To be called until it gives [`ClientEvent::More`]. `now` is in milliseconds; only
+    /// `head` is filled in if the event is a response, interim or final. The engine's own replies are
+    /// appended to `out`. Call it until it returns [`ClientEvent::More`]. `now` is in milliseconds; only
     /// differences count.
     ///
     /// # Errors
-    /// The rule that the server broke. GOAWAY is in `out`; [`drain_data`](Self::drain_data) gives up what was
-    /// asked, and the connection closes.
+    /// The rule that the server broke. GOAWAY is in `out`; [`drain_data`](Self::drain_data) gives up the open
+    /// requests, and the connection closes.
     pub fn receive(
         &mut self,
         config: &Config,
@@ -172,38 +171,38 @@ impl<T: Default> Client<T> {
         self.core.peer.max_frame as usize
     }
 
-    /// A stream that is [ready](Self::set_ready) and may send, one after the other, and how much it may send.
+    /// The next stream that is [ready](Self::set_ready) and may send, and how much it may send.
     #[expect(clippy::should_implement_trait, reason = "it says whose turn it is, and never ends")]
     pub fn next(&mut self) -> Option<(Key, usize)> {
         self.core.next()
     }
 
-    /// Tells whether the caller has content to send for a stream, or waits for its source.
+    /// Sets whether the caller has content to send for a stream, or waits for its source.
     pub fn set_ready(&mut self, key: Key, ready: bool) {
         self.core.set_ready(key, ready);
     }
 
-    /// Whether the content of some stream waits for nothing but a window: the peer has to grant credit.
+    /// Whether the content of some stream waits only for a window: the peer has to grant credit.
     pub fn has_stalled(&self) -> bool {
         self.core.has_stalled()
     }
 
-    /// Tells that bytes of a response's content were consumed: the server may send as many again.
+    /// Records that bytes of a response's content were consumed: both windows are opened again by as many.
     pub fn consumed(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
         self.core.consumed(config, key, bytes, out);
     }
 
-    /// Tells that bytes of a response's content were put where they wait to be consumed: the connection's
-    /// window is opened again, that of the stream by [`grant`](Self::grant) as they are. So nobody waits for
-    /// the consumer of another stream, and no more bytes wait than the stream's window.
-    pub fn set_aside(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
-        self.core.set_aside(config, key, bytes, out);
+    /// Records that bytes of a response's content were buffered until they are consumed: the connection's
+    /// window is opened again, the stream's by [`release_stream_window`](Self::release_stream_window) when they are consumed. So no stream
+    /// waits for the consumer of another one, and a stream buffers no more than its window.
+    pub fn release_connection_window(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
+        self.core.release_connection_window(config, key, bytes, out);
     }
 
-    /// Tells that bytes that were set aside are consumed: the server may send as many again.
-    pub fn grant(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
+    /// Records that buffered bytes were consumed: the stream's window is opened again by as many.
+    pub fn release_stream_window(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
         if bytes > 0 {
-            self.core.grant(config, key, bytes, out);
+            self.core.release_stream_window(config, key, bytes, out);
         }
     }
 
@@ -212,12 +211,12 @@ impl<T: Default> Client<T> {
         self.core.connection_room()
     }
 
-    /// Streams that the server takes at once, as far as it has said so (RFC 9113 §6.5.2).
+    /// Concurrent streams that the server accepts, if it has said so (RFC 9113 §6.5.2).
     pub fn allowed_streams(&self) -> Option<u32> {
         self.core.is_open().then_some(self.core.peer.max_concurrent_streams)
     }
 
-    /// Asks for a sign of life: PING, which is answered before anything else (RFC 9113 §6.7).
+    /// Sends PING to probe the server, which answers it before anything else (RFC 9113 §6.7).
     pub fn ping(&mut self, out: &mut Vec<u8>) {
         self.core.ping(out);
     }
@@ -227,28 +226,28 @@ impl<T: Default> Client<T> {
         self.core.keys()
     }
 
-    /// Resets a stream. Gives what was kept for it. What the server still sends on it is dropped.
+    /// Resets a stream and returns its data. Frames that the server still sends on it are dropped.
     pub fn reset(&mut self, key: Key, code: ErrorCode, out: &mut Vec<u8>) -> Option<T> {
         self.core.reset(key, code, out)
     }
 
-    /// What is kept for a stream.
+    /// The caller's data of a stream.
     pub fn get(&mut self, key: Key) -> Option<&mut T> {
         self.core.get(key)
     }
 
-    /// A request that the server didn't look at before it went away, with what was kept for it; its stream is
-    /// closed, and it may be sent again on another connection (RFC 9113 §6.8).
+    /// A request that the server didn't process before GOAWAY, with its data; its stream is closed, and it
+    /// may be sent again on another connection (RFC 9113 §6.8).
     pub fn next_unanswered(&mut self) -> Option<(Key, T)> {
         self.core.next_beyond_goaway()
     }
 
-    /// Says that no more requests come: GOAWAY.
+    /// Sends GOAWAY: no more requests follow.
     pub fn go_away(&mut self, out: &mut Vec<u8>) {
         self.core.go_away(out);
     }
 
-    /// Ends the connection at once: GOAWAY with a code. Nothing more is read.
+    /// Ends the connection at once: GOAWAY with a code. No further input is read.
     pub fn abort(&mut self, code: ErrorCode, out: &mut Vec<u8>) {
         self.core.fail(code, out);
     }
@@ -263,22 +262,22 @@ impl<T: Default> Client<T> {
         self.core.is_over()
     }
 
-    /// Whether the server has acknowledged our settings.
+    /// Whether the server has acknowledged the settings.
     pub fn settings_acknowledged(&self) -> bool {
         self.core.is_acknowledged()
     }
 
-    /// Gives memory back that holds nothing: for connections that rest for a while.
+    /// Frees memory that is not in use: for connections that are idle for a while.
     pub fn release(&mut self) {
         self.core.release();
     }
 
-    /// Closes all streams and gives what was kept for them: the connection is lost.
+    /// Closes all streams and returns their data: the connection is lost.
     pub fn drain_data(&mut self) -> impl Iterator<Item = T> + use<T> {
         self.core.drain()
     }
 
-    /// What the server did that costs us and means nothing.
+    /// Counts of the server's actions that cost work and achieve nothing.
     pub fn abuse(&self) -> &Abuse {
         &self.core.abuse
     }

@@ -11,14 +11,14 @@ use hayami_hpack::{Indexing, Token, indexing_of};
 use hayami_http::{FieldSection, Known};
 use std::fmt;
 
-/// Requests that are sent before the server has said how many it takes at once; RFC 9113 §6.5.2 asks
-/// servers for no fewer.
+/// Requests that are sent before the server has announced its limit; RFC 9113 §6.5.2 asks servers for no
+/// fewer.
 const BEFORE_SETTINGS: usize = 100;
 
 /// The highest number of a stream (RFC 9113 §5.1.1).
 const LAST_STREAM: u32 = 0x7fff_ffff;
 
-/// The parts of a request that are no fields.
+/// The parts of a request that are not fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// A token.
@@ -29,15 +29,15 @@ pub struct Request<'a> {
     pub authority: &'a [u8],
     /// Path and query; empty for CONNECT.
     pub path: &'a [u8],
-    /// What to speak by extended CONNECT (RFC 8441), if the server
-    /// [allows](Client::can_connect_protocol) it.
+    /// The protocol of an extended CONNECT (RFC 8441), if the server [allows](Client::can_connect_protocol)
+    /// it.
     pub protocol: Option<&'a [u8]>,
     /// What follows the head.
     pub content: RequestContent,
 }
 
-/// A request can't be sent now: as many are unanswered as may be, or the connection ends. Nothing was
-/// written.
+/// A request can't be sent now: the limit of concurrent requests is reached, or the connection is ending.
+/// Nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfTurn;
 
@@ -50,7 +50,7 @@ impl fmt::Display for OutOfTurn {
 impl std::error::Error for OutOfTurn {}
 
 impl<T: Default> Client<T> {
-    /// How many more requests may be sent now (RFC 9113 §5.1.2). 0 for ever if the connection ends.
+    /// How many more requests may be sent now (RFC 9113 §5.1.2). It stays 0 once the connection is ending.
     pub fn capacity(&self, config: &Config) -> usize {
         self.core.capacity(config)
     }
@@ -60,9 +60,9 @@ impl<T: Default> Client<T> {
         self.core.peer.enable_connect_protocol
     }
 
-    /// Writes a request head. Content-Length is written from `request.content`; `fields` goes without that,
-    /// without fields of HTTP/1.1's connections, and without Host, which the authority stands for
-    /// (RFC 9113 §8.3.1). A request without content is complete.
+    /// Writes a request head. Content-Length is written from `request.content`; `fields` is written without
+    /// it, without HTTP/1.1's connection fields, and without Host, which the authority replaces (RFC 9113
+    /// §8.3.1). A request without content is complete.
     ///
     /// # Errors
     /// [`capacity`](Self::capacity) is 0.
@@ -77,8 +77,8 @@ impl<T: Default> Client<T> {
     }
 
     /// Like [`send_request`](Self::send_request) for a request that was sent before on this connection: its
-    /// field block is copied from `memo` as long as the encoder's table is what it was. A memo belongs to
-    /// one connection and one request.
+    /// field block is copied from `memo` while the encoder's table is unchanged. A memo belongs to one
+    /// connection and one request.
     ///
     /// # Errors
     /// [`capacity`](Self::capacity) is 0.
@@ -137,8 +137,8 @@ impl<T: Default> Client<T> {
         self.core.send_data(key, bytes, end, out);
     }
 
-    /// Writes the nine bytes before `len` bytes of content, which the caller puts behind them; `len` is at
-    /// most [`room`](Self::room) and [`max_data`](Self::max_data). With `end` the request is complete.
+    /// Writes the nine bytes before `len` bytes of content, which the caller appends; `len` is at most
+    /// [`room`](Self::room) and [`max_data`](Self::max_data). With `end` the request is complete.
     pub fn begin_data(&mut self, key: Key, len: usize, end: bool, out: &mut Vec<u8>) {
         self.core.begin_data(key, len, end, out);
     }
@@ -158,7 +158,7 @@ pub struct RequestMemo {
 }
 
 impl RequestMemo {
-    /// Encodes a request, and remembers the block if it has nothing in it for the table.
+    /// Encodes a request, and keeps the block if it adds nothing to the table.
     #[cold]
     fn encode<T: Default>(
         &mut self,
@@ -167,7 +167,7 @@ impl RequestMemo {
         fields: &FieldSection,
         out: &mut Vec<u8>,
     ) {
-        core.encoder.begin(out); // what it writes, belongs to this block alone
+        core.encoder.begin(out); // what it writes belongs to this block alone
         let (start, before) = (out.len(), core.encoder.generation());
         core.encode_request(request, fields, out);
         let after = core.encoder.generation();
@@ -182,15 +182,15 @@ impl<T: Default> Core<T> {
         if !self.takes_streams() || self.next_id() > LAST_STREAM {
             return 0;
         }
-        let theirs = match self.is_open() {
+        let allowed = match self.is_open() {
             true => self.peer.max_concurrent_streams as usize,
             false => BEFORE_SETTINGS,
         };
-        theirs.min(config.max_concurrent_streams as usize).saturating_sub(self.open_count())
+        allowed.min(config.max_concurrent_streams as usize).saturating_sub(self.open_count())
     }
 
-    /// The pseudo-header fields come first (RFC 9113 §8.3.1). Paths are mostly new, so they stay out of the
-    /// table.
+    /// The pseudo-header fields come first (RFC 9113 §8.3.1). Paths are mostly new, so they are not added to
+    /// the table.
     fn encode_request(&mut self, request: &Request<'_>, fields: &FieldSection, out: &mut Vec<u8>) {
         let encoder = &mut self.encoder;
         encoder.begin(out);

@@ -1,4 +1,4 @@
-//! Field blocks that come: responses and their trailers.
+//! Received field blocks: responses and their trailers.
 
 use super::{Client, ClientEvent, ResponseContent, event};
 use crate::abuse::Kind;
@@ -13,7 +13,7 @@ use hayami_hpack::{Decoded, Sink};
 use hayami_http::ResponseHead;
 
 impl<T: Default> Client<T> {
-    /// Decodes a field block, whatever becomes of it (RFC 9113 §4.3), and acts on it.
+    /// Decodes a field block, even if it is discarded (RFC 9113 §4.3), and acts on it.
     pub(super) fn receive_block(
         &mut self,
         config: &Config,
@@ -29,7 +29,7 @@ impl<T: Default> Client<T> {
                 core.decode(config, &block, input, &mut Trailers::default())?;
                 return match action {
                     Action::StreamError(fault) => core.stream_error(config, block.id, fault, out).map(event),
-                    // The response to a request that was given up, or what comes without end.
+                    // The response to an abandoned request, or trailers without END_STREAM.
                     _ => core.count(Kind::Stale, config).map(event),
                 };
             }
@@ -86,7 +86,7 @@ impl<T: Default> Core<T> {
         let without = stream.flags.is_head || status.forbids_content();
         let tunnel = stream.flags.is_connect && (200..300).contains(&status.code());
         let content = match length {
-            // RFC 9113 §8.1.1: these may announce what they don't bring.
+            // RFC 9113 §8.1.1: these may announce content that they don't have.
             _ if block.end && without => ResponseContent::None,
             Some(1..) if block.end && !tunnel => return Err(Fault::ContentLengthDiffers),
             _ if block.end => ResponseContent::None,

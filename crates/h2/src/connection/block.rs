@@ -1,4 +1,4 @@
-//! HEADERS and CONTINUATION: field blocks put together (RFC 9113 §4.3, §6.2, §6.10).
+//! HEADERS and CONTINUATION: assembles field blocks (RFC 9113 §4.3, §6.2, §6.10).
 
 use super::{Core, Step};
 use crate::config::Config;
@@ -12,17 +12,17 @@ pub(crate) struct Block {
     pub(crate) id: u32,
     /// END_STREAM.
     pub(crate) end: bool,
-    /// What is to be done with it once it's decoded; never a connection error.
+    /// What to do with it once it's decoded; never a connection error.
     pub(crate) action: Action,
     pub(crate) bytes: Bytes,
 }
 
-/// Where a block's bytes stand.
+/// Where a block's bytes are.
 #[derive(Debug)]
 pub(crate) enum Bytes {
     /// In the input: index of the first, number.
     Input(usize, usize),
-    /// In several frames, here put together.
+    /// In several frames; assembled here.
     Assembled(Vec<u8>),
 }
 
@@ -78,7 +78,7 @@ impl<T: Default> Core<T> {
         payload: &[u8],
     ) -> Result<Step<T>, Fault> {
         let Some(pending) = &mut self.pending else { return Err(Fault::UnexpectedContinuation) };
-        // A block that is given up here can't be decoded, so the connection goes with it.
+        // A block that is abandoned here can't be decoded, so the connection ends.
         pending.frames += 1;
         let bytes = pending.bytes.len() + payload.len();
         if pending.frames > config.budgets.continuations || bytes > config.max_header_list as usize {

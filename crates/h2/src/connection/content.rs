@@ -1,4 +1,4 @@
-//! DATA: content that comes, and the windows it moves (RFC 9113 §6.1, §6.9).
+//! DATA: received content, and the windows it moves (RFC 9113 §6.1, §6.9).
 
 use super::{Core, Role, Step};
 use crate::abuse::Kind;
@@ -39,7 +39,7 @@ impl<T: Default> Core<T> {
         if let Action::ConnectionError(fault) = action {
             return Err(fault);
         }
-        // RFC 9113 §6.9.1: the connection's window counts whatever becomes of the stream.
+        // RFC 9113 §6.9.1: the connection's window counts even if the stream is gone.
         self.receive_window.take(header.len as u32).ok_or(Fault::WindowExceeded)?;
         match (action, slot) {
             (Action::Accept, Some(slot)) => self.accept_data(config, header, padded, slot, out),
@@ -51,8 +51,8 @@ impl<T: Default> Core<T> {
         }
     }
 
-    /// DATA on a closed stream. What was on its way when we closed it may be a whole window; a peer that sends more is
-    /// cut off, and small frames are counted besides.
+    /// DATA on a closed stream. A whole window may have been in transit when this side closed the stream; a
+    /// peer that sends more is disconnected, and small frames are also counted.
     #[cold]
     fn discard_data(&mut self, config: &Config, len: u32, out: &mut Vec<u8>) -> Result<Step<T>, Fault> {
         self.discardable = self.discardable.checked_sub(len).ok_or(Fault::DiscardedFlood)?;
@@ -82,7 +82,7 @@ impl<T: Default> Core<T> {
         stream.unconsumed += bytes;
         self.abuse.earn(Kind::Ping, u32::from(bytes > 0));
         let key = self.streams.key(slot);
-        // Nobody consumes padding, so it's granted again at once.
+        // Padding has no consumer, so it's granted again at once.
         let padding = header.len as u32 - bytes;
         if padding > 0 {
             self.credit_connection(padding, config.max_connection_window, out);
@@ -115,18 +115,30 @@ impl<T: Default> Core<T> {
         self.credit_stream(slot, bytes, config.max_stream_window, out);
     }
 
-    /// The caller keeps content, and will say later that it was consumed.
-    pub(crate) fn set_aside(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
+    /// The caller buffers content, and reports its consumption later.
+    pub(crate) fn release_connection_window(
+        &mut self,
+        config: &Config,
+        key: Key,
+        bytes: usize,
+        out: &mut Vec<u8>,
+    ) {
         let Some(slot) = self.streams.slot(key) else { return };
         let bytes = self.settle(slot, bytes);
         self.credit_connection(bytes, config.max_connection_window, out);
     }
 
-    /// The caller has consumed content that was set aside.
+    /// The caller has consumed buffered content.
     ///
-    /// What is set aside waits in memory, so the windows of one connection's streams grow together no
-    /// further than [`Config::max_windows_grown`].
-    pub(crate) fn grant(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
+    /// Buffered content takes memory, so the windows of one connection's streams grow together no further
+    /// than [`Config::max_windows_grown`].
+    pub(crate) fn release_stream_window(
+        &mut self,
+        config: &Config,
+        key: Key,
+        bytes: usize,
+        out: &mut Vec<u8>,
+    ) {
         let Some(slot) = self.streams.slot(key) else { return };
         let before = self.streams[slot].receive_window.size();
         let left = config.max_windows_grown.saturating_sub(self.grown);
@@ -137,7 +149,8 @@ impl<T: Default> Core<T> {
         self.grown += grown;
     }
 
-    /// What a closed stream held is granted to the connection when it closes: these bytes are not any more.
+    /// The unconsumed bytes of a closed stream were granted to the connection when it closed: these bytes are
+    /// not granted twice.
     fn settle(&mut self, slot: u32, bytes: usize) -> u32 {
         let stream = &mut self.streams[slot];
         let bytes = (bytes as u32).min(stream.unconsumed);
@@ -172,13 +185,13 @@ impl<T> crate::stream::Stream<T> {
     fn take(&mut self, len: u32, bytes: u32, end: bool) -> Result<(), Fault> {
         self.receive_window.take(len).ok_or(Fault::WindowExceeded)?;
         if self.expected != UNKNOWN_LENGTH {
-            // RFC 9113 §8.1.1: the sum has to be what Content-Length says.
+            // RFC 9113 §8.1.1: the sum has to equal Content-Length.
             self.expected = self.expected.checked_sub(u64::from(bytes)).ok_or(Fault::ContentLengthDiffers)?;
         }
         self.check_end(end)
     }
 
-    /// Nothing may be missing at the end (RFC 9113 §8.1.1).
+    /// No content may be missing at the end (RFC 9113 §8.1.1).
     pub(crate) fn check_end(&self, end: bool) -> Result<(), Fault> {
         let missing = self.expected != UNKNOWN_LENGTH && self.expected != 0;
         if end && missing { Err(Fault::ContentLengthDiffers) } else { Ok(()) }

@@ -9,10 +9,10 @@ use crate::frame::{self, Dependency, GoAway, Header, flag};
 use crate::priority::Priority;
 use crate::state::{Action, Frame};
 
-/// WINDOW_UPDATE frames below are counted: nobody who means well grants less than a network packet.
+/// WINDOW_UPDATE frames below this are counted: a well-behaved peer grants at least a network packet.
 const TINY_INCREMENT: u32 = 1024;
 
-/// Priorities of streams to come that are remembered. Browsers send them just before the request.
+/// Priorities of future streams that are kept. Browsers send them just before the request.
 const EARLY_PRIORITIES: usize = 32;
 
 impl<T: Default> Core<T> {
@@ -54,7 +54,7 @@ impl<T: Default> Core<T> {
             self.abuse.spend(Kind::TinyWindow, &config.budgets, self.now)?;
         }
         if header.stream == 0 {
-            // RFC 9113 §6.9: on the connection's window, both are connection errors.
+            // RFC 9113 §6.9: on the connection's window, these are connection errors.
             if increment == 0 {
                 return Err(Fault::ZeroIncrement);
             }
@@ -96,7 +96,7 @@ impl<T: Default> Core<T> {
         Ok(Step::Handled)
     }
 
-    /// Asks for a sign of life.
+    /// Sends PING to probe the peer.
     pub(crate) fn ping(&self, out: &mut Vec<u8>) {
         frame::ping_request(*b"hayami \0", out);
     }
@@ -131,7 +131,7 @@ impl<T: Default> Core<T> {
         }
         match self.state_of(header.stream).1 {
             Some(_) => self.stream_error(config, header.stream, Fault::SelfDependency, out),
-            // RST_STREAM on a stream that isn't open would be a fault of ours (RFC 9113 §6.4).
+            // RST_STREAM on a stream that isn't open would be this side's fault (RFC 9113 §6.4).
             None => Err(Fault::SelfDependency),
         }
     }
@@ -183,7 +183,7 @@ impl<T: Default> Core<T> {
         self.count(Kind::Unknown, config) // RFC 9113 §5.5: ignored
     }
 
-    /// Counts a frame that leads to nothing.
+    /// Counts a frame without effect.
     pub(crate) fn count(&mut self, kind: Kind, config: &Config) -> Result<Step<T>, Fault> {
         self.abuse.spend(kind, &config.budgets, self.now)?;
         Ok(Step::Handled)

@@ -8,11 +8,11 @@ use crate::event::Key;
 use crate::fault::Fault;
 use crate::frame;
 
-/// How far our own going away is.
+/// The progress of this side's GOAWAY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Going {
     No,
-    /// The peer knows that it will happen; its requests on the way are still answered (RFC 9113 §6.8).
+    /// The peer has been notified; its requests in transit are still answered (RFC 9113 §6.8).
     Announced,
     /// The last stream has been named.
     Final,
@@ -24,8 +24,8 @@ impl Going {
     }
 }
 
-/// The streams that we reset last while their peer could still send: what comes on them was sent before it
-/// knew (RFC 9113 §5.1). Only connections on which that happens have the memory for it.
+/// The streams that this side reset last while the peer could still send: frames on them were sent before the
+/// peer knew (RFC 9113 §5.1). Only connections on which that happens allocate this.
 #[derive(Debug, Default)]
 pub(crate) struct ResetStreams {
     ids: Vec<u32>,
@@ -33,7 +33,7 @@ pub(crate) struct ResetStreams {
 }
 
 impl ResetStreams {
-    /// More than a round trip of a client that means well needs.
+    /// More than a round trip of a well-behaved client needs.
     const MOST: usize = 128;
 
     #[inline]
@@ -61,8 +61,8 @@ impl<T: Default> Core<T> {
         }
     }
 
-    /// Resets a stream because of a fault of the peer's (RFC 9113 §5.4.2). `id` may be that of a stream that
-    /// never came to life.
+    /// Resets a stream because of a peer's fault (RFC 9113 §5.4.2). `id` may be that of a stream that was
+    /// never opened.
     #[cold]
     pub(crate) fn stream_error(
         &mut self,
@@ -84,7 +84,7 @@ impl<T: Default> Core<T> {
         Ok(Step::Reset { key, data, code: fault.code(), fault: Some(fault) })
     }
 
-    /// Resets a stream before it came to life; the peer may not have ended it.
+    /// Resets a stream before it was opened; the peer may not have ended it.
     #[cold]
     pub(crate) fn refuse(
         &mut self,
@@ -100,8 +100,8 @@ impl<T: Default> Core<T> {
         }
     }
 
-    /// The peer may still send on a stream that we have closed, as much as its window allows: what it sent before it
-    /// knew is discarded. Beyond that, it ignores our RST_STREAM.
+    /// The peer may still send on a stream that this side has closed, as much as its window allows: what it
+    /// sent before it knew is discarded. If it sends more, it ignores RST_STREAM.
     fn expect_discarded(&mut self, id: u32, window: u32) {
         if self.role == Role::Server {
             self.reset.remember(id);
@@ -109,14 +109,14 @@ impl<T: Default> Core<T> {
         self.allow_discarded(window);
     }
 
-    /// So many bytes may come on closed streams, and no more in all than the larger of one stream's and the
-    /// connection's window: more cannot be on the way.
+    /// This many bytes may come on closed streams, and no more in all than the larger of one stream's and the
+    /// connection's window: more cannot be in transit.
     pub(crate) fn allow_discarded(&mut self, window: u32) {
         let most = self.receive_window.size().max(window);
         self.discardable = self.discardable.saturating_add(window).min(most);
     }
 
-    /// Resets a stream because the caller wants to. Gives what it kept.
+    /// Resets a stream at the caller's request. Returns the caller's data.
     pub(crate) fn reset(&mut self, key: Key, code: ErrorCode, out: &mut Vec<u8>) -> Option<T> {
         let slot = self.streams.slot(key)?;
         let halves = self.streams[slot].halves;
@@ -129,7 +129,7 @@ impl<T: Default> Core<T> {
         Some(self.close(slot, out))
     }
 
-    /// Frees a stream's slot. What it brought and nobody consumed is granted to the connection again.
+    /// Frees a stream's slot. Its unconsumed content is granted to the connection again.
     #[inline]
     pub(super) fn close(&mut self, slot: u32, out: &mut Vec<u8>) -> T {
         self.unready(slot);
@@ -154,8 +154,8 @@ impl<T: Default> Core<T> {
         }
     }
 
-    /// GOAWAY in two steps (RFC 9113 §6.8): the first call says that it will be, the second one, to be made
-    /// after a round trip, that streams beyond the last one seen are not answered.
+    /// GOAWAY in two steps (RFC 9113 §6.8): the first call announces it; the second, to be made after a round
+    /// trip, says that streams beyond the last one seen are not answered.
     pub(crate) fn go_away(&mut self, out: &mut Vec<u8>) {
         match (self.phase, self.going) {
             (Phase::Failed, _) | (_, Going::Final) => {}
@@ -170,7 +170,7 @@ impl<T: Default> Core<T> {
         }
     }
 
-    /// The highest stream that the peer opened: a server opens none.
+    /// The highest stream that the peer opened; servers open none.
     fn last_of_peer(&self) -> u32 {
         if self.role == Role::Server { self.last } else { 0 }
     }
@@ -180,7 +180,7 @@ impl<T: Default> Core<T> {
         self.phase != Phase::Failed && self.going == Going::No && self.peer_goes.is_none()
     }
 
-    /// A stream beyond the last one that the peer deals with, closed.
+    /// Closes and returns a stream beyond the last one that the peer processes.
     pub(crate) fn next_beyond_goaway(&mut self) -> Option<(Key, T)> {
         let last = self.peer_goes?.last;
         let slot = self.streams.slots().find(|slot| self.streams[*slot].id > last)?;
@@ -194,7 +194,7 @@ impl<T: Default> Core<T> {
         self.phase == Phase::Failed || (nothing_new && self.open_count() == 0)
     }
 
-    /// Closes all streams and gives what the caller kept.
+    /// Closes all streams and returns the caller's data.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
         self.finished = None;
         (self.ready, self.grown) = (0, 0);

@@ -1,7 +1,7 @@
-//! What both roles of a connection have in common: frames to what they mean, streams, windows, settings.
+//! What both roles of a connection have in common: the meaning of frames, streams, windows, settings.
 //!
-//! [`receive`](Core::receive) is here; the frames it takes apart are dealt with in `control`, `content` and
-//! `block`, what is sent in `sending`, and how things end in `ending`.
+//! [`receive`](Core::receive) is here; the frames it parses are handled in `control`, `content` and `block`;
+//! `sending` writes, and `ending` closes streams and the connection.
 
 mod block;
 mod content;
@@ -30,22 +30,22 @@ use ending::{Going, ResetStreams};
 use hayami_hpack::{Decoder, Encoder};
 use settings::PeerSettings;
 
-/// Whose side of the connection this is.
+/// Which side of the connection this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Server,
     Client,
 }
 
-/// How far a connection is.
+/// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The client's preface is awaited (RFC 9113 §3.4).
+    /// Waiting for the client's preface (RFC 9113 §3.4).
     Preface,
-    /// The first frame is awaited, which has to be SETTINGS.
+    /// Waiting for the first frame, which has to be SETTINGS.
     FirstFrame,
     Open,
-    /// A rule was broken, or we gave up: nothing more is read.
+    /// A rule was broken, or this side gave up: nothing more is read.
     Failed,
 }
 
@@ -58,14 +58,14 @@ pub(crate) struct Core<T> {
     pub(crate) encoder: Encoder,
     pub(crate) streams: Streams<T>,
     schedule: Schedule,
-    /// Streams whose content waits to be sent.
+    /// Streams with content waiting to be sent.
     ready: u32,
     send_window: SendWindow,
     receive_window: ReceiveWindow,
-    /// Bytes by which windows of open streams have grown in [`grant`](Self::grant).
+    /// Bytes by which windows of open streams have grown in [`release_stream_window`](Self::release_stream_window).
     grown: u32,
     pub(crate) peer: PeerSettings,
-    /// The field block that CONTINUATION frames are to complete.
+    /// The field block that CONTINUATION frames have yet to complete.
     pending: Option<Box<Pending>>,
     /// The highest stream that was opened, by the peer of a server, by a client itself.
     last: u32,
@@ -82,13 +82,13 @@ pub(crate) struct Core<T> {
     pub(crate) peer_goes: Option<GoAway>,
     pub(crate) abuse: Abuse,
     now: u32,
-    /// When the first byte came; then the time from our SETTINGS to their acknowledgement.
+    /// When the first byte arrived; later the time from sending SETTINGS to their acknowledgement.
     began: Option<u32>,
     round_trip: u32,
     acknowledged: bool,
 }
 
-/// What [`Core::receive`] found: the bytes that are done with, and what they were.
+/// What [`Core::receive`] found: the bytes consumed, and what they were.
 #[derive(Debug)]
 pub(crate) struct Taken<T> {
     pub(crate) consumed: usize,
@@ -98,15 +98,15 @@ pub(crate) struct Taken<T> {
 /// What a frame was.
 #[derive(Debug)]
 pub(crate) enum Step<T> {
-    /// Not all there.
+    /// An incomplete frame.
     More,
-    /// Nothing the role has to know.
+    /// A frame that was handled completely.
     Handled,
     /// A whole field block, to be decoded by the role.
     Block(Block),
     /// Content, or its end.
     Content(Content),
-    /// A stream is closed before its time.
+    /// A stream was closed early.
     Reset { key: Key, data: T, code: ErrorCode, fault: Option<Fault> },
     /// GOAWAY.
     GoAway(GoAway),
@@ -136,7 +136,8 @@ impl<T: Default> Core<T> {
             last: 0,
             opened: 0,
             reset: ResetStreams::default(),
-            // A client forgets streams that have ended, and lets a server that sends on one of them off with it for once.
+            // A client forgets streams that have ended, and so tolerates a frame that a server sends on one
+            // of them.
             discardable: if role == Role::Client { DEFAULT_WINDOW } else { 0 },
             finished: None,
             early: Vec::new(),
@@ -150,7 +151,7 @@ impl<T: Default> Core<T> {
         }
     }
 
-    /// Reads at most one frame. The caller deals with errors by [`fail`](Self::fail).
+    /// Reads at most one frame. The caller handles errors with [`fail`](Self::fail).
     #[inline]
     pub(crate) fn receive(
         &mut self,
@@ -178,7 +179,7 @@ impl<T: Default> Core<T> {
         Ok(Taken { consumed, step })
     }
 
-    /// What comes before frames, or instead of them; `None` if frames are due.
+    /// Handles input other than frames; `None` if a frame is expected.
     #[cold]
     fn before_open(&mut self, input: &[u8]) -> Result<Option<Taken<T>>, Fault> {
         self.began = self.began.or(Some(self.now));
@@ -204,7 +205,8 @@ impl<T: Default> Core<T> {
 
     #[inline]
     fn check_header(&self, config: &Config, header: Header) -> Result<(), Fault> {
-        // RFC 9113 §4.2 lets some of them be stream errors; who ignores our settings won't learn from that.
+        // RFC 9113 §4.2 lets some of them be stream errors; a peer that ignores settings won't change its
+        // behaviour for that.
         if header.len > config.max_frame as usize {
             return Err(Fault::FrameTooLong);
         }
@@ -240,7 +242,7 @@ impl<T: Default> Core<T> {
             Kind::GoAway => self.receive_goaway(header, payload),
             Kind::Priority => self.receive_priority(config, header, payload, out),
             Kind::PriorityUpdate => self.receive_priority_update(config, header, payload),
-            Kind::PushPromise => Err(Fault::PushPromise), // RFC 9113 §8.4: we never allow it
+            Kind::PushPromise => Err(Fault::PushPromise), // RFC 9113 §8.4: settings never allow it
             Kind::Unknown => self.receive_unknown(config),
         }
     }
@@ -257,8 +259,9 @@ impl<T: Default> Core<T> {
 
     fn state_of_absent(&self, id: u32) -> State {
         match self.role {
-            _ if id.is_multiple_of(2) => State::Foreign, // servers' numbers, and nobody pushes
-            // What a client has closed may still be answered; it knows its own numbers.
+            _ if id.is_multiple_of(2) => State::Foreign, // servers' numbers, and push is not supported
+            // The server may still answer a stream that the client has closed; the client knows its own
+            // numbers.
             Role::Client if id <= self.last => State::Reset,
             Role::Client => State::Foreign,
             Role::Server if id > self.last && self.going.is_final() => State::Late,
@@ -272,7 +275,7 @@ impl<T: Default> Core<T> {
         }
     }
 
-    /// The peer of a server opened a stream, though it may not have come to life.
+    /// The peer of a server used this stream number, though the stream may not have been opened.
     #[inline]
     pub(crate) fn note_opened(&mut self, id: u32) {
         let passed = (id - self.last).div_ceil(2);
@@ -295,12 +298,12 @@ impl<T: Default> Core<T> {
         self.state_of(id).0 == State::Idle
     }
 
-    /// Whether the peer has opened a stream after our GOAWAY (RFC 9113 §6.8).
+    /// Whether the peer has opened a stream after GOAWAY was sent (RFC 9113 §6.8).
     pub(crate) fn is_late(&self, id: u32) -> bool {
         self.state_of(id).0 == State::Late
     }
 
-    /// Opens a stream with the windows of the moment.
+    /// Opens a stream with the current window sizes.
     #[inline]
     pub(crate) fn open(&mut self, config: &Config, id: u32) -> (Key, u32) {
         let receive = ReceiveWindow::new(config.initial_window, self.first_window(config), self.now);
@@ -308,7 +311,7 @@ impl<T: Default> Core<T> {
         (Key { id, slot }, slot)
     }
 
-    /// What the peer may send on a stream before we grant more. Until it knows our settings, it believes in the
+    /// What the peer may send on a stream before more is granted. Until it knows the settings, it uses the
     /// default (RFC 9113 §6.9.2).
     pub(crate) fn first_window(&self, config: &Config) -> u32 {
         match self.acknowledged {
@@ -321,12 +324,12 @@ impl<T: Default> Core<T> {
         Growth { now: self.now, round_trip: self.round_trip, most }
     }
 
-    /// Whether the peer has acknowledged our settings.
+    /// Whether the peer has acknowledged the settings.
     pub(crate) fn is_acknowledged(&self) -> bool {
         self.acknowledged
     }
 
-    /// What the caller keeps for a stream.
+    /// The caller's data of a stream.
     #[inline]
     pub(crate) fn get(&mut self, key: Key) -> Option<&mut T> {
         let slot = self.streams.slot(key)?;
@@ -338,13 +341,13 @@ impl<T: Default> Core<T> {
         self.streams.open_count() - usize::from(self.finished.is_some())
     }
 
-    /// The open streams; one that the last event ended is none of them.
+    /// The open streams; one that the last event ended is not included.
     pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {
         let keys = self.streams.slots().map(|slot| self.streams.key(slot));
         keys.filter(|key| key.id != 0 && Some(*key) != self.finished)
     }
 
-    /// Number of streams whose peer alone may still send.
+    /// Number of streams on which only the peer may still send.
     #[cold]
     pub(crate) fn half_closed_local(&self) -> usize {
         let half_closed = |slot: &u32| {
@@ -354,7 +357,7 @@ impl<T: Default> Core<T> {
         self.streams.slots().filter(half_closed).count()
     }
 
-    /// Gives memory back that holds nothing.
+    /// Frees memory that is not in use.
     pub(crate) fn release(&mut self) {
         self.drop_finished(&mut Vec::new());
         self.streams.release();

@@ -1,4 +1,4 @@
-//! What is sent on streams: framed field blocks, content, and whose turn it is.
+//! Sends on streams: frames field blocks and content, and picks the next stream.
 
 use super::Core;
 use crate::abuse::Kind;
@@ -9,7 +9,7 @@ use crate::stream::Halves;
 use hayami_http::FieldSection;
 
 impl<T: Default> Core<T> {
-    /// Slot of a stream on which we may send.
+    /// Slot of a stream on which this side may send.
     #[inline]
     pub(crate) fn sending_slot(&self, key: Key) -> Option<u32> {
         self.streams.slot(key).filter(|slot| self.streams[*slot].halves.we_send())
@@ -51,7 +51,7 @@ impl<T: Default> Core<T> {
         self.data_sent(slot, bytes.len(), end, out);
     }
 
-    /// Writes the header of a DATA frame whose payload the caller puts behind it.
+    /// Writes the header of a DATA frame whose payload the caller appends.
     pub(crate) fn begin_data(&mut self, key: Key, len: usize, end: bool, out: &mut Vec<u8>) {
         debug_assert!(len <= self.peer.max_frame as usize);
         let Some(slot) = self.sending_slot(key) else { return };
@@ -62,11 +62,11 @@ impl<T: Default> Core<T> {
 
     #[inline]
     fn data_sent(&mut self, slot: u32, bytes: usize, end: bool, out: &mut Vec<u8>) {
-        // For what we send, windows are granted, maybe after the stream's end: at most once for 4 KiB.
+        // The peer grants windows for sent content, possibly after the stream's end: at most once for 4 KiB.
         let grants = (bytes as u32 >> 12) + 1;
         self.abuse.earn(Kind::TinyWindow, grants * 16);
         self.abuse.earn(Kind::Stale, grants * 2);
-        // gRPC measures with PING what the way holds, as often as content comes.
+        // gRPC measures the bandwidth-delay product with a PING whenever content arrives.
         self.abuse.earn(Kind::Ping, grants);
         self.send_window.spend(bytes);
         let stream = &mut self.streams[slot];
@@ -78,7 +78,7 @@ impl<T: Default> Core<T> {
         }
     }
 
-    /// We have ended our side. What the caller kept is dropped if the peer has too.
+    /// This side has ended. The caller's data is dropped if the peer's side has ended too.
     #[inline]
     pub(crate) fn end_sent(&mut self, slot: u32, out: &mut Vec<u8>) {
         let stream = &mut self.streams[slot];
@@ -91,7 +91,7 @@ impl<T: Default> Core<T> {
         self.unready(slot);
     }
 
-    /// Ends our side with trailers (RFC 9113 §8.1).
+    /// Ends this side with trailers (RFC 9113 §8.1).
     pub(crate) fn send_trailers(&mut self, key: Key, trailers: &FieldSection, out: &mut Vec<u8>) {
         let Some(slot) = self.sending_slot(key) else { return };
         let start = out.len();
@@ -102,8 +102,8 @@ impl<T: Default> Core<T> {
         self.end_sent(slot, out);
     }
 
-    /// Gives the frame begun at `start`, whose header is to be filled in, its length; a block that is longer
-    /// than the peer's largest frame is continued (RFC 9113 §6.10).
+    /// Fills in the length of the frame begun at `start`; a block that is longer than the peer's largest
+    /// frame is continued (RFC 9113 §6.10).
     #[inline]
     pub(crate) fn frame_block(&self, start: usize, id: u32, end: bool, out: &mut Vec<u8>) {
         let most = self.peer.max_frame as usize;
@@ -117,7 +117,7 @@ impl<T: Default> Core<T> {
         }
     }
 
-    /// Whose turn it is, and how much it may send.
+    /// The stream whose turn it is, and how much it may send.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<(Key, usize)> {
         if self.schedule.is_empty() || self.send_window.room() == 0 {
@@ -127,13 +127,13 @@ impl<T: Default> Core<T> {
         Some((self.streams.key(slot), self.room_of(slot)))
     }
 
-    /// Whether a stream need not let others have a turn after one frame.
+    /// Whether a stream may send several frames in its turn.
     pub(crate) fn may_send_on(&self, key: Key) -> bool {
         let shares = |slot: u32| self.streams[slot].priority.incremental && self.schedule.len() > 1;
         self.sending_slot(key).is_some_and(|slot| !shares(slot))
     }
 
-    /// The caller has content for a stream, or has none for the moment.
+    /// The caller has content for a stream, or currently has none.
     pub(crate) fn set_ready(&mut self, key: Key, ready: bool) {
         let Some(slot) = self.sending_slot(key) else { return };
         if !ready {
@@ -145,7 +145,7 @@ impl<T: Default> Core<T> {
         self.requeue(slot);
     }
 
-    /// Takes a stream out of the schedule.
+    /// Removes a stream from the schedule.
     #[inline]
     pub(super) fn unready(&mut self, slot: u32) {
         let flags = &mut self.streams[slot].flags;
@@ -155,7 +155,7 @@ impl<T: Default> Core<T> {
         }
     }
 
-    /// Puts a stream into the schedule or out of it after its window has changed.
+    /// Adds a stream to the schedule or removes it after its window has changed.
     pub(super) fn requeue(&mut self, slot: u32) {
         let stream = &self.streams[slot];
         if stream.flags.ready && stream.send_window.room() > 0 {
@@ -165,12 +165,12 @@ impl<T: Default> Core<T> {
         }
     }
 
-    /// Whether content of a stream waits for nothing but a window.
+    /// Whether content of a stream waits only for a window.
     pub(crate) fn has_stalled(&self) -> bool {
         self.ready > self.schedule.len() || self.is_all_stalled()
     }
 
-    /// Whether content waits for nothing but the connection's window.
+    /// Whether content waits only for the connection's window.
     pub(crate) fn is_all_stalled(&self) -> bool {
         self.ready > 0 && self.send_window.room() == 0
     }

@@ -1,4 +1,4 @@
-//! Settings: ours announced, the peer's applied (RFC 9113 §6.5).
+//! Settings: announces this side's, applies the peer's (RFC 9113 §6.5).
 
 use super::{Core, Phase, Role, Step};
 use crate::abuse::Kind;
@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use crate::frame::{self, Header, Setting, flag};
 use crate::window::DEFAULT_WINDOW;
 
-/// The peer's settings that matter to us.
+/// The peer's settings that this side uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PeerSettings {
     pub(crate) initial_window: u32,
@@ -29,7 +29,7 @@ impl Default for PeerSettings {
 }
 
 impl<T: Default> Core<T> {
-    /// Writes our SETTINGS, and opens the connection's window.
+    /// Writes this side's SETTINGS, and opens the connection's window.
     pub(crate) fn announce(&mut self, config: &Config, out: &mut Vec<u8>) {
         use Setting::*;
         debug_assert!((16_384..=16_777_215).contains(&config.max_frame));
@@ -46,8 +46,8 @@ impl<T: Default> Core<T> {
         ];
         let mut all = [Unknown; 8];
         let mut count = 0;
-        let ours = if self.role == Role::Server { &server[..] } else { &[EnablePush(false)] };
-        for setting in ours.iter().chain(&common) {
+        let own = if self.role == Role::Server { &server[..] } else { &[EnablePush(false)] };
+        for setting in own.iter().chain(&common) {
             let default = matches!(setting, HeaderTableSize(4096) | MaxFrameSize(16_384));
             let off = *setting == EnableConnectProtocol(true) && !config.enable_connect_protocol;
             if !default && !off {

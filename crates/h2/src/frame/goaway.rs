@@ -4,10 +4,10 @@ use super::{Kind, header};
 use crate::code::ErrorCode;
 use crate::fault::Fault;
 
-/// What a GOAWAY frame says; debug data is not read.
+/// What a GOAWAY frame says; debug data is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GoAway {
-    /// No stream beyond this one was or will be dealt with.
+    /// No stream beyond this one was or will be processed.
     pub(crate) last: u32,
     pub(crate) code: ErrorCode,
 }

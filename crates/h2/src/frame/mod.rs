@@ -1,5 +1,5 @@
-//! Frames as they are on the wire: the header here, a file for each kind of payload (RFC 9113 §4, §6).
-//! What a frame means to a stream or a connection is not here.
+//! The wire format of frames: the header here, a file for each kind of payload (RFC 9113 §4, §6). The meaning
+//! of a frame for a stream or a connection is not here.
 
 mod control;
 mod goaway;
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
     Continuation,
     /// RFC 9218 §7.1.
     PriorityUpdate,
-    /// A type that we don't know: the frame is ignored (RFC 9113 §4.1).
+    /// An unknown type: the frame is ignored (RFC 9113 §4.1).
     Unknown,
 }
 
@@ -83,7 +83,7 @@ impl Header {
     /// Bytes of a frame header.
     pub(crate) const LEN: usize = 9;
 
-    /// The header at the front of the input, if it is all there.
+    /// The header at the front of the input, if it is complete.
     #[inline]
     pub(crate) fn read(input: &[u8]) -> Option<Self> {
         let [l0, l1, l2, kind, flags, s0, s1, s2, s3] = *input.first_chunk()?;

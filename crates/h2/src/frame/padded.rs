@@ -3,7 +3,7 @@
 use super::{Dependency, Header, flag};
 use crate::fault::Fault;
 
-/// Where in a payload what it carries stands.
+/// The position of the content within a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Padded {
     /// Index of the first byte.
@@ -12,7 +12,7 @@ pub(crate) struct Padded {
     pub(crate) len: usize,
 }
 
-/// The payload without its padding. What the padding holds isn't looked at (RFC 9113 §6.1 lets us).
+/// The payload without its padding. The padding's bytes aren't checked (RFC 9113 §6.1 allows that).
 #[inline]
 pub(crate) fn unpad(header: Header, payload: &[u8]) -> Result<Padded, Fault> {
     if !header.has(flag::PADDED) {
@@ -45,7 +45,7 @@ mod tests {
         Header { len: payload.len(), kind, flags, stream: 1 }
     }
 
-    /// Flags, a payload, and what it carries.
+    /// Flags, a payload, and its content.
     type Case = (u8, &'static [u8], Result<&'static [u8], Fault>);
 
     #[test]

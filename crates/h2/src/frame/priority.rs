@@ -3,7 +3,7 @@
 
 use crate::fault::Fault;
 
-/// What a stream depended on in RFC 7540 §5.3.1. Nothing is done with it.
+/// What a stream depended on in RFC 7540 §5.3.1. It is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dependency {
     pub(crate) on: u32,
@@ -19,7 +19,7 @@ impl Dependency {
 
 /// The stream a PRIORITY_UPDATE frame is about, and its priority field value.
 pub(crate) fn priority_update(payload: &[u8]) -> Result<(u32, &[u8]), Fault> {
-    // RFC 9218 §7.1: shorter than the stream's number is malformed like any frame of a wrong length.
+    // RFC 9218 §7.1: shorter than the stream's number is malformed, like any frame of a wrong length.
     let (stream, value) = payload.split_first_chunk().ok_or(Fault::FrameLength)?;
     Ok((u32::from_be_bytes(*stream) & 0x7fff_ffff, value))
 }

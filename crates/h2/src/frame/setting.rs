@@ -48,7 +48,7 @@ impl Setting {
             Self::MaxHeaderListSize(value) => (0x6, value),
             Self::EnableConnectProtocol(value) => (0x8, value.into()),
             Self::NoRfc7540Priorities(value) => (0x9, value.into()),
-            // A reserved one, which means nothing to anybody.
+            // A reserved identifier.
             Self::Unknown => (0x0a0a, 0),
         }
     }
@@ -64,7 +64,7 @@ fn switch(value: u32, fault: Fault) -> Result<bool, Fault> {
 
 /// The settings of a payload, in order.
 pub(crate) fn settings(payload: &[u8]) -> Result<impl Iterator<Item = Result<Setting, Fault>>, Fault> {
-    // RFC 9113 §6.5: a length that is no multiple of six is a connection error.
+    // RFC 9113 §6.5: a length that is not a multiple of six is a connection error.
     let (pairs, []) = payload.as_chunks::<6>() else { return Err(Fault::FrameLength) };
     Ok(pairs.iter().map(|[i0, i1, v0, v1, v2, v3]| {
         Setting::of(u16::from_be_bytes([*i0, *i1]), u32::from_be_bytes([*v0, *v1, *v2, *v3]))

@@ -1,6 +1,6 @@
 //! The server's side of a connection: requests in, responses out.
 //!
-//! [`receive`](Server::receive) and what both directions need is here; requests are opened in `request`,
+//! [`receive`](Server::receive) and what both directions need are here; requests are opened in `request`,
 //! responses written in `response`.
 
 mod request;
@@ -20,7 +20,7 @@ use hayami_http::RequestHead;
 /// One connection as its server sees it. It holds no bytes of content: the caller's buffers do.
 ///
 /// `T` is what the caller keeps for each stream; it lives in the stream's slot. A stream whose both sides
-/// have ended is gone at once with what was kept, its key stale; one that an event ends, with the next call
+/// have ended is freed at once together with its `T`, its key stale; one that an event ends, by the next call
 /// of [`receive`](Self::receive).
 #[derive(Debug)]
 pub struct Server<T> {
@@ -35,19 +35,19 @@ impl<T: Default> Server<T> {
         Self { core: Core::new(Role::Server, config), memo: Memo::default(), checked: Checked::default() }
     }
 
-    /// Writes our SETTINGS, and the WINDOW_UPDATE that opens the connection's window.
+    /// Writes the server's SETTINGS, and the WINDOW_UPDATE that opens the connection's window.
     pub fn start(&mut self, config: &Config, out: &mut Vec<u8>) {
         self.core.announce(config, out);
     }
 
     /// Takes over the request of an HTTP/1.1 connection that was upgraded (RFC 7540 §3.2): it becomes stream
-    /// 1, whose request is complete. To be called after 101 was sent and before anything is received; it does
-    /// what [`start`](Self::start) does too.
+    /// 1, whose request is complete. Call it after 101 was sent and before anything is received; it includes
+    /// [`start`](Self::start).
     ///
-    /// `http2_settings` is the value of the HTTP2-Settings field as it came.
+    /// `http2_settings` is the value of the HTTP2-Settings field as received.
     ///
     /// # Errors
-    /// The settings are malformed. Nothing was written: to be tried before 101 is sent.
+    /// The settings are malformed. Nothing was written: try it before 101 is sent.
     pub fn upgrade(
         &mut self,
         config: &Config,
@@ -62,13 +62,13 @@ impl<T: Default> Server<T> {
     }
 
     /// Reads at most one frame from the front of `input`: all bytes that were received and not yet consumed.
-    /// `head` is filled in if the event is a request. Answers of the engine's own are appended to `out`, less
-    /// than 100 bytes. To be called until it gives [`Event::More`]. `now` is in milliseconds; only
-    /// differences count.
+    /// `head` is filled in if the event is a request. The engine's own replies are appended to `out`, less
+    /// than 100 bytes. Call it until it returns [`Event::More`]. `now` is in milliseconds; only differences
+    /// count.
     ///
     /// # Errors
-    /// The rule that the client broke. GOAWAY is in `out`; what was being answered may still be sent, or
-    /// [`drain_data`](Self::drain_data) gives it up, and the connection closes.
+    /// The rule that the client broke. GOAWAY is in `out`; responses in progress may still be sent, or
+    /// [`drain_data`](Self::drain_data) abandons them, and the connection closes.
     #[inline]
     pub fn receive(
         &mut self,
@@ -114,31 +114,31 @@ impl<T: Default> Server<T> {
     }
 
     /// The stream whose turn it is by RFC 9218, of those that are [ready](Self::set_ready) and may send, and
-    /// how much it may send. Those that share get their turns one after the other.
+    /// how much it may send. Streams that share take turns.
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "it says whose turn it is, and never ends")]
     pub fn next(&mut self) -> Option<(Key, usize)> {
         self.core.next()
     }
 
-    /// Whether a stream that [`next`](Self::next) gave may send several frames before that is asked again: those that
-    /// share take turns frame by frame (RFC 9218 §10), the others one after the other.
+    /// Whether a stream returned by [`next`](Self::next) may send several frames before the next call of it:
+    /// streams that share take turns frame by frame (RFC 9218 §10), the others are sent one after another.
     pub fn may_send_on(&self, key: Key) -> bool {
         self.core.may_send_on(key)
     }
 
-    /// Tells whether the caller has content to send for a stream, or waits for its source.
+    /// Sets whether the caller has content to send for a stream, or waits for its source.
     pub fn set_ready(&mut self, key: Key, ready: bool) {
         self.core.set_ready(key, ready);
     }
 
-    /// Whether the content of some stream waits for nothing but a window: the peer has to grant credit.
+    /// Whether the content of some stream waits only for a window: the peer has to grant credit.
     #[inline]
     pub fn has_stalled(&self) -> bool {
         self.core.has_stalled()
     }
 
-    /// Whether content waits for nothing but the connection's window.
+    /// Whether content waits only for the connection's window.
     pub fn is_all_stalled(&self) -> bool {
         self.core.is_all_stalled()
     }
@@ -148,34 +148,34 @@ impl<T: Default> Server<T> {
         self.core.is_stalled(key)
     }
 
-    /// The streams that are open, in no order.
+    /// The open streams, in no particular order.
     pub fn keys(&self) -> impl Iterator<Item = Key> {
         self.core.keys()
     }
 
-    /// Number of open streams on which the response is complete and the client still sends.
+    /// Number of open streams with a complete response on which the client may still send.
     pub fn half_closed_local(&self) -> usize {
         self.core.half_closed_local()
     }
 
-    /// Tells that bytes of a request's content were consumed: the peer may send as many again.
+    /// Records that bytes of a request's content were consumed: both windows are opened again by as many.
     pub fn consumed(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
         self.core.consumed(config, key, bytes, out);
     }
 
-    /// Tells that bytes of a request's content were put where they wait to be consumed: the connection's
-    /// window is opened again, that of the stream by [`grant`](Self::grant) as they are. So nobody waits for
-    /// the consumer of another stream, and no more bytes wait than the window that was announced.
-    pub fn set_aside(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
-        self.core.set_aside(config, key, bytes, out);
+    /// Records that bytes of a request's content were buffered until they are consumed: the connection's
+    /// window is opened again, the stream's by [`release_stream_window`](Self::release_stream_window) when they are consumed. So no stream
+    /// waits for the consumer of another one, and a stream buffers no more than its announced window.
+    pub fn release_connection_window(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
+        self.core.release_connection_window(config, key, bytes, out);
     }
 
-    /// Tells that bytes that were set aside are consumed: the peer may send as many again, and more than
-    /// before if they were consumed as fast as it could send them.
+    /// Records that buffered bytes were consumed: the stream's window is opened again by as many, and grows
+    /// if they were consumed as fast as the peer could send them.
     #[inline]
-    pub fn grant(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
+    pub fn release_stream_window(&mut self, config: &Config, key: Key, bytes: usize, out: &mut Vec<u8>) {
         if bytes > 0 {
-            self.core.grant(config, key, bytes, out);
+            self.core.release_stream_window(config, key, bytes, out);
         }
     }
 
@@ -184,25 +184,25 @@ impl<T: Default> Server<T> {
         self.core.streams.find(stream_id).map(|slot| self.core.streams.key(slot))
     }
 
-    /// Resets a stream. Gives what was kept for it.
+    /// Resets a stream and returns its data.
     pub fn reset(&mut self, key: Key, code: ErrorCode, out: &mut Vec<u8>) -> Option<T> {
         self.core.reset(key, code, out)
     }
 
-    /// What is kept for a stream.
+    /// The caller's data of a stream.
     #[inline]
     pub fn get(&mut self, key: Key) -> Option<&mut T> {
         self.core.get(key)
     }
 
-    /// Says that the connection ends, in two steps (RFC 9113 §6.8): the first call announces it, the second,
-    /// to be made after a round trip or a second, names the last stream that is answered. More calls do
+    /// Says that the connection ends, in two steps (RFC 9113 §6.8): the first call announces it; the second,
+    /// to be made after a round trip or a second, names the last stream that is answered. Further calls do
     /// nothing.
     pub fn go_away(&mut self, out: &mut Vec<u8>) {
         self.core.go_away(out);
     }
 
-    /// Ends the connection at once: GOAWAY with a code and the last stream. Nothing more is read.
+    /// Ends the connection at once: GOAWAY with a code and the last stream. No further input is read.
     pub fn abort(&mut self, code: ErrorCode, out: &mut Vec<u8>) {
         self.core.fail(code, out);
     }
@@ -212,31 +212,31 @@ impl<T: Default> Server<T> {
         self.core.open_count()
     }
 
-    /// Whether nothing more is to come in either direction: the transport may be closed when what was
-    /// written is sent.
+    /// Whether nothing more is to come in either direction: the transport may be closed once the output is
+    /// sent.
     pub fn is_over(&self) -> bool {
         self.core.is_over()
     }
 
-    /// Whether the client has acknowledged our settings. How long that may take is the caller's affair
+    /// Whether the client has acknowledged the settings. The time limit is left to the caller
     /// (SETTINGS_TIMEOUT).
     pub fn settings_acknowledged(&self) -> bool {
         self.core.is_acknowledged()
     }
 
-    /// Gives memory back that holds nothing: for connections that rest for a while. The tables of field
-    /// compression stay, since both ends have them.
+    /// Frees memory that is not in use: for connections that are idle for a while. The compression tables
+    /// stay, since both ends rely on them.
     pub fn release(&mut self) {
         self.core.release();
         self.memo.release();
     }
 
-    /// Closes all streams and gives what was kept for them: the connection is lost.
+    /// Closes all streams and returns their data: the connection is lost.
     pub fn drain_data(&mut self) -> impl Iterator<Item = T> + use<T> {
         self.core.drain()
     }
 
-    /// What the client did that costs us and means nothing.
+    /// Counts of the client's actions that cost work and achieve nothing.
     pub fn abuse(&self) -> &Abuse {
         &self.core.abuse
     }

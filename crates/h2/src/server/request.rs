@@ -1,4 +1,4 @@
-//! Field blocks that come: requests and their trailers.
+//! Received field blocks: requests and their trailers.
 
 use super::{Server, event};
 use crate::abuse::Kind;
@@ -13,7 +13,7 @@ use crate::stream::{Halves, UNKNOWN_LENGTH};
 use hayami_http::{Method, RequestHead};
 
 impl<T: Default> Server<T> {
-    /// Decodes a field block, whatever becomes of it (RFC 9113 §4.3), and acts on it.
+    /// Decodes a field block, even if it is discarded (RFC 9113 §4.3), and acts on it.
     #[inline]
     pub(super) fn receive_block(
         &mut self,
@@ -42,7 +42,7 @@ impl<T: Default> Server<T> {
         }
     }
 
-    /// A block that opens no stream: trailers, or one that came too late.
+    /// A block that opens no stream: trailers, or one that arrived too late.
     #[cold]
     fn receive_other_block(
         &mut self,
@@ -74,7 +74,7 @@ impl<T: Default> Server<T> {
                 fault
             }
             _ => {
-                // Content may follow: a stream that came after our GOAWAY has the window of any other.
+                // Content may follow: a stream that arrived after GOAWAY has the window of any other.
                 if !block.end && core.is_late(block.id) {
                     core.allow_discarded(core.first_window(config));
                 }
@@ -85,7 +85,7 @@ impl<T: Default> Server<T> {
     }
 }
 
-/// RFC 9113 §8.1.1: a request without content may not announce any.
+/// RFC 9113 §8.1.1: a request without content must not announce any.
 #[inline]
 fn check_length(parsed: Parsed, end: bool) -> Result<Parsed, Fault> {
     let announced = parsed.content_length.is_some_and(|length| length > 0);
@@ -93,8 +93,8 @@ fn check_length(parsed: Parsed, end: bool) -> Result<Parsed, Fault> {
 }
 
 impl<T: Default> Core<T> {
-    /// Whether no stream may be opened. Those that we have answered and that the client has not ended don't count,
-    /// unless they are as many again: gRPC in Go believes that they are closed, and says so a little later only.
+    /// Whether no stream may be opened. Streams that were answered but not ended by the client don't count,
+    /// up to the same number again: gRPC in Go treats them as closed, and ends them only a little later.
     #[inline]
     fn is_full(&self, config: &Config) -> bool {
         let (open, most) = (self.open_count(), config.max_concurrent_streams as usize);
@@ -129,7 +129,7 @@ impl<T: Default> Core<T> {
         })
     }
 
-    /// RFC 9113 §5.1.2: more streams than our settings allow. The client may send the request again.
+    /// RFC 9113 §5.1.2: more streams than the settings allow. The client may send the request again.
     #[cold]
     fn refuse_one_more(
         &mut self,
@@ -154,7 +154,7 @@ impl<T: Default> Core<T> {
         self.count(Kind::ProvokedReset, config).map(event)
     }
 
-    /// A stream was opened by a frame that also broke a rule.
+    /// Records that a frame opened a stream but also broke a rule.
     fn note_if_new(&mut self, id: u32) {
         if self.opens(id) {
             self.note_opened(id);

@@ -11,7 +11,7 @@ impl<T: Default> Server<T> {
     /// Writes an interim response: 100 or 103 (RFC 9110 §15.2). Does nothing once the final head was sent.
     pub fn send_interim(&mut self, key: Key, status: Status, fields: &FieldSection, out: &mut Vec<u8>) {
         let Some(slot) = self.core.sending_slot(key) else { return };
-        // RFC 9113 §8.6: 101 means nothing here.
+        // RFC 9113 §8.6: 101 is not allowed here.
         let allowed = status.is_informational() && status != Status::SWITCHING_PROTOCOLS;
         if self.core.streams[slot].flags.answered || !allowed {
             return;
@@ -27,7 +27,7 @@ impl<T: Default> Server<T> {
     ///
     /// `length` is the number of bytes of the content, for HEAD that of GET's content; `None` if it is
     /// unknown. With [`Body::Complete`] the response is complete, and the stream with it if the request is.
-    /// Does nothing, and says so, if the stream is gone or was answered.
+    /// If the stream is gone or was answered, it does nothing and returns so.
     #[inline]
     pub fn send_head(
         &mut self,
@@ -64,8 +64,8 @@ impl<T: Default> Server<T> {
         self.core.send_data(key, bytes, end, out);
     }
 
-    /// Writes the nine bytes before `len` bytes of content, which the caller puts behind them; `len` is at
-    /// most [`room`](Self::room) and [`max_data`](Self::max_data). With `end` the response is complete.
+    /// Writes the nine bytes before `len` bytes of content, which the caller appends; `len` is at most
+    /// [`room`](Self::room) and [`max_data`](Self::max_data). With `end` the response is complete.
     pub fn begin_data(&mut self, key: Key, len: usize, end: bool, out: &mut Vec<u8>) {
         self.core.begin_data(key, len, end, out);
     }
@@ -80,10 +80,10 @@ impl<T: Default> Server<T> {
 #[inline]
 fn framing(flags: Flags, status: Status, length: Option<u64>) -> (Body, Option<u64>) {
     match length {
-        // RFC 9110 §8.6: none in 204; in 304 it would have to be that of the 200 response, which isn't
-        // known here.
+        // RFC 9110 §8.6: none in 204; in 304 it would have to be that of the 200 response, which is unknown
+        // here.
         _ if status.forbids_content() => (Body::Complete, None),
-        // RFC 9113 §8.5: what follows is a tunnel.
+        // RFC 9113 §8.5: a tunnel follows.
         _ if flags.is_connect && (200..300).contains(&status.code()) => (Body::Content, None),
         _ if flags.is_head => (Body::Complete, length),
         Some(0) => (Body::Complete, length),

@@ -16,16 +16,16 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) enum Halves {
     /// Both.
     Open,
-    /// The peer alone: we have ended our side.
+    /// Only the peer: this side has ended.
     HalfClosedLocal,
-    /// We alone: the peer has ended its side.
+    /// Only this side: the peer has ended.
     HalfClosedRemote,
-    /// None: what the caller kept for it stays until the next call of `receive`.
+    /// None: the caller's data stays until the next call of `receive`.
     Closed,
 }
 
 impl Halves {
-    /// Whether we may still send.
+    /// Whether this side may still send.
     pub(crate) fn we_send(self) -> bool {
         matches!(self, Self::Open | Self::HalfClosedRemote)
     }
@@ -36,7 +36,7 @@ impl Halves {
     }
 }
 
-/// A message's content that is still to come has no known length.
+/// The remaining content of a message has no known length.
 pub(crate) const UNKNOWN_LENGTH: u64 = u64::MAX;
 
 /// A stream. It's kept small, since a connection may have a thousand of them.
@@ -52,16 +52,16 @@ pub(crate) struct Stream<T> {
     pub(crate) previous: u32,
     pub(crate) send_window: SendWindow,
     pub(crate) receive_window: ReceiveWindow,
-    /// Bytes by which the window has grown, of those that a connection's streams share.
+    /// The window's growth, taken from the budget that a connection's streams share.
     pub(crate) grown: u32,
-    /// Bytes that were handed to the caller and that it hasn't consumed yet.
+    /// Bytes that were handed to the caller and are not yet consumed.
     pub(crate) unconsumed: u32,
     /// Bytes of content that are still to come by Content-Length, or [`UNKNOWN_LENGTH`].
     pub(crate) expected: u64,
     pub(crate) data: T,
 }
 
-/// What else is true of a stream.
+/// Further properties of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flags {
     /// The request is HEAD: its response has no content (RFC 9110 §9.3.2).
@@ -72,8 +72,8 @@ pub(crate) struct Flags {
     pub(crate) answered: bool,
     /// The caller has content to send.
     pub(crate) ready: bool,
-    /// It stands in a queue of the schedule.
+    /// It is in a queue of the schedule.
     pub(crate) queued: bool,
-    /// Interim responses that came.
+    /// Interim responses received.
     pub(crate) interim: u16,
 }

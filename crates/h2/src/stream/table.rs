@@ -47,7 +47,7 @@ impl<T: Default> Streams<T> {
         self.open as usize
     }
 
-    /// Opens a stream that is not open; gives its slot.
+    /// Opens a stream that is not open; returns its slot.
     pub(crate) fn open(&mut self, id: u32, send_window: SendWindow, receive_window: ReceiveWindow) -> u32 {
         if let Some(newest) = self.newest {
             self.index.insert(newest.id, newest.slot);
@@ -89,7 +89,7 @@ impl<T: Default> Streams<T> {
         Key { id: self[slot].id, slot }
     }
 
-    /// Closes a stream and gives what the caller kept for it. It must have left the schedule.
+    /// Closes a stream and returns the caller's data. It must have left the schedule.
     pub(crate) fn close(&mut self, slot: u32) -> T {
         let stream = &mut self.slots[slot as usize];
         debug_assert!(stream.id != 0 && !stream.flags.queued);
@@ -109,7 +109,7 @@ impl<T: Default> Streams<T> {
         0..self.slots.len() as u32
     }
 
-    /// Gives memory back if no stream is open.
+    /// Frees memory if no stream is open.
     pub(crate) fn release(&mut self) {
         if self.open == 0 {
             *self = Self::default();

@@ -1,5 +1,5 @@
-//! Frames made by hand, and what an engine makes of them told in words.
-#![allow(dead_code, unreachable_pub)] // each test uses its part
+//! Hand-made frames, and the engine's reaction in words.
+#![allow(dead_code, unreachable_pub)] // each test uses only part of it
 
 use hayami_h2::{Client, ClientEvent, Config, Event, Fault, PREFACE, Server};
 use hayami_hpack::{Decoder, Field};
@@ -202,7 +202,7 @@ fn answer(server: &mut Server<u32>, key: hayami_h2::Key, out: &mut Vec<u8>) {
     }
 }
 
-/// Puts an event in words; gives the key of a request that is complete.
+/// Puts an event in words; returns the key of a complete request.
 fn say(words: &mut Words, head: &RequestHead, event: Event<u32>) -> Option<hayami_h2::Key> {
     let path = String::from_utf8_lossy(head.target()).into_owned();
     let (line, complete) = match event {

@@ -1,5 +1,5 @@
-//! HPACK as one would write it who has all the time: entries in a list, a Huffman code bit by bit. It tells
-//! the fields of a block or that a rule is broken, not which.
+//! A simple, slow HPACK model: entries in a list, Huffman codes bit by bit. It returns the fields of a block
+//! or that a rule is broken, not which one.
 
 use std::collections::VecDeque;
 

@@ -98,7 +98,7 @@ impl Http2 {
             self.woken.push(key.stream_id());
         }
         let (engine, config) = (&mut self.engine, &*self.config);
-        output.write(&worker.pool, |out| engine.set_aside(config, key, octets.len(), out));
+        output.write(&worker.pool, |out| engine.release_connection_window(config, key, octets.len(), out));
     }
 
     /// The end of content has come by itself.
@@ -122,7 +122,7 @@ impl Http2 {
             let data = output.write(&worker.pool, |out| engine.reset(key, ErrorCode::NO_ERROR, out));
             self.end_early(worker, key, data.flatten(), "the request's content is too large");
         } else {
-            output.write(&worker.pool, |out| engine.grant(config, key, held, out));
+            output.write(&worker.pool, |out| engine.release_stream_window(config, key, held, out));
         }
     }
 
@@ -158,7 +158,7 @@ impl Http2 {
             if begins {
                 engine.send_interim(key, Status::CONTINUE, &FieldSection::default(), out);
             }
-            engine.grant(config, key, taken, out);
+            engine.release_stream_window(config, key, taken, out);
         });
     }
 }

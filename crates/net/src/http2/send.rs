@@ -222,7 +222,7 @@ impl Http2 {
             if let Some(trailers) = trailers {
                 engine.send_trailers(key, &trailers, out);
             }
-            engine.grant(config, key, held, out);
+            engine.release_stream_window(config, key, held, out);
         });
         if let Some(octets) = shared {
             link.output.put(&worker.pool, Content::Shared(octets));

@@ -3,7 +3,7 @@
 //! The fields of a call are the parameters of the request, ready-made by the layer above.
 
 use super::call::{Cause, ErrorSink};
-use hayami_fcgi::{Asked, Client, Event, RequestContent, ResponseContent};
+use hayami_fcgi::{Client, Event, RequestContent, RequestOptions, ResponseContent};
 use hayami_h1::{ClientEvent, ClientReceived, CutShort, Limits};
 use hayami_http::{FieldSection, ResponseHead};
 
@@ -33,8 +33,8 @@ impl FastCgi {
             hayami_h1::RequestContent::Length(octets) => RequestContent::Length(octets),
             hayami_h1::RequestContent::Chunked => RequestContent::Unknown,
         };
-        let asked = Asked { content, head_only: method == b"HEAD", keep: !last };
-        let written = self.client.send_head(params, asked, out);
+        let options = RequestOptions { content, head_only: method == b"HEAD", keep: !last };
+        let written = self.client.send_head(params, options, out);
         debug_assert!(written.is_ok(), "the connection is new, or fit");
     }
 

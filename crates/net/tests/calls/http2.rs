@@ -89,7 +89,7 @@ impl Conn {
                 )),
                 Event::Content { key, start, len, end } => {
                     let octets = self.input[start..start + len].to_vec();
-                    self.server.set_aside(&self.config, key, len, &mut self.out);
+                    self.server.release_connection_window(&self.config, key, len, &mut self.out);
                     Some(Came::Content(key, octets, end))
                 }
                 Event::End { key, trailers } => {
@@ -133,7 +133,7 @@ impl Conn {
             match self.next() {
                 Came::Content(key, octets, end) if key == of => {
                     sum += octets.len();
-                    self.server.grant(&self.config, key, octets.len(), &mut self.out);
+                    self.server.release_stream_window(&self.config, key, octets.len(), &mut self.out);
                     if end {
                         return (sum, None);
                     }
@@ -147,7 +147,7 @@ impl Conn {
 
     /// Grants octets.
     pub(crate) fn grant(&mut self, key: Key, octets: usize) {
-        self.server.grant(&self.config, key, octets, &mut self.out);
+        self.server.release_stream_window(&self.config, key, octets, &mut self.out);
     }
 
     /// Begins an answer.

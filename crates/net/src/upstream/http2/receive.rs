@@ -53,7 +53,7 @@ impl Session {
                 ClientEvent::Content { key, start, len, end } => {
                     let octets = &input.unread()[start..start + len];
                     stream(engine, key).inspect(|stream| stream.put(octets, end));
-                    engine.set_aside(config, key, len, out);
+                    engine.release_connection_window(config, key, len, out);
                 }
                 ClientEvent::End { key, trailers } => {
                     let trailers = trailers.map(|trailers| *trailers);

@@ -214,7 +214,7 @@ impl Session {
         let mut state = self.state.borrow_mut();
         let State { engine, config, out, .. } = &mut *state;
         let before = out.len();
-        engine.grant(config, key, octets, out);
+        engine.release_stream_window(config, key, octets, out);
         if out.len() > before {
             self.outbound.queue(self);
         }

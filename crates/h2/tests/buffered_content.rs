@@ -1,4 +1,4 @@
-//! Windows of streams whose content is set aside until it is consumed.
+//! Windows of streams whose content is buffered until it is consumed.
 
 mod support;
 
@@ -9,7 +9,7 @@ use support::*;
 /// The time of one frame and its answer, in milliseconds.
 const ROUND_TRIP: u32 = 100;
 
-/// Windows as they begin, and as one may grow that grows alone.
+/// The initial windows, and the size up to which a single one may grow.
 const SMALL: u32 = 64 * 1024;
 const LARGEST: u32 = SMALL + 256 * 1024;
 
@@ -41,9 +41,9 @@ impl Peer {
             match received.event {
                 Event::More => return granted(&self.out),
                 Event::Content { key, len, .. } => {
-                    self.server.set_aside(&self.config, key, len, &mut self.out);
+                    self.server.release_connection_window(&self.config, key, len, &mut self.out);
                     self.now += wait;
-                    self.server.grant(&self.config, key, len, &mut self.out);
+                    self.server.release_stream_window(&self.config, key, len, &mut self.out);
                 }
                 _ => {}
             }
