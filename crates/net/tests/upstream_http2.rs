@@ -366,7 +366,7 @@ fn failures_say_what_was_wrong() {
                 (0..100).for_each(|_| conn.frame(CONTINUATION, 0, 1, &[0x88]));
                 conn.next();
             },
-            "the field block has too many frames or octets",
+            "the field block has too many frames or bytes",
         ),
         (
             |conn| {

@@ -1,8 +1,8 @@
-//! The fields of a certificate (RFC 5280 §4.1) that messages and logs tell.
+//! The fields of a certificate (RFC 5280 §4.1) that appear in messages and logs.
 
 use crate::der::{Der, Element, SEQUENCE};
 
-/// What is told of a certificate.
+/// The reported fields of a certificate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Certificate<'a> {
     subject: Element<'a>,
@@ -11,10 +11,10 @@ pub(crate) struct Certificate<'a> {
 }
 
 impl<'a> Certificate<'a> {
-    /// Finds the fields; `None` if `der` is no certificate.
+    /// Finds the fields; `None` if `der` is not a certificate.
     pub(crate) fn read(der: &'a [u8]) -> Option<Self> {
         let mut fields = Der(der).expect(SEQUENCE)?.inner().expect(SEQUENCE)?.inner();
-        let first = fields.next()?; // the version, which a certificate of version 1 lacks, else the serial number
+        let first = fields.next()?; // the version, absent in version 1 certificates, else the serial number
         if first.tag == 0xa0 {
             fields.expect(0x02)?;
         }
@@ -55,7 +55,7 @@ fn attribute(attribute: Element<'_>) -> Option<String> {
     };
     let mut text = format!("{name}=");
     for c in String::from_utf8_lossy(value.content).chars() {
-        // RFC 4514 §2.4, and nothing that would break a line of a log.
+        // RFC 4514 §2.4, and no characters that would break a log line.
         if matches!(c, ',' | '+' | '"' | '\\' | '<' | '>' | ';') {
             text.push('\\');
         }

@@ -1,6 +1,6 @@
 //! As much of DER (X.690) as reading a certificate's fields takes.
 //!
-//! Checking signatures and chains is webpki's work; here we only find what webpki doesn't tell.
+//! Checking signatures and chains is webpki's work; this module only extracts what webpki doesn't expose.
 
 /// The elements of a constructed value, from its front.
 #[derive(Clone, Copy, Debug)]

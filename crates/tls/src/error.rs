@@ -1,8 +1,8 @@
-//! What is wrong with the files and settings of TLS, said to whoever wrote them.
+//! Errors in the files and settings of TLS, for the operator.
 
 use std::fmt;
 
-/// One line: what is wrong, with the file, and what to do about it.
+/// One line: the file, the fault, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(pub(crate) String);
 

@@ -2,30 +2,30 @@
 
 use std::fmt;
 
-/// Why a session is over before its time. The alert for it is among the bytes to be sent already.
+/// Why a session ended early. Its alert is already in the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The first bytes are an HTTP request in clear: to be answered in clear, saying so.
+    /// The first bytes are a plain HTTP request, which gets a plain HTTP answer that says so.
     PlainHttp,
     /// The first bytes are neither a TLS record nor HTTP.
     NotTls,
-    /// The peer gave up with this alert (RFC 8446 §6).
+    /// The peer aborted with this alert (RFC 8446 §6).
     Alert(u8),
-    /// The handshake failed: why, in words.
+    /// The handshake failed; the text says why.
     Handshake(String),
-    /// A record that doesn't decrypt: damaged on the way, or forged.
+    /// A record that doesn't decrypt: damaged in transit, or forged.
     BadRecord,
     /// A record longer than records may be (RFC 8446 §5.1).
     RecordTooLong,
-    /// A message or record that has no place after a handshake.
+    /// A message or record that is not allowed after a handshake.
     Unexpected,
     /// Content that isn't what its record says.
     Malformed,
-    /// A value that its field doesn't know.
+    /// A value that its field doesn't define.
     IllegalParameter,
-    /// Too many records in a row that bring nothing: empty ones, key updates, warnings.
+    /// Too many records in a row without content: empty ones, key updates, warnings.
     TooManyIdleRecords,
-    /// The session was over before.
+    /// The session had already ended.
     Over,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// The alerts that a log meets (RFC 8446 §6, RFC 5246 §7.2).
+/// The alerts that appear in logs (RFC 8446 §6, RFC 5246 §7.2).
 fn alert_name(number: u8) -> &'static str {
     match number {
         10 => "unexpected_message",
@@ -82,7 +82,7 @@ fn alert_name(number: u8) -> &'static str {
         45 => "certificate_expired",
         46 => "certificate_unknown",
         47 => "illegal_parameter",
-        48 => "unknown_ca: it doesn't trust our certificate's issuer",
+        48 => "unknown_ca: it doesn't trust the certificate's issuer",
         49 => "access_denied",
         50 => "decode_error",
         51 => "decrypt_error",

@@ -1,4 +1,4 @@
-//! What fuzz targets need of the inside, and nobody else.
+//! Internals for fuzz targets only.
 
 use crate::resumption::fuzzing as resumption;
 use crate::session::State;
@@ -6,11 +6,12 @@ use crate::{ClientSession, Session};
 
 pub use resumption::{Store, store_replies, ticket_keys};
 
-/// A session that does what ours never do. Before the handshake is over, and after the end, it does nothing.
+/// A session that does what regular ones never do. Before the handshake is over, and after the end, it does
+/// nothing.
 pub trait Unruly {
     /// Seals content of any type, right or wrong.
     fn seal_as(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>);
-    /// Changes its key, and with `asks` wants the peer to do likewise.
+    /// Changes its key, and with `asks` requests that the peer change its key.
     fn change_key(&mut self, asks: bool, out: &mut Vec<u8>);
 }
 
@@ -34,10 +35,10 @@ macro_rules! unruly {
 
 unruly!(Session ClientSession);
 
-/// Whether a client would be told this OCSP response for the first certificate of `chain`, and until when.
+/// Whether this OCSP response for the first certificate of `chain` would be stapled, and until when.
 ///
 /// # Errors
-/// Why it would not.
+/// Why it would not be.
 pub fn ocsp_response(der: &[u8], chain: &[Vec<u8>], now: u64) -> Result<Option<u64>, &'static str> {
     crate::ocsp::check_response(der, chain, now)
 }

@@ -1,4 +1,5 @@
-//! A certificate chain with its key, as read from files. A raw public key (RFC 7250) may stand in the chain's place.
+//! A certificate chain with its key, as read from files. A raw public key (RFC 7250) may take the chain's
+//! place.
 
 use crate::certificate::{Certificate, date};
 use crate::{Error, Staple};
@@ -10,7 +11,7 @@ use rustls::{Error as TlsError, InconsistentKeys};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Who a server says it is: chain, key, and the staple for the first certificate.
+/// A server's or client's identity: chain, key, and the staple for the first certificate.
 #[derive(Clone, Debug)]
 pub struct Identity {
     /// Or the raw public key, as rustls takes it.
@@ -23,10 +24,11 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads both files (PEM), and checks that the key is the certificate's and that the certificate is of
-    /// today. `now` in seconds since 1970. Errors name the file and say what to do.
+    /// Reads both files (PEM), and checks that the key belongs to the certificate and that the certificate is
+    /// valid now. `now` is in seconds since 1970. Errors name the file and the remedy.
     ///
-    /// A public key (PEM, `PUBLIC KEY`) in the certificate's place is for clients that want no more (RFC 7250).
+    /// A public key (PEM, `PUBLIC KEY`) in the certificate's place is for clients that accept raw public keys
+    /// (RFC 7250).
     pub fn read(certificate_file: &Path, key_file: &Path, now: u64) -> Result<Self, Error> {
         if let Some(public_key) = read_public_key(certificate_file) {
             return Self::check_raw(public_key, read_key(key_file)?, certificate_file, key_file);
@@ -99,22 +101,22 @@ impl Identity {
         })
     }
 
-    /// Whether it is a raw public key (RFC 7250), of which [`chain`](Self::chain) gives the SubjectPublicKeyInfo (DER).
+    /// Whether it is a raw public key (RFC 7250), of which [`chain`](Self::chain) returns the SubjectPublicKeyInfo (DER).
     pub fn is_raw_public_key(&self) -> bool {
         self.is_raw_public_key
     }
 
-    /// The certificates (DER): ours, then those of its issuers.
+    /// The certificates (DER): its own, then those of its issuers.
     pub fn chain(&self) -> impl Iterator<Item = &[u8]> {
         self.chain.iter().map(AsRef::as_ref)
     }
 
-    /// Where the OCSP response for the first certificate goes.
+    /// The OCSP staple of the first certificate.
     pub fn staple(&self) -> &Arc<Staple> {
         &self.staple
     }
 
-    /// Differs from that of every other identity there is; clones have the same.
+    /// Unique per identity; clones share it.
     pub(crate) fn number(&self) -> usize {
         Arc::as_ptr(&self.staple) as usize
     }
@@ -130,15 +132,15 @@ impl Identity {
     }
 }
 
-/// When it expires, which mustn't be in the past.
+/// When it expires, which must not be in the past.
 fn check_dates(certificate: &[u8], file: &Path, now: u64) -> Result<u64, Error> {
     let file = file.display();
     let Some(Certificate { validity: (from, until), .. }) = Certificate::read(certificate) else {
-        return Err(Error(format!("{file}: the first certificate has no readable dates; make it anew")));
+        return Err(Error(format!("{file}: the first certificate has no readable dates; issue it again")));
     };
     if now > until {
         return Err(Error(format!(
-            "{file}: the certificate expired on {}; renew it and put the new one there",
+            "{file}: the certificate expired on {}; renew it and replace the file",
             date(until)
         )));
     }
@@ -152,7 +154,7 @@ fn check_dates(certificate: &[u8], file: &Path, now: u64) -> Result<u64, Error> 
     Ok(until)
 }
 
-/// The certificates of a PEM file, of which there is at least one.
+/// The certificates of a PEM file; there is at least one.
 pub(crate) fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
     let bytes = read(file)?;
     let shown = file.display();
@@ -164,13 +166,13 @@ pub(crate) fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'stati
             "{shown}: the certificate is in DER; convert it with: openssl x509 -inform DER -in {shown} -out NEW.pem"
         ))),
         Ok(_) => Err(Error(format!(
-            "{shown}: there is no certificate in this file (PEM, -----BEGIN CERTIFICATE-----); was the key's file named instead?"
+            "{shown}: there is no certificate in this file (PEM, -----BEGIN CERTIFICATE-----); is this the key file?"
         ))),
         Err(error) => Err(Error(format!("{shown}: damaged PEM: {error}"))),
     }
 }
 
-/// The first public key of a PEM file in which there is no certificate. What is wrong with the file shows when its
+/// The first public key of a PEM file without certificates. Errors in the file are reported when its
 /// certificates are read.
 fn read_public_key(file: &Path) -> Option<SubjectPublicKeyInfoDer<'static>> {
     let bytes = std::fs::read(file).ok()?;
@@ -199,7 +201,7 @@ fn read_key(file: &Path) -> Result<PrivateKeyDer<'static>, Error> {
     match PrivateKeyDer::from_pem_slice(&bytes) {
         Ok(key) => Ok(key),
         Err(rustls::pki_types::pem::Error::NoItemsFound) => Err(Error(format!(
-            "{shown}: there is no private key in this file (PEM, -----BEGIN PRIVATE KEY-----); was the certificate's file named instead?"
+            "{shown}: there is no private key in this file (PEM, -----BEGIN PRIVATE KEY-----); is this the certificate file?"
         ))),
         Err(error) => Err(Error(format!("{shown}: damaged PEM: {error}"))),
     }
@@ -227,7 +229,7 @@ mod tests {
     use super::*;
     use rcgen::{CertificateParams, KeyPair, PublicKeyData};
 
-    /// A folder of its own, gone with the test.
+    /// A temporary directory, removed with the test.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -272,7 +274,7 @@ mod tests {
             (identity.certificate_file(), date(identity.expires()).as_str()),
             (&*certificate_file, "2030-01-01")
         );
-        // Both in one file, as some keep them.
+        // Both in one file, as some operators keep them.
         let both = folder.write("both.pem", certificate.pem() + &key.serialize_pem());
         Identity::read(&both, &both, NOW).unwrap();
     }
@@ -286,7 +288,7 @@ mod tests {
         let identity = Identity::read(&public, &key_file, NOW).unwrap();
         assert!(identity.is_raw_public_key());
         assert_eq!(identity.chain().collect::<Vec<_>>(), [key.subject_public_key_info()]);
-        // With a certificate beside it, that one counts.
+        // If the file also has a certificate, that counts.
         let both = folder.write("both.pem", key.public_key_pem() + &certificate.pem());
         assert!(!Identity::read(&both, &key_file, NOW).unwrap().is_raw_public_key());
         let other = folder.write("other.pem", KeyPair::generate().unwrap().serialize_pem());
@@ -321,11 +323,11 @@ mod tests {
         let cases = [
             (&missing, &good_key, "missing.pem does not exist", "correct the path"),
             (&cert, &missing, "missing.pem does not exist", "correct the path"),
-            (&empty, &good_key, "empty.pem: there is no certificate", "key's file"),
-            (&good_key, &good_key, "key.pem: there is no certificate", "key's file"),
+            (&empty, &good_key, "empty.pem: there is no certificate", "key file"),
+            (&good_key, &good_key, "key.pem: there is no certificate", "key file"),
             (&der, &good_key, "cert.der: the certificate is in DER", "openssl x509 -inform DER"),
             (&cut_off, &good_key, "cut.pem: damaged PEM", ""),
-            (&cert, &cert, "cert.pem: there is no private key", "certificate's file"),
+            (&cert, &cert, "cert.pem: there is no private key", "certificate file"),
             (&cert, &encrypted, "encrypted.pem: the key is encrypted", "openssl pkey -in"),
             (&cert, &old_encrypted, "old.pem: the key is encrypted", "openssl pkey -in"),
             (&cert, &other_key, "other.pem: this key doesn't belong", "cert.pem"),

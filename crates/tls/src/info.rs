@@ -6,7 +6,7 @@ use crate::{Suite, Version};
 use aws_lc_rs::digest::{SHA256, digest};
 use rustls::{CommonState, HandshakeKind, ProtocolVersion};
 
-/// The protocol within (RFC 7301).
+/// The application protocol (RFC 7301).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alpn {
     /// `h2`
@@ -32,19 +32,19 @@ pub struct Info {
     pub version: Version,
     /// The cipher suite.
     pub suite: Suite,
-    /// The group of the key exchange, by the name it has with rustls; `None` where a resumption did without.
+    /// The group of the key exchange, by rustls' name; `None` for a resumption without a key exchange.
     pub group: Option<&'static str>,
-    /// The protocol within; `None` if the client didn't ask, or the server doesn't say.
+    /// The application protocol; `None` without ALPN.
     pub alpn: Option<Alpn>,
-    /// The name the client asked for, in lower case.
+    /// The server name that the client sent, in lower case.
     pub server_name: Option<Box<str>>,
-    /// An earlier session was taken up again.
+    /// An earlier session was resumed.
     pub resumed: bool,
-    /// The client's certificate, which was verified; told to servers.
+    /// The client's verified certificate; servers only.
     pub client: Option<Box<ClientCertificate>>,
 }
 
-/// What is told of a client's certificate.
+/// The reported fields of a client's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientCertificate {
     /// The subject (RFC 4514): `CN=alice,O=Example`.

@@ -1,10 +1,10 @@
 //! TLS 1.2 and 1.3 without sockets: bytes in, bytes out.
 //!
-//! Here are the [`Session`] of a server's connection, the [`Acceptor`] a listener answers handshakes with, what
-//! a configuration says of them ([`Settings`], [`Identity`]), resumption stores and OCSP staples. Only the
-//! remote stores and the fetching of staples touch the network, from threads of their own. Clients have a
-//! [`ClientSession`], begun with a [`Connector`]; once open, both roles are the same code. Nothing outside of
-//! this crate names rustls.
+//! This crate has the [`Session`] of a server's connection, the [`Acceptor`] with a listener's handshake
+//! configurations, what a configuration says of them ([`Settings`], [`Identity`]), resumption stores and OCSP
+//! staples. Only the remote stores and the fetching of staples touch the network, from their own threads.
+//! Clients have a [`ClientSession`], begun with a [`Connector`]; once open, both roles are the same code. No
+//! other crate names rustls.
 //!
 //! ```text
 //! records ──▶ Session::receive ──▶ plain, Progress        Acceptor ◀── Settings ◀── Identity ◀── Staple
@@ -27,7 +27,7 @@ mod identity;
 mod info;
 /// OCSP staples (RFC 6066 §8).
 pub mod ocsp;
-/// Sessions that are taken up again: session cache, tickets, remote stores.
+/// Session resumption: session cache, tickets, remote stores.
 pub mod resumption;
 mod session;
 mod settings;

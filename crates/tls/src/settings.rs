@@ -1,4 +1,4 @@
-//! What one `ssl` block of a configuration says.
+//! The settings of one `ssl` block of a configuration.
 
 use crate::choice::Offer;
 use crate::identity::read_certificates;
@@ -11,31 +11,32 @@ use std::sync::Arc;
 /// The settings of one `ssl` block: plain data, all files read.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Chosen among by the signature schemes of the client.
+    /// The client's signature schemes choose among them.
     pub identities: Vec<Identity>,
-    /// The lowest version spoken.
+    /// The minimum version.
     pub min_version: Version,
-    /// The highest version spoken.
+    /// The maximum version.
     pub max_version: Version,
-    /// TLS 1.2 suites, most wanted first; `None` for ours.
+    /// TLS 1.2 suites, in order of preference; `None` for the defaults.
     pub suites_tls12: Option<Vec<Suite>>,
-    /// TLS 1.3 suites, most wanted first; `None` for ours.
+    /// TLS 1.3 suites, in order of preference; `None` for the defaults.
     pub suites_tls13: Option<Vec<Suite>>,
-    /// Our order of suites counts, rather than the client's.
+    /// The server's order of suites applies, not the client's.
     pub server_preference: bool,
-    /// Groups of the key exchange, most wanted first; `None` for ours, the post-quantum hybrid first.
+    /// Groups of the key exchange, in order of preference; `None` for the defaults, the post-quantum hybrid
+    /// first.
     pub groups: Option<Vec<Group>>,
-    /// Who may connect at all; `None` for everyone.
+    /// The authorities of accepted client certificates; `None` if none is required.
     pub client_ca: Option<Authorities>,
-    /// Bytes of early data accepted (0-RTT, RFC 8446 §2.3); 0 for none. More than 0 puts the session cache
-    /// in the place of tickets, since early data may be taken only once (§8.1).
+    /// Bytes of early data accepted (0-RTT, RFC 8446 §2.3); 0 for none. More than 0 uses the session cache
+    /// instead of tickets, since early data may be accepted only once (§8.1).
     pub early_data: u32,
     /// HTTP/2 is offered.
     pub alpn_h2: bool,
 }
 
 impl Settings {
-    /// What is in force unless the configuration says otherwise.
+    /// The defaults.
     pub fn new(identities: Vec<Identity>) -> Self {
         Self {
             identities,
@@ -61,8 +62,8 @@ impl Settings {
         }
     }
 
-    /// Whether the two differ in their identities at most: one configuration of handshakes does for both.
-    pub(crate) fn shakes_hands_as(&self, other: &Self) -> bool {
+    /// Whether the two differ at most in their identities, so that they can share a handshake configuration.
+    pub(crate) fn shares_handshake_with(&self, other: &Self) -> bool {
         self.min_version == other.min_version
             && self.max_version == other.max_version
             && self.suites_tls12 == other.suites_tls12
@@ -75,7 +76,7 @@ impl Settings {
     }
 }
 
-/// The authorities whose certificates are believed: those of clients, or those of servers.
+/// The authorities whose certificates are trusted: those of clients, or of servers.
 #[derive(Clone, Debug)]
 pub struct Authorities {
     pub(crate) roots: Arc<RootCertStore>,
@@ -83,7 +84,7 @@ pub struct Authorities {
 }
 
 impl Authorities {
-    /// Reads the certificates of a PEM file. Errors name the file and say what to do.
+    /// Reads the certificates of a PEM file. Errors name the file and the remedy.
     pub fn read(file: &Path) -> Result<Self, Error> {
         let certificates = read_certificates(file)?;
         let mut roots = RootCertStore::empty();
@@ -95,7 +96,7 @@ impl Authorities {
         Ok(Self { roots: Arc::new(roots), certificates: certificates.into() })
     }
 
-    /// The certificates, to tell sessions of different authorities apart.
+    /// The certificates, to separate the sessions of different authorities.
     pub(crate) fn certificates(&self) -> impl Iterator<Item = &[u8]> {
         self.certificates.iter().map(AsRef::as_ref)
     }

@@ -1,4 +1,4 @@
-//! A client's open session asks the allocator for nothing, as long as its buffers are large enough.
+//! A client's open session allocates nothing, as long as its buffers are large enough.
 
 #[path = "../../server/tests/counting/mod.rs"]
 mod counting;

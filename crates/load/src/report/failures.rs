@@ -63,7 +63,7 @@ mod tests {
         for (kind, text, want) in [
             ("tls", "the server's certificate has expired", Some("-k")),
             ("tls", "the server sent alert 116 (certificate_required)", Some("--cert")),
-            ("tls", "the server speaks none of the versions of TLS offered", Some("--tls")),
+            ("tls", "the server supports none of the offered TLS versions", Some("--tls")),
             ("tls", "the server showed no certificate", None),
             ("connect", "connection refused", None),
             ("connect", "too many open files", Some("ulimit")),

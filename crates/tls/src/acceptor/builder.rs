@@ -9,7 +9,7 @@ use std::collections::HashMap;
 pub(super) struct Builder<'a> {
     resumption: &'a Resumption,
     pub(super) configs: Vec<Shared>,
-    /// What blocks share that differ in their identities only.
+    /// Shared by blocks that differ only in their identities.
     handshakes: Vec<(Settings, Handshakes)>,
     /// By the index of those, and the identities.
     known: HashMap<(usize, Vec<usize>), usize>,
@@ -23,7 +23,7 @@ impl<'a> Builder<'a> {
     /// The configurations of a block.
     ///
     /// # Errors
-    /// Settings that leave nothing to offer.
+    /// The settings leave nothing to offer.
     pub(super) fn add(&mut self, settings: &Settings) -> Result<Chosen, Error> {
         let (raw, certificates): (Vec<_>, Vec<_>) =
             settings.identities.iter().cloned().partition(Identity::is_raw_public_key);
@@ -57,7 +57,8 @@ impl<'a> Builder<'a> {
     }
 
     fn handshakes(&mut self, settings: &Settings) -> Result<usize, Error> {
-        if let Some(at) = self.handshakes.iter().position(|(other, _)| other.shakes_hands_as(settings)) {
+        if let Some(at) = self.handshakes.iter().position(|(other, _)| other.shares_handshake_with(settings))
+        {
             return Ok(at);
         }
         let built = Handshakes::new(settings, self.resumption)?;

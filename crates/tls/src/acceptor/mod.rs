@@ -1,4 +1,4 @@
-//! What a listener answers handshakes with: configurations and identities by server name.
+//! The handshake configurations of a listener: settings and identities by server name.
 //!
 //! A block's names choose it; the first block is for every other name, and for clients that send none.
 //! Blocks with the same settings and identities share a configuration, and the sessions that it may resume: see
@@ -19,7 +19,7 @@ use rustls::ServerConfig;
 use rustls::server::StoresServerSessions;
 use std::sync::Arc;
 
-/// What a listener answers handshakes with. Shared by the workers; [`Acceptor::replace`] is for a reload.
+/// The handshake configurations of a listener. Shared by the workers; [`Acceptor::replace`] is for a reload.
 #[derive(Debug)]
 pub struct Acceptor {
     table: ArcSwap<Table>,
@@ -32,14 +32,13 @@ impl Acceptor {
     /// Blocks with the server names they are for; the first is for all other names too.
     ///
     /// # Errors
-    /// Settings that leave nothing to offer.
+    /// The settings leave nothing to offer.
     pub fn new(blocks: Vec<Block>, resumption: &Resumption) -> Result<Arc<Self>, Error> {
         let table = ArcSwap::from_pointee(Table::new(blocks, resumption)?);
         Ok(Arc::new(Self { table }))
     }
 
-    /// Puts other blocks in the place of those so far, for the connections that come. Those there are keep
-    /// theirs.
+    /// Replaces the blocks for new connections. Existing connections keep theirs.
     ///
     /// # Errors
     /// As `new`; then nothing changes.
@@ -68,15 +67,15 @@ pub(crate) struct Table {
 pub(crate) struct Shared {
     pub(crate) config: Arc<ServerConfig>,
     pub(crate) sessions: Arc<dyn StoresServerSessions>,
-    /// A client that offers TLS 1.3 gets it.
+    /// TLS 1.3 is used if the client offers it.
     pub(crate) speaks_tls13: bool,
 }
 
-/// Which configurations are a block's.
+/// The configurations of a block.
 #[derive(Clone, Copy, Debug)]
 struct Chosen {
     certificates: usize,
-    /// For clients that would rather have a raw public key; the same if there is only one of the two.
+    /// For clients that prefer a raw public key; the same if there is only one of the two.
     raw_public_keys: usize,
 }
 
@@ -93,7 +92,7 @@ impl Table {
         Ok(Self { configs: builder.configs, names, first, remote: resumption.remote.clone() })
     }
 
-    /// The configuration for this name. `raw`: the client takes a raw public key rather than a certificate.
+    /// The configuration for this name. `raw`: the client prefers a raw public key to a certificate.
     pub(crate) fn choose(&self, name: Option<&str>, raw: bool) -> &Shared {
         let chosen = name.and_then(|name| self.names.get(name)).unwrap_or(&self.first);
         &self.configs[if raw { chosen.raw_public_keys } else { chosen.certificates }]

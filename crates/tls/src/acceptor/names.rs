@@ -3,7 +3,8 @@
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
-/// Something by server name. The exact name goes before a wildcard, and a longer wildcard before a shorter.
+/// A map by server name. The exact name takes precedence over a wildcard, and a longer wildcard over a
+/// shorter.
 #[derive(Debug)]
 pub(crate) struct Names<T> {
     exact: HashMap<Box<str>, T, RandomState>,
@@ -18,7 +19,7 @@ impl<T> Default for Names<T> {
 }
 
 impl<T: Clone> Names<T> {
-    /// The first to claim a name keeps it.
+    /// The first entry for a name wins.
     pub(crate) fn insert(&mut self, names: &[String], value: T) {
         for name in names {
             let name = name.trim_end_matches('.').to_ascii_lowercase();
@@ -29,7 +30,7 @@ impl<T: Clone> Names<T> {
         }
     }
 
-    /// What is for `name`, which is in lower case.
+    /// The entry for `name`, which is in lower case.
     pub(crate) fn get(&self, name: &str) -> Option<&T> {
         if let Some(found) = self.exact.get(name) {
             return Some(found);

@@ -1,4 +1,5 @@
-//! The certificate for a handshake: by what the client can verify. The server's name has chosen among blocks before.
+//! Chooses the certificate for a handshake by what the client can verify. The server name has already
+//! selected the block.
 
 use crate::Identity;
 use arc_swap::ArcSwap;
@@ -24,8 +25,8 @@ impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let schemes = hello.signature_schemes();
         let fits = self.0.iter().find(|certified| certified.identity.key.choose_scheme(schemes).is_some());
-        // Where none fits, rustls finds that out again and says handshake_failure (RFC 8446 §4.4.2.2), as of
-        // no certificate at all it would not.
+        // If none fits, rustls detects that again and sends handshake_failure (RFC 8446 §4.4.2.2), which it
+        // would not do without any certificate.
         fits.or(self.0.first()).map(Certified::current)
     }
 
@@ -34,7 +35,7 @@ impl ResolvesServerCert for Certificates {
     }
 }
 
-/// An identity as a handshake takes it, with the staple it has at the time.
+/// An identity in the form that handshakes use, with its staple at that time.
 #[derive(Debug)]
 struct Certified {
     identity: Identity,
@@ -71,7 +72,7 @@ impl Certified {
 
 impl Built {
     fn new(identity: &Identity) -> Self {
-        // Before the staple itself: one that comes in between is taken up with the next handshake.
+        // Read before the staple itself: a staple set in between is used from the next handshake on.
         let staple_version = identity.staple().version();
         let mut key = CertifiedKey::new(identity.chain.clone(), identity.key.clone());
         key.ocsp = identity.staple().current().map(|response| response.to_vec());

@@ -1,9 +1,10 @@
-//! What a session belongs to: to what the server has presented and required when it began.
+//! The scope of a session: what the server presented and required when the session began.
 //!
-//! A session that is resumed brings neither a certificate nor a new look at the client's. So it is taken up only where
-//! the full handshake would have been the same in that: by the same certificates, client authorities, versions, suites
-//! and groups. That is told from their content. So listeners of one configuration share sessions, so do machines that
-//! share a store or ticket keys, and a reload keeps those whose certificates stay.
+//! Resumption neither sends a certificate nor verifies the client's again. So a session is resumed only where
+//! the full handshake would have been equivalent: with the same certificates, client authorities, versions,
+//! suites and groups. The scope is a digest of their content. Listeners with the same configuration share
+//! sessions, and so do machines that share a store or ticket keys; a reload keeps the sessions whose
+//! certificates stay.
 //!
 //! rustls leaves this to its callers (its documentation of `ServerConfig`, on sharing resumption storage); within a
 //! scope it compares the server's name.
@@ -14,7 +15,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 /// The scope of sessions that begin with these settings.
 pub(super) fn of(settings: &Settings) -> Vec<u8> {
     let mut scope = b"hayami 1".to_vec();
-    // The first certificate has the names and the key; those of its issuers say nothing more of the server.
+    // The first certificate has the names and the key; those of its issuers add nothing about the server.
     let certificates = settings.identities.iter().filter_map(|identity| identity.chain().next());
     add(&mut scope, certificates.map(hash));
     let authorities = settings.client_ca.iter().flat_map(|authorities| authorities.certificates());
@@ -30,13 +31,13 @@ pub(super) fn of(settings: &Settings) -> Vec<u8> {
     scope
 }
 
-/// Our own choice, which changes with hayami's version, goes by no names.
+/// The default choice, which changes with hayami's version, adds no names.
 fn add_names<T: Copy>(scope: &mut Vec<u8>, chosen: Option<&[T]>, name: fn(T) -> &'static str) {
     scope.push(chosen.is_some().into());
     add(scope, chosen.unwrap_or_default().iter().map(|one| hash(name(*one).as_bytes())));
 }
 
-/// The order says nothing: it is one of them that a handshake chooses.
+/// The order is irrelevant: a handshake chooses one of them.
 fn add(scope: &mut Vec<u8>, hashes: impl Iterator<Item = [u8; 32]>) {
     let mut hashes: Vec<_> = hashes.collect();
     hashes.sort_unstable();

@@ -1,7 +1,7 @@
 //! Versions, cipher suites and groups by the names that configurations use.
 //!
-//! A name that means something we can't do is left out and told, since configurations are older than servers;
-//! whether anything is left is for the builder of the acceptor to judge.
+//! A name of something unsupported is ignored and reported, since configurations outlive server versions;
+//! whether enough remains is decided when the acceptor is built.
 
 mod offer;
 mod suites;
@@ -15,9 +15,9 @@ use rustls::crypto::aws_lc_rs::kx_group;
 /// What a list of names means, in its order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice<T> {
-    /// What we can do, most wanted first.
+    /// The supported ones, in order of preference.
     pub chosen: Vec<T>,
-    /// The names of what we leave out.
+    /// The names that are ignored.
     pub ignored: Vec<String>,
 }
 
@@ -33,9 +33,9 @@ pub enum Version {
 /// What the name of a version means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamedVersion {
-    /// One that we speak.
+    /// A supported version.
     Spoken(Version),
-    /// SSL, TLS 1.0 or TLS 1.1: nobody should speak them any more (RFC 8996).
+    /// SSL, TLS 1.0 or TLS 1.1, which are deprecated (RFC 8996).
     TooOld,
 }
 
@@ -48,7 +48,7 @@ impl Version {
         }
     }
 
-    /// The version of a name such as `tlsv1.2`; `None` for no version at all.
+    /// The version of a name such as `tlsv1.2`; `None` if it is not a version.
     pub fn named(name: &str) -> Option<NamedVersion> {
         match name.to_ascii_lowercase().as_str() {
             "tlsv1.3" => Some(NamedVersion::Spoken(Self::Tls13)),
@@ -64,12 +64,12 @@ impl Version {
 pub struct Group(pub(crate) &'static dyn SupportedKxGroup);
 
 impl Group {
-    /// Every group there is.
+    /// All supported groups.
     pub fn all() -> impl Iterator<Item = Self> {
         GROUPS.iter().map(|(_, group)| Self(*group))
     }
 
-    /// Its name with IANA: `X25519MLKEM768`.
+    /// Its IANA name: `X25519MLKEM768`.
     pub fn name(self) -> &'static str {
         let known = GROUPS.iter().find(|(_, group)| group.name() == self.0.name());
         known.map_or("unknown", |(names, _)| names[0])
@@ -82,7 +82,7 @@ impl PartialEq for Group {
     }
 }
 
-/// The groups by their names in lower case but for the first, which is the one to show.
+/// The groups by their names; the first is the displayed one, the others are in lower case.
 const GROUPS: &[(&[&str], &dyn SupportedKxGroup)] = &[
     (&["X25519MLKEM768", "x25519mlkem768"], kx_group::X25519MLKEM768),
     (&["SecP256r1MLKEM768", "secp256r1mlkem768", "p256_mlkem768"], kx_group::SECP256R1MLKEM768),
@@ -93,7 +93,7 @@ const GROUPS: &[(&[&str], &dyn SupportedKxGroup)] = &[
     (&["MLKEM1024", "mlkem1024"], kx_group::MLKEM1024),
 ];
 
-/// Groups by their names with IANA, NIST or OpenSSL: `x25519`, `secp256r1`, `P-256`, `X25519MLKEM768`.
+/// Groups by their IANA, NIST or OpenSSL names: `x25519`, `secp256r1`, `P-256`, `X25519MLKEM768`.
 pub fn groups<'a>(names: impl IntoIterator<Item = &'a str>) -> Choice<Group> {
     let mut choice = Choice { chosen: Vec::new(), ignored: Vec::new() };
     for name in names {

@@ -19,7 +19,7 @@ impl Offer<'_> {
     pub(crate) fn versions(&self) -> Vec<&'static SupportedProtocolVersion> {
         let spoken = |version: &Version| (self.min_version..=self.max_version).contains(version);
         let all = [(Version::Tls13, &version::TLS13), (Version::Tls12, &version::TLS12)];
-        all.into_iter().filter(|(version, _)| spoken(version)).map(|(_, theirs)| theirs).collect()
+        all.into_iter().filter(|(version, _)| spoken(version)).map(|(_, version)| version).collect()
     }
 
     /// The suites and groups.
@@ -35,12 +35,13 @@ impl Offer<'_> {
             )));
         }
         let mut provider = aws_lc_rs::default_provider();
-        let ours = provider.cipher_suites;
-        let of = |tls13: bool| ours.iter().copied().filter(move |suite| (suite.tls13().is_some()) == tls13);
+        let supported = provider.cipher_suites;
+        let of =
+            |tls13: bool| supported.iter().copied().filter(move |suite| (suite.tls13().is_some()) == tls13);
         let tls13 = chosen(self.suites_tls13, of(true));
         let tls12 = chosen(self.suites_tls12, of(false));
-        // Suites of a version that isn't spoken would be named in the ClientHello all the same, and mislead the
-        // peer in its choice of a certificate.
+        // Suites of a disabled version would still be sent in the ClientHello, and mislead the peer in its
+        // choice of a certificate.
         provider.cipher_suites = Vec::new();
         for (version, left, directive, can) in [
             (Version::Tls13, tls13, "cipher-suite-tls1.3", every_name_tls13()),
@@ -50,13 +51,13 @@ impl Offer<'_> {
                 continue;
             }
             if left.is_empty() {
-                return Err(Error(format!("{directive} leaves no cipher suite; there are {can}")));
+                return Err(Error(format!("{directive} leaves no cipher suite; supported: {can}")));
             }
             provider.cipher_suites.extend(left);
         }
         if let Some(groups) = self.groups {
             if groups.is_empty() {
-                return Err(Error("key-exchange leaves no group; there are X25519MLKEM768, x25519, secp256r1, secp384r1, SecP256r1MLKEM768".to_owned()));
+                return Err(Error("key-exchange leaves no group; supported: X25519MLKEM768, x25519, secp256r1, secp384r1, SecP256r1MLKEM768".to_owned()));
             }
             provider.kx_groups = groups.iter().map(|Group(group)| *group).collect();
         }
@@ -66,11 +67,11 @@ impl Offer<'_> {
 
 fn chosen(
     wanted: Option<&[Suite]>,
-    ours: impl Iterator<Item = SupportedCipherSuite>,
+    supported: impl Iterator<Item = SupportedCipherSuite>,
 ) -> Vec<SupportedCipherSuite> {
     match wanted {
         Some(wanted) => wanted.iter().map(|Suite(suite)| *suite).collect(),
-        None => ours.collect(),
+        None => supported.collect(),
     }
 }
 

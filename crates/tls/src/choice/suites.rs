@@ -1,4 +1,4 @@
-//! Cipher suites by their names with IANA and OpenSSL, and as OpenSSL's cipher strings select them.
+//! Cipher suites by their IANA and OpenSSL names, and as OpenSSL's cipher strings select them.
 
 use super::Choice;
 use rustls::crypto::aws_lc_rs::cipher_suite::*;
@@ -8,7 +8,7 @@ use rustls::{CipherSuite, SupportedCipherSuite};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Suite(pub(crate) SupportedCipherSuite);
 
-/// A suite with its names, and the words of cipher strings that select it.
+/// A suite with its names, and the cipher string keywords that select it.
 struct Known {
     suite: SupportedCipherSuite,
     iana: &'static str,
@@ -61,7 +61,7 @@ const TLS12: &[Known] = &[
     },
 ];
 
-/// The words that select every suite we have for TLS 1.2: all are ECDHE with an AEAD.
+/// The keywords that select every supported TLS 1.2 suite: all are ECDHE with an AEAD.
 const ALL: &[&str] = &[
     "ALL",
     "DEFAULT",
@@ -80,7 +80,7 @@ const fn known13(suite: SupportedCipherSuite, name: &'static str) -> Known {
 }
 
 impl Suite {
-    /// Every suite there is, those of TLS 1.3 first.
+    /// All supported suites, those of TLS 1.3 first.
     pub fn all() -> impl Iterator<Item = Self> {
         TLS13.iter().chain(TLS12).map(|known| Self(known.suite))
     }
@@ -101,7 +101,7 @@ impl Suite {
 }
 
 impl Known {
-    /// Whether a selector (`ECDHE+AESGCM`) means this suite: each of its words has to.
+    /// Whether a selector (`ECDHE+AESGCM`) selects this suite: each of its keywords has to match.
     fn is_meant(&self, selector: &str) -> bool {
         self.is_named(selector)
             || selector.split('+').all(|word| self.words.contains(&word) || ALL.contains(&word))
@@ -113,7 +113,7 @@ impl Known {
 }
 
 /// TLS 1.2 suites of an OpenSSL cipher string: names and selectors between `:`, `,` or blanks;
-/// `!` shuts out, `-` takes away, `+` moves to the end, `@STRENGTH` and the like are passed over.
+/// `!` excludes for good, `-` removes, `+` moves to the end, `@STRENGTH` and similar are ignored.
 pub fn suites_tls12(string: &str) -> Choice<Suite> {
     let mut choice = Choice { chosen: Vec::new(), ignored: Vec::new() };
     let mut shut_out: Vec<&Known> = Vec::new();
@@ -127,7 +127,7 @@ pub fn suites_tls12(string: &str) -> Choice<Suite> {
                 choice.chosen.retain(|suite| !is_meant(suite));
                 shut_out.extend(meant.iter().filter(|_| word.starts_with('!')));
             }
-            // A stable sort: what is meant goes behind the rest, in its order.
+            // A stable sort: selected suites move to the end, in their order.
             b'+' => choice.chosen.sort_by_key(is_meant),
             _ if meant.is_empty() => choice.ignored.push(word.to_owned()),
             _ => {

@@ -1,7 +1,8 @@
 //! The client's role: what a [`Connector`] makes of [`ClientSettings`], and the [`ClientSession`]s begun with it.
 //!
-//! `session` differs from the server's in its first bytes only; `side` is what the shared code asks of a role.
-//! `trust` decides whom to believe, `store` keeps what may be resumed, `words` says why a handshake failed.
+//! `session` differs from the server's only in its first bytes; `side` has what the shared code needs from a
+//! role. `trust` verifies certificates, `store` keeps resumable sessions, `tls_error` describes why a
+//! handshake failed.
 
 mod session;
 mod settings;
@@ -9,8 +10,8 @@ mod side;
 mod store;
 #[cfg(test)]
 mod tests;
+mod tls_error;
 mod trust;
-mod words;
 
 pub use session::ClientSession;
 pub use settings::{ClientSettings, Sessions};
@@ -23,33 +24,33 @@ use rustls::pki_types::ServerName;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use std::sync::Arc;
 
-/// What connections to servers begin with: offers, trust, and the sessions that may be resumed. A clone
+/// The configuration of connections to servers: offers, trust, and the sessions that may be resumed. A clone
 /// shares the sessions.
 #[derive(Clone, Debug)]
 pub struct Connector {
     config: Arc<ClientConfig>,
-    /// In the place of every name.
+    /// Replaces every server name.
     server_name: Option<ServerName<'static>>,
 }
 
 impl Connector {
     /// # Errors
-    /// Settings that leave nothing to offer or nobody to trust, or a name that is none.
+    /// The settings leave nothing to offer or no authority to trust, or the name is invalid.
     pub fn new(settings: &ClientSettings) -> Result<Self, Error> {
         let offer = settings.offer();
         let provider = Arc::new(offer.provider()?);
         let verifier = settings.trust.verifier(&provider)?;
         let builder = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&offer.versions())
-            .map_err(|error| Error(format!("these TLS settings can't be offered: {error}")))?
-            .dangerous() // as rustls calls every verifier that is handed to it
+            .map_err(|error| Error(format!("these TLS settings are unusable: {error}")))?
+            .dangerous() // rustls calls every custom verifier so
             .with_custom_certificate_verifier(verifier);
         let mut config = match &settings.identity {
             None => builder.with_no_client_auth(),
             Some(identity) if identity.is_raw_public_key() => {
                 let file = identity.certificate_file().display();
                 return Err(Error(format!(
-                    "{file}: a public key is no certificate; clients present certificates here"
+                    "{file}: a public key is not a certificate; clients must present certificates"
                 )));
             }
             Some(identity) => {
@@ -57,7 +58,7 @@ impl Connector {
                 builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified)))
             }
         };
-        config.enable_secret_extraction = true; // the record layer is ours: `session::records`
+        config.enable_secret_extraction = true; // records are handled in `session::records`, not by rustls
         config.alpn_protocols = settings.alpn.iter().map(|alpn| Alpn::id(*alpn).to_vec()).collect();
         config.resumption = match settings.resumption {
             true => Resumption::store(Arc::new(store::Store::new(settings.sessions))),
@@ -67,7 +68,7 @@ impl Connector {
         Ok(Self { config: Arc::new(config), server_name })
     }
 
-    /// Whether a session can be begun with a server of that name.
+    /// Checks that a session can be begun with a server of that name.
     ///
     /// # Errors
     /// It is neither a name nor an address.
@@ -79,7 +80,7 @@ impl Connector {
 /// A name or address as URLs have it; IPv6 with or without its brackets (RFC 3986 §3.2.2).
 fn name(text: &str) -> Result<ServerName<'static>, Error> {
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-    // The root's dot is not part of the name that is sent (RFC 6066 §3).
+    // The trailing dot is not part of the name that is sent (RFC 6066 §3).
     let bare = bare.strip_suffix('.').unwrap_or(bare);
     let name = ServerName::try_from(bare).map_err(|_| {
         Error(format!(

@@ -7,25 +7,25 @@ use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::pki_types::ServerName;
 use std::fmt;
 
-/// One connection's TLS, the client's side. Used as a [`crate::Session`] is, but that it speaks first:
+/// One connection's TLS, the client's side. Used like a [`crate::Session`], but it sends first:
 /// [`ClientSession::start`].
 pub struct ClientSession(pub(crate) Course<ClientConnectionData>);
 
 impl ClientSession {
-    /// A session with the server of that name or address, which its certificate has to be for. Takes a ticket
-    /// of the connector's, if there is one.
+    /// A session with the server of that name or address, which its certificate must match. Uses a ticket of
+    /// the connector's, if there is one.
     ///
     /// # Errors
-    /// The name is none.
+    /// The name is invalid.
     pub fn new(connector: &Connector, server_name: &str) -> Result<Self, Error> {
         let alpn = connector.config.alpn_protocols.clone();
         Self::with(connector, server_name, alpn)
     }
 
-    /// The same, but that these protocols are asked for and not the connector's; with none the server isn't asked.
+    /// The same with these ALPN protocols instead of the connector's; with none, ALPN is not sent.
     ///
     /// # Errors
-    /// The name is none.
+    /// The name is invalid.
     pub fn offering(connector: &Connector, server_name: &str, alpn: &[Alpn]) -> Result<Self, Error> {
         Self::with(connector, server_name, alpn.iter().map(|alpn| alpn.id().to_vec()).collect())
     }
@@ -37,15 +37,15 @@ impl ClientSession {
             _ => None, // addresses aren't sent (RFC 6066 §3)
         };
         let connection = UnbufferedClientConnection::new_with_alpn(connector.config.clone(), name, alpn)
-            .map_err(|error| Error(format!("TLS can't begin with {server_name}: {error}")))?;
+            .map_err(|error| Error(format!("cannot start TLS with {server_name}: {error}")))?;
         Ok(Self(Course::new(Box::new(Handshake::new(connection, shown)))))
     }
 
-    /// Appends the ClientHello to `out`; to be called once, before anything else.
+    /// Appends the ClientHello to `out`. Call it once, before anything else.
     pub fn start(&mut self, out: &mut Vec<u8>) {
         if let State::Waiting(handshake) = &mut self.0.state {
-            // Only a ClientHello is made here, of settings that were checked: if it fails, the next `receive`
-            // says why.
+            // This only makes a ClientHello from checked settings; if it fails, the next `receive` returns
+            // why.
             let _ = handshake.receive(&mut Vec::new(), &mut Vec::new(), out);
         }
     }
@@ -53,7 +53,8 @@ impl ClientSession {
     /// As [`crate::Session::receive`]; there is never a lookup.
     ///
     /// # Errors
-    /// The session is over; its last alert is in `out`. [`Fault::PlainHttp`]: the server answers in clear.
+    /// The session is over; its last alert is in `out`. [`Fault::PlainHttp`]: the server answers in
+    /// cleartext.
     pub fn receive(
         &mut self,
         input: &mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! What a client offers, and whom it believes.
+//! What a client offers, and which certificates it trusts.
 
 use crate::choice::Offer;
 use crate::{Alpn, Group, Identity, Suite, Trust, Version};
@@ -7,35 +7,35 @@ use std::time::Duration;
 /// The settings of a [`crate::Connector`]: plain data, all files read.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
-    /// Whose certificates are believed.
+    /// Which certificates are trusted.
     pub trust: Trust,
-    /// The protocols to be asked for (RFC 7301), most wanted first; with none the server isn't asked.
+    /// The ALPN protocols (RFC 7301), in order of preference; with none, ALPN is not sent.
     pub alpn: Vec<Alpn>,
     /// The lowest version offered.
     pub min_version: Version,
     /// The highest version offered.
     pub max_version: Version,
-    /// TLS 1.2 suites, most wanted first; `None` for ours.
+    /// TLS 1.2 suites, in order of preference; `None` for the defaults.
     pub suites_tls12: Option<Vec<Suite>>,
-    /// TLS 1.3 suites, most wanted first; `None` for ours.
+    /// TLS 1.3 suites, in order of preference; `None` for the defaults.
     pub suites_tls13: Option<Vec<Suite>>,
-    /// Groups of the key exchange, most wanted first (the first one's key goes with the ClientHello); `None`
-    /// for ours, the post-quantum hybrid first.
+    /// Groups of the key exchange, in order of preference (the ClientHello carries a key share of the first);
+    /// `None` for the defaults, the post-quantum hybrid first.
     pub groups: Option<Vec<Group>>,
-    /// Who we say we are, to servers that ask.
+    /// The client certificate for servers that request one.
     pub identity: Option<Identity>,
-    /// What to ask for by SNI (RFC 6066 §3) and to find in the certificate, whatever the server's name is.
+    /// The name sent as SNI (RFC 6066 §3) and verified in the certificate, instead of the server's name.
     pub server_name: Option<String>,
-    /// Sessions are taken up again: tickets of TLS 1.3 once each, the last session of TLS 1.2.
+    /// Sessions are resumed: TLS 1.3 tickets once each, the last session of TLS 1.2.
     pub resumption: bool,
-    /// What bounds them.
+    /// Their bounds.
     pub sessions: Sessions,
 }
 
-/// What bounds the sessions that are kept to be taken up again.
+/// The bounds of the sessions kept for resumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sessions {
-    /// For how long one is of use, if the server did not say less.
+    /// How long a session can be resumed, unless the server says less.
     pub lifetime: Duration,
     /// How many are kept, of all servers together.
     pub capacity: usize,
@@ -49,7 +49,7 @@ impl Default for Sessions {
 }
 
 impl ClientSettings {
-    /// Everything we can, HTTP/2 before HTTP/1.1, with resumption.
+    /// Everything supported, HTTP/2 before HTTP/1.1, with resumption.
     pub fn new(trust: Trust) -> Self {
         Self {
             trust,

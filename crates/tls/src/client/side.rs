@@ -1,6 +1,6 @@
-//! What the client does in its own way within the code both roles share.
+//! The client's part of the code that both roles share.
 
-use super::words::words;
+use super::tls_error::describe;
 use crate::Fault;
 use crate::session::{Handshake, Role, Side};
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
@@ -23,7 +23,7 @@ impl Side for ClientConnectionData {
         connection.process_tls_records(bytes)
     }
 
-    /// We send it none, and servers have none.
+    /// Clients send none, and servers receive none.
     fn read_early(_: ReadEarlyData<'_, '_, Self>, _: &mut Vec<u8>) -> Result<usize, Error> {
         Ok(0)
     }
@@ -38,7 +38,7 @@ impl Side for ClientConnectionData {
         kernel.handle_new_session_ticket(ticket).map_err(|_| Fault::Malformed)
     }
 
-    fn words(error: &Error) -> String {
-        words(error)
+    fn describe(error: &Error) -> String {
+        describe(error)
     }
 }

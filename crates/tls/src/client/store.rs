@@ -1,7 +1,7 @@
 //! The sessions a connector may resume, in memory.
 //!
-//! Bounded by servers, by what all of them have, and by tickets of one. Many tickets of one server are wanted when
-//! many connections begin at once, since each is good once (RFC 8446 §C.4).
+//! Bounded by servers, by what all of them have, and by tickets of one. Many tickets of one server are needed
+//! when many connections begin at once, since each can be used once (RFC 8446 §C.4).
 
 use super::settings::Sessions;
 use rustls::NamedGroup;
@@ -12,9 +12,9 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Servers remembered; whoever speaks to more loses all that there is, and begins anew.
+/// Servers remembered. A client of more servers drops everything and starts again.
 const MOST_SERVERS: usize = 64;
-/// Tickets kept of one server: 2 KB each at most times, half a megabyte in all.
+/// Tickets kept of one server: usually 2 KB each, half a megabyte in all.
 const MOST_TICKETS: usize = 256;
 
 pub(super) struct Store {
@@ -33,7 +33,7 @@ struct Known {
 /// What is remembered of one server.
 #[derive(Default)]
 struct Server {
-    /// The group it chose last, whose key the next ClientHello brings.
+    /// The group it chose last, whose key share the next ClientHello carries.
     group: Option<NamedGroup>,
     tls12: Option<(Tls12ClientSessionValue, Instant)>,
     /// The newest is last.
@@ -51,8 +51,8 @@ impl Known {
         self.servers.entry(name).or_default()
     }
 
-    /// A ticket of a server that has as many as it may have takes the place of its oldest one.
-    fn make_place(&mut self, name: &ServerName<'static>, most: usize) {
+    /// Drops the server's oldest ticket if it has the maximum number.
+    fn make_room(&mut self, name: &ServerName<'static>, most: usize) {
         let Some(server) = self.servers.get_mut(name) else { return };
         let is_full = server.tickets.len() >= MOST_TICKETS || self.count >= most;
         if is_full && server.tickets.pop_front().is_some() {
@@ -67,7 +67,7 @@ impl Store {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        // Whoever panicked left a count that is wrong by one at worst.
+        // A panic leaves a count that is wrong by one at worst.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -106,7 +106,7 @@ impl ClientSessionStore for Store {
 
     fn insert_tls13_ticket(&self, name: ServerName<'static>, ticket: Tls13ClientSessionValue) {
         let mut known = self.known();
-        known.make_place(&name, self.bounds.capacity);
+        known.make_room(&name, self.bounds.capacity);
         known.server(name, self.bounds.capacity).tickets.push_back((ticket, Instant::now()));
         known.count += 1;
     }

@@ -1,4 +1,4 @@
-//! Whom a client believes.
+//! Which certificates a client trusts.
 
 use crate::certificate::Certificate;
 use crate::{Authorities, Error};
@@ -11,14 +11,14 @@ use rustls::{CertificateError, DigitallySignedStruct, Error as TlsError, RootCer
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Whose certificates are believed.
+/// Which certificates are trusted.
 #[derive(Clone, Debug)]
 pub enum Trust {
-    /// Those of the authorities this machine trusts (`SSL_CERT_FILE` and `SSL_CERT_DIR` count), and of these.
+    /// Those of this machine's trusted authorities (`SSL_CERT_FILE` and `SSL_CERT_DIR` apply), and of these.
     Machine(Option<Authorities>),
-    /// Those of these authorities and of no others; or these very certificates, as self-signed ones are.
+    /// Those of these authorities only; or exactly these certificates, as with self-signed ones.
     Only(Authorities),
-    /// Anyone's: nothing is verified, so anyone on the way can read along and pretend.
+    /// Verification is disabled: anyone on the network path can read the traffic and impersonate the server.
     Anyone,
 }
 
@@ -36,7 +36,8 @@ impl Trust {
             }
         };
         let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
-        let verifier = verifier.map_err(|error| Error(format!("no server could be trusted: {error}")))?;
+        let verifier =
+            verifier.map_err(|error| Error(format!("server certificates can't be verified: {error}")))?;
         Ok(match named {
             Some(named) => Arc::new(OrNamed { verifier, named }),
             None => verifier,
@@ -52,15 +53,14 @@ fn machine(more: Option<&Authorities>) -> Result<RootCertStore, Error> {
     if roots.is_empty() {
         let why = found.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
         return Err(Error(format!(
-            "this machine has no list of trusted authorities{why}; install the package ca-certificates, name a file of authorities, or go without verification"
+            "this machine has no list of trusted authorities{why}; install the package ca-certificates, configure a file of trusted authorities, or disable verification"
         )));
     }
     Ok(roots)
 }
 
-/// Believes a server, too, that shows one of the certificates that were named. That is how a self-signed one is
-/// trusted: it may
-/// be marked as an authority's, which no chain may end in.
+/// Also accepts a server that presents one of the configured certificates. This is how a self-signed
+/// certificate is trusted: it may be marked as a CA certificate, which a chain must not end in.
 #[derive(Debug)]
 struct OrNamed {
     verifier: Arc<WebPkiServerVerifier>,
@@ -115,8 +115,8 @@ impl ServerCertVerifier for OrNamed {
     }
 }
 
-/// Believes everyone. Signatures aren't looked at either: they would prove possession of a key that nobody
-/// vouches for, and with that certificates work that can't even be parsed (version 1, as old devices have them).
+/// Accepts every certificate. Signatures aren't verified either: they would prove possession of an untrusted
+/// key, and without the check even certificates that can't be parsed work (version 1, as on old devices).
 #[derive(Debug)]
 struct NotVerified(Vec<SignatureScheme>);
 

@@ -6,27 +6,27 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// How long the program may take: it asks somebody over the network.
+/// How long the program may take: it queries a responder over the network.
 const TIME: Duration = Duration::from_secs(60);
 /// The most it may write.
 const LARGEST: u64 = 64 * 1024;
 
-/// Runs `program` with the certificate's file as its argument; what it wrote. Its error output goes where
-/// ours does.
+/// Runs `program` with the certificate's file as its argument and returns its output. Its standard error is
+/// the server's.
 pub(super) fn run(program: &Path, certificate_file: &Path) -> Result<Vec<u8>, String> {
     let mut command = Command::new(program);
     command.arg(certificate_file).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.spawn().map_err(|e| format!("it can't be started: {e}"))?;
     let output = collect(&mut child);
     let status = wait(&mut child)?;
-    // h2o's script says 75 (EX_TEMPFAIL) for what may pass. We try again whatever it was.
+    // h2o's script exits with 75 (EX_TEMPFAIL) for temporary errors. Every error is retried here.
     if !status.success() {
         return Err(format!("it ends with {status}"));
     }
-    output.recv_timeout(Duration::from_secs(1)).map_err(|_| "it has closed nothing".to_owned())
+    output.recv_timeout(Duration::from_secs(1)).map_err(|_| "it did not close its output".to_owned())
 }
 
-/// Reads what the program writes, on a thread of its own: it may write more than a pipe holds.
+/// Reads the program's output on a separate thread: it may exceed a pipe's buffer.
 fn collect(child: &mut Child) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     if let Some(stdout) = child.stdout.take() {

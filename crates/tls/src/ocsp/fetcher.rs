@@ -12,9 +12,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How soon it is tried again while there is no staple at all, in seconds.
+/// The retry interval while there is no staple, in seconds.
 const SOON: u64 = 600;
-/// How often a file is looked at, in seconds.
+/// How often a file is checked, in seconds.
 const LOOK: u64 = 60;
 /// The shortest time between two attempts, in seconds.
 const SHORTEST: u64 = 60;
@@ -32,7 +32,7 @@ pub struct Job {
     pub settings: Settings,
 }
 
-/// Keeps staples fresh, on threads of its own, until it is dropped.
+/// Keeps staples fresh on its own threads until it is dropped.
 #[derive(Debug)]
 pub struct Fetcher {
     _alive: Alive,
@@ -40,8 +40,8 @@ pub struct Fetcher {
 
 impl Fetcher {
     /// Starts at most `updaters` threads for these staples (h2o's `num-ocsp-updaters`, 10): after the last
-    /// fork and when rights were given up. The first staples come a moment later; a file's are there when
-    /// this returns. `report` hears of failures, each once.
+    /// fork and when rights were given up. The first staples arrive a moment later; those from files are
+    /// ready when this returns. `report` receives each failure once.
     pub fn start(jobs: Vec<Job>, updaters: usize, report: &Report) -> Self {
         let alive = Alive::default();
         let mut tasks: Vec<Task> = jobs.into_iter().filter_map(Task::new).collect();
@@ -54,7 +54,7 @@ impl Fetcher {
         for share in shares.into_iter().filter(|share| !share.is_empty()) {
             let (signal, report) = (alive.signal(), report.clone());
             let thread = std::thread::Builder::new().name("ocsp".into());
-            // Without threads there are no staples, and a machine without threads has other troubles.
+            // Without threads there are no staples, and a machine without threads has bigger problems.
             let _ = thread.spawn(move || work(share, &signal, &report));
         }
         Self { _alive: alive }
@@ -69,7 +69,7 @@ fn work(mut tasks: Vec<Task>, signal: &Signal, report: &Report) {
             }
         }
         let Some(due) = tasks.iter().map(|task| task.due).min() else { return };
-        // At least a second; an hour at most, for clocks are set.
+        // At least a second; an hour at most, since clocks can be changed.
         let time = due.saturating_sub(unix_now()).clamp(1, 3600);
         if !signal.wait(Duration::from_secs(time)) {
             return;
@@ -77,16 +77,16 @@ fn work(mut tasks: Vec<Task>, signal: &Signal, report: &Report) {
     }
 }
 
-/// A job, and how it goes.
+/// A job and its progress.
 #[derive(Debug)]
 pub(super) struct Task {
     job: Job,
-    /// When it is to be run, in seconds since 1970.
+    /// When it is due, in seconds since 1970.
     pub(super) due: u64,
     failures: u32,
-    /// Until when the staple is good.
+    /// Until when the staple is valid.
     until: Option<u64>,
-    /// What was said last: the same is not said again.
+    /// The last message, which is not repeated.
     said: Option<String>,
 }
 
@@ -95,7 +95,7 @@ impl Task {
     pub(super) fn new(job: Job) -> Option<Self> {
         let is_file = matches!(job.settings.source, Source::File(_));
         let is_off = job.settings.interval == 0 && !is_file;
-        // Many authorities have no responders any more, and say so by naming none.
+        // Many authorities no longer run responders, so their certificates name none.
         let has_none = job.settings.source == Source::Responder
             && job.chain.first().and_then(|leaf| Subject::read(leaf)?.responder).is_none();
         let task = Self { job, due: 0, failures: 0, until: None, said: None };
@@ -146,7 +146,8 @@ impl Task {
         self.due = now + self.next_attempt(now);
         let file = self.job.certificate_file.display();
         if checked.is_revoked {
-            let line = format!("the certificate in {file} is revoked, says its OCSP responder: replace it");
+            let line =
+                format!("the certificate in {file} is revoked according to its OCSP responder: replace it");
             self.say(line, report);
         } else if self.said.take().is_some() {
             report(Severity::Notice, format!("OCSP: {file} has a response again"));
@@ -188,8 +189,8 @@ impl Task {
         if self.is_file() { LOOK } else { u64::from(self.job.settings.interval) }
     }
 
-    /// The interval give or take a tenth, so that many servers don't ask at the same moment. Not later than
-    /// half of the time that the response is good, so that there is time for failures.
+    /// The interval plus or minus a tenth, so that many servers don't query at the same moment. No later than
+    /// half of the response's validity, so that there is time for retries.
     fn next_attempt(&self, now: u64) -> u64 {
         let interval = self.interval();
         let span = interval / 5;

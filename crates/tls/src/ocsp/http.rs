@@ -6,31 +6,31 @@ use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-/// How long question and answer may take, without the search for the address.
+/// How long request and response may take, without the name lookup.
 const TIME: Duration = Duration::from_secs(10);
-/// The largest response we take. They have one to three thousand bytes.
+/// The largest response accepted. Typical ones have one to three thousand bytes.
 const LARGEST: usize = 64 * 1024;
 
-/// What a URL says.
+/// The parts of a URL.
 #[derive(Debug, PartialEq, Eq)]
-struct Place<'a> {
+struct Responder<'a> {
     authority: &'a str,
     host: &'a str,
     port: u16,
     path: &'a str,
 }
 
-/// Posts a request to the responder at `url`, and gives the content of the answer.
+/// Posts a request to the responder at `url`, and returns the content of the response.
 pub(super) fn post(url: &str, request: &[u8]) -> Result<Vec<u8>, String> {
-    let place = place(url).ok_or("its URL is not of the form http://HOST[:PORT]/PATH")?;
+    let responder = responder(url).ok_or("its URL is not of the form http://HOST[:PORT]/PATH")?;
     let deadline = Instant::now() + TIME;
-    let mut stream = connect(&place, deadline)?;
+    let mut stream = connect(&responder, deadline)?;
     let mut client = Client::new();
-    stream.write_all(&head_and_content(&mut client, &place, request)).map_err(|e| e.to_string())?;
+    stream.write_all(&head_and_content(&mut client, &responder, request)).map_err(|e| e.to_string())?;
     answer(&mut client, &mut stream, deadline)
 }
 
-fn place(url: &str) -> Option<Place<'_>> {
+fn responder(url: &str) -> Option<Responder<'_>> {
     let rest = url.strip_prefix("http://")?;
     let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
     let is_clean = url.bytes().all(|byte| byte.is_ascii_graphic()) && !authority.contains('@');
@@ -39,11 +39,11 @@ fn place(url: &str) -> Option<Place<'_>> {
         _ => (authority, 80),
     };
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    (is_clean && !host.is_empty()).then_some(Place { authority, host, port, path })
+    (is_clean && !host.is_empty()).then_some(Responder { authority, host, port, path })
 }
 
-fn connect(place: &Place<'_>, deadline: Instant) -> Result<TcpStream, String> {
-    let addresses = (place.host, place.port).to_socket_addrs().map_err(|e| e.to_string())?;
+fn connect(responder: &Responder<'_>, deadline: Instant) -> Result<TcpStream, String> {
+    let addresses = (responder.host, responder.port).to_socket_addrs().map_err(|e| e.to_string())?;
     let mut error = "it has no address".to_owned();
     for address in addresses {
         match TcpStream::connect_timeout(&address, left(deadline)?) {
@@ -57,13 +57,13 @@ fn connect(place: &Place<'_>, deadline: Instant) -> Result<TcpStream, String> {
     Err(error)
 }
 
-fn head_and_content(client: &mut Client, place: &Place<'_>, request: &[u8]) -> Vec<u8> {
+fn head_and_content(client: &mut Client, responder: &Responder<'_>, request: &[u8]) -> Vec<u8> {
     let mut fields = FieldSection::default();
-    fields.append(b"host", place.authority.as_bytes());
+    fields.append(b"host", responder.authority.as_bytes());
     fields.append(b"content-type", b"application/ocsp-request");
     fields.append(b"accept", b"application/ocsp-response");
     let (mut out, content) = (Vec::new(), RequestContent::Length(request.len() as u64));
-    let sent = client.send_last_head(b"POST", place.path.as_bytes(), &fields, content, &mut out);
+    let sent = client.send_last_head(b"POST", responder.path.as_bytes(), &fields, content, &mut out);
     debug_assert!(sent.is_ok(), "the first request of a connection");
     client.send_content(request, &mut out);
     out
@@ -92,13 +92,13 @@ fn answer(client: &mut Client, stream: &mut TcpStream, deadline: Instant) -> Res
             _ => {}
         }
         if content.len() > LARGEST {
-            return Err("its answer is too long".into());
+            return Err("its response is too long".into());
         }
         input.drain(..received.consumed);
     }
 }
 
-/// Appends what comes next; `false` at the end.
+/// Appends the next bytes; `false` at the end.
 fn read(stream: &mut TcpStream, input: &mut Vec<u8>, deadline: Instant) -> Result<bool, String> {
     let mut bytes = [0; 4096];
     stream.set_read_timeout(Some(left(deadline)?)).map_err(|e| e.to_string())?;
@@ -136,7 +136,7 @@ mod tests {
             ("http://a/\r\nx: y", None),
             ("ldap://a/", None),
         ] {
-            let found = place(url).map(|place| (place.host, place.port, place.path));
+            let found = responder(url).map(|responder| (responder.host, responder.port, responder.path));
             assert_eq!(found, want, "{url}");
         }
     }

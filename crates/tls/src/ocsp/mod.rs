@@ -1,9 +1,9 @@
 //! OCSP staples: a certificate's proof that it isn't revoked, sent with it (RFC 6066 §8, RFC 6960).
 //!
-//! Here is the [`Staple`] that handshakes send. [`Fetcher`] keeps staples fresh: threads of its own ask the
-//! responder that the certificate names (`request`, `http`), run a command (`command`) or look at a file;
-//! `response` says what has to be right about an answer before a client gets it, `signature` who may sign
-//! it, `subject` what the certificate tells. A failure is reported and never stops the server.
+//! Here is the [`Staple`] that handshakes send. [`Fetcher`] keeps staples fresh: its threads query the
+//! responder that the certificate names (`request`, `http`), run a command (`command`) or watch a file;
+//! `response` checks a response before it is stapled, `signature` its signer, and `subject` reads the
+//! certificate. A failure is reported and never stops the server.
 
 mod command;
 mod fetcher;
@@ -23,7 +23,7 @@ use arc_swap::ArcSwapOption;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The current OCSP response for one certificate, if there is one: swapped while handshakes go on.
+/// The current OCSP response for one certificate, if there is one: replaced while handshakes continue.
 #[derive(Debug, Default)]
 pub struct Staple {
     response: ArcSwapOption<Vec<u8>>,
@@ -36,7 +36,7 @@ impl Staple {
         self.response.load_full()
     }
 
-    /// Another response, or none.
+    /// Replaces the response, or removes it.
     pub fn set(&self, response: Option<Vec<u8>>) {
         self.response.store(response.map(Arc::new));
         self.version.fetch_add(1, Ordering::Release);
@@ -48,7 +48,7 @@ impl Staple {
     }
 }
 
-/// What a response says: until when it is good. For fuzz targets.
+/// A checked response: until when it is valid. For fuzz targets.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn check_response(der: &[u8], chain: &[Vec<u8>], now: u64) -> Result<Option<u64>, &'static str> {
     response::check(der, chain, now).map(|checked| checked.next_update)

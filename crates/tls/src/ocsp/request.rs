@@ -1,5 +1,5 @@
-//! A question to a responder (RFC 6960 §4.1), in the light form of RFC 5019 §2.1: one certificate, SHA-1,
-//! no signature, and no nonce, so that responders can answer from a cache.
+//! A request to a responder (RFC 6960 §4.1), in the lightweight form of RFC 5019 §2.1: one certificate,
+//! SHA-1, no signature, and no nonce, so that responders can answer from a cache.
 
 use super::subject::Subject;
 use crate::der::SEQUENCE;

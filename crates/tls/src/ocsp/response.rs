@@ -1,9 +1,9 @@
-//! What a responder says, and whether a client may be told (RFC 6960 §3.2, §4.2).
+//! Reads a responder's response, and checks whether it may be stapled (RFC 6960 §3.2, §4.2).
 //!
 //! Checked: it is a successful basic response; for this certificate (serial number, and the hashes of
-//! issuer's name and key); good or revoked, not unknown; of now (thisUpdate, nextUpdate); signed by the
-//! issuer, or by a certificate that the issuer made for signing responses. If the issuer's certificate
-//! isn't in our chain, hashes and signature can't be checked; that happens with files and commands only.
+//! issuer's name and key); good or revoked, not unknown; valid now (thisUpdate, nextUpdate); signed by the
+//! issuer, or by a certificate that the issuer made for signing responses. If the issuer's certificate isn't
+//! in the chain, hashes and signature can't be checked; that happens only with files and commands.
 
 use super::request::cert_id;
 use super::signature::is_signed;
@@ -13,15 +13,15 @@ use crate::der::{Der, Element, SEQUENCE};
 
 /// `id-pkix-ocsp-basic` (RFC 6960 §4.2.1).
 const BASIC: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 0x30, 1, 1];
-/// How far the responder's clock may be ahead of ours, in seconds.
+/// How far the responder's clock may be ahead, in seconds.
 const SKEW: u64 = 300;
 
 /// What a response says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Checked {
-    /// The certificate is revoked. That is stapled too: the clients shall know.
+    /// The certificate is revoked. That is stapled too, so that clients know.
     pub(super) is_revoked: bool,
-    /// Until when the response is good, in seconds since 1970, if it says.
+    /// Until when the response is valid, in seconds since 1970, if given.
     pub(super) next_update: Option<u64>,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn check(der: &[u8], chain: &[Vec<u8>], now: u64) -> Result<Checked, 
     if let Some(issuer) = chain.get(1)
         && !is_signed(basic.signed, basic.algorithm, basic.signature, issuer, &basic.certificates, now)
     {
-        return Err("the issuer has not signed the response");
+        return Err("the response is not signed by the issuer");
     }
     single.check(now)
 }
@@ -57,10 +57,10 @@ impl<'a> Basic<'a> {
         let mut response = only(Der(der)).ok_or(BROKEN)?;
         match response.expect(0x0a).ok_or(BROKEN)?.content {
             [0] => {}
-            [1] => return Err("the responder says that our request is malformed"),
+            [1] => return Err("the responder reports that the request is malformed"),
             [2] => return Err("the responder has an internal error"),
-            [3] => return Err("the responder says to try later"),
-            [6] => return Err("the responder says that it doesn't know this certificate's issuer"),
+            [3] => return Err("the responder reports that it is busy; try later"),
+            [6] => return Err("the responder doesn't know this certificate's issuer"),
             _ => return Err("the responder answers with an error"),
         }
         Self::read_basic(response).ok_or(BROKEN)
@@ -80,7 +80,7 @@ impl<'a> Basic<'a> {
         Some(Self { signed: signed.whole, responses, algorithm, signature, certificates })
     }
 
-    /// The answer for our certificate; a response may have several.
+    /// The single response for this certificate; a response may have several.
     fn single(&self, certificate: &Subject<'_>, issuer: Option<&[u8]>) -> Result<Single<'a>, &'static str> {
         let mut responses = self.responses;
         let mut singles = std::iter::from_fn(|| responses.next()).filter_map(Single::read);
@@ -96,7 +96,7 @@ impl<'a> Basic<'a> {
     }
 }
 
-/// The elements of a SEQUENCE with nothing behind it.
+/// The elements of a SEQUENCE with nothing after it.
 fn only(mut der: Der<'_>) -> Option<Der<'_>> {
     let sequence = der.expect(SEQUENCE)?;
     der.0.is_empty().then(|| sequence.inner())
@@ -107,13 +107,13 @@ fn responses(data: Element<'_>) -> Option<Der<'_>> {
     let mut fields = data.inner();
     let first = fields.next()?;
     if first.tag == 0xa0 {
-        fields.next()?; // that was the version, this is who answers
+        fields.next()?; // that was the version, this is the responder's ID
     }
     fields.expect(0x18)?; // producedAt
     Some(fields.expect(SEQUENCE)?.inner())
 }
 
-/// Whether two CertIDs are the same, whatever they write behind the hash's name: the NULL of SHA-1's
+/// Whether two CertIDs are the same, ignoring the parameters after the hash's name: the NULL of SHA-1's
 /// parameters is sometimes left out.
 fn is_same_id(id: Element<'_>, wanted: &[u8]) -> bool {
     let parts = |id: Element<'_>| {
@@ -141,7 +141,7 @@ impl<'a> Single<'a> {
         let this_update = time(fields.expect(0x18)?)?;
         let next = fields.expect(0xa0);
         let next_update = next.map(|field| field.inner().expect(0x18).and_then(time));
-        // A nextUpdate that can't be read is not the same as none.
+        // An unreadable nextUpdate is not the same as a missing one.
         let next_update = if next_update == Some(None) { return None } else { next_update.flatten() };
         Some(Self { id, status, this_update, next_update })
     }

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 pub struct Settings {
     /// Seconds between two responses: h2o's `ocsp-update-interval`. 0: no stapling (a file is read anyhow).
     pub interval: u32,
-    /// After how many failures one after the other the staple is withdrawn: h2o's `ocsp-max-failures`. It is
-    /// withdrawn earlier if it is not valid any more.
+    /// The number of consecutive failures after which the staple is withdrawn: h2o's `ocsp-max-failures`. It
+    /// is withdrawn earlier if it is no longer valid.
     pub max_failures: u32,
     /// Where responses come from.
     pub source: Source,
@@ -17,12 +17,12 @@ pub struct Settings {
 /// Where responses come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The responder that the certificate names, by HTTP. A certificate that names none has no staple.
+    /// The responder that the certificate names, by HTTP. A certificate without a responder has no staple.
     Responder,
     /// This program, started with the certificate's file as its argument, writes a response (DER) to its
     /// standard output: h2o's `ocsp-update-cmd`.
     Command(PathBuf),
-    /// Somebody else writes a response (DER) to this file: our own attribute `ocsp-file`, nginx'
+    /// Another program writes a response (DER) to this file: hayami's own attribute `ocsp-file`, nginx's
     /// `ssl_stapling_file`. It is read again when it changes.
     File(PathBuf),
 }

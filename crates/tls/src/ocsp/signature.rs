@@ -1,15 +1,15 @@
-//! Whether the issuer stands behind a response (RFC 6960 §4.2.2.2).
+//! Verifies that the issuer authorized a response (RFC 6960 §4.2.2.2).
 
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::{CertificateDer, SignatureVerificationAlgorithm, UnixTime};
 use std::time::Duration;
 use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 
-/// `id-kp-OCSPSigning`: what a certificate has to be for, to sign in its issuer's place.
+/// `id-kp-OCSPSigning`: the purpose of certificates that sign responses for their issuer.
 const OCSP_SIGNING: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 3, 9];
 
 /// Whether `signature` on `signed` is the issuer's, or that of one of `certificates` to which the issuer has
-/// given the task. `algorithm` is the content of the AlgorithmIdentifier.
+/// delegated signing. `algorithm` is the content of the AlgorithmIdentifier.
 pub(super) fn is_signed(
     signed: &[u8],
     algorithm: &[u8],

@@ -1,4 +1,4 @@
-//! What a certificate tells about itself that OCSP needs: serial number, issuer, responder (RFC 5280).
+//! The fields of a certificate that OCSP needs: serial number, issuer, responder (RFC 5280).
 
 use crate::der::{Der, Element, SEQUENCE};
 
@@ -16,19 +16,19 @@ pub(super) struct Subject<'a> {
     pub(super) issuer: &'a [u8],
     /// Its own name (DER).
     pub(super) name: &'a [u8],
-    /// The bytes of its public key, without those that say which kind it is.
+    /// The bytes of its public key, without its algorithm identifier.
     pub(super) key: &'a [u8],
-    /// Where OCSP is spoken.
+    /// The URL of the OCSP responder.
     pub(super) responder: Option<&'a str>,
 }
 
 impl<'a> Subject<'a> {
-    /// Finds the fields; `None` if `der` is no certificate (RFC 5280 §4.1).
+    /// Finds the fields; `None` if `der` is not a certificate (RFC 5280 §4.1).
     pub(super) fn read(der: &'a [u8]) -> Option<Self> {
         let mut fields = Der(der).expect(SEQUENCE)?.inner().expect(SEQUENCE)?.inner();
         let mut serial = fields.next()?;
         if serial.tag == 0xa0 {
-            serial = fields.next()?; // what came first was the version
+            serial = fields.next()?; // the previous element was the version
         }
         let [_algorithm, issuer, _validity, name, key] = [
             fields.expect(SEQUENCE)?,
@@ -45,12 +45,12 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The bytes of a BIT STRING that is made of whole ones.
+/// The bytes of a BIT STRING of whole bytes.
 pub(super) fn bits(element: Element<'_>) -> Option<&[u8]> {
     element.content.split_first().filter(|(unused, _)| **unused == 0).map(|(_, bytes)| bytes)
 }
 
-/// The first address of a responder among the fields behind the key.
+/// The first responder URL among the fields after the key.
 fn responder(mut fields: Der<'_>) -> Option<&str> {
     let extensions = std::iter::from_fn(|| fields.next()).find(|field| field.tag == 0xa3)?;
     let mut extensions = extensions.inner().expect(SEQUENCE)?.inner();

@@ -1,9 +1,9 @@
-//! How threads in the background learn that nobody needs them any more.
+//! How background threads learn that they are no longer needed.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Held by those who need a thread. When the last one drops it, the thread ends.
+/// Held by the users of a thread. When the last one drops it, the thread ends.
 #[derive(Debug, Default)]
 pub(crate) struct Alive(Arc<Signal>);
 

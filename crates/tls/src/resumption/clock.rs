@@ -1,4 +1,4 @@
-//! The time of day, for what other machines read too.
+//! The wall clock, for data that other machines read too.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

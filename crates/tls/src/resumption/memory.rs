@@ -1,8 +1,8 @@
 //! Sessions in memory, shared by the workers.
 //!
-//! Bounded in bytes; the oldest go first, since all live equally long. Sixteen locks, each held for a look
-//! into a table, so that workers don't wait for each other. What the entries mean, and other machines, are
-//! in `sessions`.
+//! Bounded in bytes; the oldest are evicted first, since all have the same lifetime. There are sixteen locks,
+//! each held for one table access, so that workers don't wait for each other. `sessions` knows what the
+//! entries mean, and handles other machines.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -12,7 +12,7 @@ const SHARDS: usize = 16;
 /// What an entry costs besides its bytes: both tables, the allocations.
 const OVERHEAD: usize = 160;
 
-/// Values by key, each until its time is over.
+/// Values by key, each until it expires.
 #[derive(Debug)]
 pub(super) struct Memory {
     shards: [Mutex<Shard>; SHARDS],
@@ -22,7 +22,7 @@ pub(super) struct Memory {
 #[derive(Debug)]
 struct Shard {
     entries: HashMap<Box<[u8]>, Entry>,
-    /// Keys in the order they came, with the number of the entry each means.
+    /// Keys in insertion order, with the number of the entry each refers to.
     order: VecDeque<(Box<[u8]>, u64)>,
     bytes: usize,
     limit: usize,
@@ -37,7 +37,7 @@ struct Entry {
 }
 
 impl Memory {
-    /// Room for so many bytes.
+    /// Room for this many bytes.
     pub(super) fn new(bytes: usize) -> Self {
         let limit = bytes / SHARDS;
         Self { shards: std::array::from_fn(|_| Mutex::new(Shard::new(limit))), hasher: RandomState::new() }
@@ -53,14 +53,14 @@ impl Memory {
         self.shard(key, |shard| shard.entries.get(key).filter(|e| now <= e.until).map(|e| e.value.clone()))
     }
 
-    /// The value, which is then gone: of several who ask, one gets it.
+    /// Removes and returns the value: of several concurrent callers, one gets it.
     pub(super) fn take(&self, key: &[u8], now: u64) -> Option<Vec<u8>> {
         self.shard(key, |shard| shard.remove(key).filter(|e| now <= e.until).map(|e| e.value))
     }
 
     fn shard<T>(&self, key: &[u8], look: impl FnOnce(&mut Shard) -> T) -> T {
         let index = self.hasher.hash_one(key) as usize % SHARDS;
-        // A thread that panicked left a cache, at worst with a wrong count: still good to use.
+        // A panicked thread leaves a usable cache, at worst with a wrong count.
         look(&mut self.shards[index].lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -87,7 +87,7 @@ impl Shard {
     fn make_room(&mut self, bytes: usize) {
         while self.bytes + bytes > self.limit || self.order.len() > self.limit / OVERHEAD {
             let Some((key, number)) = self.order.pop_front() else { return };
-            // What was taken, or stored again later, left its place in the order behind.
+            // An entry that was taken or stored again left a stale position in the order.
             if self.entries.get(&key).is_some_and(|entry| entry.number == number) {
                 self.remove(&key);
             }

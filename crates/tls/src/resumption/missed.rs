@@ -1,6 +1,6 @@
-//! How a store that must not block says that a session may be elsewhere.
+//! How a store that must not block reports that a session may be in a remote store.
 //!
-//! The store is called from within a handshake, on the thread of its worker: the note is left there.
+//! The store is called from within a handshake, on the thread of its worker: the note is kept in that thread.
 
 use std::cell::RefCell;
 
@@ -13,7 +13,7 @@ pub(crate) fn note_missed(key: &[u8]) {
     WATCHED.with_borrow_mut(|missed| *missed = Some(key.to_vec()));
 }
 
-/// Runs a step of a handshake; with the key of the session that was missed in it.
+/// Runs a step of a handshake; also returns the key of the session that was missed in it.
 pub(crate) fn watch_for_missed<T>(step: impl FnOnce() -> T) -> (T, Option<Vec<u8>>) {
     WATCHED.take();
     let result = step();

@@ -1,13 +1,14 @@
 //! Resumption: what a server keeps so that a client's next handshake is short (RFC 8446 §2.2, RFC 5077).
 //!
-//! Here is the [`Resumption`] that acceptors use, and how it comes from its [`Settings`]. Its parts:
+//! Here is the [`Resumption`] that acceptors use, and how it is made from its [`Settings`]. Its parts:
 //!
 //! - `sessions`, `memory`: the cache of sessions, in memory. `shared`, `outbox`: the same with a remote store.
 //! - `tickets`: sessions that the clients keep, and the keys they are sealed with.
-//! - `remote`: memcached and Redis. `vault`: what they get to see. `missed`: how a handshake learns that a
+//! - `remote`: memcached and Redis. `vault`: what they can see. `missed`: how a handshake learns that a
 //!   session may be there.
-//! - `scope`: which handshakes may take up which sessions (`acceptor::scope` says why). `secret`: keys from keys.
-//! - `alive`, `clock`: threads that end, and the time of day; OCSP uses them too.
+//! - `scope`: which handshakes may resume which sessions (`acceptor::scope` says why). `secret`: derived
+//!   keys.
+//! - `alive`, `clock`: ending threads, and the wall clock; OCSP uses them too.
 //!
 //! No worker ever waits for a store: writes go through a queue, reads are [`Lookup`]s on other threads.
 
@@ -47,13 +48,13 @@ use start::Background;
 use std::sync::Arc;
 use tickets::{NoTickets, Ticketer};
 
-/// Where lines for the error log go. It may be called from any thread.
+/// Receives lines for the error log. It may be called from any thread.
 pub type Report = Arc<dyn Fn(Severity, String) + Send + Sync>;
 
-/// How much a line for the error log matters.
+/// The severity of a line for the error log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// Something does not work; the server goes on without it.
+    /// Something does not work; the server continues without it.
     Warn,
     /// Something has changed, or works again.
     Notice,
@@ -61,23 +62,23 @@ pub enum Severity {
 
 /// The resumption of a program: one for all its acceptors and workers.
 ///
-/// Made by `Resumption::new` from settings, and set going by `start`.
+/// Made by `Resumption::new` from settings, and started by `start`.
 #[derive(Clone, Debug)]
 pub struct Resumption {
     /// Sessions by id (TLS 1.2), and by ticket (TLS 1.3) where `tickets` makes none. Never blocks: a session
-    /// that only a remote store may have is noted with `note_missed`, and said not to be there.
+    /// that only a remote store may have is noted with `note_missed`, and reported as missing.
     pub(crate) sessions: Arc<dyn StoresServerSessions>,
     /// Makes and reads tickets.
     pub(crate) tickets: Arc<dyn ProducesTickets>,
     /// How many tickets follow a TLS 1.3 handshake. 0: no resumption in TLS 1.3.
     pub(crate) tickets_tls13: usize,
-    /// Where sessions are asked for that `sessions` doesn't have.
+    /// Where sessions are looked up that `sessions` doesn't have.
     pub(crate) remote: Option<Arc<dyn RemoteSessions>>,
     parts: Parts,
     background: Arc<Background>,
 }
 
-/// What `sessions` and `tickets` are made of, to make others for another scope.
+/// The parts of `sessions` and `tickets`, to make others for another scope.
 #[derive(Clone, Debug, Default)]
 struct Parts {
     sessions: Option<Sessions>,
@@ -92,8 +93,8 @@ enum Sessions {
 
 /// A store on other machines.
 pub(crate) trait RemoteSessions: std::fmt::Debug + Send + Sync {
-    /// Asks for the session of `key`, and keeps the answer (the session, or that there is none) locally,
-    /// so that `sessions` notes `key` as missed no more for a while. Blocks.
+    /// Fetches the session of `key`, and keeps the answer (the session, or its absence) locally, so that for
+    /// a while `sessions` no longer notes `key` as missed. Blocks.
     fn fetch(&self, key: &[u8]);
 }
 
@@ -105,8 +106,8 @@ pub struct Lookup {
 }
 
 impl Lookup {
-    /// Asks the remote store, and keeps its answer locally; `Session::receive` goes on from there. Blocks for
-    /// up to the timeout of the store: for a thread that may block.
+    /// Queries the remote store, and keeps its answer locally; `Session::receive` goes on from there. Blocks
+    /// for up to the timeout of the store: for a thread that may block.
     pub fn run(self) {
         self.remote.fetch(&self.key);
     }
@@ -140,7 +141,7 @@ impl Resumption {
             None => Arc::new(NoTickets),
         };
         // Two, as OpenSSL sends: browsers open a second connection at once, and each ticket is good for one
-        // (RFC 8446 §C.4).
+        // connection (RFC 8446 §C.4).
         let tickets_tls13 = if parts.sessions.is_some() || parts.tickets.is_some() { 2 } else { 0 };
         Self { sessions, tickets, tickets_tls13, remote, parts, background }
     }

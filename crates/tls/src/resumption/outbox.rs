@@ -1,19 +1,19 @@
-//! What is to be written to a remote store: workers put it here and go on, threads of ours take it.
+//! The queue of writes to a remote store: workers push and continue, background threads pop.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The most that waits: a second's handshakes of a busy machine, some megabytes.
+/// The maximum length: the handshakes of a second on a busy machine, some megabytes.
 const LONGEST: usize = 8192;
 
-/// A change that the store shall make.
+/// A change for the store.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Change {
     /// Keep the session through the second `until`.
     Put { id: Vec<u8>, session: Vec<u8>, until: u64 },
-    /// Forget the session: it was taken up, and may be only once.
+    /// Remove the session: it was resumed, which is allowed only once.
     Remove { id: Vec<u8> },
 }
 

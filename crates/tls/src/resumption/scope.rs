@@ -1,9 +1,9 @@
-//! Which handshakes may take up which sessions: those of one scope. What that is made of is the acceptor's affair
+//! Which handshakes may resume which sessions: those of one scope. The acceptor defines its content
 //! (`acceptor::scope`).
 
 use super::secret::expand;
 
-/// A scope, as a digest of what it stands for.
+/// A scope, as a digest of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) struct Scope([u8; 16]);
 
@@ -15,7 +15,7 @@ impl Scope {
         Self(digest)
     }
 
-    /// An identifier that is good in this scope only.
+    /// An identifier that is valid only in this scope.
     pub(super) fn within(&self, id: &[u8]) -> Vec<u8> {
         [&self.0, id].concat()
     }

@@ -1,7 +1,7 @@
 //! Keys made from other keys, and bytes sealed with them.
 //!
-//! AES-256-GCM with nonces by chance. One key seals at most some 2^32 messages before two nonces may be
-//! equal (NIST SP 800-38D §8.3); at 5,000 tickets a second that is ten days, and keys live for an hour.
+//! AES-256-GCM with random nonces. One key seals at most some 2^32 messages before two nonces may be equal
+//! (NIST SP 800-38D §8.3); at 5,000 tickets a second that is ten days, and keys live for an hour.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{self, HKDF_SHA256, Salt};
@@ -11,8 +11,8 @@ use aws_lc_rs::rand;
 pub(super) struct SealingKey(LessSafeKey);
 
 impl SealingKey {
-    /// The key that `secret` gives for `purpose` and `name` (RFC 5869). Whoever knows it can't tell
-    /// `secret`, nor the keys for other names.
+    /// The key that `secret` gives for `purpose` and `name` (RFC 5869). It reveals neither `secret` nor the
+    /// keys for other names.
     pub(super) fn derive(secret: &[u8], purpose: &[u8], name: &[u8]) -> Self {
         let mut bytes = [0; 32];
         expand(secret, purpose, name, &mut bytes);
@@ -32,7 +32,7 @@ impl SealingKey {
         Some(())
     }
 
-    /// What `seal` was given, if nobody changed it or the context.
+    /// The plaintext given to `seal`, if neither it nor the context was changed.
     pub(super) fn open(&self, context: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LEN>()?;
         let mut plain = sealed.to_vec();
@@ -63,17 +63,17 @@ pub(super) fn expand(secret: &[u8], purpose: &[u8], name: &[u8], out: &mut [u8])
     material.fill(out).expect("the length that was asked for");
 }
 
-/// Bytes by chance; `None` if the system has none.
+/// Random bytes; `None` if the system has none.
 pub(super) fn random<const N: usize>() -> Option<[u8; N]> {
     let mut bytes = [0; N];
     rand::fill(&mut bytes).ok()?;
     Some(bytes)
 }
 
-/// Overwrites a secret that is not needed any more.
+/// Overwrites a secret that is no longer needed.
 pub(super) fn wipe(bytes: &mut [u8]) {
     bytes.fill(0);
-    // Without a look at it, the compiler may leave out writing what nobody reads.
+    // Otherwise the compiler may omit writes that are never read.
     std::hint::black_box(bytes);
 }
 
@@ -83,7 +83,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// Hexadecimal digits as bytes; `None` if that isn't what they are.
+/// Hexadecimal digits as bytes; `None` for other text.
 pub(super) fn unhex(text: &str) -> Option<Vec<u8>> {
     let digit = |c: &u8| char::from(*c).to_digit(16).and_then(|value| u8::try_from(value).ok());
     let pairs = text.as_bytes().chunks(2);

@@ -1,8 +1,8 @@
-//! The session cache, as rustls asks for it.
+//! The session cache, as rustls uses it.
 //!
-//! A session is found by its identifier: in TLS 1.2 again and again, in TLS 1.3 once (it is taken, so that
-//! early data can't be replayed; RFC 8446 §8.1). Identifiers are good within a [`Scope`]. What is shared
-//! with other machines is added by `shared`.
+//! A session is found by its identifier: in TLS 1.2 again and again, in TLS 1.3 once (it is removed, so that
+//! early data can't be replayed; RFC 8446 §8.1). Identifiers are valid within a [`Scope`]. `shared` adds
+//! sharing with other machines.
 
 use super::clock::unix_now;
 use super::memory::Memory;
@@ -22,7 +22,7 @@ pub(super) struct InternalSessions {
 }
 
 impl InternalSessions {
-    /// Sessions that live for so many seconds.
+    /// Sessions with this lifetime in seconds.
     pub(super) fn new(lifetime: u32) -> Self {
         Self { memory: Arc::new(Memory::new(ROOM)), lifetime: lifetime.into(), scope: Scope::default() }
     }

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 pub const MEMCACHED_PORT: u16 = 11211;
 /// The port of Redis, if none is given.
 pub const REDIS_PORT: u16 = 6379;
-/// What the names of sessions in a remote store begin with: h2o's `cache-memcached-prefix`.
+/// The prefix of session names in a remote store: h2o's `cache-memcached-prefix`.
 pub const CACHE_PREFIX: &str = "h2o:ssl-session-cache:";
 /// The name of the ticket keys in a remote store: h2o's `ticket-memcached-key`.
 pub const TICKET_KEY: &str = "h2o:ssl-session-ticket";
 
-/// How sessions are kept and taken up again.
+/// How sessions are kept and resumed.
 ///
 /// h2o's `mode` says which of `cache` and `tickets` there are: `off` neither, `all` both.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,12 +23,13 @@ pub struct Settings {
     /// How long a session can be resumed, in seconds. A new ticket key is made after a quarter of it. At
     /// most seven days count (RFC 8446 §4.6.1).
     pub lifetime: u32,
-    /// A file whose bytes, at least 32, are known to all machines that share a remote store and to nobody
-    /// else; our own attribute `store-secret-file`. What goes to the store is sealed with it.
+    /// A file with at least 32 secret bytes, shared only by the machines that use the same remote store;
+    /// hayami's own attribute `store-secret-file`. Everything sent to the store is sealed with it.
     ///
-    /// Without it the ticket keys are there in clear, as h2o keeps them, and a session is sealed with its
-    /// identifier only: a copy of the store gives nothing away, but a copy of the store *and* of the
-    /// traffic does, and whoever writes to the store can make sessions (also such with client certificates).
+    /// Without it the ticket keys are stored in cleartext, as h2o does, and a session is sealed with its
+    /// identifier only: a copy of the store alone reveals nothing, but a copy of the store *and* of the
+    /// traffic does, and an attacker with write access to the store can forge sessions (including ones with
+    /// client certificates).
     pub secret_file: Option<PathBuf>,
 }
 
@@ -41,21 +42,21 @@ pub enum CacheStore {
     Remote {
         /// Which.
         store: RemoteStore,
-        /// What its names begin with; see [`CACHE_PREFIX`].
+        /// The prefix of its names; see [`CACHE_PREFIX`].
         prefix: String,
         /// How many threads store sessions there; h2o's `cache-memcached-num-threads`, 1 by default.
         threads: usize,
     },
 }
 
-/// Where the keys of tickets come from.
+/// Where ticket keys come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TicketStore {
-    /// They are made here, and live in memory.
+    /// They are generated here, and kept in memory.
     Internal,
-    /// Somebody else writes them to this file, in h2o's format.
+    /// Another program writes them to this file, in h2o's format.
     File(PathBuf),
-    /// The servers that share this store make them, and agree on them.
+    /// The servers that share this store generate them, and agree on them.
     Remote {
         /// Which.
         store: RemoteStore,
@@ -73,11 +74,11 @@ pub struct RemoteStore {
     pub host: String,
     /// See [`MEMCACHED_PORT`] and [`REDIS_PORT`].
     pub port: u16,
-    /// For Redis' AUTH. memcached's ASCII protocol knows none.
+    /// For Redis' AUTH. memcached's ASCII protocol has no authentication.
     pub password: Option<String>,
 }
 
-/// What a remote store speaks.
+/// The protocol of a remote store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteKind {
     /// memcached's ASCII protocol. Every memcached speaks it on the port of the binary one, so `protocol:

@@ -6,11 +6,11 @@
 //!                      ▲────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! No worker waits for the store. A handshake does, for `PATIENCE` at most, and not while the store is down.
-//! In TLS 1.3 a session is taken up once: whoever fetches it also removes it from the store, and of several
-//! machines the one whose removal succeeds has it. But a machine that has it in memory takes it from there
-//! and removes it from the store a moment later: in that moment another machine may accept a copy of the
-//! same handshake. That matters for early data only.
+//! No worker waits for the store. A handshake waits for `PATIENCE` at most, and not while the store is down.
+//! In TLS 1.3 a session is resumed once: fetching it also removes it from the store, and of several machines
+//! the one whose removal succeeds gets it. But a machine that has it in memory takes it from there and
+//! removes it from the store a moment later; in between, another machine may accept a copy of the same
+//! handshake. That matters only for early data.
 
 use super::alive::{Alive, Signal};
 use super::clock::unix_now;
@@ -27,21 +27,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a handshake waits for the store. A full handshake costs the client one more round trip, some
-/// 50 ms: to wait much longer would be worse than not to find the session.
+/// 50 ms: waiting much longer would be worse than not finding the session.
 const PATIENCE: Duration = Duration::from_millis(300);
 /// How long a write may take.
 const WRITE: Duration = Duration::from_secs(2);
-/// Lookups at a time. More handshakes than that are full ones: strangers can make up identifiers.
+/// Concurrent lookups. Beyond that, handshakes are full ones: attackers can make up identifiers.
 const LOOKUPS: usize = 64;
-/// How long the answer that there is no such session holds, in seconds: the handshake asks once more.
+/// How long a session's absence is cached, in seconds: the handshake asks once more.
 const ABSENT: u64 = 2;
 /// Bytes for such answers.
 const ABSENT_ROOM: usize = 1 << 20;
-/// Bytes of an identifier, as rustls makes them. Others aren't ours, and not worth a question.
+/// Bytes of an identifier, as rustls makes them. Others were not issued here, and are not looked up.
 const ID: usize = 32;
 /// How often losses are reported.
 const REPORT: Duration = Duration::from_secs(60);
-/// How a noted key begins: how the session was asked for.
+/// The prefix of a noted key: how the session was requested.
 const GET: u8 = b'g';
 const TAKE: u8 = b't';
 
@@ -67,7 +67,7 @@ pub(super) struct Common {
 }
 
 impl Common {
-    /// Sessions that live for `lifetime` seconds, and are called `prefix`… in the store.
+    /// Sessions with a lifetime in seconds, stored under names that begin with `prefix`.
     pub(super) fn new(
         store: Arc<Store>,
         vault: Arc<Vault>,
@@ -88,7 +88,7 @@ impl Common {
         })
     }
 
-    /// A writer thread: until nobody needs the sessions.
+    /// A writer thread: runs until the sessions are no longer needed.
     pub(super) fn write(&self, signal: &Signal) {
         // The name is looked up before the first lookup needs it.
         self.store.find();
@@ -155,27 +155,27 @@ impl Common {
         Some(session)
     }
 
-    /// Notes that the store may have it, unless there is no use in asking.
+    /// Notes that the store may have it, unless a lookup is pointless.
     fn miss(&self, how: u8, id: &[u8]) -> Option<Vec<u8>> {
-        let is_ours = id.len() == Scope::default().bytes().len() + ID;
-        if is_ours && self.absent.get(id, unix_now()).is_none() && !self.store.is_down() {
+        let is_issued = id.len() == Scope::default().bytes().len() + ID;
+        if is_issued && self.absent.get(id, unix_now()).is_none() && !self.store.is_down() {
             note_missed(&[&[how], id].concat());
         }
         None
     }
 
-    /// Asks the store: the session, and until when it is good.
+    /// Queries the store: the session, and until when it is valid.
     fn ask(&self, how: u8, id: &[u8]) -> Option<(Vec<u8>, u64)> {
         let name = self.name(id);
         let start = Instant::now();
         let sealed = self.store.get(&name, PATIENCE).ok()??;
         let found = self.vault.open_session(id, &sealed)?;
         let left = PATIENCE.saturating_sub(start.elapsed());
-        let is_ours = how == GET || self.store.remove(&name, left).ok()?;
-        is_ours.then_some(found)
+        let is_taken = how == GET || self.store.remove(&name, left).ok()?;
+        is_taken.then_some(found)
     }
 
-    /// `ask`, unless too many do.
+    /// `ask`, unless too many lookups are running.
     fn ask_within_limit(&self, how: u8, id: &[u8]) -> Option<(Vec<u8>, u64)> {
         let others = self.lookups.fetch_add(1, Ordering::Relaxed);
         let found = if others < LOOKUPS { self.ask(how, id) } else { None };

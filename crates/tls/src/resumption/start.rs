@@ -15,14 +15,14 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long the start waits until the ticket keys of other machines are here. Tickets made before that can
-/// be resumed on this machine only.
+/// How long the start waits for the ticket keys of other machines. Tickets made before that can be resumed on
+/// this machine only.
 const FIRST: Duration = Duration::from_secs(1);
 
-/// What a thread does until it is told to end.
+/// The body of a thread, which runs until it is stopped.
 type Task = Box<dyn FnOnce(&Signal) + Send>;
 
-/// Threads that are still to be started, and those that wait for them.
+/// Threads that are still to be started, and the waiters for them.
 #[derive(Default)]
 pub(super) struct Background {
     tasks: Mutex<Vec<Task>>,
@@ -31,8 +31,8 @@ pub(super) struct Background {
 }
 
 impl Resumption {
-    /// Reads the files that `settings` name. Starts no thread and speaks to no store: fit for a look at a
-    /// configuration. `report` hears what is wrong later.
+    /// Reads the files that `settings` name. Starts no thread and contacts no store, so it can be used to
+    /// check a configuration. `report` receives later faults.
     ///
     /// # Errors
     /// A file of `settings` can't be used.
@@ -52,8 +52,8 @@ impl Resumption {
         for task in tasks {
             let signal = self.background.alive.signal();
             let thread = std::thread::Builder::new().name("tls-resumption".into());
-            // Without the thread sessions stay local and keys are not renewed; there is nothing to do about
-            // a machine that has no threads left.
+            // Without the thread sessions stay local and keys are not renewed; a machine without free threads
+            // has no better option.
             let _ = thread.spawn(move || task(&signal));
         }
         if let Some(first) = lock(&self.background.first).take() {
@@ -62,7 +62,7 @@ impl Resumption {
     }
 }
 
-/// What is being put together.
+/// The parts being assembled.
 struct Plan {
     lifetime: u32,
     report: Report,
@@ -143,14 +143,14 @@ fn warn_of_clear_keys(source: &Source, vault: &Vault, report: &Report) {
     {
         let store = store.settings();
         let text = format!(
-            "the session ticket keys are in clear in {store}: whoever reads it can read recorded TLS \
+            "the session ticket keys are stored in cleartext in {store}: anyone who can read it can decrypt recorded TLS \
              sessions; set `store-secret-file` to seal them"
         );
         report(Severity::Warn, text);
     }
 }
 
-/// Nobody panics while holding one of these locks, and nothing in them could be half done.
+/// No code panics while holding one of these locks, and their data is never half updated.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

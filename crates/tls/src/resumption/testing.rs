@@ -82,7 +82,7 @@ fn program(name: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// A port that nobody listens on.
+/// A port without a listener.
 pub(crate) fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).unwrap().port()
 }

@@ -1,10 +1,10 @@
-//! What a remote store gets to see: nothing that can be used without what it doesn't have.
+//! What a remote store can see: nothing that is usable without secrets it doesn't have.
 //!
-//! h2o stores sessions and ticket keys in clear, so whoever reads its memcached can decrypt recorded TLS 1.2
-//! traffic. Here a session is stored under a name made from its identifier, and sealed with a key made from
-//! the identifier and the secret of the machines (`store-secret-file`). Without a secret the identifier
-//! alone has to do: it is in no store, but it is on the wire. Ticket keys are sealed with the secret; without
-//! one they are in clear, for there is nothing else to seal them with.
+//! h2o stores sessions and ticket keys in cleartext, so an attacker who reads its memcached can decrypt
+//! recorded TLS 1.2 traffic. Here a session is stored under a name made from its identifier, and sealed with
+//! a key made from the identifier and the secret of the machines (`store-secret-file`). Without a secret only
+//! the identifier is used: it is in no store, but it is on the wire. Ticket keys are sealed with the secret;
+//! without one they are in cleartext, since there is nothing else to seal them with.
 
 use super::secret::{SealingKey, expand, hex, wipe};
 use crate::Error;
@@ -26,8 +26,9 @@ impl Vault {
     /// With the secret in `file`.
     pub(super) fn read(file: &Path) -> Result<Self, Error> {
         let show = file.display();
-        let bytes = std::fs::read(file)
-            .map_err(|e| Error(format!("cannot read {show}: {e}; it has to be the secret of the stores")))?;
+        let bytes = std::fs::read(file).map_err(|e| {
+            Error(format!("cannot read {show}: {e}; it must contain the secret that the machines share"))
+        })?;
         if bytes.len() < SHORTEST {
             let advice =
                 format!("make one by `head -c 32 /dev/urandom > {show}` and copy it to all machines");
@@ -41,14 +42,14 @@ impl Vault {
         !self.secret.is_empty()
     }
 
-    /// The name of a session in the store. It doesn't tell `id`.
+    /// The name of a session in the store. It doesn't reveal `id`.
     pub(super) fn name(&self, prefix: &str, id: &[u8]) -> String {
         let mut name = [0; 32];
         expand(&[&self.secret, id].concat(), b"hayami session name", b"", &mut name);
         format!("{prefix}{}", hex(&name))
     }
 
-    /// A session for the store: good through the second `until`.
+    /// A session for the store: valid through the second `until`.
     pub(super) fn seal_session(&self, id: &[u8], session: &[u8], until: u64) -> Option<Vec<u8>> {
         let mut plain = until.to_be_bytes().to_vec();
         plain.extend_from_slice(session);
@@ -58,7 +59,7 @@ impl Vault {
         done.map(|()| sealed)
     }
 
-    /// The session, and until when it is good. `None` if nobody with our secret has sealed this.
+    /// The session, and until when it is valid. `None` if it was not sealed with this secret.
     pub(super) fn open_session(&self, id: &[u8], sealed: &[u8]) -> Option<(Vec<u8>, u64)> {
         let plain = self.session_key(id).open(b"", sealed)?;
         let (until, session) = plain.split_first_chunk()?;
@@ -89,7 +90,7 @@ impl Vault {
             (false, false) => Some(stored.to_vec()),
             (true, true) => self.keys_key().open(SEALED, &stored[SEALED.len()..]),
             (true, false) => return Err("they are sealed, but `store-secret-file` is not set here"),
-            // Anybody who can write to the store could have put them there.
+            // Anyone with write access to the store could have put them there.
             (false, true) => return Err("they are not sealed: set `store-secret-file` on all machines"),
         };
         let plain = plain.ok_or("`store-secret-file` is not the same on all machines")?;

@@ -1,4 +1,4 @@
-//! A session from its first bytes to its end, whichever role it is in.
+//! A session from its first bytes to its end, in either role.
 
 use super::Progress;
 use super::gather::Gather;
@@ -16,7 +16,7 @@ pub(crate) struct Course<S: Side> {
     sent: usize,
 }
 
-/// How far it is.
+/// Its state.
 pub(crate) enum State<S: Side> {
     Waiting(S::Waiting),
     Handshake(Box<Handshake<S>>),
@@ -62,7 +62,7 @@ impl<S: Side> Course<S> {
         self.seal_gathered(&[IoSlice::new(plain)], plain.len(), out);
     }
 
-    /// Seals the first `most` bytes of `pieces`, or all if they are fewer. How many.
+    /// Seals the first `most` bytes of `pieces`, or all if they are fewer. Returns how many.
     pub(crate) fn seal_gathered(&mut self, pieces: &[IoSlice<'_>], most: usize, out: &mut Vec<u8>) -> usize {
         let mut plain = Gather::new(pieces, most);
         let len = plain.len();
@@ -139,7 +139,7 @@ impl<S: Side> Course<S> {
                     return Err(Fault::Over);
                 };
                 let mut open = handshake.into_open(input)?;
-                // The peer may have said more in the same breath, or goodbye.
+                // The same input may contain more data or close_notify.
                 let closed = matches!(open.receive(input, plain, out)?, Progress::PeerClosed);
                 self.state = State::Open(Box::new(open));
                 Ok(match (first, closed) {
@@ -154,7 +154,7 @@ impl<S: Side> Course<S> {
 
 #[cfg(test)]
 impl<S: Side> Course<S> {
-    /// What only an open session has.
+    /// The part that only an open session has.
     pub(crate) fn open(&mut self) -> &mut Open<S> {
         match &mut self.state {
             State::Open(open) => open,

@@ -1,8 +1,8 @@
-//! Plaintext that lies in several places, taken in lengths that records have.
+//! Plaintext in several buffers, taken in record-sized lengths.
 
 use std::io::IoSlice;
 
-/// What is left of several pieces, as if they were one.
+/// The rest of several pieces, as if they were one.
 pub(crate) struct Gather<'a> {
     pieces: &'a [IoSlice<'a>],
     /// Bytes of the first piece that were taken.

@@ -1,6 +1,6 @@
 //! The handshake: everything that knows rustls' state machine.
 //!
-//! rustls 0.24 replaces the unbuffered interface used here by another; this file is where that lands.
+//! rustls 0.24 replaces the unbuffered interface used here by another; only this file has to change then.
 
 use super::open::Open;
 use super::records::{HEADER, TAG, whole};
@@ -9,24 +9,24 @@ use crate::{Fault, Info};
 use rustls::Error;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, EncryptError, WriteTraffic};
 
-/// Bytes of records of which a message is made that is not whole. rustls takes messages of 64 KiB; in records that are
-/// not tiny they are little more.
+/// Maximum bytes of records that hold an incomplete message. rustls accepts messages of 64 KiB; unless
+/// records are tiny, their records are little more.
 const MOST_HELD: usize = 128 * 1024;
 
 pub(crate) struct Handshake<S: Side> {
     connection: S::Connection,
-    /// Bytes of the peer that aren't whole yet. They stay here, as rustls keeps offsets into them.
+    /// Incomplete input. It stays here, since rustls keeps offsets into it.
     rest: Vec<u8>,
     server_name: Option<Box<str>>,
-    /// From when we may answer on, which early data allows before the end.
+    /// Set once data may be sent, which early data allows before the handshake ends.
     info: Option<Box<Info>>,
-    /// The last `receive` brought early data.
+    /// The last `receive` delivered early data.
     has_early_data: bool,
     peer_closed: bool,
     closed: bool,
 }
 
-/// How far a handshake got.
+/// The progress of a handshake.
 pub(crate) enum Step {
     /// It needs more bytes.
     Blocked,
@@ -36,7 +36,7 @@ pub(crate) enum Step {
     Done { first: bool },
 }
 
-/// What a step of rustls' machine leaves to do.
+/// What remains to do after a step of rustls' state machine.
 enum Left {
     More,
     Blocked,
@@ -44,7 +44,7 @@ enum Left {
 }
 
 impl<S: Side> Handshake<S> {
-    /// `server_name`: what the ClientHello asks for, which rustls doesn't tell in this interface.
+    /// `server_name`: the name in the ClientHello, which rustls doesn't expose in this interface.
     pub(crate) fn new(connection: S::Connection, server_name: Option<Box<str>>) -> Self {
         Self {
             connection,
@@ -57,9 +57,9 @@ impl<S: Side> Handshake<S> {
         }
     }
 
-    /// Takes whole records from `input`, until there is none or the handshake is over. One at a time: what
-    /// follows a client's last one is for our record layer, since rustls would begin with a ticket that is there
-    /// by half.
+    /// Takes whole records from `input`, until there is none or the handshake is over. One at a time: input
+    /// after a client's last one is for this crate's record layer, since rustls would start on a partial
+    /// ticket.
     pub(crate) fn receive(
         &mut self,
         input: &mut Vec<u8>,
@@ -93,8 +93,8 @@ impl<S: Side> Handshake<S> {
             match self.advance(plain, out)? {
                 Step::Done { first } => return Ok(Step::Done { first: first || began }),
                 Step::MayAnswer { first } => (may_answer, began) = (true, first || began),
-                // rustls passes over early data that was refused (RFC 8446 §4.2.10), but leaves it in front of
-                // what comes next, and counts it against its limit each time it sees it.
+                // rustls skips refused early data (RFC 8446 §4.2.10), but leaves it in front of the following
+                // input, and counts it against its limit each time it sees it.
                 Step::Blocked if is_alone && self.rest.len() == len && is_wiped(&self.rest) => {
                     self.rest.clear()
                 }
@@ -158,14 +158,14 @@ impl<S: Side> Handshake<S> {
                 Left::More
             }
             ConnectionState::WriteTraffic(_) => Left::Writable,
-            _ => Left::Blocked, // BlockedHandshake; Closed, which needs a close_notify of ours
+            _ => Left::Blocked, // BlockedHandshake; Closed, which needs a close_notify from this side
         };
         self.rest.drain(..discard);
         Ok(left)
     }
 
     fn writable(&mut self) -> Result<Step, Fault> {
-        // Without early data there is nothing to answer, and whom we speak to isn't proven yet.
+        // Without early data there is nothing to answer, and the peer isn't authenticated yet.
         if self.connection.is_handshaking() && !self.has_early_data && self.info.is_none() {
             return Ok(Step::Blocked);
         }
@@ -181,7 +181,7 @@ impl<S: Side> Handshake<S> {
         })
     }
 
-    /// The finished handshake's keys; `input` gets the bytes that no handshake message was in.
+    /// The finished handshake's keys; `input` gets the bytes after the last handshake message.
     pub(super) fn into_open(mut self, input: &mut Vec<u8>) -> Result<Open<S>, Fault> {
         if !self.rest.is_empty() {
             self.rest.append(input);
@@ -225,7 +225,7 @@ impl<S: Side> Handshake<S> {
         mut write: impl FnMut(&mut WriteTraffic<'_, S>, &mut [u8]) -> Result<usize, EncryptError>,
     ) {
         let status = S::process(&mut self.connection, &mut self.rest);
-        // Whatever was to be read was read by `receive`: there is nothing to discard.
+        // `receive` has read everything: there is nothing to discard.
         let Ok(ConnectionState::WriteTraffic(mut traffic)) = status.state else { return };
         let start = out.len();
         let mut written = write(&mut traffic, &mut []);
@@ -238,7 +238,7 @@ impl<S: Side> Handshake<S> {
 
     /// The alert that rustls has ready after an error.
     fn flush_alert(&mut self, out: &mut Vec<u8>) {
-        // Only as long as there is something to send: rustls would read on, with a state that is broken.
+        // Only while there is something to send: otherwise rustls would continue reading in a broken state.
         while self.connection.wants_write()
             && let Ok(ConnectionState::EncodeTlsData(message)) =
                 S::process(&mut self.connection, &mut []).state
@@ -250,9 +250,9 @@ impl<S: Side> Handshake<S> {
     }
 }
 
-/// Whether a record that rustls left where it was could not be decrypted: its content is zeros then. A part of
-/// a handshake message that it waits for the rest of isn't taken for one: decrypted it has its type behind it,
-/// and in clear four zeros are a whole message.
+/// Whether a record that rustls left where it was could not be decrypted: its content is zeros then. An
+/// incomplete handshake message isn't mistaken for one: decrypted, its type follows it, and in cleartext four
+/// zeros are a complete message.
 fn is_wiped(record: &[u8]) -> bool {
     const WHOLE_MESSAGE: usize = 4;
     let end = record.len().saturating_sub(TAG);
@@ -276,6 +276,6 @@ fn encode<S>(mut message: EncodeTlsData<'_, S>, out: &mut Vec<u8>) -> Result<(),
 fn fault<S: Side>(error: Error) -> Fault {
     match error {
         Error::AlertReceived(alert) => Fault::Alert(alert.into()),
-        error => Fault::Handshake(S::words(&error)),
+        error => Fault::Handshake(S::describe(&error)),
     }
 }

@@ -1,6 +1,7 @@
-//! The first bytes of a connection, and what of a ClientHello has to be known before the handshake begins.
+//! The first bytes of a connection, and the parts of a ClientHello that are needed before the handshake
+//! begins.
 //!
-//! Whether the message is right is rustls' to judge, which reads it again: here a damaged one says nothing.
+//! rustls reads and validates the message again; a damaged one yields nothing here.
 
 use std::borrow::Cow;
 
@@ -13,7 +14,7 @@ pub(crate) enum First {
     Handshake,
     /// A request of HTTP.
     PlainHttp,
-    /// A handshake message in more and smaller records than anyone needs.
+    /// A handshake message in an unreasonable number of small records.
     TooLong,
     /// Neither.
     NotTls,
@@ -22,20 +23,20 @@ pub(crate) enum First {
 /// The content type of handshake messages (RFC 8446 §5.1).
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
-/// The longest ClientHello that is waited for here; with the keys of post-quantum groups they have 2 KB.
-/// Longer ones are left to rustls.
+/// The longest ClientHello that is collected here; with post-quantum key shares they have 2 KB. Longer ones
+/// are left to rustls.
 const LONGEST: usize = 16 * 1024;
 
-/// Bytes of records that are taken for a ClientHello. One of 2 KB may come in records of a single byte, as tools
-/// against censorship send it.
+/// Bytes of records that are taken for a ClientHello. One of 2 KB may come in records of a single byte, as
+/// censorship circumvention tools send it.
 const MOST: usize = 2 * LONGEST;
 
-/// How far the first message is known: what arrived before is not looked at again, in however many pieces it comes.
+/// The progress of scanning the first message: no byte is scanned twice, in however many pieces it arrives.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     /// Where the first record begins that was not whole.
     at: usize,
-    /// Bytes of the message in the records before it, and the first four.
+    /// Bytes of the message in the earlier records, and its first four.
     len: usize,
     head: [u8; 4],
 }
@@ -47,7 +48,7 @@ impl Scan {
             [] => First::Incomplete,
             // Methods are tokens in upper case in practice (RFC 9110 §9.1), also that of HTTP/2's preface.
             [b'A'..=b'Z', ..] => First::PlainHttp,
-            // Alerts and the like, out of place, get their answer from rustls.
+            // Alerts and other misplaced records are left to rustls.
             [20..=24, ..] => self.advance(bytes),
             _ => First::NotTls,
         }
@@ -95,7 +96,7 @@ pub(crate) fn message(bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
     }
 }
 
-/// Whether a message that begins with `head`, and of which `len` bytes are there, is all there or too long to wait for.
+/// Whether a message that begins with `head` and has `len` bytes so far is complete, or too long to wait for.
 fn is_whole(head: [u8; 4], len: usize) -> bool {
     len >= 4 && len - 4 >= announced(head).min(LONGEST)
 }
@@ -105,7 +106,7 @@ fn announced([_, a, b, c]: [u8; 4]) -> usize {
     usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c)
 }
 
-/// Whether a message is all there, or too long to wait for.
+/// Whether a message is complete, or too long to wait for.
 fn is_whole_message(message: &[u8]) -> bool {
     message.first_chunk().is_some_and(|head| is_whole(*head, message.len()))
 }
@@ -116,7 +117,7 @@ struct Fragments<'a>(&'a [u8]);
 enum Fragment<'a> {
     Of(&'a [u8]),
     Incomplete,
-    /// A record of another kind, or one that no rule allows (RFC 8446 §5.1).
+    /// A record of another type, or an illegal one (RFC 8446 §5.1).
     Other,
 }
 
@@ -140,23 +141,23 @@ impl<'a> Fragments<'a> {
     }
 }
 
-/// What is asked of a ClientHello (RFC 8446 §4.1.2).
+/// The fields read from a ClientHello (RFC 8446 §4.1.2).
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hello<'a> {
     name: Option<&'a [u8]>,
     pub(crate) session_id: &'a [u8],
-    /// It takes a raw public key rather than a certificate (RFC 7250 §4.1).
+    /// It prefers a raw public key to a certificate (RFC 7250 §4.1).
     prefers_raw_public_key: bool,
     /// It offers TLS 1.3.
     pub(crate) is_tls13: bool,
-    /// It brings a ticket of TLS 1.2: its session id is one that it made up (RFC 5077 §3.4).
+    /// It carries a TLS 1.2 ticket: its session ID is arbitrary (RFC 5077 §3.4).
     pub(crate) has_ticket: bool,
     /// The identity of the first pre-shared key: a ticket.
     pub(crate) first_identity: Option<&'a [u8]>,
 }
 
 impl<'a> Hello<'a> {
-    /// Reads a handshake message; `None` if it's damaged or another.
+    /// Reads a handshake message; `None` if it's malformed or not a ClientHello.
     pub(crate) fn read(message: &'a [u8]) -> Option<Self> {
         let mut fields = Fields(message);
         if fields.number(1)? != usize::from(CLIENT_HELLO) {
@@ -178,13 +179,13 @@ impl<'a> Hello<'a> {
         Some(hello)
     }
 
-    /// The name in lower case, if it has one that can be compared.
+    /// The name in lower case, if there is a valid one.
     pub(crate) fn server_name(&self) -> Option<Box<str>> {
         std::str::from_utf8(self.name?).ok().map(|name| name.to_ascii_lowercase().into())
     }
 
     /// Whether a raw public key is to be presented, if there is one. In TLS 1.2 their messages have another form (RFC
-    /// 7250 §3), which rustls doesn't speak.
+    /// 7250 §3), which rustls doesn't support.
     pub(crate) fn wants_raw_public_key(&self) -> bool {
         self.is_tls13 && self.prefers_raw_public_key
     }
@@ -200,13 +201,13 @@ impl<'a> Hello<'a> {
                     self.name = list.vector(2);
                 }
             }
-            // server_certificate_type (RFC 7250 §3): X.509 is 0, a raw public key 2, the most wanted first.
+            // server_certificate_type (RFC 7250 §3): X.509 is 0, a raw public key 2, in order of preference.
             20 => {
                 let types = fields.vector(1).unwrap_or_default();
                 let first = types.iter().find(|kind| matches!(kind, 0 | 2));
                 self.prefers_raw_public_key = first == Some(&2);
             }
-            // session_ticket (RFC 5077 §3.2): empty where one is wished for.
+            // session_ticket (RFC 5077 §3.2): empty if the client requests one.
             35 => self.has_ticket = !content.is_empty(),
             // supported_versions (RFC 8446 §4.2.1)
             43 => self.is_tls13 = fields.vector(1).is_some_and(|all| all.chunks(2).any(|one| one == [3, 4])),
@@ -231,7 +232,7 @@ impl<'a> Fields<'a> {
         Some(self.take(bytes)?.iter().fold(0, |number, byte| number << 8 | usize::from(*byte)))
     }
 
-    /// A vector behind its length of `bytes` bytes.
+    /// A vector after its length of `bytes` bytes.
     fn vector(&mut self, bytes: usize) -> Option<&'a [u8]> {
         let len = self.number(bytes)?;
         self.take(len)
@@ -278,7 +279,7 @@ mod tests {
         for byte in &wire {
             assert_eq!(scan.judge(&seen), First::Incomplete);
             seen.push(*byte);
-            // What was judged may be anything now, but for the first byte of all.
+            // The bytes already scanned may be anything now, except for the very first.
             let whole = (seen.len() - 1) / 6 * 6;
             seen[1.min(whole)..whole].fill(0xff);
         }

@@ -5,11 +5,11 @@
 //!   nothing allocated                 rustls                 own records, keys from rustls
 //! ```
 //!
-//! `hello` looks at the first bytes, `handshake` is all that knows rustls' state machine, `open` and
-//! `records` protect and read what follows. The last two are ours because records are the hot path: sealing
-//! into the caller's buffer and opening in it saves an allocation and two copies per record (see
-//! `examples/timing.rs`), and an idle connection keeps little more than its keys. `course` puts them in order,
-//! for the server here and for the client of [`crate::client`]; `side` is all in which the roles differ.
+//! `hello` scans the first bytes, `handshake` contains everything about rustls' state machine, `open` and
+//! `records` protect and read what follows. The last two don't use rustls because records are the hot path:
+//! sealing into the caller's buffer and opening in it saves an allocation and two copies per record (see
+//! `examples/timing.rs`), and an idle connection keeps little more than its keys. `course` sequences them,
+//! for the server here and for the client of [`crate::client`]; `side` has the differences between the roles.
 
 mod course;
 mod gather;
@@ -33,19 +33,19 @@ use std::fmt;
 use std::io::IoSlice;
 use std::sync::Arc;
 
-/// How far a session is.
+/// The progress of a session.
 #[derive(Debug)]
 pub enum Progress {
-    /// More bytes of the peer are needed.
+    /// More input is needed.
     Handshaking,
     /// A remote store may have the client's session: run the lookup on a thread that may block, then call
-    /// `receive` again. The bytes are in `input` still.
+    /// `receive` again. The bytes stay in `input`.
     NeedsLookup(Lookup),
-    /// The handshake is over, or (with early data) far enough to answer; said once.
+    /// The handshake is complete, or (with early data) far enough to answer; returned once.
     Established,
     /// In use.
     Open,
-    /// The peer sends no more; it may still listen.
+    /// The peer sends no more; it may still receive.
     PeerClosed,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Greeting {
 }
 
 impl Session {
-    /// A session that answers with what `acceptor` has now. Allocates nothing.
+    /// A session with the current configuration of `acceptor`. Allocates nothing.
     pub fn new(acceptor: &Acceptor) -> Self {
         Self(Course::new(Greeting { table: acceptor.table(), scan: Scan::default(), looked_up: false }))
     }
@@ -91,13 +91,14 @@ impl Session {
         self.0.seal(plain, out);
     }
 
-    /// As [`seal`](Self::seal), with the first `most` bytes of `pieces`, or all if they are fewer. How many.
+    /// As [`seal`](Self::seal), with the first `most` bytes of `pieces`, or all if they are fewer. Returns
+    /// how many.
     pub fn seal_gathered(&mut self, pieces: &[IoSlice<'_>], most: usize, out: &mut Vec<u8>) -> usize {
         self.0.seal_gathered(pieces, most, out)
     }
 
-    /// Says that nothing was sent for a second or longer: records start small again, as the congestion
-    /// window does (RFC 5681 §4.1).
+    /// Records that nothing was sent for a second or longer: record sizes start small again, as the
+    /// congestion window does (RFC 5681 §4.1).
     pub fn was_idle(&mut self) {
         self.0.was_idle();
     }
@@ -112,8 +113,8 @@ impl Session {
         self.0.info()
     }
 
-    /// Whether what the last `receive` appended to `plain` may be early data (RFC 8446 §2.3), that is: someone
-    /// may have recorded and sent it again.
+    /// Whether what the last `receive` appended to `plain` may be early data (RFC 8446 §2.3), that is: it may
+    /// be a replay.
     pub fn is_early(&self) -> bool {
         self.0.is_early()
     }
@@ -131,20 +132,20 @@ impl Session {
             First::Incomplete => return Ok(Progress::Handshaking),
             First::PlainHttp => return Err(Fault::PlainHttp),
             First::NotTls => {
-                records::alert_in_clear(&Fault::NotTls, out);
+                records::alert_in_cleartext(&Fault::NotTls, out);
                 return Err(Fault::NotTls);
             }
             First::TooLong => {
-                records::alert_in_clear(&Fault::TooManyIdleRecords, out);
+                records::alert_in_cleartext(&Fault::TooManyIdleRecords, out);
                 return Err(Fault::TooManyIdleRecords);
             }
-            // What isn't a ClientHello is rustls' to refuse.
+            // rustls refuses anything that isn't a ClientHello.
             First::Handshake => {}
         }
         let message = hello::message(input);
         let hello = message.as_deref().and_then(Hello::read);
-        // The name that chooses the configuration is also the one that `info` tells: whoever is let in by it
-        // is let in to that name.
+        // The name that chooses the configuration is also the one in `info`: access granted by it is granted
+        // to that name.
         let name = hello.as_ref().and_then(Hello::server_name);
         let raw = hello.as_ref().is_some_and(Hello::wants_raw_public_key);
         let config = table.choose(name.as_deref(), raw);
@@ -164,7 +165,7 @@ impl Session {
 /// The key of the session that the client would resume, if only the remote store may have it.
 fn missed_session(shared: &Shared, hello: &Hello<'_>) -> Option<Vec<u8>> {
     let key = match hello.is_tls13 && shared.speaks_tls13 {
-        true if shared.config.ticketer.enabled() => return None, // tickets bring their sessions with them
+        true if shared.config.ticketer.enabled() => return None, // tickets contain their sessions
         true => hello.first_identity?,
         false if hello.has_ticket => return None,
         false => hello.session_id,

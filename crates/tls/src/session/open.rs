@@ -1,4 +1,4 @@
-//! A session whose handshake is over: application data, alerts, and new keys now and then.
+//! A session whose handshake is over: application data, alerts, and key updates.
 
 use super::Progress;
 use super::gather::Gather;
@@ -9,30 +9,30 @@ use rustls::ExtractedSecrets;
 use rustls::kernel::KernelConnection;
 use std::ops::Range;
 
-/// Records that bring nothing (empty ones, key updates, warnings) that a peer may send in a row: each costs
-/// us as much as one with content. The number is BoringSSL's.
+/// How many records without content (empty ones, key updates, warnings) a peer may send in a row: each costs
+/// as much as one with content. The number is BoringSSL's.
 const MOST_IDLE: u8 = 32;
-/// A key that protected fewer records than this was changed in haste: deriving the next one costs as much as opening
-/// some 60 small records.
+/// A key that protected fewer records than this was changed too soon: deriving the next one costs as much as
+/// opening some 60 small records.
 const HASTY: u64 = 64;
-/// Keys that a peer may change in haste during a connection. Peers that change keys by the clock, whatever they sent,
-/// take hours to get there.
+/// How many keys a peer may change too soon during a connection. Peers that change keys by the clock,
+/// whatever they sent, take hours to get there.
 const MOST_HASTY: u16 = 1024;
-/// After so many records the keys are changed (RFC 8446 §5.5: 2^24.5 for AES-GCM). TLS 1.2 has no such
+/// The keys are changed after this many records (RFC 8446 §5.5: 2^24.5 for AES-GCM). TLS 1.2 has no such
 /// message, and RFC 5288 no such limit.
 const RECORDS_A_KEY: u64 = 1 << 24;
 
-/// A NewSessionTicket at its longest (RFC 8446 §4.6.1): times, nonce, ticket and extensions.
+/// The maximum length of a NewSessionTicket (RFC 8446 §4.6.1): times, nonce, ticket and extensions.
 const LONGEST_TICKET: usize = 4 + 4 + 1 + 255 + 2 + 65_535 + 2 + 65_534;
 
 const NEW_SESSION_TICKET: u8 = 4;
 const KEY_UPDATE: u8 = 24;
-/// KeyUpdate, not asking for one in return (RFC 8446 §4.6.3).
-const OUR_KEY_UPDATE: [u8; 5] = [KEY_UPDATE, 0, 0, 1, 0];
+/// KeyUpdate, without update_requested (RFC 8446 §4.6.3).
+const PLAIN_KEY_UPDATE: [u8; 5] = [KEY_UPDATE, 0, 0, 1, 0];
 const CLOSE_NOTIFY: u8 = 0;
 const USER_CANCELED: u8 = 90;
 const WARNING: u8 = 1;
-/// The answer to those that would renegotiate (RFC 5246 §7.2.2).
+/// The answer to a request for renegotiation (RFC 5246 §7.2.2).
 const NO_RENEGOTIATION: [u8; 2] = [WARNING, 100];
 
 pub(crate) struct Open<S: Side> {
@@ -41,16 +41,16 @@ pub(crate) struct Open<S: Side> {
     /// Makes the next keys; TLS 1.3 only.
     updates: Option<KernelConnection<S>>,
     pub(super) info: Box<Info>,
-    /// The beginning of a message whose end hasn't come.
+    /// The beginning of an incomplete message.
     message: Vec<u8>,
     idle_records: u8,
     hasty_keys: u16,
-    /// The peer asked for a KeyUpdate, which goes before our next application data. However often it asks meanwhile,
-    /// one is enough (RFC 8446 §4.6.3): a peer that asks and does not read costs no memory.
+    /// The peer requested a KeyUpdate, which precedes the next application data. However often it asks
+    /// meanwhile, one is enough (RFC 8446 §4.6.3): a peer that asks and does not read uses no memory.
     owes_key_update: bool,
-    /// The peer was told that we don't renegotiate, and has got no application data since.
+    /// Renegotiation was refused, and no application data was sent since.
     refused_renegotiation: bool,
-    /// What the last `receive` brought may be early data.
+    /// The data of the last `receive` may be early data.
     pub(super) is_early: bool,
     pub(super) peer_closed: bool,
     pub(super) closed: bool,
@@ -168,8 +168,8 @@ impl<S: Side> Open<S> {
     fn receive_handshake(&mut self, content: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         match (self.info.version, content) {
             (Version::Tls13, _) if !self.message.is_empty() => self.receive_tickets(content),
-            // A record for itself: keys change at the end of a record (RFC 8446 §5.1). Nobody cuts five
-            // bytes in two.
+            // It must be a separate record: keys change at the end of a record (RFC 8446 §5.1). No
+            // implementation splits five bytes.
             (Version::Tls13, [KEY_UPDATE, 0, 0, 1, asks @ 0..=1]) => {
                 self.owes_key_update |= *asks == 1;
                 self.note_haste()?;
@@ -180,7 +180,7 @@ impl<S: Side> Open<S> {
             }
             (Version::Tls13, [KEY_UPDATE, 0, 0, 1, _]) => Err(Fault::IllegalParameter), // §4.6.3
             (Version::Tls13, _) if S::ROLE == Role::Client => self.receive_tickets(content),
-            // A peer that would renegotiate is told that we don't, and may go on without.
+            // A peer's request for renegotiation is refused; the connection may continue.
             (Version::Tls12, [kind, ..]) if *kind == S::RENEGOTIATION => {
                 if !std::mem::replace(&mut self.refused_renegotiation, true) {
                     self.send_unless_closed(ALERT, &NO_RENEGOTIATION, out);
@@ -191,7 +191,7 @@ impl<S: Side> Open<S> {
         }
     }
 
-    /// Tickets, of which a record may have several or only a part (RFC 8446 §4.6.1, §5.1).
+    /// Tickets; a record may have several or only a part of one (RFC 8446 §4.6.1, §5.1).
     fn receive_tickets(&mut self, content: &[u8]) -> Result<(), Fault> {
         let mut messages = std::mem::take(&mut self.message);
         messages.extend_from_slice(content);
@@ -236,17 +236,17 @@ impl<S: Side> Open<S> {
         self.owes_key_update || self.write.sequence() >= RECORDS_A_KEY && self.updates.is_some()
     }
 
-    /// Counts a key of the peer that is about to be changed, if it protected next to nothing.
+    /// Counts a peer's key that is about to be changed, if it protected very few records.
     fn note_haste(&mut self) -> Result<(), Fault> {
         self.hasty_keys += u16::from(self.read.sequence() < HASTY);
         if self.hasty_keys > MOST_HASTY { Err(Fault::TooManyIdleRecords) } else { Ok(()) }
     }
 
-    /// Tells the peer with the old key, and goes on with the next.
+    /// Sends KeyUpdate with the old key, and continues with the next.
     fn update_write_key(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
         self.owes_key_update = false;
         let updates = self.updates.as_mut().ok_or(Fault::Unexpected)?;
-        self.write.seal(HANDSHAKE, &OUR_KEY_UPDATE, out);
+        self.write.seal(HANDSHAKE, &PLAIN_KEY_UPDATE, out);
         let secrets = updates.update_tx_secret().map_err(|_| Fault::Unexpected)?;
         self.write = Protection::new(Version::Tls13, secrets)?;
         Ok(())
@@ -266,7 +266,7 @@ impl<S: Side> Open<S> {
     }
 }
 
-/// What a peer of ours never does, for tests and fuzz targets.
+/// Actions of misbehaving peers, for tests and fuzz targets.
 #[cfg(any(test, feature = "fuzzing"))]
 impl<S: Side> Open<S> {
     /// Seals content of any type.
@@ -274,7 +274,7 @@ impl<S: Side> Open<S> {
         self.send_unless_closed(kind, content, out);
     }
 
-    /// Changes our key, and with `asks` wants the peer to do likewise. TLS 1.2 knows no such thing.
+    /// Changes this side's key, and with `asks` requests the same of the peer. TLS 1.3 only.
     pub(crate) fn change_key(&mut self, asks: bool, out: &mut Vec<u8>) {
         let Some(updates) = self.updates.as_mut().filter(|_| !self.closed) else { return };
         self.write.seal(HANDSHAKE, &[KEY_UPDATE, 0, 0, 1, asks.into()], out);
@@ -289,7 +289,7 @@ impl<S: Side> Open<S> {
         self.write.count_as(RECORDS_A_KEY);
     }
 
-    /// Sends a message as it is, in a record of its own.
+    /// Sends a message unchanged, in a separate record.
     pub(crate) fn say_in_handshake(&mut self, message: &[u8], out: &mut Vec<u8>) {
         self.seal_as(HANDSHAKE, message, out);
     }
@@ -299,7 +299,7 @@ impl<S: Side> Open<S> {
         self.receive_handshake(message, out)
     }
 
-    /// Changes our key, and asks the peer to do likewise.
+    /// Changes this side's key, and requests the same of the peer.
     pub(crate) fn ask_for_new_keys(&mut self, out: &mut Vec<u8>) {
         self.change_key(true, out);
     }

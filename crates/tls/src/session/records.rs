@@ -1,7 +1,7 @@
-//! Protected records (RFC 8446 §5, RFC 5246 §6.2.3.3): one direction's key, and how it seals and opens.
+//! Protected records (RFC 8446 §5, RFC 5246 §6.2.3.3): one direction's key, and sealing and opening with it.
 //!
-//! A record is sealed where it is to be sent from, and opened where it was received. The sequence number
-//! is the nonce's only moving part, so it is counted nowhere else.
+//! A record is sealed in the output buffer, and opened in the input buffer. The sequence number is the
+//! nonce's only variable part, so it is counted only there.
 
 use crate::{Fault, Version};
 use aws_lc_rs::aead::{
@@ -15,19 +15,19 @@ pub(super) const ALERT: u8 = 21;
 pub(super) const HANDSHAKE: u8 = 22;
 pub(super) const APPLICATION_DATA: u8 = 23;
 
-/// The bytes in front of every record: type, version, length.
+/// The header of every record: type, version, length.
 pub(super) const HEADER: usize = 5;
 const EXPLICIT_NONCE: usize = 8;
 pub(super) const TAG: usize = 16;
-/// The most that a record adds to its content.
+/// The maximum overhead of a record.
 pub(super) const OVERHEAD: usize = HEADER + EXPLICIT_NONCE + 1 + TAG;
 
 /// The longest content of a record, and what protection may add to it (RFC 8446 §5.2; RFC 5246 §6.2.3
-/// allows 2,048, which none of our suites needs).
+/// allows 2,048, which no supported suite needs).
 const CONTENT: usize = 1 << 14;
 const EXPANSION: usize = 256;
 
-/// How the nonce of a record comes about.
+/// How the nonce of a record is formed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// RFC 8446 §5.3: nothing of it is sent; the content type is inside.
@@ -38,7 +38,7 @@ enum Form {
     Chacha12,
 }
 
-/// The key of one direction, and how many records it protected.
+/// The key of one direction, and its record count.
 pub(super) struct Protection {
     key: LessSafeKey,
     iv: [u8; 12],
@@ -47,7 +47,7 @@ pub(super) struct Protection {
 }
 
 impl Protection {
-    /// A key as rustls hands it out, with the sequence number to go on with.
+    /// A key as exported by rustls, with the next sequence number.
     pub(super) fn new(
         version: Version,
         (sequence, secrets): (u64, ConnectionTrafficSecrets),
@@ -95,7 +95,7 @@ impl Protection {
     ) {
         let nonce = self.next_nonce();
         if self.form == Form::Tls13 {
-            // The type goes behind the content, and all records look like application data (RFC 8446 §5.2).
+            // The type follows the content, and all records look like application data (RFC 8446 §5.2).
             let header = header(APPLICATION_DATA, len + 1 + TAG);
             out.extend_from_slice(&header);
             let start = out.len();
@@ -120,7 +120,7 @@ impl Protection {
         out.extend_from_slice(tag.as_ref());
     }
 
-    /// Opens a whole record in its place: its type, and where in `record` its content is.
+    /// Opens a complete record in place: its type, and the position of its content in `record`.
     pub(super) fn open(&mut self, record: &mut [u8]) -> Result<(u8, Range<usize>), Fault> {
         let mut nonce = self.next_nonce();
         let (header, body) = record.split_first_chunk_mut::<HEADER>().ok_or(Fault::BadRecord)?;
@@ -173,7 +173,7 @@ impl Protection {
     }
 }
 
-/// The length of the record at the front of `bytes`, header and all, if it's all there.
+/// The length of the record at the front of `bytes`, header included, if it's complete.
 pub(super) fn whole(bytes: &[u8]) -> Result<Option<usize>, Fault> {
     let [_, _, _, high, low, ..] = *bytes else { return Ok(None) };
     let len = usize::from(high) << 8 | usize::from(low);
@@ -184,7 +184,7 @@ pub(super) fn whole(bytes: &[u8]) -> Result<Option<usize>, Fault> {
 }
 
 /// Appends the alert for `fault` where nothing is protected yet.
-pub(super) fn alert_in_clear(fault: &Fault, out: &mut Vec<u8>) {
+pub(super) fn alert_in_cleartext(fault: &Fault, out: &mut Vec<u8>) {
     if let Some(alert) = fault.alert() {
         out.extend_from_slice(&header(ALERT, alert.len()));
         out.extend_from_slice(&alert);

@@ -1,4 +1,4 @@
-//! What the two roles do differently: the seam between rustls' connections and the code they share.
+//! The differences between the two roles: the interface between rustls' connections and the shared code.
 
 use crate::Fault;
 use rustls::kernel::KernelConnection;
@@ -14,14 +14,14 @@ pub(crate) enum Role {
     Client,
 }
 
-/// A role, by the type that rustls tells its connections apart with.
+/// A role, by rustls' type for it.
 pub(crate) trait Side: Sized {
     const ROLE: Role;
-    /// The handshake message of TLS 1.2 that asks for another handshake.
+    /// The TLS 1.2 handshake message that requests renegotiation.
     const RENEGOTIATION: u8;
 
     type Connection: DerefMut<Target = UnbufferedConnectionCommon<Self>>;
-    /// What there is before the peer has said something that is a handshake.
+    /// The state before the peer's first handshake message.
     type Waiting;
 
     fn process<'c, 'i>(
@@ -29,17 +29,17 @@ pub(crate) trait Side: Sized {
         bytes: &'i mut [u8],
     ) -> UnbufferedStatus<'c, 'i, Self>;
 
-    /// Appends the early data to `plain`; gives the bytes read.
+    /// Appends the early data to `plain`; returns the number of bytes read.
     fn read_early(early: ReadEarlyData<'_, '_, Self>, plain: &mut Vec<u8>) -> Result<usize, Error>;
 
     fn into_kernel(connection: Self::Connection)
     -> Result<(ExtractedSecrets, KernelConnection<Self>), Error>;
 
-    /// Takes the content of a NewSessionTicket (RFC 8446 §4.6.1).
+    /// Receives the content of a NewSessionTicket (RFC 8446 §4.6.1).
     fn take_ticket(kernel: &mut KernelConnection<Self>, ticket: &[u8]) -> Result<(), Fault>;
 
-    /// Why a handshake failed, for whoever reads the log.
-    fn words(error: &Error) -> String;
+    /// Why a handshake failed, for the log.
+    fn describe(error: &Error) -> String;
 }
 
 impl Side for ServerConnectionData {
@@ -77,7 +77,7 @@ impl Side for ServerConnectionData {
         Err(Fault::Unexpected)
     }
 
-    fn words(error: &Error) -> String {
+    fn describe(error: &Error) -> String {
         error.to_string()
     }
 }

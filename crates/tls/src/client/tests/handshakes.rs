@@ -81,7 +81,7 @@ fn the_protocol_within_is_what_both_speak() {
 }
 
 #[test]
-fn the_group_is_ours_and_a_second_hello_finds_the_servers() {
+fn the_client_prefers_its_group_and_a_second_hello_uses_the_servers() {
     let authority = Authority::new();
     let served = Settings { groups: Some(groups(["P-384"]).chosen), ..authority.settings() };
     for (offered, acceptor, agreed) in [

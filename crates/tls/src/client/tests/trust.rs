@@ -49,7 +49,7 @@ fn certificates_that_do_not_do_are_told_from_each_other() {
     for (verdict, said) in [
         (verdict(&authority, &trusting, "localhost", expired), "expired on 2021-01-01"),
         (verdict(&authority, &trusting, "localhost", future), "isn't valid before 2095-01-01"),
-        (verdict(&authority, &trusting, "localhost", of_clients), "isn't one for servers"),
+        (verdict(&authority, &trusting, "localhost", of_clients), "is not valid for servers"),
         (verdict(&authority, &trusting, "other.example", same), "isn't for other.example but for localhost"),
         (verdict(&authority, &trusting, "127.0.0.1", same), "isn't for 127.0.0.1 but for localhost"),
         (verdict(&authority, &suspicious, "localhost", same), "an untrusted issuer"),
@@ -114,7 +114,7 @@ fn clients_show_their_certificate_to_those_who_ask() {
         let shown = pair.server.info().unwrap().client.clone().expect("it was asked");
         assert!(shown.subject.contains("CN=alice"), "{}", shown.subject);
         pair.carry(b"x");
-        // Nobody asks here.
+        // No client certificate is requested here.
         let pair = Pair::joined(&authority.acceptor(), &Connector::new(&settings).unwrap());
         assert_eq!(pair.server.info().unwrap().client, None);
     }

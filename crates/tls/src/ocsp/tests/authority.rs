@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 pub(super) const SERIAL: &[u8] = &[0x10, 0x01];
 const OTHER_SERIAL: &[u8] = &[0x10, 0x02];
 
-/// Who signs the responses.
+/// The signer of the responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Signer {
     Issuer,
@@ -60,7 +60,7 @@ impl Authority {
         vec![leaf.der().to_vec(), self.issuer.der().to_vec()]
     }
 
-    /// `openssl ocsp`, which knows our certificate as `status` (V valid, R revoked), or not at all (empty).
+    /// `openssl ocsp`, which knows the certificate as `status` (V valid, R revoked), or not at all (empty).
     /// It takes the same port every time.
     pub(super) fn responder(&self, status: &str, signer: Signer) -> Responder {
         let revoked = if status == "R" { "260101000000Z" } else { "" };

@@ -1,4 +1,4 @@
-//! Staples from a real responder, from files and commands, and from those that are not well.
+//! Staples from a real responder, from files and commands, and from faulty sources.
 
 mod authority;
 
@@ -71,7 +71,7 @@ fn a_revoked_certificate_is_stapled_and_reported() {
     let staple = job.staple.clone();
     Task::new(job).unwrap().run(unix_now(), &report);
     assert!(staple.current().is_some());
-    let want = "the certificate in leaf.pem is revoked, says its OCSP responder: replace it";
+    let want = "the certificate in leaf.pem is revoked according to its OCSP responder: replace it";
     assert_eq!(*lines.lock().unwrap(), [want]);
 }
 
@@ -94,7 +94,7 @@ fn a_response_has_to_be_of_now_for_this_certificate_and_signed_by_its_issuer() {
     assert!(check(&good, &chain[..1], now).is_ok(), "without the issuer the rest is checked");
 
     let (chain, forged) = asked(&authority, "V", Signer::Impostor);
-    assert_eq!(check(&forged, &chain, now), Err("the issuer has not signed the response"));
+    assert_eq!(check(&forged, &chain, now), Err("the response is not signed by the issuer"));
     let (chain, unknown) = asked(&authority, "", Signer::Issuer);
     assert_eq!(check(&unknown, &chain, now), Err("the responder doesn't know the certificate"));
 }
@@ -107,7 +107,8 @@ fn a_response_that_was_changed_or_cut_is_refused() {
     for at in 0..good.len() {
         assert!(check(&good[..at], &chain, now).is_err(), "cut at {at}");
     }
-    // All that counts is signed, or the signature. The issuer's certificate that comes along is not looked at.
+    // Everything that counts is signed, or is the signature. The issuer's certificate in the response is
+    // ignored.
     let certificate = good.windows(64).position(|window| window == &chain[1][..64]).unwrap();
     for at in 0..certificate - 16 {
         let mut wrong = good.clone();
@@ -121,10 +122,10 @@ fn errors_of_a_responder_are_told_apart() {
     let authority = Authority::new("errors");
     let chain = authority.chain();
     for (code, want) in [
-        (1, "the responder says that our request is malformed"),
+        (1, "the responder reports that the request is malformed"),
         (2, "the responder has an internal error"),
-        (3, "the responder says to try later"),
-        (6, "the responder says that it doesn't know this certificate's issuer"),
+        (3, "the responder reports that it is busy; try later"),
+        (6, "the responder doesn't know this certificate's issuer"),
         (5, "the responder answers with an error"),
         (0, "the response is not an OCSP response"),
     ] {
@@ -236,7 +237,7 @@ fn there_is_nothing_to_do_without_a_responder_or_when_it_is_off() {
     assert!(lines.lock().unwrap()[0].contains("the file has no certificate of the issuer: append it"));
 }
 
-/// Answers once, whatever it is asked.
+/// Answers one request, whatever it is.
 fn answers_once(answer: &'static [u8]) -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());

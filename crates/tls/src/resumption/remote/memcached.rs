@@ -13,7 +13,7 @@ pub(super) struct Memcached {
     pub(super) wire: Wire,
 }
 
-/// A value, with what `cas` needs to know that nobody else has changed it.
+/// A value, with the token that `cas` needs to detect concurrent changes.
 struct Found {
     value: Vec<u8>,
     unique: Option<u64>,

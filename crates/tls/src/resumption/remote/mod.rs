@@ -1,10 +1,10 @@
-//! A memcached or Redis, spoken to by threads that may block.
+//! Clients of memcached and Redis, for threads that may block.
 //!
-//! `wire` is a connection with a deadline, `memcached` and `redis` are the protocols on it, `store` is what
-//! is kept between calls: connections, and whether the store answers. Workers never come here.
+//! `wire` is a connection with a deadline, `memcached` and `redis` are the protocols on it, `store` is the
+//! state between calls: connections, and whether the store answers. Workers never call these.
 //!
-//! Why own clients: we need four commands with a deadline for the whole call. The `memcache` crate brings
-//! OpenSSL and a pool, `redis` some thirty crates; neither bounds a call as a whole.
+//! The reason for custom clients: four commands are needed, with a deadline for the whole call. The
+//! `memcache` crate brings OpenSSL and a pool, `redis` about thirty crates; neither bounds a call as a whole.
 
 mod memcached;
 mod redis;
@@ -16,8 +16,8 @@ pub(super) use store::Store;
 use std::io;
 use wire::Wire;
 
-/// What a store with these replies gives to be read, kept, removed and swapped, one call after the other until one fails;
-/// the values that were read.
+/// Reads, stores, removes and swaps on a store with these replies, until a call fails; returns the values
+/// that were read.
 #[cfg(feature = "fuzzing")]
 pub fn replies(kind: super::RemoteKind, stream: std::net::TcpStream) -> Vec<Vec<u8>> {
     use super::RemoteKind;
@@ -36,11 +36,11 @@ pub fn replies(kind: super::RemoteKind, stream: std::net::TcpStream) -> Vec<Vec<
             client.swap("key", None, b"new", 1)?;
         }
     };
-    let _ = calls(); // it ends with the replies
+    let _ = calls(); // it ends when the replies run out
     values
 }
 
-/// A connection, by what is spoken on it. After an error it is of no use.
+/// A connection, by its protocol. After an error it cannot be used again.
 #[derive(Debug)]
 enum Client {
     Memcached(memcached::Memcached),
@@ -71,7 +71,7 @@ impl Client {
         }
     }
 
-    /// Removes `key`; whether it was there. Of several that remove the same, one hears `true`.
+    /// Removes `key`; whether it existed. Of several concurrent callers, one gets `true`.
     fn remove(&mut self, key: &str) -> io::Result<bool> {
         match self {
             Self::Memcached(client) => client.remove(key),
@@ -88,7 +88,7 @@ impl Client {
     }
 }
 
-/// The store broke its protocol, or says that something is wrong with it.
+/// The store violated its protocol, or reported an error.
 fn broken(answer: &[u8]) -> io::Error {
     let start = &answer[..answer.len().min(80)];
     io::Error::new(io::ErrorKind::InvalidData, format!("answers \"{}\"", start.escape_ascii()))

@@ -1,4 +1,4 @@
-//! Redis' protocol, RESP 2: GET, SET, DEL, and WATCH with MULTI for a change that nobody else's comes between.
+//! Redis' protocol, RESP 2: GET, SET, DEL, and WATCH with MULTI for an atomic change.
 
 use super::broken;
 use super::wire::Wire;
@@ -10,7 +10,7 @@ pub(super) struct Redis {
     pub(super) wire: Wire,
 }
 
-/// As much of an answer as our commands get.
+/// The kinds of replies that these commands get.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
     Simple(Vec<u8>),
@@ -22,7 +22,7 @@ enum Answer {
 }
 
 impl Redis {
-    /// The first thing to say if there is a password.
+    /// Authenticates, if there is a password.
     pub(super) fn authenticate(&mut self, password: &str) -> io::Result<()> {
         self.send(&[b"AUTH", password.as_bytes()])?;
         self.ok()
@@ -102,7 +102,7 @@ impl Redis {
         }
     }
 
-    /// An error (`-ERR …`) is one of ours too: none of these commands fails on a Redis that is well.
+    /// A Redis error (`-ERR …`) counts as a failure too: none of these commands fails on a healthy Redis.
     fn answer(&mut self) -> io::Result<Answer> {
         let line = self.wire.line()?;
         let answer = match line.split_first() {
@@ -130,7 +130,7 @@ fn unexpected(answer: &Answer) -> io::Error {
     match answer {
         Answer::Simple(text) => broken(text),
         Answer::Integer(number) => broken(number.to_string().as_bytes()),
-        // Not what it is: it may be a secret, and this goes to the error log.
+        // Without the value: it may be a secret, and this goes to the error log.
         Answer::Bulk(value) => broken(format!("a value of {} bytes", value.len()).as_bytes()),
         Answer::Null => broken(b"nothing"),
         Answer::Array(len) => broken(format!("an array of {len}").as_bytes()),

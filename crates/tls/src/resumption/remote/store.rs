@@ -1,4 +1,4 @@
-//! What is kept of a store between calls: its address, idle connections, whether it answers.
+//! The state of a store between calls: its address, idle connections, whether it answers.
 
 use super::Client;
 use super::memcached::Memcached;
@@ -10,8 +10,8 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a store that failed is left alone. Handshakes don't wait for it meanwhile.
-const REST: Duration = Duration::from_secs(5);
+/// How long a failed store is not used. Handshakes don't wait for it meanwhile.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// The most connections kept for later.
 const IDLE: usize = 8;
 
@@ -20,14 +20,14 @@ pub(in crate::resumption) struct Store {
     settings: RemoteStore,
     addresses: Mutex<Vec<SocketAddr>>,
     idle: Mutex<Vec<Client>>,
-    /// Until when it is left alone; `None`: it answered when it was last asked.
+    /// Until when it is not used; `None`: it answered the last call.
     outage: Mutex<Option<Instant>>,
     report: Report,
 }
 
 impl Store {
     pub(in crate::resumption) fn new(settings: RemoteStore, report: Report) -> Arc<Self> {
-        // An address needs no resolver. A name is left to the first thread that may wait for one.
+        // An address needs no resolver. A name is resolved by the first thread that may block.
         let literal = settings.host.parse::<IpAddr>().ok();
         let addresses = literal.map(|ip| SocketAddr::new(ip, settings.port));
         Arc::new(Self {
@@ -39,18 +39,18 @@ impl Store {
         })
     }
 
-    /// Which store this is.
+    /// The store's settings.
     pub(in crate::resumption) fn settings(&self) -> &RemoteStore {
         &self.settings
     }
 
-    /// It failed a moment ago, and shall not be asked yet.
+    /// It failed recently, and is not to be used yet.
     pub(in crate::resumption) fn is_down(&self) -> bool {
         lock(&self.outage).is_some_and(|until| Instant::now() < until)
     }
 
-    /// Looks the name up if that was not done or the store has failed since. Blocks as long as the resolver
-    /// does: for threads of ours, not for lookups that a client waits for.
+    /// Resolves the name, if not yet done or if the store has failed since. Blocks as long as the resolver
+    /// does: for background threads, not for lookups that a client waits for.
     pub(in crate::resumption) fn find(&self) {
         let is_literal = self.settings.host.parse::<IpAddr>().is_ok();
         if is_literal || (!lock(&self.addresses).is_empty() && lock(&self.outage).is_none()) {
@@ -78,7 +78,7 @@ impl Store {
         self.call(time, |client| client.put(key, value, lifetime))
     }
 
-    /// Removes `key`. Of several that remove the same, one hears `true`.
+    /// Removes `key`. Of several concurrent callers, one gets `true`.
     pub(in crate::resumption) fn remove(&self, key: &str, time: Duration) -> io::Result<bool> {
         self.call(time, |client| client.remove(key))
     }
@@ -97,7 +97,7 @@ impl Store {
 
     fn call<T>(&self, time: Duration, ask: impl Fn(&mut Client) -> io::Result<T>) -> io::Result<T> {
         let result = self.attempt(Instant::now() + time, ask);
-        self.heard(result.as_ref().err());
+        self.note_result(result.as_ref().err());
         result
     }
 
@@ -107,7 +107,7 @@ impl Store {
             client.wire().until(deadline);
             match ask(&mut client) {
                 Ok(answer) => return Ok(self.give_back(client, answer)),
-                // The store closed its connections while they were idle, or was started anew.
+                // The store closed its idle connections, or was restarted.
                 Err(error) if is_closed(&error) => lock(&self.idle).clear(),
                 Err(error) => return Err(error),
             }
@@ -140,9 +140,9 @@ impl Store {
         answer
     }
 
-    /// Remembers whether it answers, and says so when that changes.
-    fn heard(&self, error: Option<&io::Error>) {
-        let until = error.map(|_| Instant::now() + REST);
+    /// Records whether it answers, and reports changes.
+    fn note_result(&self, error: Option<&io::Error>) {
+        let until = error.map(|_| Instant::now() + RETRY_AFTER);
         let before = std::mem::replace(&mut *lock(&self.outage), until);
         match (before, error) {
             (None, Some(error)) => (self.report)(
@@ -170,7 +170,7 @@ impl std::fmt::Debug for Store {
     }
 }
 
-/// Nobody panics while holding one of these locks, and nothing in them could be half done.
+/// No code panics while holding one of these locks, and their data is never half updated.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

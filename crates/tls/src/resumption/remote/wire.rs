@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// The longest line of an answer. Both protocols answer with some 20 bytes; errors are a sentence.
 const LINE: usize = 1024;
-/// The largest value we take. Sessions have some 200 bytes, with the certificates of a client some 8,000.
+/// The largest value accepted. Sessions have about 200 bytes, with client certificates about 8,000.
 const VALUE: usize = 1 << 20;
 
 /// A connection to a store.
@@ -18,9 +18,9 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// Connects to the first of `addresses` that takes it.
+    /// Connects to the first of `addresses` that accepts.
     pub(super) fn connect(addresses: &[SocketAddr], deadline: Instant) -> io::Result<Self> {
-        let mut error = io::Error::new(io::ErrorKind::NotFound, "its name is not known (yet)");
+        let mut error = io::Error::new(io::ErrorKind::NotFound, "its name is not resolved yet");
         for address in addresses {
             match TcpStream::connect_timeout(address, left(deadline)?) {
                 Ok(stream) => {
@@ -33,13 +33,13 @@ impl Wire {
         Err(error)
     }
 
-    /// A connection that is there.
+    /// An existing connection.
     #[cfg(feature = "fuzzing")]
     pub(super) fn over(stream: TcpStream, time: Duration) -> Self {
         Self { stream, input: Vec::new(), deadline: Instant::now() + time }
     }
 
-    /// When the call that begins now has to be over.
+    /// Sets the deadline of the call that begins now.
     pub(super) fn until(&mut self, deadline: Instant) {
         self.deadline = deadline;
     }
@@ -74,7 +74,7 @@ impl Wire {
         }
     }
 
-    /// The next `len` bytes, and the CRLF behind them.
+    /// The next `len` bytes, and the CRLF after them.
     pub(super) fn value(&mut self, len: usize) -> io::Result<Vec<u8>> {
         if len > VALUE {
             return Err(io::Error::new(io::ErrorKind::InvalidData, format!("sends a value of {len} bytes")));
@@ -117,7 +117,7 @@ fn late() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "doesn't answer in time")
 }
 
-/// Linux says EAGAIN when the time of a socket is over (socket(7)).
+/// Linux returns EAGAIN when a socket's timeout expires (socket(7)).
 fn in_time(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => late(),

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-/// Renews `ring` from `source` until nobody needs it. `first` hears when that was done once.
+/// Renews `ring` from `source` until it is no longer needed. `first` is notified after the first time.
 pub(in crate::resumption) fn keep(
     mut source: Source,
     ring: &ArcSwap<Ring>,

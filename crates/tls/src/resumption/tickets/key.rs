@@ -10,13 +10,13 @@ const SECRET: usize = 32 + 64;
 /// A key for tickets.
 #[derive(Debug)]
 pub(super) struct TicketKey {
-    /// Chosen by chance; stands at the front of every ticket.
+    /// Random; the first bytes of every ticket.
     pub(super) name: [u8; NAME],
     /// From when tickets may be made with it, in seconds since 1970.
     pub(super) not_before: u64,
-    /// Until when they are taken.
+    /// Until when they are accepted.
     pub(super) not_after: u64,
-    /// What stands in the file or store.
+    /// The secret in the file or store.
     pub(super) secret: Secret,
     sealing: SealingKey,
 }
@@ -44,12 +44,12 @@ impl TicketKey {
         Self { name, not_before, not_after, secret: Secret(secret), sealing }
     }
 
-    /// A key by chance. `None`: there is no randomness.
+    /// A random key. `None`: there is no randomness.
     pub(super) fn generate(not_before: u64, not_after: u64) -> Option<Self> {
         Some(Self::new(random()?, random::<SECRET>()?.to_vec(), not_before, not_after))
     }
 
-    /// A ticket with `session` in it, to be opened with the same `scope`.
+    /// A ticket with `session` in it, which only the same `scope` can open.
     pub(super) fn seal(&self, scope: &[u8], session: &[u8]) -> Option<Vec<u8>> {
         let mut ticket = Vec::with_capacity(NAME + 12 + session.len() + 16);
         ticket.extend_from_slice(&self.name);
@@ -57,7 +57,7 @@ impl TicketKey {
         Some(ticket)
     }
 
-    /// The session in the part of a ticket behind the name.
+    /// The session in the part of a ticket after the name.
     pub(super) fn open(&self, scope: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
         self.sealing.open(scope, sealed)
     }

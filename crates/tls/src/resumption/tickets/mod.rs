@@ -2,11 +2,12 @@
 //! RFC 8446 §4.6.1).
 //!
 //! `key` is one key, `ring` the set of them and its ageing, `text` h2o's form of a set for files and stores,
-//! `ticketer` what rustls asks, `source` where the keys come from, `keeper` the thread that renews them.
+//! `ticketer` the interface to rustls, `source` where the keys come from, `keeper` the thread that renews
+//! them.
 //!
 //! A ticket is the key's name (16 bytes), nonce (12), the sealed session, tag (16). That is not the layout
 //! of h2o's tickets (AES-CBC with HMAC), and the AES-GCM key is derived from the one in the file or store:
-//! hayami and h2o may be given the same keys, but neither takes the other's tickets.
+//! hayami and h2o may be given the same keys, but neither accepts the other's tickets.
 
 mod keeper;
 mod key;

@@ -1,18 +1,18 @@
-//! The ticket keys of a moment: which one seals, which ones open, when another is due.
+//! The current set of ticket keys: which one seals, which ones open, when another is due.
 
 use super::key::{NAME, TicketKey};
 use std::sync::Arc;
 
 /// The longest time between making a key and sealing with it, in seconds: as long as the slowest machine
-/// takes to hear of it. h2o's.
+/// takes to fetch it. h2o's value.
 const LEAD: u64 = 60;
 
-/// A set of keys. It doesn't change: another one takes its place.
+/// An immutable set of keys, replaced as a whole.
 #[derive(Clone, Debug, Default)]
 pub(in crate::resumption) struct Ring {
     /// Newest first.
     keys: Vec<Arc<TicketKey>>,
-    /// Keys that only open: their tickets are still about.
+    /// Keys that only open: their tickets are still in use.
     retired: Vec<Arc<TicketKey>>,
 }
 
@@ -34,15 +34,15 @@ impl Ring {
         self.keys().find(|key| key.not_before <= now).filter(|key| now <= key.not_after)
     }
 
-    /// The key of this name, if its tickets are still good. A key whose time has not come opens too: the
-    /// clock of whoever sealed with it is ahead of ours.
+    /// The key of this name, if its tickets are still valid. A key from the future opens too: the clock of
+    /// the machine that sealed with it may be ahead.
     pub(super) fn opening(&self, name: [u8; NAME], now: u64) -> Option<&TicketKey> {
         let mut all = self.keys().chain(self.retired.iter().map(AsRef::as_ref));
         all.find(|key| key.name == name && now <= key.not_after)
     }
 
-    /// The set without what is over and, if it is due, with a new key: after a quarter of `lifetime`, as
-    /// h2o does. `None`: the set is as it should be.
+    /// The set without expired keys and, if due, with a new key: after a quarter of `lifetime`, as h2o does.
+    /// `None`: nothing changes.
     pub(in crate::resumption) fn renewed(&self, now: u64, lifetime: u64) -> Option<Self> {
         let mut ring = self.clone();
         let before = ring.keys.len() + ring.retired.len();
@@ -61,14 +61,14 @@ impl Ring {
     }
 
     /// Its tickets are made for a quarter of `lifetime` and good for a whole one, so the key lives five
-    /// quarters. If another can seal meanwhile it starts a little later, for the others to hear of it.
+    /// quarters. If another can seal meanwhile it starts a little later, so that other machines can fetch it.
     fn next_key(&self, now: u64, lifetime: u64) -> Option<TicketKey> {
         let lead = if self.sealing(now).is_some() { LEAD.min(lifetime / 16) } else { 0 };
         let start = now + lead;
         TicketKey::generate(start, start + lifetime + lifetime / 4)
     }
 
-    /// The set with the keys of `old` that it lacks: they seal no more, but open what they have sealed.
+    /// The set plus the keys of `old` that it lacks: they no longer seal, but open what they have sealed.
     pub(super) fn after(mut self, old: &Self, now: u64) -> Self {
         for key in old.keys.iter().chain(&old.retired) {
             if self.opening(key.name, now).is_none() && now <= key.not_after {

@@ -1,4 +1,4 @@
-//! Where ticket keys come from, and how a set of them becomes the set of the next moment.
+//! Where ticket keys come from, and how a set of them is refreshed.
 
 use super::ring::Ring;
 use super::text;
@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// How long a call of the store may take: nobody waits for it.
+/// How long a call of the store may take: no handshake waits for it.
 const CALL: Duration = Duration::from_secs(2);
-/// How often a file is looked at; h2o's.
+/// How often a file is checked; h2o's value.
 const LOOK: Duration = Duration::from_secs(10);
-/// How often a set is renewed or fetched, at most; h2o's for its memcached.
+/// How often a set is renewed or fetched, at most; h2o's value for memcached.
 const RENEW: u64 = 60;
 
 /// Where the keys come from.
 #[derive(Debug)]
 pub(in crate::resumption) enum Source {
-    /// We make them.
+    /// They are generated here.
     Internal,
-    /// Somebody writes them to a file.
+    /// Another program writes them to a file.
     File(TicketFile),
-    /// We and others make them, and keep them in a store.
+    /// This and other machines generate them, and keep them in a store.
     Remote(RemoteKeys),
 }
 
@@ -35,9 +35,9 @@ pub(in crate::resumption) struct RemoteKeys {
     pub(in crate::resumption) store: Arc<Store>,
     /// Their name there.
     pub(in crate::resumption) key: String,
-    /// What they are sealed with there.
+    /// The seal for them there.
     pub(in crate::resumption) vault: Arc<Vault>,
-    /// What was wrong with them when they were last fetched: it is said once.
+    /// The fault of the last fetch: it is reported once.
     pub(in crate::resumption) wrong: Option<String>,
 }
 
@@ -45,9 +45,9 @@ pub(in crate::resumption) struct RemoteKeys {
 #[derive(Debug)]
 pub(in crate::resumption) struct TicketFile {
     path: PathBuf,
-    /// What it was when it was last read; `None`: it couldn't be read.
+    /// The file's stamp at the last reading; `None`: it couldn't be read.
     seen: Option<(SystemTime, u64)>,
-    /// It was said that all keys are over.
+    /// It was reported that all keys have expired.
     said_over: bool,
 }
 
@@ -59,7 +59,7 @@ impl Source {
         Ok((Self::File(TicketFile { path: path.to_owned(), seen, said_over: false }), ring))
     }
 
-    /// When to come again.
+    /// The interval until the next refresh.
     pub(super) fn interval(&self, lifetime: u64) -> Duration {
         match self {
             Self::File(_) => LOOK,
@@ -67,7 +67,7 @@ impl Source {
         }
     }
 
-    /// The set that takes the place of `ring`; `None`: `ring` stays.
+    /// The set that replaces `ring`; `None`: `ring` stays.
     pub(super) fn refresh(&mut self, ring: &Ring, now: u64, lifetime: u64, report: &Report) -> Option<Ring> {
         match self {
             Self::Internal => ring.renewed(now, lifetime),
@@ -133,11 +133,11 @@ fn read(path: &Path) -> Result<Ring, String> {
 }
 
 impl RemoteKeys {
-    /// The keys that all agree on; if another one is due it is added first. Compare-and-set, so of several
-    /// machines that add one at the same time one succeeds, and the others take what it has added.
+    /// The keys that all machines agree on; if another one is due it is added first. By compare-and-set: of
+    /// several machines that add one at the same time one succeeds, and the others use its key.
     ///
     /// # Errors
-    /// A line for the log, if the store itself hasn't said anything.
+    /// A line for the log, if the store itself hasn't reported anything.
     fn fetch(&self, now: u64, lifetime: u64) -> Result<Ring, Option<String>> {
         if self.store.is_down() {
             return Err(None);
@@ -172,7 +172,7 @@ impl RemoteKeys {
     fn complain(&self, why: &str) -> String {
         let (key, store) = (&self.key, self.store.settings());
         format!(
-            "the session ticket keys under `{key}` in {store} cannot be used: {why}; own ones are used instead"
+            "the session ticket keys under `{key}` in {store} cannot be used: {why}; this server's own keys are used instead"
         )
     }
 }
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(
             lines,
             "session ticket keys reloaded from FILE\n\
-             FILE has no session ticket keys that can be used: it has to be a list of mappings with `name`, `key`, …; the previous keys stay in use\n\
+             FILE has no session ticket keys that can be used: it must be a list of mappings with `name`, `key`, …; the previous keys stay in use\n\
              cannot read session ticket keys from FILE: No such file or directory (os error 2); the previous keys stay in use\n\
              no key in FILE is valid now: no session tickets are issued until it has one"
         );

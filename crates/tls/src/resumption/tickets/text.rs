@@ -2,8 +2,8 @@
 //!
 //! A YAML sequence of mappings with `name` (32 hexadecimal digits), `cipher`, `hash`, `key` (hexadecimal),
 //! `not_before` and `not_after`. h2o's code takes the times as seconds since 1970 while its manual says
-//! milliseconds; both are understood. `cipher` and `hash` say how h2o would use the key: we derive ours from
-//! its bytes, so they are read and written, and change nothing.
+//! milliseconds; both are understood. `cipher` and `hash` say how h2o would use the key. Here keys are
+//! derived from its bytes, so they are read and written, and have no effect.
 
 use super::key::{NAME, Secret, TicketKey};
 use super::ring::Ring;
@@ -11,7 +11,7 @@ use crate::resumption::secret::{hex, unhex};
 use granit_parser::{Event, Options, Parser};
 use std::fmt::Write;
 
-/// The fewest bytes of a key: less couldn't be guessed either, but nobody makes such keys on purpose.
+/// The minimum length of a key. A shorter one couldn't be guessed either, but is most likely a mistake.
 const SHORTEST: usize = 32;
 /// A larger number is a time in milliseconds: as seconds it would be in the year 5138.
 const SECONDS: u64 = 100_000_000_000;
@@ -44,15 +44,15 @@ pub(super) fn write(ring: &Ring) -> Secret {
     Secret(text.into_bytes())
 }
 
-/// The attributes of one key as they are written.
+/// The attributes of one key as written.
 #[derive(Debug, Default)]
 struct Entry(Vec<(String, String)>);
 
 impl Entry {
     fn key(&self) -> Result<TicketKey, String> {
         let name = unhex(self.get("name")?).and_then(|name| <[u8; NAME]>::try_from(name).ok());
-        let name = name.ok_or("`name` has to be 32 hexadecimal digits")?;
-        let secret = unhex(self.get("key")?).ok_or("`key` has to be hexadecimal digits")?;
+        let name = name.ok_or("`name` must be 32 hexadecimal digits")?;
+        let secret = unhex(self.get("key")?).ok_or("`key` must be hexadecimal digits")?;
         if secret.len() < SHORTEST {
             return Err(format!("`key` has {} digits and needs {}", secret.len() * 2, SHORTEST * 2));
         }
@@ -66,9 +66,9 @@ impl Entry {
     fn time(&self, name: &str) -> Result<u64, String> {
         let time: Option<u64> = self.get(name)?.parse().ok();
         let seconds = time.map(|time| if time > SECONDS { time / 1000 } else { time });
-        // Beyond that, what was written would be taken for milliseconds when it is read again.
+        // Beyond that, the written number would be read back as milliseconds.
         let seconds = seconds.filter(|seconds| *seconds <= SECONDS);
-        seconds.ok_or_else(|| format!("`{name}` has to be seconds since 1970"))
+        seconds.ok_or_else(|| format!("`{name}` must be seconds since 1970"))
     }
 
     fn get(&self, name: &str) -> Result<&str, String> {
@@ -96,7 +96,7 @@ fn entries(text: &str) -> Result<Vec<Entry>, String> {
             }
             (Event::SequenceEnd, 1) => depth = 0,
             (Event::StreamStart | Event::StreamEnd | Event::DocumentStart(..) | Event::DocumentEnd, 0) => {}
-            _ => return Err("it has to be a list of mappings with `name`, `key`, …".into()),
+            _ => return Err("it must be a list of mappings with `name`, `key`, …".into()),
         }
     }
     Ok(entries)
@@ -116,7 +116,7 @@ fn scalar(attribute: &mut Option<(Entry, Option<String>)>, text: String) {
 mod tests {
     use super::*;
 
-    /// Of h2o's manual, but for the key: theirs is too short for the cipher it names.
+    /// From h2o's manual, except for the key: the manual's is too short for the cipher it names.
     const MANUAL: &str = "\
 - name:       c173437296d6c2307fd39b40c944c227
   cipher:     aes-256-cbc
@@ -154,17 +154,17 @@ mod tests {
         let with = |from: &str, to: &str| read(&MANUAL.replace(from, to)).unwrap_err();
         assert_eq!(
             with("c173437296d6c2307fd39b40c944c227", "c1"),
-            "key 1: `name` has to be 32 hexadecimal digits"
+            "key 1: `name` must be 32 hexadecimal digits"
         );
-        assert_eq!(with("b4120bc9", "x"), "key 2: `key` has to be hexadecimal digits");
+        assert_eq!(with("b4120bc9", "x"), "key 2: `key` must be hexadecimal digits");
         assert_eq!(
             with("2561fc97aa9e5ae5e18eade64832439b9095ab", ""),
             "key 2: `key` has 26 digits and needs 64"
         );
-        assert_eq!(with("1515196800,", "soon,"), "key 2: `not_before` has to be seconds since 1970");
+        assert_eq!(with("1515196800,", "soon,"), "key 2: `not_before` must be seconds since 1970");
         assert_eq!(
             with("1515196799999", "1515196799999000"),
-            "key 1: `not_after` has to be seconds since 1970",
+            "key 1: `not_after` must be seconds since 1970",
             "microseconds"
         );
         assert_eq!(with("1515283199", "1"), "key 2: `not_after` is before `not_before`");
@@ -172,7 +172,7 @@ mod tests {
         for wrong in ["a: b", "- a", "- [a]", "- {a: {b: c}}", "text"] {
             assert_eq!(
                 read(wrong).unwrap_err(),
-                "it has to be a list of mappings with `name`, `key`, …",
+                "it must be a list of mappings with `name`, `key`, …",
                 "{wrong}"
             );
         }

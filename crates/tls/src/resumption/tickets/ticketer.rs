@@ -1,4 +1,4 @@
-//! Making and reading tickets, as rustls asks for it.
+//! Makes and reads tickets, as rustls' interface requires.
 
 use super::ring::Ring;
 use crate::resumption::alive::Alive;
@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 /// The longest a ticket may be good, in seconds (RFC 8446 §4.6.1).
 pub(in crate::resumption) const LONGEST: u32 = 604_800;
-/// The largest ticket we open. Ours are some 200 bytes, and more with the certificates of a client.
+/// The largest ticket that is opened. Issued ones have about 200 bytes, and more with client certificates.
 const LARGEST: usize = 32 * 1024;
 
-/// Seals and opens with the keys of the moment.
+/// Seals and opens with the current keys.
 #[derive(Clone, Debug)]
 pub(in crate::resumption) struct Ticketer {
     ring: Arc<ArcSwap<Ring>>,
@@ -27,7 +27,7 @@ impl Ticketer {
         Self { ring, lifetime, scope: Vec::new(), _alive: alive }
     }
 
-    /// The same keys, but tickets that are good in `scope` only.
+    /// The same keys, but tickets that are valid only in `scope`.
     pub(in crate::resumption) fn scoped(&self, scope: &[u8]) -> Self {
         Self { scope: scope.to_vec(), ..self.clone() }
     }

@@ -131,7 +131,7 @@ fn clients_get_the_certificate_they_can_verify() {
         let pair = Pair::joined(&acceptor, client);
         pair.client.peer_certificates().map(|chain| chain[0].to_vec())
     };
-    assert_eq!(got(authority.client()).as_ref(), Some(&chains[1]), "ECDSA is cheaper for us");
+    assert_eq!(got(authority.client()).as_ref(), Some(&chains[1]), "ECDSA is cheaper for the server");
     let rsa_only: Vec<_> = suites_tls12("aRSA").chosen.into_iter().map(|suite| suite.0).collect();
     let provider = CryptoProvider { cipher_suites: rsa_only, ..aws_lc_rs::default_provider() };
     assert_eq!(got(authority.client_with(provider, &[&TLS12])).as_ref(), Some(&chains[0]));
@@ -178,7 +178,7 @@ fn settings_that_leave_nothing_are_refused_with_what_there_is() {
         Acceptor::new(vec![(vec![], settings)], &Resumption::off()).expect_err("nothing left").to_string()
     };
     let empty = said(&|settings| settings.suites_tls12 = Some(Vec::new()));
-    assert!(empty.starts_with("cipher-suite leaves no cipher suite; there are ECDHE-"), "{empty}");
+    assert!(empty.starts_with("cipher-suite leaves no cipher suite; supported: ECDHE-"), "{empty}");
     let empty = said(&|settings| settings.suites_tls13 = Some(Vec::new()));
     assert!(empty.contains("TLS_AES_128_GCM_SHA256"), "{empty}");
     let crossed = said(&|settings| {

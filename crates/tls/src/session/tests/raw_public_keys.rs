@@ -168,7 +168,7 @@ fn a_raw_public_key_without_tls_1_3_is_an_error() {
         ..crate::ClientSettings::new(crate::Trust::Anyone)
     };
     let error = crate::Connector::new(&settings).unwrap_err().to_string();
-    assert!(error.contains("a public key is no certificate"), "{error}");
+    assert!(error.contains("a public key is not a certificate"), "{error}");
     let Choice { chosen, .. } = crate::suites_tls13([]);
     let settings =
         Settings { suites_tls13: Some(chosen), ..Settings::new(vec![raw("none", &rcgen::PKCS_ED25519).0]) };

@@ -82,7 +82,7 @@ fn many_attempts_to_renegotiate_get_one_answer() {
     assert_eq!(lengths(&pair.out), [warning]);
     pair.session.seal(b"answer", &mut pair.out);
     attempt(&mut pair).unwrap();
-    assert_eq!(lengths(&pair.out).len(), 3, "one again, behind what it can only see by reading");
+    assert_eq!(lengths(&pair.out).len(), 3, "one again, after the data before it is read");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn our_key_changes_before_it_has_sealed_too_much() {
     let authority = Authority::new();
     let mut pair = Pair::joined(&authority.acceptor(), authority.client());
     pair.session.0.open().write_as_if_worn_out();
-    // The client can't follow the number we made up; what is to be seen is the message, and the new count.
+    // The client can't follow the made-up number; the test checks the message and the new count.
     pair.session.seal(b"x", &mut pair.out);
     assert_eq!(lengths(&pair.out), [22, 18]);
     assert_eq!(pair.session.0.open().records_written(), 1);

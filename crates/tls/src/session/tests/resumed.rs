@@ -26,7 +26,7 @@ fn sessions_are_taken_up_by_ticket_and_from_the_cache() {
             for resumed in [false, resumes] {
                 let mut pair = Pair::new(&acceptor, &client, "localhost");
                 pair.run().unwrap();
-                pair.say(b"x"); // TLS 1.3 sends its tickets behind the handshake
+                pair.say(b"x"); // TLS 1.3 sends its tickets after the handshake
                 let info = pair.session.info().unwrap();
                 assert_eq!(info.resumed, resumed, "{version:?} cache {cache} tickets {tickets}");
             }
@@ -114,7 +114,7 @@ fn resumes(authority: &Authority, first: &Acceptor, second: &Acceptor, version: 
     for acceptor in [first, second] {
         let mut pair = Pair::new(acceptor, &client, "localhost");
         pair.run().unwrap();
-        pair.say(b"x"); // TLS 1.3 sends its tickets behind the handshake
+        pair.say(b"x"); // TLS 1.3 sends its tickets after the handshake
         resumed = pair.session.info().unwrap().resumed;
     }
     resumed

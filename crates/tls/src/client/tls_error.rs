@@ -1,10 +1,10 @@
-//! Why a handshake with a server failed, in words that name what to look at.
+//! Describes why a handshake with a server failed, and what to check.
 
 use crate::certificate::date;
 use rustls::{CertificateError, Error, InvalidMessage, OtherError, PeerIncompatible};
 
-/// One line, that goes behind "the handshake failed: ".
-pub(super) fn words(error: &Error) -> String {
+/// One line that follows "the handshake failed: ".
+pub(super) fn describe(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(why) => certificate(why),
         Error::PeerIncompatible(why) => incompatible(why),
@@ -41,10 +41,10 @@ fn certificate(why: &CertificateError) -> String {
         CertificateError::Revoked => "the server's certificate was revoked".to_owned(),
         CertificateError::BadEncoding => "the server's certificate is damaged".to_owned(),
         CertificateError::BadSignature => {
-            "a signature in the server's certificates is wrong: forged, or of an authority that took another's name".to_owned()
+            "a signature in the server's certificates is wrong: forged, or made by another authority with the same name".to_owned()
         }
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
-            "the server's certificate isn't one for servers".to_owned()
+            "the server's certificate is not valid for servers".to_owned()
         }
         CertificateError::Other(OtherError(why)) if is_of_authority(why.as_ref()) => {
             "the server's certificate is a CA certificate, most likely self-signed, and is not trusted"
@@ -54,12 +54,12 @@ fn certificate(why: &CertificateError) -> String {
     }
 }
 
-/// What `openssl req -x509` makes is marked so.
+/// Certificates made by `openssl req -x509` are marked so.
 fn is_of_authority(why: &(dyn std::error::Error + 'static)) -> bool {
     matches!(why.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }
 
-/// `DnsName("a.example")`, as rustls lists them, in plain.
+/// The names without rustls' notation, `DnsName("a.example")`.
 fn names(presented: &[String]) -> String {
     const SHOWN: usize = 5;
     let plain = |name: &String| {
@@ -80,12 +80,12 @@ fn incompatible(why: &PeerIncompatible) -> String {
     let what = match why {
         PeerIncompatible::ServerDoesNotSupportTls12Or13
         | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
-        | PeerIncompatible::Tls12NotOffered => "the server speaks none of the versions of TLS offered",
-        PeerIncompatible::NoCipherSuitesInCommon => "the server takes none of the cipher suites offered",
+        | PeerIncompatible::Tls12NotOffered => "the server supports none of the offered TLS versions",
+        PeerIncompatible::NoCipherSuitesInCommon => "the server supports none of the offered cipher suites",
         PeerIncompatible::NoKxGroupsInCommon | PeerIncompatible::NamedGroupsExtensionRequired => {
-            "the server takes none of the groups offered for the key exchange"
+            "the server supports none of the offered key exchange groups"
         }
-        other => return format!("the server can't do what is needed: {other:?}"),
+        other => return format!("the server is incompatible: {other:?}"),
     };
     what.to_owned()
 }
