@@ -1,4 +1,4 @@
-//! Directories and files as this thread's user finds them: what keeps it out, and what it could write.
+//! Access checks for this thread's user: which directories it cannot enter, which files it could write.
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
@@ -7,15 +7,15 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
-/// As many symbolic links as the kernel follows (path_resolution(7)).
+/// The maximum number of symbolic links that the kernel follows (path_resolution(7)).
 const MOST_LINKS: usize = 40;
 
 /// A directory that cannot be entered.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Closed {
-    /// Which one.
+    /// Its path.
     pub path: PathBuf,
-    /// User and group that own it, and its permissions, if that can be seen.
+    /// Its owner, group and permissions, if visible.
     owner: Option<(u32, u32, u32)>,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Closed {
     }
 }
 
-/// The first directory on the way to `path`, that included, which this user may not enter; `None` if there is none.
+/// The first directory along `path`, itself included, which this user may not enter; `None` if there is none.
 pub(crate) fn first_closed(path: &Path) -> Option<Closed> {
     closed_on(&std::path::absolute(path).ok()?, MOST_LINKS)
 }
@@ -48,7 +48,7 @@ fn closed_on(path: &Path, links: usize) -> Option<Closed> {
             Err(Errno::ACCESS) => {}
             Err(_) => return None,
         }
-        // What lies above is open: it is this one, or where it leads as a link.
+        // The directories above are open: it is this one, or its target if it is a link.
         match std::fs::read_link(&directory) {
             Ok(target) if links > 0 => return closed_on(&before.join(target), links - 1),
             _ => {}
@@ -63,12 +63,12 @@ fn closed_on(path: &Path, links: usize) -> Option<Closed> {
     None
 }
 
-/// Why a file cannot be written, and what to do.
+/// Why a file cannot be written, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trouble {
-    /// What is wrong.
+    /// The fault.
     pub fault: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -78,7 +78,7 @@ impl Trouble {
     }
 }
 
-/// Whether this user could write to the file, which is created if it is not there. Creates nothing.
+/// Whether this user could write to the file, which is created if it does not exist. Creates nothing.
 ///
 /// # Errors
 /// It could not.
@@ -147,24 +147,25 @@ fn refused(what: &str, error: Errno) -> Trouble {
     }
 }
 
-/// Name of the user that this thread is.
+/// The name of this thread's user.
 pub(crate) fn whoami() -> String {
     let uid = nix::unistd::geteuid();
     let user = nix::unistd::User::from_uid(uid).ok().flatten();
     format!("`{}`", user.map_or_else(|| uid.to_string(), |user| user.name))
 }
 
-/// Whether this user may connect to a unix socket; one that is not there may come later.
+/// Whether this user may connect to a unix socket. A missing one counts as yes, since it may be created
+/// later.
 pub(crate) fn may_connect(socket: &Path) -> bool {
     may(socket, Access::WRITE_OK) != Err(Errno::ACCESS)
 }
 
-/// Whether this user may read a file; of one that is not there nothing is known.
+/// Whether this user may read a file; unknown for one that does not exist.
 pub(crate) fn may_read(file: &Path) -> bool {
     may(file, Access::READ_OK) != Err(Errno::ACCESS)
 }
 
-/// By the rights that this thread has in effect, its capabilities too.
+/// By this thread's effective rights, including its capabilities.
 fn may(path: &Path, what: Access) -> Result<(), Errno> {
     accessat(CWD, path, what, AtFlags::EACCESS)
 }
@@ -175,7 +176,7 @@ mod tests {
     use crate::user::{named, with_rights_of};
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    /// A folder that is removed at the end.
+    /// A directory that is removed at the end.
     struct Scratch(PathBuf);
 
     impl Scratch {

@@ -81,7 +81,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Print a text and exit.
     Print(String),
-    /// Check what would be served.
+    /// Check the configuration.
     Check(Args),
     /// Serve.
     Serve(Args),
@@ -105,7 +105,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command,
         Err(error) => return Err(Failure::Usage(explained(&error, &words))),
     };
     let args = Args::from_arg_matches(&matches).map_err(|error| Failure::Usage(explained(&error, &words)))?;
-    // Not by clap: its explanation would show the combination as the usage.
+    // Not by clap, whose message would show the combination as the usage.
     if args.conf.is_some() && matches.value_source("dir") == Some(ValueSource::CommandLine) {
         return Err(Failure::Usage(format!(
             "a configuration names its directories itself: leave out `{}`",
@@ -119,7 +119,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command,
     Ok(if args.test { Command::Check(args) } else { Command::Serve(args) })
 }
 
-/// What clap says, unless something else was probably meant.
+/// clap's message, unless another command was probably meant.
 fn explained(error: &clap::Error, words: &[OsString]) -> String {
     let unknown = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(word)) if error.kind() == ErrorKind::UnknownArgument => word.as_str(),
@@ -130,7 +130,7 @@ fn explained(error: &clap::Error, words: &[OsString]) -> String {
         return meant;
     }
     let text = error.to_string();
-    // A value that begins with a dash is nothing that hayami takes.
+    // hayami accepts no value that begins with a dash.
     let lines: Vec<_> = text.lines().filter(|line| !line.contains("tip: to pass '")).collect();
     lines.join("\n").replace("\n\n\n", "\n\n").trim_start_matches("error: ").trim_end().to_owned()
 }

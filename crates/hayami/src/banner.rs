@@ -1,13 +1,13 @@
-//! What the user sees when the server is ready.
+//! The text that is printed when the server is ready.
 
 use crate::descriptors::OpenFiles;
 use crate::dev_tls::DevTls;
 use crate::sockets::Bound;
 use std::path::Path;
 
-/// What the banner tells.
+/// The contents of the banner.
 pub(crate) struct Facts<'a> {
-    /// The folder or the configuration file.
+    /// The directory or the configuration file.
     pub what: String,
     /// The sockets.
     pub bound: &'a [Bound],
@@ -42,13 +42,13 @@ pub(crate) fn text(facts: &Facts<'_>) -> String {
             "authority",
             format!("{} signs the certificate; to trust it, one of:", dev_tls.authority.display()),
         );
-        dev_tls.advice(&bound.to_string()).into_iter().for_each(|(who, how)| row(who, how));
+        dev_tls.advice(&bound.to_string()).into_iter().for_each(|(program, command)| row(program, command));
     }
     lines.push("ready".to_owned());
     lines.join("\n")
 }
 
-/// The same in a line for the error log.
+/// The same as one line for the error log.
 pub(crate) fn line(facts: &Facts<'_>) -> String {
     let addresses: Vec<_> = facts.bound.iter().map(ToString::to_string).collect();
     let (version, process) = (env!("CARGO_PKG_VERSION"), std::process::id());

@@ -1,4 +1,4 @@
-//! `hayami -t`: would it start, and what does the configuration mean?
+//! `hayami -t`: checks whether the server would start, and prints the effective configuration.
 
 use crate::args::Args;
 use crate::exit::{Failure, print};
@@ -10,7 +10,7 @@ use hayami_server::config::effective;
 /// set, with `-vv` the defaults too.
 ///
 /// # Errors
-/// What a start would fail with.
+/// The failures of a start.
 pub(crate) fn check(args: &Args) -> Result<(), Failure> {
     let prepared = prepare(args, None, &|warnings| eprint!("{warnings}"))?;
     if args.verbose > 0 {

@@ -1,8 +1,8 @@
-//! The limit of open files: raised as far as the system lets us, so that nobody has to.
+//! The limit of open files: raised as far as the system allows, so that the operator does not have to.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Descriptors kept for everything that is no connection: listeners, logs, files being sent.
+/// Descriptors reserved for everything but connections: listeners, logs, files being sent.
 const RESERVE: u64 = 48;
 
 /// The open-files limit before and after.
@@ -18,13 +18,13 @@ pub(crate) struct OpenFiles {
 pub(crate) fn raise() -> OpenFiles {
     let limit = getrlimit(Resource::Nofile);
     let before = limit.current.unwrap_or(u64::MAX);
-    // It cannot fail for want of rights: the hard limit stays. If it does all the same, we live with less.
+    // It needs no privileges, since the hard limit stays. If it fails nevertheless, the lower limit applies.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
     OpenFiles { before, now: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) }
 }
 
 impl OpenFiles {
-    /// Connections that the limit has room for, beside a few files each worker keeps open.
+    /// Connections that fit into the limit, besides a few files that each worker keeps open.
     pub(crate) fn connections(self) -> u64 {
         self.now.saturating_sub(RESERVE.min(self.now / 4)).saturating_sub(self.now / 64).max(1)
     }

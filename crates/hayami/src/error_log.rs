@@ -1,7 +1,7 @@
 //! `error-log`: standard error, and standard output with it, go to a file or to a command.
 //!
-//! Until the server is ready, people read what it says: the banner and failures go to the caller's standard error, as
-//! they are. From then on there are lines of the error log only ([`hayami_server::observe`]).
+//! Until the server is ready, its output is for people: the banner and failures go to the caller's standard
+//! error, unchanged. From then on it writes only error log lines ([`hayami_server::observe`]).
 
 use crate::exit::Failure;
 use hayami_server::modules::error_log::Target;
@@ -45,12 +45,12 @@ impl Console {
         Ok(Self { kept })
     }
 
-    /// Whether the error log is somewhere else.
+    /// Whether the error log is separate from it.
     pub(crate) fn is_apart(&self) -> bool {
         self.kept.is_some()
     }
 
-    /// The start has failed: says why, and leaves the exit code. The error log hears of it too.
+    /// Reports a failed start, to the error log too, and returns the exit code.
     pub(crate) fn fail(&self, failure: Failure) -> Failure {
         self.say(&failure.to_string());
         if self.is_apart() {
@@ -62,7 +62,7 @@ impl Console {
     /// Writes to the caller's standard error.
     pub(crate) fn say(&self, text: &str) {
         let text = format!("{text}\n");
-        // Nobody may be reading.
+        // There may be no reader.
         let _ = match &self.kept {
             Some(kept) => Write::write_all(&mut &*kept, text.as_bytes()),
             None => std::io::stderr().write_all(text.as_bytes()),
@@ -70,7 +70,7 @@ impl Console {
     }
 }
 
-/// Starts a command that reads what is written to the descriptor. It ends when we do.
+/// Starts a command that reads what is written to the descriptor. It ends with this process.
 fn pipe_to(command: &str) -> std::io::Result<OwnedFd> {
     let child = Command::new("/bin/sh").arg("-c").arg(command).stdin(Stdio::piped()).spawn()?;
     child.stdin.map(OwnedFd::from).ok_or_else(|| std::io::Error::other("it has no standard input"))
@@ -107,17 +107,17 @@ mod tests {
 
     #[test]
     fn a_panic_is_told_with_its_thread_and_place() {
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            // Another test may fail meanwhile; nobody listens any more then.
-            let _ = tell.send(panic_text(info));
+            // Another test may fail meanwhile; then there is no listener.
+            let _ = sender.send(panic_text(info));
         }));
         let thread = std::thread::Builder::new().name("worker 7".into());
         let ended = thread.spawn(|| panic!("no {}", "way")).expect("a thread").join();
         std::panic::set_hook(before);
         assert!(ended.is_err());
-        let text = told.iter().find(|text| text.starts_with("thread worker 7 at ")).expect("a text");
+        let text = receiver.iter().find(|text| text.starts_with("thread worker 7 at ")).expect("a text");
         assert!(text.contains("error_log.rs:") && text.contains(": no way; please report"), "{text}");
     }
 }

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::process::ExitCode;
 
-/// Why the program could not do what it was asked to.
+/// Why the program failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The command line makes no sense: 64.
     Usage(String),
-    /// A folder or file named on the command line is not there: 66.
+    /// A directory or file named on the command line does not exist: 66.
     NoInput(String),
     /// An address is taken: 69.
     Unavailable(String),
@@ -16,11 +16,11 @@ pub(crate) enum Failure {
     System(String),
     /// A file could not be created: 73.
     CannotCreate(String),
-    /// The rights do not suffice: 77.
+    /// Missing permissions: 77.
     NoPermission(String),
     /// The configuration is wrong: 78.
     Config(String),
-    /// Any of these, with a text that is rendered already, in several lines.
+    /// Any of these, with a text of several lines that is already rendered.
     Rendered {
         /// The exit code.
         code: u8,
@@ -68,7 +68,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Reports the failure, if any, and gives the process's exit code.
+/// Reports the failure, if any, and returns the process's exit code.
 pub(crate) fn finish(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -80,7 +80,7 @@ pub(crate) fn finish(result: Result<(), Failure>) -> ExitCode {
     }
 }
 
-/// Prints to standard output. Who closed it early (`hayami --help | head -1`) has read enough.
+/// Prints to standard output. A reader that closed it early (`hayami --help | head -1`) has read enough.
 ///
 /// # Errors
 /// None; the type fits the other commands.

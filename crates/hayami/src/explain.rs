@@ -1,4 +1,4 @@
-//! Failures of the start with the place of the configuration that they come from.
+//! Failures of the start, with their place in the configuration.
 
 use crate::args::Args;
 use crate::exit::Failure;
@@ -9,12 +9,12 @@ use hayami_server::config::yaml::Place;
 use std::io::IsTerminal;
 use std::path::Path;
 
-/// Knows what was written where.
+/// Finds values in the configuration.
 pub(crate) struct Explain<'a> {
     loaded: &'a Loaded,
     /// Where warnings go.
     warn: &'a (dyn Fn(&str) + Sync),
-    /// A folder of the command line is served: its configuration is nothing that the user has written.
+    /// A directory from the command line is served: the user has not written its configuration.
     is_folder: bool,
 }
 
@@ -23,7 +23,7 @@ impl<'a> Explain<'a> {
         Self { loaded, warn, is_folder: args.conf.is_none() }
     }
 
-    /// Whether a folder of the command line is served, without a configuration file.
+    /// Whether a directory from the command line is served, without a configuration file.
     pub(crate) fn is_folder(&self) -> bool {
         self.is_folder
     }
@@ -39,7 +39,7 @@ impl<'a> Explain<'a> {
         self.at(directive, &path.to_string_lossy(), message)
     }
 
-    /// A user or group that a directive names cannot be had.
+    /// A user or group in a directive is not available.
     pub(crate) fn user(&self, directive: &str, problem: Problem) -> Failure {
         problem.failure(|name, error| {
             let at = self.loaded.place_of(directive, name).unwrap_or(Place::NOWHERE);
@@ -47,7 +47,7 @@ impl<'a> Explain<'a> {
         })
     }
 
-    /// Warns with the places of the configuration.
+    /// Warns, with the place in the configuration.
     pub(crate) fn warn(&self, warnings: &[ConfigError]) {
         if !self.is_folder {
             (self.warn)(&self.loaded.later_warnings_text(warnings, std::io::stderr().is_terminal()));
@@ -58,7 +58,7 @@ impl<'a> Explain<'a> {
         }
     }
 
-    /// Warns of what no line of the configuration is about.
+    /// Warns without a place in the configuration.
     pub(crate) fn warn_of(&self, warning: &str) {
         (self.warn)(&format!("hayami: warning: {warning}\n"));
     }

@@ -1,4 +1,4 @@
-//! Words of the command line that name no directory: what was probably meant.
+//! Suggestions for arguments that are not directories.
 
 use crate::exit::Failure;
 use hayami_server::config::nearest::nearest;
@@ -30,7 +30,7 @@ fn of_file(file: &Path) -> String {
     }
 }
 
-/// The command for a word that is no directory.
+/// The suggested command for an argument that is not a directory.
 fn meant(dir: &Path) -> Option<String> {
     let word = dir.to_str()?;
     if let Some(listen) = address(word) {
@@ -57,7 +57,7 @@ fn near_bench(word: &str) -> Option<String> {
     nearest(word, ["bench"]).map(|bench| format!("did you mean `hayami {bench}`?"))
 }
 
-/// Why there is no argument `unknown` among `words`, if it is known what was meant.
+/// Why the argument `unknown` is wrong, if its meaning can be guessed.
 pub(crate) fn unknown_argument(unknown: &str, words: &[&str]) -> Option<String> {
     let at = words.iter().position(|word| !unknown.is_empty() && word.starts_with(unknown))?;
     let value = match words[at][unknown.len()..].trim_start_matches('=') {

@@ -3,11 +3,11 @@
 //! ```text
 //! args ─▶ prepare (site: a folder or a file becomes settings; all checks) ─▶ check: print, exit
 //!                                                    └▶ serve: sockets, logs, pid file, user, workers, signals
-//! bench ─▶ plan, runs, reports: the load generator, with a command line of its own
+//! bench ─▶ plan, runs, reports: the load generator, with its own command line
 //! reload ─▶ control (a unix socket) ─▶ the running server: prepare again, then update all workers
 //! ```
 //!
-//! What is answered is decided in `hayami-server`, how bytes move in `hayami-net`.
+//! `hayami-server` decides about responses, `hayami-net` moves bytes.
 #![forbid(unsafe_code)]
 
 mod access;

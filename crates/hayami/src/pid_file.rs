@@ -1,4 +1,4 @@
-//! `pid-file`: the process id for those who send signals; removed at the end.
+//! `pid-file`: the process ID, for sending signals; removed at the end.
 
 use crate::exit::Failure;
 use rustix::fs::OFlags;
@@ -38,8 +38,8 @@ impl PidFile {
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        // After the switch to another user we may not be allowed to, as with h2o and nginx: an empty
-        // file then says that nobody runs. The descriptor keeps the rights with which it was opened.
+        // After the switch to another user this may be denied, as with h2o and nginx: an empty file then says
+        // that no server runs. The descriptor keeps the rights with which it was opened.
         if std::fs::remove_file(&self.path).is_err() {
             let _ = self.file.set_len(0);
         }

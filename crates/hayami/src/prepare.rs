@@ -1,5 +1,5 @@
-//! Everything that can be found out before anything is bound, opened or given up: all of `-t`, and the first half of
-//! a start. What only binding can tell, that an address is in use, is left to the start.
+//! All checks before anything is bound, opened or given up: all of `-t`, and the first half of a start. Only
+//! binding can show that an address is in use; that is left to the start.
 
 use crate::access::{check_creatable, check_own_file, check_writable};
 use crate::args::Args;
@@ -17,17 +17,17 @@ use hayami_server::modules::listen::Acceptors;
 use hayami_server::modules::{access_log, fastcgi, process, proxy};
 use nix::unistd::User;
 
-/// What a start goes on with.
+/// The result, with which a start continues.
 pub(crate) struct Prepared {
     /// The configuration.
     pub loaded: Loaded,
-    /// What is served.
+    /// The generation to serve.
     pub generation: Generation,
     /// The certificate that was made for it.
     pub dev_tls: Option<DevTls>,
-    /// What answers TLS handshakes.
+    /// The acceptors for TLS handshakes.
     pub acceptors: Acceptors,
-    /// Whom to become.
+    /// The user to become.
     pub user: Option<User>,
     /// The sockets to bind.
     pub sockets: Vec<sockets::Wanted>,
@@ -39,13 +39,13 @@ pub(crate) struct Prepared {
     pub cpus: Vec<Option<usize>>,
 }
 
-/// What a reload starts from.
+/// The state that a reload starts from.
 pub(crate) struct Before<'a> {
-    /// What answers TLS handshakes.
+    /// The acceptors for TLS handshakes.
     pub acceptors: &'a Acceptors,
-    /// What is served.
+    /// The generation to serve.
     pub generation: &'a Generation,
-    /// What is bound.
+    /// The bound sockets.
     pub sockets: &'a Sockets,
 }
 
@@ -56,11 +56,11 @@ impl Before<'_> {
     }
 }
 
-/// Reads the configuration and checks it; `warn` gets the warnings as they are found, rendered. A reload goes on from what is
-/// in force `before`.
+/// Reads the configuration and checks it; `warn` gets the warnings as they are found, rendered. A reload
+/// continues from the current state, `before`.
 ///
 /// # Errors
-/// What a start would fail with.
+/// The failures of a start.
 pub(crate) fn prepare(
     args: &Args,
     before: Option<&Before<'_>>,
@@ -72,12 +72,12 @@ pub(crate) fn prepare(
     let process = &settings.global.process;
     let user = match before {
         None => user::find(process.user.as_deref()),
-        // It is what it became; another user takes effect after a restart.
+        // The process cannot change its user again; another user takes effect after a restart.
         Some(_) => process.user.as_deref().map_or(Ok(None), |name| user::named(name).map(|_| None)),
     };
     let user = user.map_err(|problem| explain.user("user", problem))?;
     let generation = workers::generation(settings)?;
-    // Keys are for root's eyes only.
+    // Keys may be readable by root only.
     let acceptors = workers::acceptors(settings, before, &explain)?;
     let cpus = workers::cpus(&process.threads);
     check_cpus(&cpus, &explain)?;
@@ -87,7 +87,7 @@ pub(crate) fn prepare(
     }
     check_files(settings, before, &explain)?;
     let sockets = sockets::wanted(settings, before.map(|before| before.sockets), &explain)?;
-    // What root may reach, that user may not.
+    // That user may not reach everything that root can.
     reach::check(settings, user.as_ref(), dev_tls.is_some(), &explain)?;
     let files = descriptors::raise();
     let connections = connections(settings, files, warn);
@@ -127,7 +127,7 @@ fn check_files(
     before: Option<&Before<'_>>,
     explain: &Explain<'_>,
 ) -> Result<(), Failure> {
-    // The error log and the pid file stay what they are.
+    // The error log and the pid file do not change.
     let unchanged = process::Settings::default();
     let process = if before.is_some() { &unchanged } else { &settings.global.process };
     let is_new = |target: &&Target| !before.is_some_and(|before| before.generation.logs().has_open(target));

@@ -1,4 +1,5 @@
-//! What the server's user can reach of what the configuration names: directories to serve, sockets of upstreams, keys.
+//! Checks whether the server's user can reach what the configuration names: directories to serve, sockets of
+//! upstreams, keys.
 
 use crate::access::{first_closed, may_connect, may_read, whoami};
 use crate::exit::Failure;
@@ -10,7 +11,7 @@ use hayami_server::modules::{access, auth, file, listen, upstreams};
 use nix::unistd::User;
 use std::path::Path;
 
-/// What the server will serve, as the user that it becomes.
+/// Checks the served files as the user that the server becomes.
 ///
 /// # Errors
 /// It cannot enter a directory, or read a file, that it has to serve.
@@ -25,7 +26,7 @@ pub(crate) fn check(
             file::unreachable(settings).into_iter().partition(file::Unreachable::is_denied);
         let missing: Vec<_> = missing.iter().map(|own| absence(own, explain)).collect();
         let mut warnings = closed_sockets(settings);
-        // Those of --dev-tls are created anew by the next start.
+        // Those of --dev-tls are created again by the next start.
         warnings.extend(closed_keys(settings).filter(|_| !dev_tls));
         warnings.extend(closed_lists(settings));
         (denied.iter().map(|own| denial(own, user, explain)).collect::<Vec<_>>(), missing, warnings)
@@ -79,19 +80,19 @@ fn absence(own: &file::Unreachable, explain: &Explain<'_>) -> ConfigError {
     explain.at_path(own.directive, &own.written, fault).help(remedy)
 }
 
-/// A directory that keeps the server's user out, and what can be done about it.
+/// A directory that the server's user cannot enter, and the remedies.
 fn denial(own: &file::Unreachable, user: Option<&User>, explain: &Explain<'_>) -> ConfigError {
-    let who = match user {
+    let subject = match user {
         Some(user) => format!("the user `{}`, which the server runs as,", user.name),
         None => format!("the user {}", whoami()),
     };
     let path = own.written.display();
     let Some(closed) = first_closed(&own.path) else {
-        let message = format!("{who} cannot read {path}");
+        let message = format!("{subject} cannot read {path}");
         let help = format!("allow it (`chmod o+r {path}`)");
         return explain.at_path(own.directive, &own.written, message).help(help);
     };
-    let message = format!("{who} cannot enter the directory {closed}, so {path} cannot be served");
+    let message = format!("{subject} cannot enter the directory {closed}, so {path} cannot be served");
     let other = match explain.is_folder() {
         true => "serve it by a configuration file with another `user:`",
         false => "set `user:` to one that may enter it",
@@ -103,7 +104,8 @@ fn denial(own: &file::Unreachable, user: Option<&User>, explain: &Explain<'_>) -
     explain.at_path(own.directive, &own.written, message).help(help)
 }
 
-/// Warnings about upstreams whose unix sockets this user may not connect to, or cannot be where they should.
+/// Warnings about upstreams whose unix sockets this user may not connect to, or which cannot exist at their
+/// path.
 fn closed_sockets(settings: &Settings) -> Vec<String> {
     let sockets = upstreams::unix_sockets(&settings.global.upstreams);
     let fault = |path: &Path| {

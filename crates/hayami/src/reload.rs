@@ -1,7 +1,8 @@
-//! A reload: the configuration is read again, checked by the code of the start, and taken over by workers that go on serving.
+//! A reload: the configuration is read again, checked by the code of the start, and adopted by the running
+//! workers.
 //!
-//! If anything is wrong, nothing changes. What belongs to the process (its user, its threads, its limits) changes with a restart
-//! only.
+//! If anything is wrong, nothing changes. Properties of the process (its user, threads, limits) change only
+//! with a restart.
 
 use crate::args::Args;
 use crate::control::server::Client;
@@ -16,22 +17,22 @@ use hayami_server::modules::listen::Acceptors;
 use hayami_server::observe::{Severity, Subject, report};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a server runs with: a reload starts from it.
+/// The state of a running server, from which a reload starts.
 pub(crate) struct Running {
     /// The command line.
     pub args: Args,
-    /// What is served.
+    /// The generation to serve.
     pub generation: Arc<Generation>,
-    /// What answers TLS handshakes.
+    /// The acceptors for TLS handshakes.
     pub acceptors: Acceptors,
-    /// What is bound.
+    /// The bound sockets.
     pub sockets: Sockets,
     /// The user that the program became, if it was root.
     pub user: Option<String>,
 }
 
-/// Reloads for SIGHUP. A failure goes to the caller's standard error, too: it is the journal where systemd started the server,
-/// which shows it by `systemctl status`.
+/// Reloads for SIGHUP. A failure goes to the caller's standard error, too: under systemd this is the journal,
+/// which `systemctl status` shows.
 pub(crate) async fn by_signal(running: &mut Running, workers: &Workers, console: &Console) {
     if let (_, Err((_, errors))) = running.reload_and_report("SIGHUP", workers).await
         && console.is_apart()
@@ -40,7 +41,7 @@ pub(crate) async fn by_signal(running: &mut Running, workers: &Workers, console:
     }
 }
 
-/// Reloads for `hayami reload`, which learns what came of it.
+/// Reloads for `hayami reload`, which gets the result.
 pub(crate) async fn by_client(running: &mut Running, workers: &Workers, client: Client) {
     let (warnings, result) = running.reload_and_report("hayami reload", workers).await;
     client.answer(&warnings, &result).await;
@@ -48,16 +49,17 @@ pub(crate) async fn by_client(running: &mut Running, workers: &Workers, client: 
 
 const KEPT: &str = "the configuration was not reloaded, the old one stays";
 
-/// What came of a reload: a summary, or the exit code of a start that would fail so, and the errors, a line each.
+/// The result of a reload: a summary, or the exit code of the same failure at a start, and the errors, a line
+/// each.
 type Outcome = Result<String, (u8, Vec<String>)>;
 
-/// The lines of a text that say something.
+/// The non-empty lines of a text.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(|line| line.trim_start_matches("hayami: ")).filter(|line| !line.trim().is_empty())
 }
 
 impl Running {
-    /// Reloads, and writes to the error log what came of it. The warnings, and what came of it.
+    /// Reloads, and writes the result to the error log. Returns the warnings and the result.
     async fn reload_and_report(&mut self, cause: &str, workers: &Workers) -> (Vec<String>, Outcome) {
         let warnings: Mutex<Vec<String>> = Mutex::default();
         let warn = |text: &str| {
@@ -81,15 +83,16 @@ impl Running {
         (warnings.into_inner().unwrap_or_else(PoisonError::into_inner), outcome)
     }
 
-    /// Goes over to the configuration as it is written now. What was changed, in a line.
+    /// Applies the configuration as it is written now. Returns a summary in a line.
     ///
     /// # Errors
-    /// Something is wrong with it; nothing has changed then.
+    /// It is invalid; then nothing has changed.
     async fn reload(&mut self, workers: &Workers, warn: &(dyn Fn(&str) + Sync)) -> Result<String, Failure> {
         let old = Arc::clone(self.generation.settings());
         let before =
             Before { acceptors: &self.acceptors, generation: &self.generation, sockets: &self.sockets };
-        // On a thread of its own, where as before the start no loop runs: nothing that is built for a check may begin to work.
+        // On a separate thread, which like the start has no running loop: nothing that is built for a check
+        // may start working.
         let prepared = std::thread::scope(|scope| {
             let thread = scope.spawn(|| prepare(&self.args, Some(&before), warn));
             thread
@@ -114,7 +117,7 @@ impl Running {
         let generation = Arc::new(generation);
         let updated = workers.update(&generation, shares).await;
         for file in self.sockets.files().filter(|file| !sockets.files().any(|own| own == *file)) {
-            // Without the rights of the start it may have to stay; the next start replaces it.
+            // Without the rights of the start it may be impossible to remove; the next start replaces it.
             let _ = std::fs::remove_file(file);
         }
         (self.generation, self.acceptors, self.sockets) = (generation, acceptors, sockets);
@@ -126,7 +129,7 @@ impl Running {
         Ok(format!("configuration reloaded: hosts {hosts}, addresses {listeners}"))
     }
 
-    /// What root could read at the start may be out of reach now.
+    /// A file that root could read at the start may be unreadable now.
     fn advise(&self, reason: &str) -> String {
         match &self.user {
             Some(user) if reason.contains("ermission denied") => {
@@ -139,7 +142,7 @@ impl Running {
     }
 }
 
-/// Directives whose changes have to wait for a restart: they made the process what it is.
+/// Directives whose changes need a restart: they are properties of the process.
 fn fixed(old: &Settings, new: &Settings) -> Vec<&'static str> {
     let ((old, new), (old_limits, new_limits)) =
         ((&old.global, &new.global), (&old.global.limits, &new.global.limits));

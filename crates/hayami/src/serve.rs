@@ -1,4 +1,4 @@
-//! From what `prepare` has found to a running server, and to its end.
+//! Runs the server that `prepare` has checked, until its end.
 //!
 //! The order matters: sockets, logs and the pid file need the rights that the program then gives up.
 
@@ -10,9 +10,9 @@ use crate::exit::Failure;
 use crate::pid_file::PidFile;
 use crate::prepare::{Prepared, prepare};
 use crate::reload::{self, Running};
-use crate::signals::{Signals, Wish};
+use crate::signals::{SignalCommand, Signals};
 use crate::sockets::Sockets;
-use crate::workers::{self, News, Plan, Workers};
+use crate::workers::{self, Plan, WorkerEvent, Workers};
 use crate::{error_log, spawner, user};
 use hayami_net::{ByteBudget, ListenerUpdate, Phase, Quota, blocking};
 use hayami_server::config::settings::Settings;
@@ -25,13 +25,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::sync::watch;
 
-/// How long the end waits for a disk or a command that does not take the last log lines.
+/// How long shutdown waits for a disk or a command to accept the last log lines.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Serves until a signal ends it.
 ///
 /// # Errors
-/// What keeps it from starting, or ended it.
+/// Why it could not start, or ended.
 pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     let Prepared { mut generation, dev_tls, mut acceptors, user, sockets, files, connections, cpus, .. } =
         prepare(args, None, &|warnings| eprint!("{warnings}"))?;
@@ -48,7 +48,7 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     if let Some(user) = &user {
         user::become_user(user).map_err(|why| console.fail(why))?;
     }
-    // Threads that begin earlier would keep their rights.
+    // Threads started earlier would keep their rights.
     acceptors.start(settings.global.ocsp_updaters.0, &workers::report());
     let what = args.conf.as_ref().unwrap_or(&args.dir).display().to_string();
     let (bound, dev_tls) = (sockets.bound(), dev_tls.as_ref());
@@ -73,24 +73,25 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     drop(applications);
     running.generation.logs().close(PATIENCE);
     for file in running.sockets.files() {
-        // Without the rights of the start it may have to stay; the next start replaces it.
+        // Without the rights of the start it may be impossible to remove; the next start replaces it.
         let _ = std::fs::remove_file(file);
     }
     drop(pid_file);
     result
 }
 
-/// What is said when all workers serve.
+/// The messages for the moment when all workers serve.
 struct Ready {
     /// For the caller.
     banner: String,
-    /// For the error log, if that is somewhere else.
+    /// For the error log, if that is separate.
     line: String,
     console: Console,
 }
 
 impl Ready {
-    /// Says it. From now on the server writes to the error log, and to the caller only what a signal of its could not do.
+    /// Prints them. From now on the server writes to the error log, and to the caller only the failures of a
+    /// reload.
     fn say(self) -> Console {
         self.console.say(&self.banner);
         if self.console.is_apart() {
@@ -103,7 +104,7 @@ impl Ready {
 /// CPUs and listeners of the workers.
 type Shares = (Vec<Option<usize>>, Vec<Vec<ListenerUpdate>>);
 
-/// What a reload starts from, and where commands come from.
+/// The state that a reload starts from, and the control socket.
 type Reloads<'a> = (&'a mut Running, Option<&'a ControlSocket>);
 
 /// Runs the workers until their end.
@@ -123,27 +124,27 @@ async fn run(
     ready: Ready,
 ) -> Result<(), Failure> {
     let (phase, phases) = watch::channel(Phase::Run);
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (sender, mut events) = mpsc::unbounded_channel();
     let started =
-        Signals::listen().and_then(|signals| Ok((signals, workers::start(&plan, shares, &phases, &tell)?)));
+        Signals::listen().and_then(|signals| Ok((signals, workers::start(&plan, shares, &phases, &sender)?)));
     let (mut signals, workers) = started.map_err(|why| ready.console.fail(why))?;
     let control = control.map_or_else(|| Ok(Control::none()), ControlSocket::listen);
     let control = control.map_err(|why| ready.console.fail(why))?;
     let quota = Arc::clone(&plan.quota);
-    drop((tell, plan));
-    if !all_ready(&mut told, workers.number()).await {
+    drop((sender, plan));
+    if !all_ready(&mut events, workers.number()).await {
         // Without receivers all workers have ended already.
         let _ = phase.send(Phase::Drain);
-        all_ended(&mut told).await;
+        all_ended(&mut events).await;
         return workers.threads.into_iter().try_for_each(outcome).map_err(|why| ready.console.fail(why));
     }
     let console = ready.say();
     tokio::select! {
-        signal = serve_until_told((&mut signals, &control), running, &workers, &console) => {
+        signal = serve_until_signaled((&mut signals, &control), running, &workers, &console) => {
             say(Severity::Notice, format_args!("{signal}: no longer accepting connections, finishing open requests"));
         }
-        // There is no other news once all are ready.
-        _ = told.recv() => {}
+        // There are no other events once all are ready.
+        _ = events.recv() => {}
     }
     let first = Instant::now();
     // As above.
@@ -156,7 +157,7 @@ async fn run(
             running.generation.logs().close(PATIENCE / 5);
             std::process::exit(0);
         }
-        () = all_ended(&mut told) => {}
+        () = all_ended(&mut events) => {}
     }
     workers.threads.into_iter().try_for_each(outcome).map_err(|failure| {
         say(Severity::Crit, failure.reason());
@@ -168,8 +169,8 @@ fn say(severity: Severity, text: impl std::fmt::Display) {
     report(severity, Subject::Server, text);
 }
 
-/// Does what signals and clients of the control socket ask for, until a signal asks for the end; its name.
-async fn serve_until_told(
+/// Handles signals and clients of the control socket, until a signal requests the end; returns its name.
+async fn serve_until_signaled(
     (signals, control): (&mut Signals, &Control),
     running: &mut Running,
     workers: &Workers,
@@ -178,32 +179,32 @@ async fn serve_until_told(
     loop {
         tokio::select! {
             wish = signals.next() => match wish {
-                Wish::End(name) => return name,
-                Wish::Reload => reload::by_signal(running, workers, console).await,
+                SignalCommand::End(name) => return name,
+                SignalCommand::Reload => reload::by_signal(running, workers, console).await,
             },
             client = control.next() => reload::by_client(running, workers, client).await,
         }
     }
 }
 
-/// The control socket, if it can be had: a server without one serves as well.
+/// The control socket, if it can be created: a server works without one.
 fn control_socket(user: Option<&nix::unistd::User>) -> Option<ControlSocket> {
     ControlSocket::bind(user).inspect_err(|why| say(Severity::Warn, why)).ok()
 }
 
 /// Whether every worker has begun to serve; `false` as soon as one has ended instead.
-async fn all_ready(told: &mut UnboundedReceiver<News>, workers: usize) -> bool {
+async fn all_ready(events: &mut UnboundedReceiver<WorkerEvent>, workers: usize) -> bool {
     for _ in 0..workers {
-        if told.recv().await != Some(News::Ready) {
+        if events.recv().await != Some(WorkerEvent::Ready) {
             return false;
         }
     }
     true
 }
 
-/// All workers have ended, or are about to: nobody is left who could tell anything.
-async fn all_ended(told: &mut UnboundedReceiver<News>) {
-    while told.recv().await.is_some() {}
+/// All workers have ended, or are about to: no sender is left.
+async fn all_ended(events: &mut UnboundedReceiver<WorkerEvent>) {
+    while events.recv().await.is_some() {}
 }
 
 fn outcome(thread: JoinHandle<io::Result<()>>) -> Result<(), Failure> {

@@ -11,13 +11,13 @@ pub(crate) struct Signals {
     interrupt: Signal,
     quit: Signal,
     reload: Signal,
-    /// Scripts for nginx and h2o send it to reopen logs. That is not there yet, and ending the program is
-    /// what nobody means by it.
+    /// Scripts for nginx and h2o send it to reopen logs, which is not supported; the default action would end
+    /// the program.
     reopen: Signal,
 }
 
-/// What a signal asks for.
-pub(crate) enum Wish {
+/// What a signal requests.
+pub(crate) enum SignalCommand {
     /// End; with the signal's name.
     End(&'static str),
     /// Read the configuration again.
@@ -41,14 +41,14 @@ impl Signals {
         })
     }
 
-    /// What the next signal asks for.
-    pub(crate) async fn next(&mut self) -> Wish {
+    /// What the next signal requests.
+    pub(crate) async fn next(&mut self) -> SignalCommand {
         loop {
             tokio::select! {
-                _ = self.terminate.recv() => return Wish::End("SIGTERM"),
-                _ = self.interrupt.recv() => return Wish::End("SIGINT"),
-                _ = self.quit.recv() => return Wish::End("SIGQUIT"),
-                _ = self.reload.recv() => return Wish::Reload,
+                _ = self.terminate.recv() => return SignalCommand::End("SIGTERM"),
+                _ = self.interrupt.recv() => return SignalCommand::End("SIGINT"),
+                _ = self.quit.recv() => return SignalCommand::End("SIGQUIT"),
+                _ = self.reload.recv() => return SignalCommand::Reload,
                 _ = self.reopen.recv() => report(
                     Severity::Warn,
                     Subject::Server,
@@ -58,18 +58,18 @@ impl Signals {
         }
     }
 
-    /// The next one that comes `TWICE` after `first`: supervisors such as timeout(1) send a signal to the
-    /// process and to its group, and mean it once.
+    /// The next one at least `TWICE` after `first`: supervisors such as timeout(1) send one signal to the
+    /// process and again to its group.
     pub(crate) async fn again(&mut self, first: Instant) -> &'static str {
         loop {
             match self.next().await {
-                Wish::End(name) if first.elapsed() >= TWICE => return name,
+                SignalCommand::End(name) if first.elapsed() >= TWICE => return name,
                 // A server that is about to end needs no new configuration.
-                Wish::End(_) | Wish::Reload => {}
+                SignalCommand::End(_) | SignalCommand::Reload => {}
             }
         }
     }
 }
 
-/// Within this time a second signal is an echo of the first.
+/// Within this time a second signal is a duplicate of the first.
 const TWICE: Duration = Duration::from_millis(500);

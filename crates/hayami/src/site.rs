@@ -1,4 +1,4 @@
-//! What is to be served: a configuration file, or a folder, which becomes a configuration as well.
+//! The site to serve: a configuration file, or a directory, which is turned into a configuration.
 
 use crate::args::Args;
 use crate::dev_tls::{self, DevTls};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Reads the configuration that the command line names; `warn` gets its warnings.
 ///
 /// # Errors
-/// The folder is missing, or the configuration is wrong.
+/// The directory is missing, or the configuration is invalid.
 pub(crate) fn load(args: &Args, warn: &(dyn Fn(&str) + Sync)) -> Result<Site, Failure> {
     let dev_tls = args.dev_tls.then(dev_tls::prepare).transpose()?;
     let styled = std::io::stderr().is_terminal();
@@ -34,7 +34,7 @@ pub(crate) fn load(args: &Args, warn: &(dyn Fn(&str) + Sync)) -> Result<Site, Fa
     Ok(Site { loaded, dev_tls })
 }
 
-/// What is to be served.
+/// The site to serve.
 pub(crate) struct Site {
     /// The configuration.
     pub loaded: Loaded,
@@ -51,7 +51,7 @@ fn listen(args: &Args) -> String {
 /// What a start without a configuration file would serve, and where.
 ///
 /// # Errors
-/// The address to listen on is none.
+/// The address to listen on is invalid.
 pub(crate) fn outlook(args: &Args) -> Result<String, Failure> {
     let listen = listen(args);
     let (host, port) = address(&listen)?;
@@ -60,7 +60,7 @@ pub(crate) fn outlook(args: &Args) -> Result<String, Failure> {
     Ok(format!("would serve {} at {scheme}://{host}:{port}/", args.dir.display()))
 }
 
-/// A configuration that serves a folder: index files, listings, precompressed files beside the originals.
+/// A configuration that serves a directory: index files, listings, precompressed files beside the originals.
 fn folder(dir: &Path, listen: &str, dev_tls: Option<&DevTls>) -> Result<String, Failure> {
     check_directory(dir)?;
     let (host, port) = address(listen)?;
@@ -90,7 +90,7 @@ fn text(path: &Path) -> Result<&str, Failure> {
     })
 }
 
-/// A scalar that YAML reads as it stands.
+/// A scalar that YAML reads literally.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }

@@ -1,7 +1,7 @@
 //! Mode and owner of a unix socket's file.
 //!
-//! Whoever can write the directory can put something else in the file's place at any moment. So the file is opened once,
-//! without following a link, and all that follows concerns what was opened.
+//! A user with write access to the directory can replace the file at any moment. So the file is opened once,
+//! without following a link, and all further calls use that descriptor.
 
 use nix::unistd::{Gid, Uid};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, chownat, fstat};
@@ -11,7 +11,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Who owns the file from now on; `None` leaves a part as it is.
+/// The new owner of the file; `None` leaves a part unchanged.
 pub(crate) type Owner = (Option<Uid>, Option<Gid>);
 
 /// Sets mode and owner of a socket's file that was just bound.
@@ -24,7 +24,7 @@ pub(crate) fn set_mode_and_owner(path: &Path, mode: Option<u32>, owner: Owner) -
     }
     let file = rustix::fs::open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     let found = fstat(&file)?;
-    // A second name may be that of another program's socket.
+    // With a second name it may be another program's socket.
     if FileType::from_raw_mode(found.st_mode) != FileType::Socket || found.st_nlink != 1 {
         return Err(io::Error::other(
             "another file has taken its place: only trusted users may have write access to its directory",
@@ -68,13 +68,13 @@ mod tests {
         }
     }
 
-    /// Owner and mode of what the path leads to.
+    /// Owner and mode of the path's target.
     fn rights(path: &Path) -> (u32, u32, u32) {
         let own = std::fs::metadata(path).expect("a file");
         (own.uid(), own.gid(), own.mode() & 0o7777)
     }
 
-    /// Whom a file is given to: `daemon` if this user may do so.
+    /// The owner to give a file to: `daemon` if this user may do so.
     fn owner() -> Owner {
         match geteuid().is_root() {
             true => (Some(Uid::from_raw(1)), Some(Gid::from_raw(1))),

@@ -1,5 +1,5 @@
-//! The sockets: looked up and tried (`wanted`), then bound before the program gives its rights up, one set for every
-//! worker.
+//! The sockets: resolved and tried (`wanted`), then bound before the program drops its rights, one set for
+//! each worker.
 
 use crate::access::check_creatable;
 use crate::exit::Failure;
@@ -32,14 +32,14 @@ pub(crate) struct Bound {
     id: usize,
     endpoint: Endpoint,
     options: Options,
-    /// Index of the binding, which tells the hosts that answer here.
+    /// Index of the binding, which determines the hosts that answer here.
     index: usize,
     address: BoundAddress,
     /// Whether it speaks TLS.
     tls: bool,
     /// Whether connections begin with a header of the PROXY protocol.
     proxy_protocol: Option<Expectation>,
-    /// Of a UDP port, which is only kept.
+    /// The socket of a UDP port, which is only reserved.
     udp: Option<Arc<OwnedFd>>,
 }
 
@@ -86,8 +86,8 @@ pub(crate) struct Wanted {
     permission: Option<u32>,
 }
 
-/// Everything that the settings name, with all names looked up, tried as far as that can be done without taking an
-/// address from anybody. What is bound already is not tried.
+/// Everything that the settings name, with all names looked up, tried as far as possible without occupying an
+/// address. Addresses that are already bound are not tried.
 ///
 /// # Errors
 /// A name is unknown, an address not this machine's or not permitted, a unix socket cannot be made.
@@ -108,7 +108,7 @@ pub(crate) fn wanted(
         for endpoint in endpoints(listener, explain)? {
             let options = options(settings, &listener.options);
             match try_bind(&endpoint, &options) {
-                // What the start could bind, this user may not be able to.
+                // This user may not be able to bind what the start could.
                 _ if is_bound(&endpoint) => {}
                 Ok(()) => {}
                 // A machine without IPv6 serves IPv4.
@@ -122,7 +122,7 @@ pub(crate) fn wanted(
     Ok(all)
 }
 
-/// Whether a socket can be made at that path, and who will own it.
+/// Whether a socket can be created at that path, and its owner.
 fn check_unix(listener: &Listener, socket: &UnixSocket, explain: &Explain<'_>) -> Result<Owner, Failure> {
     let path = socket.path.display();
     let wrong = |code, message: String, help: &str| {
@@ -150,10 +150,11 @@ fn check_unix(listener: &Listener, socket: &UnixSocket, explain: &Explain<'_>) -
 }
 
 impl Sockets {
-    /// The sockets that are wanted now: those that are bound already stay, others are bound, for so many workers.
+    /// The sockets that are wanted now: sockets that are already bound stay, others are bound, for this many
+    /// workers.
     ///
     /// # Errors
-    /// An address is taken; nothing else is listened on then than before.
+    /// An address is in use; then the listeners do not change.
     pub(crate) fn next(&self, wanted: &[Wanted], workers: usize) -> Result<(Self, Vec<New>), Failure> {
         let mut next = Self { bound: Vec::new(), next_id: self.next_id };
         let mut new = Vec::new();
@@ -174,7 +175,7 @@ impl Sockets {
             next.bound.push(Bound {
                 id,
                 endpoint: wanted.endpoint.clone(),
-                // What a socket was made with stays.
+                // A socket keeps the options it was created with.
                 options: known.map_or_else(|| wanted.options.clone(), |own| own.options.clone()),
                 index: wanted.index,
                 address,
@@ -201,7 +202,7 @@ impl Sockets {
         self.bound.iter().map(|bound| (bound.id, bound.index))
     }
 
-    /// Sockets that stay although their options have changed.
+    /// Bound sockets whose options have changed.
     pub(crate) fn outdated<'a>(&'a self, wanted: &'a [Wanted]) -> impl Iterator<Item = &'a Endpoint> {
         let differs = |own: &&Bound| {
             wanted.iter().any(|wanted| wanted.endpoint == own.endpoint && wanted.options != own.options)
@@ -217,7 +218,7 @@ impl Sockets {
         })
     }
 
-    /// What each worker listens on.
+    /// The listeners of each worker.
     pub(crate) fn share_out(
         &self,
         new: Vec<New>,
@@ -247,7 +248,7 @@ impl Sockets {
     }
 }
 
-/// Binds a socket for every worker; of a UDP port one, which is only kept.
+/// Binds a socket for every worker; for a UDP port only one, to reserve it.
 fn open(wanted: &Wanted, workers: usize) -> Result<(BoundAddress, Vec<OwnedFd>), Failure> {
     let is_udp = matches!(wanted.endpoint, Endpoint::Udp(_));
     let opened = bind_for_all(&wanted.endpoint, &wanted.options, if is_udp { 1 } else { workers });
@@ -297,7 +298,7 @@ fn resolve(
         Ok(found) => Ok(found.items.into_iter().take(1).collect()),
         Err(error) => {
             let message = format!("cannot listen on {name}:{port}: the name cannot be resolved: {error}");
-            // What may be found a little later is worth a restart.
+            // The name may resolve later, so a supervisor should restart the server.
             let code = if names::is_temporary(&error) { SYSTEM } else { CONFIG };
             let error = ConfigError::new(listener.at, message);
             Err(explain.failure(code, error.help("write an address of this machine")))
@@ -305,7 +306,7 @@ fn resolve(
     }
 }
 
-/// One socket for every worker: of its own with SO_REUSEPORT, else copies of one. And the address that it has.
+/// A socket for every worker, separate ones with SO_REUSEPORT, else copies of one; and its address.
 fn bind_for_all(
     endpoint: &Endpoint,
     options: &Options,
@@ -316,8 +317,8 @@ fn bind_for_all(
     let address = bound_address(&alone);
     let mut sockets = Vec::new();
     if own_queues {
-        // Had it been bound with SO_REUSEPORT at once, a second server of the same user would have
-        // taken half of the connections in silence.
+        // If it were bound with SO_REUSEPORT right away, a second server of the same user would silently get
+        // half of the connections.
         drop(alone);
         let chosen = chosen(endpoint, &address);
         for _ in 0..workers {
@@ -332,7 +333,7 @@ fn bind_for_all(
     Ok((address, sockets))
 }
 
-/// The endpoint with the port that the kernel chose, if it was left to it.
+/// The endpoint with the port, if the kernel chose it.
 fn chosen(endpoint: &Endpoint, address: &BoundAddress) -> Endpoint {
     match (endpoint, address) {
         (Endpoint::Tcp(_), BoundAddress::Ip(address)) => Endpoint::Tcp(*address),
@@ -343,7 +344,7 @@ fn chosen(endpoint: &Endpoint, address: &BoundAddress) -> Endpoint {
 fn without_ipv6(endpoint: &Endpoint, error: &io::Error) -> bool {
     let all = matches!(endpoint, Endpoint::Tcp(address) | Endpoint::Udp(address)
         if address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED));
-    // EAFNOSUPPORT where the kernel has no IPv6, EADDRNOTAVAIL where it is switched off.
+    // EAFNOSUPPORT where the kernel has no IPv6, EADDRNOTAVAIL where it is disabled.
     let missing = error.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error());
     all && (missing || error.kind() == ErrorKind::AddrNotAvailable)
 }

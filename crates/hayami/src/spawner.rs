@@ -1,8 +1,8 @@
-//! `fastcgi.spawn`: applications that run as long as the server does.
+//! `fastcgi.spawn`: applications that run as long as the server.
 //!
-//! Each has a process of this program beside it that starts it, starts it again, and ends it
-//! ([`supervise`](crate::supervise)). That process is started while there are rights to become another user, and
-//! learns of our end, whatever that was, by a socket that closes.
+//! Each has a supervisor process of this program that starts, restarts and ends it
+//! ([`supervise`](crate::supervise)). It is started while the server may still become another user, and
+//! detects the server's end, whatever its cause, by a closing socket.
 
 use crate::exit::Failure;
 use crate::socket_file::set_mode_and_owner;
@@ -23,10 +23,10 @@ use std::time::{Duration, Instant};
 /// The hidden command.
 pub(crate) const SUPERVISE: &str = "supervise-fastcgi";
 
-/// How long the end waits for applications, which have a little less.
+/// How long shutdown waits for applications, which have a little less.
 const PATIENCE: Duration = Duration::from_secs(6);
 
-/// Applications that run. Dropped, they end.
+/// Running applications. Dropping it ends them.
 #[derive(Default)]
 pub(crate) struct Applications {
     running: Vec<(UnixStream, Child)>,
@@ -39,17 +39,17 @@ struct Folder {
     fd: OwnedFd,
 }
 
-/// Starts what the configuration wants started; `server` is who the server is going to be.
+/// Starts the configured applications; `server` is the user that the server becomes.
 ///
 /// # Errors
-/// There is no such user, or the system does not let us.
+/// There is no such user, or the system refuses.
 pub(crate) fn start(settings: &Settings, server: Option<&User>) -> Result<Applications, Failure> {
     let mut all = Applications::default();
     for (number, spawn) in fastcgi::spawned(settings).enumerate() {
         let cannot = |what: &str, error: io::Error| {
             Failure::System(format!("fastcgi.spawn: `{}`: {what}: {error}", spawn.command))
         };
-        let name = whose(spawn, server)?;
+        let name = user_of(spawn, server)?;
         if all.folder.is_none() {
             all.folder = Some(
                 Folder::create()
@@ -62,7 +62,7 @@ pub(crate) fn start(settings: &Settings, server: Option<&User>) -> Result<Applic
         all.running.push(run(spawn, name, listener).map_err(|error| cannot("cannot be started", error))?);
         spawn.listens_at(socket);
     }
-    // Last: until then nobody else can change what is in it.
+    // Last: until then no other user can change its contents.
     if let Some(folder) = &all.folder {
         folder.give(server).map_err(|error| {
             let path = folder.path.display();
@@ -74,15 +74,16 @@ pub(crate) fn start(settings: &Settings, server: Option<&User>) -> Result<Applic
     Ok(all)
 }
 
-/// As whom an application runs; empty for as whom we run.
-fn whose(spawn: &Spawn, server: Option<&User>) -> Result<String, Failure> {
+/// The user of an application; empty for the server's own.
+fn user_of(spawn: &Spawn, server: Option<&User>) -> Result<String, Failure> {
     let Some(name) = &spawn.user else { return Ok(server.map(|user| user.name.clone()).unwrap_or_default()) };
     let user = user::within_reach(name);
     user.map(|user| user.name).map_err(|problem| problem.failure(|_, error| Failure::Config(error.message)))
 }
 
 impl Folder {
-    /// A folder that only the server can enter: who can connect to an application can have it run anything.
+    /// A directory that only the server can enter: a process that can connect to an application can make it
+    /// run anything.
     fn create() -> io::Result<Self> {
         let mut tries = 0;
         loop {
@@ -95,7 +96,7 @@ impl Folder {
         }
     }
 
-    /// Opens a directory of ours, without following a link.
+    /// Opens a directory of the server, without following a link.
     fn open(path: PathBuf) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::open(&path, flags, Mode::empty())?;
@@ -124,17 +125,18 @@ fn listen(path: &Path, server: Option<&User>) -> io::Result<UnixListener> {
 }
 
 fn run(spawn: &Spawn, user: String, listener: UnixListener) -> io::Result<(UnixStream, Child)> {
-    let (ours, theirs) = UnixStream::pair()?;
+    let (own, peer) = UnixStream::pair()?;
     let child = Command::new("/proc/self/exe")
         .arg0("hayami")
         .args([SUPERVISE, &user, &spawn.command])
         .stdin(OwnedFd::from(listener))
-        .stdout(OwnedFd::from(theirs))
+        .stdout(OwnedFd::from(peer))
         .stderr(Stdio::inherit())
-        // A terminal's Ctrl-C is for us; we tell the others when the last request is answered.
+        // A terminal's Ctrl-C is for the server, which ends the applications when the last request is
+        // answered.
         .process_group(0)
         .spawn()?;
-    Ok((ours, child))
+    Ok((own, child))
 }
 
 impl Drop for Applications {
@@ -151,7 +153,7 @@ impl Drop for Applications {
             }
         }
         if let Some(folder) = &self.folder {
-            // Without the rights of the start it may have to stay.
+            // Without the rights of the start it may be impossible to remove.
             let _ = std::fs::remove_dir_all(&folder.path);
         }
     }

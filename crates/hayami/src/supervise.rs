@@ -1,9 +1,8 @@
-//! The process beside an application of `fastcgi.spawn`: starts it, starts it again when it ends, and ends it with
-//! all its children when the server is gone.
+//! The supervisor process of an application of `fastcgi.spawn`: starts it, restarts it when it ends, and ends
+//! it with all its children when the server has ended.
 //!
-//! Descriptor 0 is the socket on which the application takes connections; it is open all the time, so that
-//! requests wait for an application that is being started again. Descriptor 1 is closed at the other end when the
-//! server has ended.
+//! Descriptor 0 is the socket on which the application accepts connections. It stays open, so that requests
+//! wait while an application restarts. Descriptor 1 is closed at the other end when the server ends.
 
 use crate::exit::Failure;
 use crate::user;
@@ -17,25 +16,25 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-/// The waits before an application is started again: the first one, and the longest.
+/// The delays before a restart: the first one, and the maximum.
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Whoever lives so long did not fail at once.
+/// An application that lives this long did not fail at once.
 const LONG: Duration = Duration::from_secs(10);
 
-/// How long an application has for its end before it is killed.
+/// How long an application may take to end before it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What happens.
-enum News {
+/// An event.
+enum Event {
     /// The application has ended.
     Ended(std::io::Result<ExitStatus>),
     /// The server has.
     Over,
 }
 
-/// Supervises the application of these words: a user or nothing, and a command for the shell.
+/// Supervises the application of these arguments: a user or nothing, and a command for the shell.
 pub(crate) fn supervise(words: &[OsString]) -> ExitCode {
     let [user, command] = words else { return ExitCode::from(64) };
     if let Some(user) = user.to_str().filter(|user| !user.is_empty()) {
@@ -47,14 +46,14 @@ pub(crate) fn supervise(words: &[OsString]) -> ExitCode {
             return ExitCode::FAILURE;
         }
     }
-    let (tell, news) = mpsc::channel();
-    let teller = tell.clone();
+    let (sender, events) = mpsc::channel();
+    let other_sender = sender.clone();
     std::thread::spawn(move || {
         wait_for_server();
         // Without a receiver everything is over.
-        let _ = teller.send(News::Over);
+        let _ = other_sender.send(Event::Over);
     });
-    run(command, &tell, &news);
+    run(command, &sender, &events);
     ExitCode::SUCCESS
 }
 
@@ -66,15 +65,15 @@ fn wait_for_server() {
 }
 
 /// Runs the command again and again until the server has ended.
-fn run(command: &OsString, tell: &Sender<News>, news: &Receiver<News>) {
+fn run(command: &OsString, sender: &Sender<Event>, events: &Receiver<Event>) {
     let mut wait = FIRST;
     loop {
         let began = Instant::now();
-        let why = match start(command, tell) {
+        let why = match start(command, sender) {
             Err(error) => format!("cannot be started: {error}"),
             Ok(group) => {
-                let Ok(News::Ended(status)) = news.recv() else { return end(group, news) };
-                // Its children would go on without it.
+                let Ok(Event::Ended(status)) = events.recv() else { return end(group, events) };
+                // Its children would continue without it.
                 let _ = kill_process_group(group, Signal::TERM);
                 status.map_or_else(|error| error.to_string(), |status| format!("ended ({status})"))
             }
@@ -85,15 +84,15 @@ fn run(command: &OsString, tell: &Sender<News>, news: &Receiver<News>) {
         let (shown, seconds) = (command.to_string_lossy(), wait.as_secs_f32());
         let text = format_args!("`{shown}` {why}; it is restarted in {seconds} s");
         report(Severity::Error, Subject::Spawn, text);
-        match news.recv_timeout(wait) {
+        match events.recv_timeout(wait) {
             Err(RecvTimeoutError::Timeout) => wait = (wait * 2).min(LONGEST),
             _ => return,
         }
     }
 }
 
-/// Starts the command in a group of processes of its own.
-fn start(command: &OsString, tell: &Sender<News>) -> std::io::Result<Pid> {
+/// Starts the command in its own process group.
+fn start(command: &OsString, sender: &Sender<Event>) -> std::io::Result<Pid> {
     let errors = std::io::stderr().as_fd().try_clone_to_owned()?;
     let mut child = Command::new("/bin/sh")
         .arg("-c")
@@ -102,18 +101,18 @@ fn start(command: &OsString, tell: &Sender<News>) -> std::io::Result<Pid> {
         .process_group(0)
         .spawn()?;
     let group = Pid::from_child(&child);
-    let tell = tell.clone();
+    let sender = sender.clone();
     std::thread::spawn(move || {
         let status = child.wait();
-        let _ = tell.send(News::Ended(status));
+        let _ = sender.send(Event::Ended(status));
     });
     Ok(group)
 }
 
-/// Ends the application and its children: asks first.
-fn end(group: Pid, news: &Receiver<News>) {
+/// Ends the application and its children: SIGTERM first.
+fn end(group: Pid, events: &Receiver<Event>) {
     let _ = kill_process_group(group, Signal::TERM);
-    // Until the first one is gone, or time is up; then those who did not listen.
-    let _ = news.recv_timeout(PATIENCE);
+    // Wait for the first process or the timeout, then kill the rest.
+    let _ = events.recv_timeout(PATIENCE);
     let _ = kill_process_group(group, Signal::KILL);
 }

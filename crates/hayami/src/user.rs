@@ -1,4 +1,4 @@
-//! Users and groups: whom the program becomes, and to whom its socket files belong.
+//! Users and groups: the user that the program becomes, and the owners of its socket files.
 
 use crate::exit::Failure;
 use hayami_server::config::error::ConfigError;
@@ -7,10 +7,10 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use std::ffi::CString;
 use std::io;
 
-/// The user that h2o and nginx become when root starts them and names nobody else.
+/// The user that h2o and nginx become when root starts them without naming one.
 const UNPRIVILEGED: &str = "nobody";
 
-/// Why a user or group of the configuration cannot be had.
+/// Why a user or group of the configuration is not available.
 #[derive(Debug)]
 pub(crate) enum Problem {
     /// There is no such user.
@@ -40,7 +40,7 @@ impl Problem {
     }
 }
 
-/// Whom to become: `configured`, or `nobody` if root starts the program and says nothing.
+/// The user to become: `configured`, or `nobody` if root starts the program without naming one.
 ///
 /// # Errors
 /// There is no such user, or only root could become it.
@@ -53,7 +53,7 @@ pub(crate) fn find(configured: Option<&str>) -> Result<Option<User>, Problem> {
     within_reach(name).map(Some)
 }
 
-/// The user of that name, if this process is it or can become it.
+/// The user of that name, if this process runs as it or can become it.
 ///
 /// # Errors
 /// There is no such user, or only root could become it.
@@ -79,8 +79,8 @@ pub(crate) fn become_user(user: &User) -> Result<(), Failure> {
         .map_err(|error| cannot_become(user, error.into()))
 }
 
-/// What `look` finds with the rights of `user`; without one, with our own. It runs on a thread of its own, whose
-/// rights are another's, so what it finds holds for every kind of right the kernel knows.
+/// The result of `look` with the rights of `user`; without one, with the current ones. It runs on a separate
+/// thread with that user's rights, so the result accounts for every kind of right in the kernel.
 ///
 /// # Errors
 /// The system refused the change.
@@ -94,7 +94,7 @@ pub(crate) fn with_rights_of<T: Send>(
         .unwrap_or_else(|_| Err(Failure::System("a check at the start panicked".to_owned())))
 }
 
-/// Gives this thread, and no other, the rights of `user` (setresuid(2), "C library/kernel differences").
+/// Gives only this thread the rights of `user` (setresuid(2), "C library/kernel differences").
 fn take_rights(user: &User) -> io::Result<()> {
     use rustix::process::{Gid, Uid};
     let groups = getgrouplist(&c_name(user), user.gid)?;
@@ -116,7 +116,7 @@ fn cannot_become(user: &User, error: io::Error) -> Failure {
 /// The user of that name.
 ///
 /// # Errors
-/// There is none.
+/// There is no such user.
 pub(crate) fn named(name: &str) -> Result<User, Problem> {
     User::from_name(name).ok().flatten().ok_or_else(|| Problem::NoUser(name.to_owned()))
 }

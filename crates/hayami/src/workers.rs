@@ -1,4 +1,4 @@
-//! The workers: a thread each, with a service, sockets and a loop of its own.
+//! The workers: a thread each, with its own service, sockets and loop.
 
 use crate::exit::Failure;
 use crate::explain::{CONFIG, Explain};
@@ -25,10 +25,10 @@ use std::thread::JoinHandle;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::watch;
 
-/// What a worker is made from.
+/// The parts of a worker.
 #[derive(Clone)]
 pub(crate) struct Plan {
-    /// What is served at first.
+    /// The first generation.
     pub generation: Arc<Generation>,
     /// The quota of connections.
     pub quota: Arc<Quota>,
@@ -38,7 +38,7 @@ pub(crate) struct Plan {
     pub workers: usize,
 }
 
-/// The workers that run.
+/// The running workers.
 pub(crate) struct Workers {
     /// Their threads.
     pub threads: Vec<JoinHandle<io::Result<()>>>,
@@ -51,7 +51,8 @@ impl Workers {
         self.updates.len()
     }
 
-    /// Has all go over to another generation, each with its listeners. Resolves when the last one has.
+    /// Switches all workers to another generation, each with its listeners. Resolves when the last one has
+    /// switched.
     ///
     /// # Errors
     /// The kernel refuses to watch a new listener.
@@ -70,7 +71,7 @@ impl Workers {
                 timeouts: timeouts(settings),
                 listeners,
                 make: Box::new(move |_, _, before: &Site| before.next(&generation)),
-                // Who waits may have given up.
+                // The waiting task may have given up.
                 done: Box::new(move |result| _ = done.send(result)),
             };
             // A worker that has ended needs no update.
@@ -90,14 +91,14 @@ impl Workers {
 /// The CPU of each worker: their number is that of the workers.
 pub(crate) fn cpus(threads: &Threads) -> Vec<Option<usize>> {
     match threads {
-        // Affinity mask and cgroup quota are both heeded.
+        // Affinity mask and cgroup quota both count.
         Threads::Usable => vec![None; std::thread::available_parallelism().map_or(1, usize::from)],
         Threads::Number(number) => vec![None; *number],
         Threads::Cpus(cpus) => cpus.iter().map(|cpu| Some(*cpu)).collect(),
     }
 }
 
-/// The generation of these settings, checked: what cannot be built shows before anything is bound.
+/// The generation of these settings, checked: build errors show before anything is bound.
 ///
 /// # Errors
 /// [`Failure::Config`] with the reason.
@@ -109,8 +110,8 @@ pub(crate) fn generation(settings: &Arc<Settings>) -> Result<Generation, Failure
     Generation::new(Arc::clone(settings)).and_then(check).map_err(Failure::Config)
 }
 
-/// What the addresses with TLS answer handshakes with: all files are read here, and no thread is started. After a reload,
-/// sessions and fetched OCSP responses of `before` hold on where they may.
+/// The acceptors of the addresses with TLS: all files are read here, and no thread is started. After a
+/// reload, sessions and fetched OCSP responses of `before` are kept where possible.
 ///
 /// # Errors
 /// A file cannot be used.
@@ -124,7 +125,7 @@ pub(crate) fn acceptors(
         .filter(|old| speaks_tls(old.settings()) && old.settings().global.session_resumption == *wanted);
     let resumption = match same {
         Some(before) => before.acceptors.resumption(),
-        // Without TLS nothing is resumed, and no keys have to be made.
+        // Without TLS there is no resumption, and no keys are needed.
         None if !speaks_tls(settings) => Resumption::off(),
         None => Resumption::new(wanted, report())
             .map_err(|error| Failure::Config(format!("ssl-session-resumption: {error}")))?,
@@ -137,7 +138,7 @@ fn speaks_tls(settings: &Settings) -> bool {
     bindings(settings).iter().any(|binding| !binding.blocks.is_empty())
 }
 
-/// Where threads of TLS say what is wrong.
+/// Receives the reports of TLS threads.
 pub(crate) fn report() -> Report {
     Arc::new(|severity, line| {
         let severity = match severity {
@@ -148,38 +149,38 @@ pub(crate) fn report() -> Report {
     })
 }
 
-/// What a worker tells.
+/// A worker's report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum WorkerEvent {
     /// It has begun to serve.
     Ready,
-    /// It has ended, well or not.
+    /// It has ended, with or without an error.
     Ended,
 }
 
-/// Tells of a worker's end, even if that is a panic.
-struct End(UnboundedSender<News>);
+/// Reports a worker's end, even after a panic.
+struct End(UnboundedSender<WorkerEvent>);
 
 impl Drop for End {
     fn drop(&mut self) {
-        // Who is told may have given up in the meantime.
-        let _ = self.0.send(News::Ended);
+        // The receiver may have been dropped in the meantime.
+        let _ = self.0.send(WorkerEvent::Ended);
     }
 }
 
-/// Starts every worker; each tells `news` when it begins to serve, and at its end.
+/// Starts every worker; each sends to `events` when it begins to serve, and at its end.
 ///
 /// # Errors
-/// A thread could not be made.
+/// A thread could not be started.
 pub(crate) fn start(
     plan: &Plan,
     (cpus, shares): (Vec<Option<usize>>, Vec<Vec<ListenerUpdate>>),
     phase: &watch::Receiver<Phase>,
-    news: &UnboundedSender<News>,
+    events: &UnboundedSender<WorkerEvent>,
 ) -> Result<Workers, Failure> {
     let mut workers = Workers { threads: Vec::new(), updates: Vec::new() };
     for (index, (cpu, listeners)) in cpus.into_iter().zip(shares).enumerate() {
-        let (plan, phase, end) = (plan.clone(), phase.clone(), End(news.clone()));
+        let (plan, phase, end) = (plan.clone(), phase.clone(), End(events.clone()));
         let (sender, updates) = mpsc::unbounded_channel();
         let thread = std::thread::Builder::new()
             .name(format!("worker {index}"))
@@ -197,9 +198,9 @@ fn run(
     (cpu, listeners): (Option<usize>, Vec<ListenerUpdate>),
     phase: watch::Receiver<Phase>,
     updates: Updates<Site>,
-    End(news): &End,
+    End(events): &End,
 ) -> io::Result<()> {
-    let ready = news.clone();
+    let ready = events.clone();
     let Plan { generation, quota, content, workers } = plan;
     let settings = generation.settings();
     let opened = listeners.into_iter().filter_map(|listener| match listener {
@@ -215,12 +216,12 @@ fn run(
         upstreams: settings.global.tcp.of_upstreams(),
         quota,
         content,
-        // Who is told may have given up in the meantime.
+        // The receiver may have been dropped in the meantime.
         ready: Box::new(move || {
-            let _ = ready.send(News::Ready);
+            let _ = ready.send(WorkerEvent::Ready);
         }),
     };
-    // The generation goes with the closure: a later one takes its place.
+    // The closure takes the generation along; a later one replaces it.
     hayami_net::run_with_updates(config, phase, updates, move |clock, outbound| {
         let worker = WorkerContext::new(&generation, clock, Some(outbound.clone()), workers);
         Ok(generation.service(worker))
@@ -264,7 +265,7 @@ fn http2(settings: &Settings) -> Http2Config {
         max_stream_window: http2.input_window,
         max_connection_window: defaults.max_connection_window.max(http2.input_window),
         enable_connect_protocol: proxy::has_tunnels(settings),
-        // The limits of HTTP/1 hold for both: a site's users send the same fields over either.
+        // HTTP/1's limits apply to both: users send the same fields over either.
         max_header_list: http1.head.saturating_add(FIELD_OVERHEAD * u32::from(http1.fields)),
         max_fields: http1.fields,
         max_target: http1.request_line,
@@ -273,5 +274,5 @@ fn http2(settings: &Settings) -> Http2Config {
     Http2Config { engine, prior_knowledge: http2.prior_knowledge, upgrade: http1.upgrade_to_http2 }
 }
 
-/// What a field counts beside its bytes (RFC 9113 §6.5.2).
+/// What a field counts besides its bytes (RFC 9113 §6.5.2).
 const FIELD_OVERHEAD: u32 = 32;

@@ -219,11 +219,11 @@ pub(super) enum Switch {
     Off,
 }
 
-/// Ranges of statuses: a type of its own, since clap reads a bare list as a repeated option.
+/// Ranges of statuses: a separate type, since clap reads a bare list as a repeated option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Statuses(pub(super) Vec<(u16, u16)>);
 
-/// Names of suites or groups: a type of its own for the same reason.
+/// Names of suites or groups: a separate type for the same reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Names(pub(super) Vec<&'static str>);
 
@@ -251,27 +251,27 @@ fn keep_alive(text: &str) -> Result<KeepAlive, String> {
 
 /// What the command line asks for.
 #[derive(Debug)]
-pub(super) enum Wish {
+pub(super) enum Command {
     /// Print the help and exit.
     Help(String),
-    /// Measure; with the words that would repeat it.
+    /// Measure; with the arguments that would repeat it.
     Bench(Box<Args>, Vec<String>),
 }
 
-/// Reads the words after `hayami bench`.
+/// Reads the arguments after `hayami bench`.
 ///
 /// # Errors
-/// [`Failure::Usage`]: a line that says what is wrong.
-pub(super) fn parse(words: &[OsString]) -> Result<Wish, Failure> {
+/// [`Failure::Usage`]: a line with the fault.
+pub(super) fn parse(words: &[OsString]) -> Result<Command, Failure> {
     let words = translated(words)?;
     let program = [OsString::from("hayami bench")];
     match Args::try_parse_from(program.iter().chain(&words)) {
         Ok(args) => {
             let command = ["hayami".to_owned(), "bench".to_owned()].into_iter();
             let rest = words.iter().map(|word| word.to_string_lossy().into_owned());
-            Ok(Wish::Bench(Box::new(args), command.chain(rest).collect()))
+            Ok(Command::Bench(Box::new(args), command.chain(rest).collect()))
         }
-        Err(error) if error.kind() == ErrorKind::DisplayHelp => Ok(Wish::Help(error.to_string())),
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => Ok(Command::Help(error.to_string())),
         Err(error) => {
             let text = error.to_string();
             Err(Failure::Usage(text.trim_start_matches("error: ").trim_end().to_owned()))
@@ -279,7 +279,7 @@ pub(super) fn parse(words: &[OsString]) -> Result<Wish, Failure> {
     }
 }
 
-/// The words with `--like COMMAND` replaced by what it means. What stands beside it comes later, and wins.
+/// The arguments with `--like COMMAND` replaced by its translation. Other options come later, and win.
 fn translated(words: &[OsString]) -> Result<Vec<OsString>, Failure> {
     let is_like = |word: &OsString| word == "--like" || word.to_string_lossy().starts_with("--like=");
     let Some(at) = words.iter().position(is_like) else { return Ok(words.to_vec()) };
@@ -292,7 +292,7 @@ fn translated(words: &[OsString]) -> Result<Vec<OsString>, Failure> {
         line.ok_or_else(|| Failure::Usage("--like needs a command: --like 'wrk -c 100 http://…'".into()))?;
     let mut like = like::translate(&line).map_err(|error| Failure::Usage(format!("--like: {error}")))?;
     let beside: Vec<_> = words[..at].iter().chain(words.get(after..).unwrap_or_default()).cloned().collect();
-    // The two exclude one another.
+    // These two exclude each other.
     if has_option(&beside, "-n", "--requests") {
         drop_option(&mut like, "-d");
     }
@@ -302,7 +302,7 @@ fn translated(words: &[OsString]) -> Result<Vec<OsString>, Failure> {
     Ok(like.into_iter().map(OsString::from).chain(beside).collect())
 }
 
-/// Whether the words have an option: `-d 5`, `-d5`, `--duration 5` or `--duration=5`.
+/// Whether the arguments have an option: `-d 5`, `-d5`, `--duration 5` or `--duration=5`.
 fn has_option(words: &[OsString], short: &str, long: &str) -> bool {
     words.iter().map(|word| word.to_string_lossy()).any(|word| {
         word.starts_with(short)
@@ -324,8 +324,8 @@ pub(super) mod tests {
     pub(in crate::bench) fn parsed(line: &str) -> Result<(Args, Vec<String>), String> {
         let words: Vec<OsString> = like::split(line).expect("quoted").into_iter().map(Into::into).collect();
         match parse(&words) {
-            Ok(Wish::Bench(args, command)) => Ok((*args, command)),
-            Ok(Wish::Help(text)) => Err(text),
+            Ok(Command::Bench(args, command)) => Ok((*args, command)),
+            Ok(Command::Help(text)) => Err(text),
             Err(failure) => Err(failure.to_string()),
         }
     }
@@ -340,8 +340,8 @@ pub(super) mod tests {
         assert_eq!(args.header.len(), 2);
         let (args, _) = parsed("-n 1000 -c 10 -m 50 -k https://a/").expect("h2load's");
         assert!((args.requests, args.streams, args.insecure) == (Some(1000), 50, true));
-        let (args, _) =
-            parsed("--keepalive 7 --body f -T text/plain --expect-status 2xx,304 a b").expect("ours");
+        let (args, _) = parsed("--keepalive 7 --body f -T text/plain --expect-status 2xx,304 a b")
+            .expect("a valid command line");
         assert_eq!((args.keepalive, args.url.len()), (KeepAlive::Requests(7), 2));
         assert_eq!(args.expect_status, Some(Statuses(vec![(200, 299), (304, 304)])));
     }

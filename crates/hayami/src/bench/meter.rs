@@ -1,11 +1,11 @@
-//! What the server pays while a run measures, and how busy the machine is.
+//! Measures the server's cost during a run, and the load of the machine.
 
 use hayami_load::server::{Busy, CpuTime, Server};
 use hayami_load::{Control, CpuRoom, Phase, ServerCost};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Memory is looked at so often: adding up a process's pages costs milliseconds.
+/// The interval of memory readings: adding up a process's pages costs milliseconds.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Readings of one run.
@@ -21,7 +21,7 @@ struct Readings {
     memory: u64,
 }
 
-/// The server, if its processes can be seen, and the machine at one moment.
+/// The server, if its processes are visible, and the machine at one moment.
 #[derive(Clone)]
 struct Reading {
     server: CpuTime,
@@ -51,7 +51,7 @@ impl Meter {
         Reading { server, machine: Busy::read() }
     }
 
-    /// Looks at the memory until the run is over. For a thread of its own.
+    /// Reads the memory until the run is over. Runs on a separate thread.
     pub(super) fn watch(&self, control: &Control) {
         let Some(server) = &self.server else { return };
         loop {
@@ -67,14 +67,14 @@ impl Meter {
         }
     }
 
-    /// What was paid, if anything could be read.
+    /// The cost, if it could be read.
     pub(super) fn cost(&self) -> Option<ServerCost> {
         let read = self.read();
         let (begin, end) = (read.begin.as_ref()?, read.end.as_ref()?);
         Some(self.server.as_ref()?.cost(begin.server, end.server, read.memory))
     }
 
-    /// The CPUs that there were, if the machine tells.
+    /// The number of CPUs, if it is known.
     pub(super) fn room(&self) -> Option<CpuRoom> {
         let read = self.read();
         let (begin, end) = (read.begin.as_ref()?, read.end.as_ref()?);

@@ -1,11 +1,11 @@
-//! `hayami bench`: make load, measure, compare, report.
+//! `hayami bench`: generate load, measure, compare, report.
 //!
 //! ```text
 //! args ─▶ plan (files, names, defaults) ─▶ limits raised ─▶ runs, interleaved ─▶ warnings ─▶ reports
-//!                                             stop: Ctrl-C ──▲   └ meter: what the server paid
+//!                                             stop: Ctrl-C ──▲   └ meter: the server's cost
 //! ```
 //!
-//! How load is made and what is counted is in `hayami-load`.
+//! `hayami-load` generates the load and counts.
 
 mod args;
 mod meter;
@@ -15,7 +15,7 @@ mod reach;
 mod stop;
 
 use crate::exit::{self, Failure};
-use args::{Args, Wish};
+use args::{Args, Command};
 use hayami_load::report::{About, Machine, Report, live};
 use hayami_load::server::{Server, Unknown, is_local};
 use hayami_load::{Control, Ended, Outcome, Phase, Plan, limits, report, warnings};
@@ -27,10 +27,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use stop::Stop;
 
-/// No response was right, the server died, or something that was to be checked was wrong.
+/// No response was successful, the server died, or a check failed.
 const WRONG: u8 = 1;
 
-/// Runs `hayami bench` with the words after it; the process's exit code.
+/// Runs `hayami bench` with its arguments; returns the process's exit code.
 pub(crate) fn bench(words: &[OsString]) -> ExitCode {
     match run(words) {
         Ok(code) => ExitCode::from(code),
@@ -43,8 +43,8 @@ pub(crate) fn bench(words: &[OsString]) -> ExitCode {
 
 fn run(words: &[OsString]) -> Result<u8, Failure> {
     let (args, command) = match args::parse(words)? {
-        Wish::Help(text) => return exit::print(&text).map(|()| 0),
-        Wish::Bench(args, command) => (args, command),
+        Command::Help(text) => return exit::print(&text).map(|()| 0),
+        Command::Bench(args, command) => (args, command),
     };
     if words.iter().any(|word| word.to_string_lossy().starts_with("--like")) {
         eprintln!("{}", report::shell(&command));
@@ -65,7 +65,7 @@ fn run(words: &[OsString]) -> Result<u8, Failure> {
     Ok(code(&args, &outcomes))
 }
 
-/// The text with its lines broken at words, where the output is a terminal.
+/// The text wrapped at words, if the output is a terminal.
 fn wrapped(text: &str, output: &(impl IsTerminal + AsFd)) -> String {
     match live::screen(output) {
         Some(screen) => report::wrap(text, screen.columns),
@@ -74,7 +74,7 @@ fn wrapped(text: &str, output: &(impl IsTerminal + AsFd)) -> String {
 }
 
 /// A line on standard error.
-fn tell(text: &str) {
+fn eprint_line(text: &str) {
     eprintln!("{}", wrapped(&format!("hayami: {text}"), &std::io::stderr()));
 }
 
@@ -82,18 +82,18 @@ fn about(command: Vec<String>) -> About {
     About { program: format!("hayami {}", env!("CARGO_PKG_VERSION")), command, machine: Machine::look() }
 }
 
-/// What can be known before the run: warnings, and limits that make it impossible.
+/// Checks before the run: warnings, and limits that make it impossible.
 fn before(plan: &Plan) -> Result<Vec<String>, Failure> {
     let limit = limits::raise_files(limits::files_needed(plan));
     if let Some(text) = limits::files_short(plan, limit) {
         return Err(Failure::System(text));
     }
     let warnings: Vec<_> = limits::ports_short(plan, limits::ports()).into_iter().collect();
-    warnings.iter().for_each(|text| tell(text));
+    warnings.iter().for_each(|text| eprint_line(text));
     Ok(warnings)
 }
 
-/// The servers' processes, as far as they can be looked at.
+/// The servers' processes, if they are visible.
 fn servers(args: &Args, plan: &Plan) -> Result<Vec<Option<Server>>, Failure> {
     let find = |(index, target): (usize, &hayami_load::Target)| {
         let found = match args.server_pid.get(index) {
@@ -104,7 +104,7 @@ fn servers(args: &Args, plan: &Plan) -> Result<Vec<Option<Server>>, Failure> {
             Ok(server) => Ok(Some(server)),
             Err(Unknown::Remote) => Ok(None),
             Err(Unknown::Hidden) => {
-                tell(&format!(
+                eprint_line(&format!(
                     "{}: the server's processes cannot be read, so its CPU time and memory are not measured; run \
                      as root, or name one with --server-pid",
                     target.name
@@ -119,7 +119,7 @@ fn servers(args: &Args, plan: &Plan) -> Result<Vec<Option<Server>>, Failure> {
     plan.targets.iter().enumerate().map(find).collect()
 }
 
-/// All targets in turn, round after round, until all is done or the user has had enough.
+/// Measures all targets in turn, round after round, until done or interrupted.
 fn rounds(
     args: &Args,
     plan: &Plan,
@@ -129,9 +129,9 @@ fn rounds(
     let mut outcomes = Vec::new();
     for round in 0..plan.rounds {
         for turn in 0..servers.len() {
-            // Each round begins with another one: none runs behind the same neighbour always.
+            // Each round begins with another target, so that none always runs after the same neighbour.
             let index = (round + turn) % servers.len();
-            if stop.is_asked() {
+            if stop.is_requested() {
                 return Ok(outcomes);
             }
             let name = name(plan, index, round);
@@ -168,7 +168,7 @@ fn one(
         }
         let memory = scope.spawn(|| meter.watch(&control));
         let outcome = hayami_load::run(plan, index, &control);
-        // A run that failed has not said that it is over; those who watch wait for it.
+        // A failed run has not reported its end, for which the watchers wait.
         if control.phase() != Phase::Done {
             control.enter(Phase::Done);
         }
@@ -176,7 +176,7 @@ fn one(
         outcome
     });
     let outcome = outcome.map_err(|error| Failure::System(error.to_string()))?;
-    // The work of a server that is here and cannot be seen would be taken for that of others.
+    // The CPU use of a local server whose processes are not visible would count as that of other programs.
     let known = meter.cost().is_some() || !is_local(&plan.targets[index].address);
     Ok(Outcome { server: meter.cost(), room: meter.room().filter(|_| known), ..outcome })
 }

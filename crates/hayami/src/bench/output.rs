@@ -9,7 +9,7 @@ use std::path::Path;
 
 type Format = fn(&Report<'_>) -> String;
 
-/// The files that were asked for, with what belongs into them.
+/// The requested files, with their contents.
 fn files(args: &Args) -> impl Iterator<Item = (&Path, Format)> {
     let all: [(&Option<_>, Format); 3] =
         [(&args.json, report::json), (&args.csv, report::csv), (&args.html, report::html)];
@@ -25,7 +25,7 @@ fn refused(path: &Path, error: &std::io::Error) -> Failure {
     Failure::CannotCreate(format!("cannot write {}: {}", path.display(), reason(error)))
 }
 
-/// Whether standard output belongs to a report for programs.
+/// Whether standard output is used for a machine-readable report.
 pub(super) fn takes_stdout(args: &Args) -> bool {
     files(args).any(|(path, _)| is_stdout(path))
 }

@@ -1,4 +1,4 @@
-//! From the command line to a [`Plan`]: defaults of this machine, files read, names resolved.
+//! From the command line to a [`Plan`]: applies this machine's defaults, reads files, resolves names.
 
 use super::args::{Args, Http, Switch, Tls};
 use super::reach::address;
@@ -128,7 +128,7 @@ fn tls(args: &Args) -> Result<TlsOptions, Failure> {
     }
 }
 
-/// A source can reach addresses of its own family only, and must be this machine's.
+/// A source address can reach only addresses of its family, and must belong to this machine.
 fn sources_fit(args: &Args, targets: &[Target]) -> Result<(), Failure> {
     for source in &args.source {
         let fits = |target: &Target| match &target.address {
@@ -172,7 +172,7 @@ fn targets(args: &Args) -> Result<Vec<Target>, Failure> {
     urls.into_iter().map(|(name, url)| target(args, name, &url, &list)).collect()
 }
 
-/// Where to go when only a list says it.
+/// The target when only a list names it.
 fn first_of(list: &[Line]) -> Result<(String, Url), Failure> {
     let url = list.iter().find_map(|line| match &line.what {
         What::Url(url) => Some(url.clone()),
@@ -184,7 +184,7 @@ fn first_of(list: &[Line]) -> Result<(String, Url), Failure> {
 }
 
 fn target(args: &Args, name: String, url: &Url, list: &[Line]) -> Result<Target, Failure> {
-    // What is wrong with the request shows before anybody is connected to.
+    // Errors in the request are reported before any connection is made.
     let requests = requests(args, url, list)?;
     let address = address(args.connect_to.as_deref(), args.unix.as_deref(), url)?;
     Ok(Target { name, address, secure: url.secure, host: url.host.clone(), requests })
@@ -208,14 +208,14 @@ fn requests(args: &Args, url: &Url, list: &[Line]) -> Result<Vec<Weighted>, Fail
         return Ok(vec![Weighted { weight: 1.0, request: request(None, &url.target) }]);
     }
     let weighted = |line: &Line| {
-        let request = request(line.method.as_ref(), asked(line, url)?);
+        let request = request(line.method.as_ref(), request_of(line, url)?);
         Ok(Weighted { weight: line.weight, request })
     };
     list.iter().map(weighted).collect()
 }
 
-/// What a line of the list asks of this server.
-fn asked<'a>(line: &'a Line, url: &Url) -> Result<&'a str, Failure> {
+/// A line of the list as a request to this server.
+fn request_of<'a>(line: &'a Line, url: &Url) -> Result<&'a str, Failure> {
     match &line.what {
         What::Path(path) => Ok(path),
         What::Url(own) if own.same_server(url) => Ok(&own.target),
@@ -258,7 +258,7 @@ mod tests {
         plan(&args).map_err(|failure| failure.to_string())
     }
 
-    /// A place that somebody listens at.
+    /// An address with a listener.
     fn here() -> (TcpListener, String) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -333,9 +333,9 @@ mod tests {
     fn nobody_listening_is_said_before_anything_is_measured() {
         let (listener, url) = here();
         drop(listener);
-        let error = planned(&url).map(|_| ()).expect_err("nobody");
+        let error = planned(&url).map(|_| ()).expect_err("no listener");
         assert!(error.contains("connection refused") && error.contains("start the server"), "{error}");
-        let error = planned("--unix /no/such.sock http://a/").map(|_| ()).expect_err("nobody");
+        let error = planned("--unix /no/such.sock http://a/").map(|_| ()).expect_err("no listener");
         assert!(error.contains("/no/such.sock"), "{error}");
     }
 }

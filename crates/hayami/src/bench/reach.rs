@@ -1,4 +1,4 @@
-//! Where a target is: names resolved, and the first address that answers.
+//! Finds a target's address: resolves names, and picks the first address that answers.
 
 use super::plan::reason;
 use crate::exit::Failure;
@@ -8,13 +8,13 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// A server that does not take one connection in this time takes none.
+/// A server that does not accept one connection within this time accepts none.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The address to connect to, after one connection has shown that somebody is there.
+/// The address to connect to, after a connection has shown that it has a listener.
 ///
 /// # Errors
-/// [`Failure::Unavailable`]: no such host, or nobody listens.
+/// [`Failure::Unavailable`]: no such host, or no listener.
 pub(super) fn address(connect_to: Option<&str>, unix: Option<&Path>, url: &Url) -> Result<Address, Failure> {
     if let Some(path) = unix.or(url.unix.as_deref()) {
         return match UnixStream::connect(path) {
@@ -24,7 +24,7 @@ pub(super) fn address(connect_to: Option<&str>, unix: Option<&Path>, url: &Url) 
     }
     let (host, port) = match connect_to {
         Some(text) => {
-            // What has no port of its own goes to the URL's.
+            // Without a port, the URL's is used.
             let place = Url::parse(text).map_err(|error| Failure::Usage(format!("--connect-to {error}")))?;
             let named = text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
             (place.host, if named { place.port } else { url.port })
@@ -50,7 +50,7 @@ fn first_that_answers(host: &str, port: u16) -> Result<Address, Failure> {
     })
 }
 
-/// Why a name has no address: a name that does not exist is another matter than a name server that does not answer.
+/// Why a name has no address: a name that does not exist differs from a name server that does not answer.
 fn unresolved(host: &str, error: &std::io::Error) -> String {
     let text = reason(error);
     match text.contains("temporary failure") {

@@ -1,4 +1,4 @@
-//! Ctrl-C: the first ends the run with what there is, the second ends the program.
+//! Ctrl-C: the first ends the run and reports, the second ends the program.
 
 use crate::exit::Failure;
 use hayami_load::Control;
@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 /// The exit code of a run that was stopped: 128 and the number of SIGINT, as shells count.
 pub(super) const STOPPED: u8 = 130;
 
-/// Whether the user has had enough.
+/// Whether the user has interrupted the run.
 #[derive(Default)]
 pub(super) struct Stop {
     asked: AtomicBool,
@@ -17,7 +17,7 @@ pub(super) struct Stop {
 }
 
 impl Stop {
-    /// Begins to listen for SIGINT and SIGTERM, on a thread of its own.
+    /// Begins to listen for SIGINT and SIGTERM, on a separate thread.
     ///
     /// # Errors
     /// The system refused thread or handler.
@@ -57,14 +57,14 @@ impl Stop {
     /// The run that a signal ends.
     pub(super) fn attach(&self, control: &Arc<Control>) {
         *self.control.lock().unwrap_or_else(PoisonError::into_inner) = Some(control.clone());
-        // It may have come between two runs.
-        if self.is_asked() {
+        // It may have arrived between two runs.
+        if self.is_requested() {
             control.stop();
         }
     }
 
     /// Whether a signal has come.
-    pub(super) fn is_asked(&self) -> bool {
+    pub(super) fn is_requested(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }
 }

@@ -1,4 +1,4 @@
-//! `hayami reload`: has a running server read its configuration again.
+//! `hayami reload`: tells a running server to read its configuration again.
 
 use super::{DONE, ERROR, FAILED, RELOAD, WARNING, directory};
 use crate::exit::{self, Failure};
@@ -37,7 +37,7 @@ struct Args {
 /// How long the server may take for a reload.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Runs `hayami reload` with the words after it; the process's exit code.
+/// Runs `hayami reload` with its arguments; returns the process's exit code.
 pub(crate) fn reload(words: &[OsString]) -> ExitCode {
     exit::finish(run(words))
 }
@@ -64,7 +64,7 @@ fn run(words: &[OsString]) -> Result<(), Failure> {
     ask(&path, stream)
 }
 
-/// The socket of the only server that runs.
+/// The socket of the only running server.
 fn only(directory: &Path) -> Result<(PathBuf, UnixStream), Failure> {
     let sockets = directory::sockets(directory).into_iter();
     let mut running: Vec<_> = sockets.filter_map(|path| Some((connect(&path).ok()?, path))).collect();
@@ -89,7 +89,7 @@ fn connect(path: &Path) -> std::io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// Asks for the reload, and prints what the server says.
+/// Requests the reload, and prints the server's lines.
 fn ask(path: &Path, mut stream: UnixStream) -> Result<(), Failure> {
     let lost = |why: &str| {
         Failure::Unavailable(format!("the server at {} did not say what came of it: {why}", path.display()))

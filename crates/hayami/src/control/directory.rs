@@ -24,12 +24,12 @@ pub(super) fn path() -> PathBuf {
     }
 }
 
-/// Makes the directory, if it is not there.
+/// Creates the directory, if it does not exist.
 ///
 /// # Errors
-/// It cannot be made, or another user could change what is in it.
+/// It cannot be created, or another user could change its contents.
 pub(super) fn create(path: &Path) -> io::Result<()> {
-    // A server that root has started gives its socket to another user, who has to find it.
+    // A server started by root gives its socket to another user, which has to find it.
     let mode = if geteuid().is_root() { 0o755 } else { 0o700 };
     match DirBuilder::new().mode(mode).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

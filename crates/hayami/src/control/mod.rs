@@ -1,8 +1,8 @@
-//! The control socket: `hayami reload` speaks to a running server by it.
+//! The control socket: `hayami reload` uses it to control a running server.
 //!
 //! A unix socket that its owner and root can connect to, named by the server's process id. A client writes a line with its
-//! command; the server answers with lines, `warning TEXT` and `error TEXT` as they are found, and at last `done TEXT` or
-//! `failed CODE`.
+//! command; the server answers with lines, `warning TEXT` and `error TEXT` as they are found, and finally
+//! `done TEXT` or `failed CODE`.
 
 pub(crate) mod client;
 mod directory;

@@ -12,13 +12,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::timeout;
 
-/// How long a client may take to say what it wants, and to read a line.
+/// How long a client may take to send its command, and to read a line.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Bytes of a command at most.
+/// The maximum length of a command, in bytes.
 const LONGEST: usize = 64;
 
-/// The control socket, bound. Dropped, its file goes.
+/// The bound control socket. Dropping it removes its file.
 #[derive(Debug)]
 pub(crate) struct ControlSocket {
     socket: Bound,
@@ -26,10 +26,10 @@ pub(crate) struct ControlSocket {
 }
 
 impl ControlSocket {
-    /// Binds it, for the user that the server becomes. Sockets that servers have left behind are removed.
+    /// Binds it, for the user that the server becomes. Stale sockets of other servers are removed.
     ///
     /// # Errors
-    /// There is no directory for it, or it cannot be made: a line for the user.
+    /// There is no directory for it, or it cannot be created; the error is a line for the user.
     pub(crate) fn bind(user: Option<&User>) -> Result<Self, String> {
         let directory = directory::path();
         let cannot = |error: io::Error| {
@@ -38,7 +38,7 @@ impl ControlSocket {
         directory::create(&directory).map_err(cannot)?;
         directory::sockets(&directory).iter().for_each(|path| remove_if_dead(path));
         let path = directory.join(format!("{}.sock", std::process::id()));
-        // One of an earlier process with the same number.
+        // The socket of an earlier process with the same ID.
         let _ = std::fs::remove_file(&path);
         let bind = || {
             let socket = Bound::bind(&path)?;
@@ -50,7 +50,7 @@ impl ControlSocket {
         Ok(Self { socket: bind().map_err(cannot)?, path: path.clone() })
     }
 
-    /// Where it is.
+    /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -68,7 +68,7 @@ impl ControlSocket {
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        // Without the rights of the start it may have to stay; the next start removes it.
+        // Without the rights of the start it may be impossible to remove; the next start removes it.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -80,7 +80,7 @@ fn remove_if_dead(path: &Path) {
     }
 }
 
-/// What listens for commands; for ever nothing, without a socket.
+/// Accepts commands; without a socket it waits forever.
 pub(crate) struct Control(Option<UnixListener>);
 
 impl Control {
@@ -95,23 +95,23 @@ impl Control {
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => {
-                    if let Some(client) = Client::asking(stream).await {
+                    if let Some(client) = Client::reading(stream).await {
                         return client;
                     }
                 }
-                // Without descriptors: they come back.
+                // Out of descriptors: wait until some are free.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             }
         }
     }
 }
 
-/// A client that waits for what comes of its command.
+/// A client that waits for the result of its command.
 pub(crate) struct Client(UnixStream);
 
 impl Client {
     /// Reads the command.
-    async fn asking(mut stream: UnixStream) -> Option<Self> {
+    async fn reading(mut stream: UnixStream) -> Option<Self> {
         let mut command = Vec::with_capacity(LONGEST);
         let read = async {
             while !command.ends_with(b"\n") && command.len() < LONGEST {
@@ -130,7 +130,7 @@ impl Client {
         None
     }
 
-    /// Tells what came of it.
+    /// Sends the result.
     pub(crate) async fn answer(mut self, warnings: &[String], result: &Result<String, (u8, Vec<String>)>) {
         let mut text = String::new();
         let mut push = |kind: &str, line: &str| text.push_str(&format!("{kind}{line}\n"));
@@ -146,7 +146,7 @@ impl Client {
     }
 
     async fn say(&mut self, text: &str) {
-        // A client that is gone, or does not read, needs no answer.
+        // A client that disconnected, or does not read, needs no answer.
         let _ = timeout(PATIENCE, self.0.write_all(text.as_bytes())).await;
     }
 }

@@ -1,7 +1,7 @@
-//! Making the authority and its certificates.
+//! Creates the authority and its certificates.
 //!
-//! What has to be known of a certificate later (names, end, authority) stands in a line before it, which
-//! PEM lets us write (RFC 7468 §2): so nothing here has to read certificates.
+//! The facts about a certificate that are needed later (names, end, authority) are in a line before it, which
+//! PEM allows (RFC 7468 §2): so no code here parses certificates.
 
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, CidrSubnet, DnType, ExtendedKeyUsagePurpose,
@@ -11,7 +11,7 @@ use rcgen::{
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-/// When a certificate is good, in seconds since 1970.
+/// The validity of a certificate, in seconds since 1970.
 #[derive(Clone, Copy)]
 pub(super) struct Validity {
     pub(super) from: u64,
@@ -21,9 +21,9 @@ pub(super) struct Validity {
 /// The authority of this machine.
 pub(super) struct Authority {
     key: KeyPair,
-    /// The names that it may vouch for, besides the addresses of this machine itself.
+    /// The names that it may certify, besides this machine's addresses.
     names: Vec<String>,
-    /// When it ends.
+    /// When it expires.
     pub(super) until: u64,
     /// The certificate, with a line about it.
     pub(super) pem: String,
@@ -33,7 +33,7 @@ pub(super) struct Authority {
 const MARK: &str = "hayami --dev-tls: ";
 
 impl Authority {
-    /// A new one for `localhost` and the name of this machine.
+    /// A new authority for `localhost` and this machine's name.
     pub(super) fn new(validity: Validity, host: &Option<String>) -> Result<Self, rcgen::Error> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let names: Vec<_> = std::iter::once("localhost".to_owned()).chain(host.clone()).collect();
@@ -42,7 +42,7 @@ impl Authority {
         Ok(Self { key, names, until: validity.until, pem })
     }
 
-    /// The one that was kept as these two texts.
+    /// The authority stored as these two texts.
     pub(super) fn restore(key: &str, pem: &str) -> Option<Self> {
         let (until, names) = mark(pem)?;
         let key = KeyPair::from_pem(key).ok()?;
@@ -50,14 +50,14 @@ impl Authority {
         pem.contains("BEGIN CERTIFICATE").then(|| Self { key, names, until, pem: pem.to_owned() })
     }
 
-    /// The key as it is kept.
+    /// The key as stored.
     pub(super) fn key_pem(&self) -> String {
         self.key.serialize_pem()
     }
 
     /// A certificate for the names of this machine, and its key.
     pub(super) fn issue(&self, validity: Validity) -> Result<String, rcgen::Error> {
-        // The certificate of the authority was made from the same values, but for its days.
+        // The authority's certificate was made from the same values, except for its validity.
         let issuer = Issuer::new(authority_params(&self.key, &self.names, validity)?, &self.key);
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let mut params = CertificateParams::new(self.names.clone())?;
@@ -71,7 +71,7 @@ impl Authority {
         Ok(marked(validity.until, &identifier(&self.key), &certificate) + &key.serialize_pem())
     }
 
-    /// Whether `pem` is of this authority, and good until `until`.
+    /// Whether `pem` was issued by this authority, and is valid until `until`.
     pub(super) fn has_issued(&self, pem: &str, until: u64) -> bool {
         let whole = pem.contains("BEGIN CERTIFICATE") && pem.contains("PRIVATE KEY");
         whole && mark(pem).is_some_and(|(end, of)| end >= until && of == identifier(&self.key))
@@ -80,7 +80,7 @@ impl Authority {
 
 const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 
-/// An authority that may vouch for this machine only: who gets its key cannot use it against other sites.
+/// An authority that may certify only this machine: a stolen key cannot be used against other sites.
 fn authority_params(
     key: &KeyPair,
     names: &[String],
@@ -108,13 +108,13 @@ fn within(params: &mut CertificateParams, validity: Validity) {
     params.not_after = date_time_ymd(1970, 1, 1) + Duration::from_secs(validity.until);
 }
 
-/// Tells authorities with the same name apart: the beginning of the key in hexadecimal.
+/// Distinguishes authorities with the same name: the beginning of the key in hexadecimal.
 fn identifier(key: &KeyPair) -> String {
-    // The first byte of a point says only that it is one (SEC 1 §2.3.3).
+    // The first byte only marks a point (SEC 1 §2.3.3).
     key.public_key_raw().iter().skip(1).take(4).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A certificate behind a line with its end and something else to know of it.
+/// A certificate after a line with its end and a note.
 fn marked(until: u64, note: &str, certificate: &Certificate) -> String {
     format!("{MARK}{until} {note}\n{}", certificate.pem())
 }

@@ -1,13 +1,13 @@
-//! `--dev-tls`: a certificate authority of this machine's own, and a certificate of it for local names.
+//! `--dev-tls`: a certificate authority for this machine, and its certificate for local names.
 //!
 //! ```text
 //! ~/.local/share/hayami/  dev-ca.key   0600, the key of the authority
-//!                         dev-ca.crt   what is to be trusted
+//!                         dev-ca.crt   the certificate to trust
 //!                         dev.pem      0600, certificate and key that are served
 //! ```
 //!
-//! All three are kept, so that whoever trusts the authority once is not asked again. `issue` makes them;
-//! here is where they are, and for how long they are good.
+//! All three are kept, so that the authority has to be trusted only once. `issue` creates them; this module
+//! knows their location and lifetime.
 
 mod issue;
 
@@ -20,14 +20,14 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 const DAY: u64 = 86_400;
-/// An authority that has to be trusted again every year would be clicked away.
+/// Users would ignore an authority that has to be trusted again every year.
 const AUTHORITY_DAYS: u64 = 3_650;
-/// The longest that browsers take (CA/Browser Forum, Baseline Requirements §6.3.2, as of 2020).
+/// The maximum that browsers accept (CA/Browser Forum, Baseline Requirements §6.3.2, as of 2020).
 const LEAF_DAYS: u64 = 397;
-/// What ends sooner than this is made anew.
+/// Certificates that expire sooner than this are renewed.
 const SPARE_DAYS: u64 = 30;
 
-/// The files, ready to be served by.
+/// The files to serve with.
 #[derive(Debug)]
 pub(crate) struct DevTls {
     /// The certificate of the authority.
@@ -36,7 +36,7 @@ pub(crate) struct DevTls {
     pub identity: PathBuf,
 }
 
-/// The files in the user's data folder; what is missing or ends soon is made.
+/// The files in the user's data folder; what is missing or expires soon is created.
 ///
 /// # Errors
 /// There is no such folder, or it cannot be written to.
@@ -93,22 +93,22 @@ fn internal(error: rcgen::Error) -> Failure {
     Failure::System(format!("--dev-tls cannot create a certificate: {error}"))
 }
 
-/// A file's text; what cannot be read is made anew.
+/// A file's text; unreadable files are created again.
 fn read(file: &Path) -> String {
     std::fs::read_to_string(file).unwrap_or_default()
 }
 
-/// Writes a file in one step, so that nobody reads half of it.
+/// Writes a file atomically, so that no reader sees half of it.
 fn write(file: &Path, text: &str, mode: u32) -> io::Result<()> {
     let new = file.with_extension(format!("{}.new", std::process::id()));
-    // What a run that was cut off left there may have other permissions.
+    // A file left by an interrupted run may have other permissions.
     let _ = std::fs::remove_file(&new);
     let mut opened = OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
     opened.write_all(text.as_bytes())?;
     std::fs::rename(&new, file)
 }
 
-/// The name of this machine in lower case, if it can stand in a certificate.
+/// The name of this machine in lower case, if it is allowed in a certificate.
 fn host_name() -> Option<String> {
     let name = rustix::system::uname().nodename().to_string_lossy().to_ascii_lowercase();
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
@@ -120,7 +120,7 @@ fn now() -> u64 {
 }
 
 impl DevTls {
-    /// How to make programs trust the authority, a line each: who, and how.
+    /// How to make programs trust the authority: a program and a command per line.
     pub(crate) fn advice(&self, url: &str) -> Vec<(&'static str, String)> {
         let file = self.authority.display();
         vec![
