@@ -12,6 +12,7 @@
 pub mod compare;
 mod connection;
 pub mod control;
+mod dial;
 mod distance;
 pub mod like;
 pub mod limits;

@@ -23,6 +23,12 @@ impl Instant {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
+    /// Nanoseconds of the steady clock.
+    #[inline]
+    pub fn as_nanos(self) -> u64 {
+        self.0
+    }
+
     #[inline]
     fn read(clock: ClockId) -> Self {
         let time = clock_gettime(clock);

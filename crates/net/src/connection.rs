@@ -9,6 +9,7 @@ use crate::cold;
 use crate::link::{Link, Need, Stage};
 use crate::output::Flushed;
 use crate::pace::Pace;
+use crate::poll::{Token, Tokened};
 use crate::protocol::Protocol;
 use crate::proxy_protocol::Fault;
 use crate::service::{ConnectionInfo, Refusal, Service};
@@ -80,16 +81,23 @@ pub(crate) struct Connection {
     sending: Option<Box<Pace>>,
 }
 
+impl Tokened for Connection {
+    #[inline]
+    fn token(&self) -> Token {
+        self.link.token
+    }
+}
+
 impl Connection {
-    /// A connection that will have the place `index` among those of its worker.
+    /// A connection that will have this token among those of its worker.
     pub(crate) fn new<S: Service>(
         worker: &Worker<S>,
         transport: Transport,
         info: ConnectionInfo,
-        index: usize,
+        token: Token,
     ) -> Self {
         Self {
-            link: Link::new(worker, info, index),
+            link: Link::new(worker, info, token),
             protocol: Protocol::new(),
             transport,
             warming: None,

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! worker ── reactor ── connection ── protocol ┬ http1 ── Service (the layer above)
-//!           │  │  │      │      │             └ http2     hayami_h1, hayami_h2 (octets ⇄ events)
-//!      accept  │ timer   │    output
-//!            slots    transport ┬ socket
+//!           │  │         │      │             └ http2     hayami_h1, hayami_h2 (octets ⇄ events)
+//!      accept  poll      │    output
+//!                     transport ┬ socket
 //!                               └ tls (hayami_tls)
 //! ```
 //!
@@ -33,6 +33,7 @@ pub mod names;
 mod network;
 pub mod output;
 mod pace;
+pub mod poll;
 mod protocol;
 pub mod proxy_protocol;
 mod reactor;
@@ -40,9 +41,8 @@ mod refusal;
 mod reports;
 mod runtime;
 pub mod service;
-mod slots;
 pub mod socket;
-pub mod timer;
+pub mod socket_option;
 pub mod transport;
 pub mod turn_budget;
 mod update;

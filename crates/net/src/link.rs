@@ -3,6 +3,7 @@
 use crate::buffer::Input;
 use crate::clock::{Instant, Millis};
 use crate::output::Output;
+use crate::poll::Token;
 use crate::reports::Reports;
 use crate::service::{ConnectionInfo, Request, Service};
 use crate::worker::Worker;
@@ -67,11 +68,12 @@ pub(crate) struct Link {
     pub(crate) resets: bool,
     /// Wakes this connection; made when something has to be waited for that is not the socket.
     waker: Option<Waker>,
-    pub(crate) index: u32,
+    /// Names the connection among those of its worker.
+    pub(crate) token: Token,
 }
 
 impl Link {
-    pub(crate) fn new<S: Service>(worker: &Worker<S>, info: ConnectionInfo, index: usize) -> Self {
+    pub(crate) fn new<S: Service>(worker: &Worker<S>, info: ConnectionInfo, token: Token) -> Self {
         Self {
             input: Input::default(),
             output: Output::default(),
@@ -84,14 +86,14 @@ impl Link {
             leaves: false,
             resets: false,
             waker: None,
-            index: index as u32,
+            token,
             info: Rc::new(info),
         }
     }
 
     /// The waker of this connection.
     pub(crate) fn waker<S>(&mut self, worker: &Worker<S>) -> Waker {
-        self.waker.get_or_insert_with(|| worker.woken.waker(self.index as usize, 0)).clone()
+        self.waker.get_or_insert_with(|| worker.woken.waker(self.token, 0)).clone()
     }
 
     /// Whether it ends as soon as what is under way is answered.

@@ -2,6 +2,7 @@
 
 use crate::liveness::Liveness;
 use crate::service::Address;
+use crate::socket_option;
 use rustix::fd::OwnedFd;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::fmt;
@@ -111,12 +112,12 @@ fn bind_tcp(address: SocketAddr, options: &Options) -> io::Result<Socket> {
     // Accepted sockets inherit it: no system call per connection.
     socket.set_tcp_nodelay(true)?;
     options.liveness.apply(&socket)?;
-    set_tcp_option(&socket, libc::TCP_DEFER_ACCEPT, DEFER_ACCEPT);
+    socket_option::set(&socket, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, DEFER_ACCEPT);
     if let Some(name) = &options.congestion {
         socket.set_tcp_congestion(name.as_bytes())?;
     }
     if options.fast_open > 0 {
-        set_tcp_option(&socket, libc::TCP_FASTOPEN, options.fast_open);
+        socket_option::set(&socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN, options.fast_open);
     }
     Ok(socket)
 }
@@ -187,25 +188,6 @@ pub fn explain(endpoint: &Endpoint, error: &io::Error) -> String {
         _ => return format!("cannot listen on {endpoint}: {error}"),
     };
     format!("cannot listen on {endpoint}: {error}; {advice}")
-}
-
-/// Sets a TCP option that has no safe wrapper in the crates used here. A kernel without the feature
-/// serves ordinary connections, so its refusal is no error.
-#[allow(unsafe_code)]
-fn set_tcp_option(socket: &Socket, option: libc::c_int, value: u32) {
-    use std::os::fd::AsRawFd;
-    let value = libc::c_int::try_from(value).unwrap_or(libc::c_int::MAX);
-    // SAFETY: the descriptor is open for the length of the call, and the pointer and length are those
-    // of a c_int, which setsockopt only reads.
-    unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            option,
-            (&raw const value).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        );
-    }
 }
 
 #[cfg(test)]

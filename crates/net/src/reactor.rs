@@ -1,29 +1,25 @@
-//! The loop of a worker: an epoll, and a table of connections. A connection is neither a task nor a registration.
+//! The loop of a worker: a poll, and a table of connections. A connection is neither a task nor a registration.
 //!
 //! The worker's thread waits here and nowhere else, until the kernel has something for a connection or a listener,
-//! somebody is woken, or the next sweep is due. Per request this saves the wakers, locks and queues of a task; per
+//! something is woken, or the next timer or sweep is due. Per request this saves the wakers, locks and queues of a task; per
 //! connection, its memory.
 
 use crate::accept::{Accepted, Acceptor, BATCH, Batch};
 use crate::clock::Millis;
 use crate::connection::{Connection, Turn};
 use crate::contain::contained;
+use crate::poll::{Deadlines, Events, Interest, Kind, Poll, Readiness, SWEEP, Slots, Timers, Token};
 use crate::service::{ConnectionInfo, Service};
-use crate::slots::Slots;
-use crate::timer::{Deadlines, SWEEP};
 use crate::transport::Transport;
 use crate::update::{ListenerUpdate, Update};
-use crate::upstream::{Outbound, UPSTREAMS};
-use crate::waker::Who;
+use crate::upstream::Outbound;
+use crate::waker::Target;
 use crate::worker::{Listener, Worker};
-use rustix::buffer::spare_capacity;
-use rustix::event::Timespec;
-use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 /// Events taken from the kernel at once; then those who were woken and the worker's tasks get their turn.
 const EVENTS: usize = 256;
@@ -35,23 +31,20 @@ const GRACE: u64 = 1000;
 /// Milliseconds without an event after which a worker counts as idle. Between two requests of one client pass fewer, so
 /// that work for idle moments costs a busy worker nothing.
 const IDLE: u64 = 5;
-/// Event data of listeners start here; below are connections, and above [`UPSTREAMS`] connections to upstreams.
-const LISTENERS: u64 = 1 << 32;
-/// Event data of the bell, which only ends the waiting.
-const BELL: u64 = UPSTREAMS - 1;
 
 pub(crate) struct Reactor<S: Service> {
     worker: Worker<S>,
-    epoll: Rc<OwnedFd>,
+    poll: Rc<Poll>,
     outbound: Outbound,
-    events: Vec<Event>,
-    connections: Slots<Connection>,
+    events: Events,
+    connections: Slots<Box<Connection>>,
     deadlines: Deadlines,
+    timers: Timers,
     acceptors: Vec<Acceptor>,
     /// Connections that want another turn at once, and those whose waker was woken.
-    again: Vec<Who>,
+    again: Vec<Target>,
     /// Connections that the kernel is asked to watch with the next sweep, if they are still there.
-    unwatched: Vec<u32>,
+    unwatched: Vec<Token>,
     /// When that sweep is due.
     watch_at: Millis,
     /// When the last one was.
@@ -62,18 +55,18 @@ pub(crate) struct Reactor<S: Service> {
 
 impl<S: Service> Reactor<S> {
     pub(crate) fn new(worker: Worker<S>, outbound: Outbound, listeners: Vec<Listener>) -> io::Result<Self> {
-        let epoll = outbound.epoll();
+        let poll = outbound.loop_poll();
         let acceptors: Vec<Acceptor> = listeners.into_iter().map(Acceptor::new).collect();
-        acceptors.iter().try_for_each(|acceptor| watch_new(&epoll, acceptor))?;
-        let flags = EventFlags::IN | EventFlags::ET;
-        epoll::add(&epoll, worker.woken.bell(), EventData::new_u64(BELL), flags)?;
+        acceptors.iter().try_for_each(|acceptor| watch_new(&poll, acceptor))?;
+        poll.register(worker.woken.notifier(), Token::new(Kind::Notifier, 0, 0), Interest::Notifier)?;
         outbound.wakes(Waker::from(Arc::clone(&worker.woken)));
         Ok(Self {
             worker,
-            epoll,
+            poll,
+            timers: outbound.timers().clone(),
             outbound,
-            events: Vec::with_capacity(EVENTS),
-            connections: Slots::default(),
+            events: Events::with_capacity(EVENTS),
+            connections: Slots::new(Kind::Connection),
             deadlines: Deadlines::default(),
             acceptors,
             again: Vec::new(),
@@ -90,9 +83,10 @@ impl<S: Service> Reactor<S> {
         self.worker.clock.refresh();
         self.outbound.begin_round();
         for index in 0..self.events.len() {
-            let Event { data, flags } = self.events[index];
-            self.dispatch(data.u64(), flags);
+            let Some((token, readiness)) = self.events.get(index) else { break };
+            self.dispatch(token, readiness);
         }
+        self.timers.wake();
         self.take_woken();
         if self.until_sweep() == Some(0) {
             self.sweep();
@@ -108,7 +102,7 @@ impl<S: Service> Reactor<S> {
 
     /// Whether the worker drains and its last connection has ended.
     pub(crate) fn is_over(&self) -> bool {
-        self.is_draining() && self.connections.len() == 0
+        self.is_draining() && self.connections.is_empty()
     }
 
     /// What answers the requests that come.
@@ -131,7 +125,7 @@ impl<S: Service> Reactor<S> {
             match listener {
                 ListenerUpdate::Open(listener) => {
                     let acceptor = Acceptor::new(listener);
-                    match watch_new(&self.epoll, &acceptor) {
+                    match watch_new(&self.poll, &acceptor) {
                         Ok(()) => kept.push(acceptor),
                         Err(error) => result = Err(error),
                     }
@@ -157,20 +151,20 @@ impl<S: Service> Reactor<S> {
         for at in 0..self.acceptors.len() {
             while self.accept_batch(at, BATCH) == Batch::Full {}
             // Closing is not enough if other workers have the same socket.
-            let _ = epoll::delete(&self.epoll, &self.acceptors[at].fd);
+            self.poll.deregister(&self.acceptors[at].fd);
         }
         self.acceptors.clear();
     }
 
     /// Has connections take no more requests; those that are idle end at once, others in a turn of their own.
     fn leave(&mut self, whose: impl Fn(&Connection) -> bool) {
-        let leaving = self.connections.iter().filter(|(_, connection)| whose(connection));
-        let leaving: Vec<usize> = leaving.map(|(index, _)| index).collect();
-        for index in leaving {
-            let Some(connection) = self.connections.get_mut(index) else { continue };
+        let leaving = self.connections.iter().filter(|connection| whose(connection));
+        let leaving: Vec<Token> = leaving.map(|connection| connection.link.token).collect();
+        for token in leaving {
+            let Some(connection) = self.connections.get_mut(token) else { continue };
             connection.leave();
-            if connection.is_multiplexed() || !self.close_if_idle(index) {
-                self.again.push((index as u32, 0));
+            if connection.is_multiplexed() || !self.close_if_idle(token) {
+                self.again.push((token, 0));
             }
         }
     }
@@ -180,8 +174,8 @@ impl<S: Service> Reactor<S> {
         self.close_listeners();
         self.worker.draining.set(true);
         // Those that speak HTTP/2 say goodbye first, and tunnels learn how long they have, in a turn of their own.
-        let leaving = self.connections.iter().filter(|(_, c)| c.takes_leave());
-        self.again.extend(leaving.map(|(index, _)| (index as u32, 0)));
+        let leaving = self.connections.iter().filter(|connection| connection.takes_leave());
+        self.again.extend(leaving.map(|connection| (connection.link.token, 0)));
         self.close_idle(usize::MAX, 0);
     }
 
@@ -195,13 +189,13 @@ impl<S: Service> Reactor<S> {
         let waits_for_idle =
             timeout.is_none_or(|millis| millis > IDLE) && self.worker.service.has_idle_work();
         let timeout = if waits_for_idle { Some(IDLE) } else { timeout };
-        let timeout = timeout.map(|millis| Timespec {
-            tv_sec: (millis / 1000) as i64,
-            tv_nsec: (millis % 1000) as i64 * 1_000_000,
-        });
-        self.events.clear();
+        let timeout = timeout.map(Duration::from_millis);
+        let timeout = match self.timers.pause() {
+            None => timeout,
+            Some(pause) => Some(timeout.map_or(pause, |timeout| timeout.min(pause))),
+        };
         // It can only be interrupted; then the next call finds the same.
-        let waited = epoll::wait(&self.epoll, spare_capacity(&mut self.events), timeout.as_ref());
+        let waited = self.poll.wait(&mut self.events, timeout);
         self.worker.woken.at_work();
         if waits_for_idle && waited.is_ok() && self.events.is_empty() {
             contained(|| self.worker.service.on_idle());
@@ -211,7 +205,7 @@ impl<S: Service> Reactor<S> {
     /// Milliseconds until the next sweep; `None`: nobody has a deadline.
     fn until_sweep(&self) -> Option<u64> {
         let now = self.worker.clock.millis();
-        let heeds_others = self.worker.quota.is_soft() && self.connections.len() > 0;
+        let heeds_others = self.worker.quota.is_soft() && !self.connections.is_empty();
         let due = match heeds_others || self.acceptors.iter().any(|acceptor| !acceptor.is_watched) {
             true => now,
             false => self.deadlines.earliest().min(self.outbound.earliest()).min(self.watch_at),
@@ -220,77 +214,75 @@ impl<S: Service> Reactor<S> {
         (due != Millis::NEVER).then(|| due.since(now).max(pause))
     }
 
-    fn dispatch(&mut self, data: u64, flags: EventFlags) {
-        if data >= UPSTREAMS {
-            // Who waits for it is woken, and has its turn when the events are through.
-            return self.outbound.happened(data, flags);
-        }
-        if data >= LISTENERS {
-            let index = (data - LISTENERS) as usize;
-            if let Some(acceptor) = self.acceptors.iter_mut().find(|own| own.index == index) {
-                acceptor.connections_wait();
+    fn dispatch(&mut self, token: Token, readiness: Readiness) {
+        match token.kind() {
+            Kind::Connection => {
+                let Some(connection) = self.connections.get_mut(token) else { return };
+                connection.socket().may(readiness);
+                self.turn(token);
             }
-            return;
+            // What waits for it is woken, and has its turn when the events are through.
+            Kind::Upstream => self.outbound.happened(token, readiness),
+            Kind::Listener => {
+                if let Some(acceptor) = self.acceptors.iter_mut().find(|own| own.index == token.slot()) {
+                    acceptor.connections_wait();
+                }
+            }
+            Kind::Datagram | Kind::Notifier => {}
         }
-        let Some(connection) = self.connections.get_mut(data as usize) else { return };
-        let ended = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
-        if ended || flags.contains(EventFlags::IN) {
-            connection.socket().may_read(ended);
-        }
-        if flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR) {
-            connection.socket().may_write();
-        }
-        self.turn(data as usize);
     }
 
     fn take_woken(&mut self) {
         let mut woken = std::mem::take(&mut self.again);
         self.worker.woken.take(&mut woken);
         // All that a connection waited for is known before its turn: its answers leave together.
-        for (index, stream) in &woken {
-            if let Some(connection) = self.connections.get_mut(*index as usize) {
+        for (token, stream) in &woken {
+            if let Some(connection) = self.connections.get_mut(*token) {
                 connection.woken(*stream);
             }
         }
         if woken.len() > 1 {
             woken.sort_unstable();
-            woken.dedup_by_key(|(index, _)| *index);
+            woken.dedup_by_key(|(token, _)| *token);
         }
-        for (index, _) in woken.drain(..) {
-            self.turn(index as usize);
+        for (token, _) in woken.drain(..) {
+            self.turn(token);
         }
         if self.again.is_empty() {
             self.again = woken;
         }
     }
 
-    fn turn(&mut self, index: usize) {
-        let Some(connection) = self.connections.get_mut(index) else { return };
+    fn turn(&mut self, token: Token) {
+        let Some(connection) = self.connections.get_mut(token) else { return };
         self.worker.clock.refresh_if_exact();
         let blocked = connection.socket().is_blocked();
         let turn = contained(|| connection.turn(&self.worker)).unwrap_or(Turn::Over);
-        self.deadlines.set(index, connection.deadline());
+        self.deadlines.set(token.slot(), connection.deadline());
         let turn = match connection.socket().is_watched() {
-            false if turn != Turn::Over => watch_unless_answered_soon(&self.epoll, connection, turn),
+            false if turn != Turn::Over => watch_unless_answered_soon(&self.poll, connection, turn),
             false => turn,
             true => {
                 if !blocked && connection.socket().is_blocked() {
-                    watch_writes(&self.epoll, connection);
+                    watch_writes(&self.poll, connection);
                 }
                 turn
             }
         };
         match turn {
             Turn::Waits => {}
-            Turn::Again => self.again.push((index as u32, 0)),
-            Turn::Over => self.end(index),
+            Turn::Again => self.again.push((token, 0)),
+            Turn::Over => self.end(token),
         }
     }
 
-    fn end(&mut self, index: usize) {
-        let connection = self.connections.remove(index);
-        contained(|| connection.map(|mut connection| connection.end(&self.worker)));
-        self.deadlines.set(index, Millis::NEVER);
+    fn end(&mut self, token: Token) {
+        let Some(mut connection) = self.connections.remove(token) else { return };
+        contained(|| {
+            connection.end(&self.worker);
+            drop(connection);
+        });
+        self.deadlines.set(token.slot(), Millis::NEVER);
         self.worker.quota.leave();
         self.room = true;
     }
@@ -326,21 +318,20 @@ impl<S: Service> Reactor<S> {
         let acceptor = &mut self.acceptors[index];
         if acceptor.is_watched != watch {
             acceptor.is_watched = watch;
-            let flags = if watch { EventFlags::IN } else { EventFlags::empty() };
-            // Modifying what is there needs no memory.
-            let _ = epoll::modify(&self.epoll, &acceptor.fd, listener(acceptor), flags);
+            let interest = if watch { Interest::Level } else { Interest::None };
+            let _ = self.poll.reregister(&acceptor.fd, listener(acceptor), interest);
         }
     }
 
     /// Serves a new connection's first turn; only if it is not over then, the kernel is asked to watch it. If
     /// it only waits for its answer, that may be its last: the kernel is asked later.
     fn begin(&mut self, transport: Transport, info: ConnectionInfo) {
-        let index = self.connections.next();
-        let mut connection = Connection::new(&self.worker, transport, info, index);
+        let token = self.connections.announce();
+        let mut connection = Box::new(Connection::new(&self.worker, transport, info, token));
         let turn = contained(|| connection.turn(&self.worker)).unwrap_or(Turn::Over);
         let turn = match turn {
             Turn::Over => turn,
-            turn => watch_unless_answered_soon(&self.epoll, &connection, turn),
+            turn => watch_unless_answered_soon(&self.poll, &connection, turn),
         };
         if turn == Turn::Over {
             contained(|| connection.end(&self.worker));
@@ -348,14 +339,14 @@ impl<S: Service> Reactor<S> {
             self.worker.quota.leave();
             return;
         }
-        self.deadlines.set(index, connection.deadline());
+        self.deadlines.set(token.slot(), connection.deadline());
         if !connection.socket().is_watched() {
-            self.unwatched.push(index as u32);
+            self.unwatched.push(token);
             self.watch_at = self.watch_at.min(self.worker.clock.millis().after(SWEEP));
         }
         self.connections.insert(connection);
         if turn == Turn::Again {
-            self.again.push((index as u32, 0));
+            self.again.push((token, 0));
         }
     }
 
@@ -367,11 +358,12 @@ impl<S: Service> Reactor<S> {
         self.watch_late();
         let mut passed = Vec::new();
         self.deadlines.take_passed(self.swept, &mut passed);
-        for index in passed {
-            let Some(connection) = self.connections.get_mut(index) else { continue };
+        for slot in passed {
+            let Some(token) = self.connections.at(slot) else { continue };
+            let Some(connection) = self.connections.get_mut(token) else { continue };
             match contained(|| connection.expire(&self.worker)).unwrap_or(Turn::Over) {
-                Turn::Over => self.end(index),
-                Turn::Waits | Turn::Again => self.turn(index),
+                Turn::Over => self.end(token),
+                Turn::Waits | Turn::Again => self.turn(token),
             }
         }
         let excess = self.worker.quota.excess(self.connections.len());
@@ -384,10 +376,10 @@ impl<S: Service> Reactor<S> {
     /// Has the kernel watch those that have waited for their answers for a while: their clients may leave.
     fn watch_late(&mut self) {
         self.watch_at = Millis::NEVER;
-        for index in std::mem::take(&mut self.unwatched) {
-            let Some(connection) = self.connections.get_mut(index as usize) else { continue };
-            if !connection.socket().is_watched() && !watch(&self.epoll, connection) {
-                self.end(index as usize);
+        for token in std::mem::take(&mut self.unwatched) {
+            let Some(connection) = self.connections.get_mut(token) else { continue };
+            if !connection.socket().is_watched() && !watch(&self.poll, connection) {
+                self.end(token);
             }
         }
     }
@@ -405,25 +397,24 @@ impl<S: Service> Reactor<S> {
         let now = self.worker.clock.millis();
         // Those that speak HTTP/2 leave by themselves, after a goodbye.
         let leaves = |c: &Connection| self.worker.draining.get() && c.is_multiplexed();
-        let age =
-            |(index, c): (usize, &Connection)| Some((c.idle_millis(now)?, index)).filter(|_| !leaves(c));
-        let mut idle: Vec<(u64, usize)> = self.connections.iter().filter_map(age).collect();
+        let age = |c: &Connection| Some((c.idle_millis(now)?, c.link.token)).filter(|_| !leaves(c));
+        let mut idle: Vec<(u64, Token)> = self.connections.iter().filter_map(|connection| age(connection)).collect();
         idle.retain(|(age, _)| *age >= min_age);
         if idle.len() > most {
             idle.select_nth_unstable_by(most, |a, b| b.cmp(a));
             idle.truncate(most);
         }
-        idle.into_iter().filter(|(_, index)| self.close_if_idle(*index)).count()
+        idle.into_iter().filter(|(_, token)| self.close_if_idle(*token)).count()
     }
 
     /// Closes a connection, unless a request has arrived in the meantime.
-    fn close_if_idle(&mut self, index: usize) -> bool {
-        let connection = self.connections.get_mut(index);
+    fn close_if_idle(&mut self, token: Token) -> bool {
+        let connection = self.connections.get_mut(token);
         let over = connection.is_some_and(|c| contained(|| c.close_if_idle(&self.worker)).unwrap_or(true));
         if over {
-            self.end(index)
+            self.end(token)
         } else {
-            self.turn(index)
+            self.turn(token)
         }
         over
     }
@@ -431,37 +422,34 @@ impl<S: Service> Reactor<S> {
 
 /// Has the kernel tell when there is something to read, and also when it can be written if that is what
 /// the connection waits for. `false`: it has no room (`fs.epoll.max_user_watches`).
-fn watch(epoll: &OwnedFd, connection: &Connection) -> bool {
-    let (data, flags) = interest(connection);
-    connection.socket().set_watched();
-    epoll::add(epoll, connection.socket().as_fd(), data, flags).is_ok()
+fn watch(poll: &Poll, connection: &Connection) -> bool {
+    let socket = connection.socket();
+    socket.set_watched();
+    poll.register(socket, connection.link.token, interest(connection)).is_ok()
 }
 
 /// As [`watch`], unless the connection only waits for its answer; what its turn comes to.
-fn watch_unless_answered_soon(epoll: &OwnedFd, connection: &Connection, turn: Turn) -> Turn {
+fn watch_unless_answered_soon(poll: &Poll, connection: &Connection, turn: Turn) -> Turn {
     let soon = turn == Turn::Waits && connection.awaits_answer();
-    if soon || watch(epoll, connection) { turn } else { Turn::Over }
+    if soon || watch(poll, connection) { turn } else { Turn::Over }
 }
 
 /// From the first refused write on, the kernel also tells of room to write. Most connections never ask.
-fn watch_writes(epoll: &OwnedFd, connection: &Connection) {
-    let (data, flags) = interest(connection);
-    // Modifying what is there needs no memory.
-    let _ = epoll::modify(epoll, connection.socket().as_fd(), data, flags);
+fn watch_writes(poll: &Poll, connection: &Connection) {
+    let _ = poll.reregister(connection.socket(), connection.link.token, interest(connection));
 }
 
-fn interest(connection: &Connection) -> (EventData, EventFlags) {
-    let read = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
-    let flags = if connection.socket().is_blocked() { read | EventFlags::OUT } else { read };
-    (EventData::new_u64(u64::from(connection.link.index)), flags)
+fn interest(connection: &Connection) -> Interest {
+    if connection.socket().is_blocked() { Interest::ReadWrite } else { Interest::Read }
 }
 
 /// Has the kernel tell when connections wait. Not edge-triggered: it is told again as long as some do, so that there is no
 /// asking in vain whether there is another one.
-fn watch_new(epoll: &OwnedFd, acceptor: &Acceptor) -> io::Result<()> {
-    Ok(epoll::add(epoll, &acceptor.fd, listener(acceptor), EventFlags::IN)?)
+fn watch_new(poll: &Poll, acceptor: &Acceptor) -> io::Result<()> {
+    poll.register(&acceptor.fd, listener(acceptor), Interest::Level)
 }
 
-fn listener(acceptor: &Acceptor) -> EventData {
-    EventData::new_u64(LISTENERS + acceptor.index as u64)
+/// A listener keeps its number for as long as the process lives, so there is no next one in its slot.
+fn listener(acceptor: &Acceptor) -> Token {
+    Token::new(Kind::Listener, acceptor.index as u32, 0)
 }

@@ -1,5 +1,6 @@
 //! A connected socket: read and written directly, asking the loop only when the kernel says "not now".
 
+use crate::poll::Readiness;
 use hayami_http::FileSlice;
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
@@ -48,7 +49,7 @@ impl Socket {
     }
 
     /// The descriptor alone.
-    pub(crate) fn into_fd(self) -> OwnedFd {
+    pub fn into_fd(self) -> OwnedFd {
         self.fd
     }
 
@@ -56,6 +57,17 @@ impl Socket {
     pub fn may_read(&self, ended: bool) {
         self.readable.set(true);
         self.ended.set(self.ended.get() || ended);
+    }
+
+    /// The loop has an event for it.
+    #[inline]
+    pub fn may(&self, readiness: Readiness) {
+        if readiness.readable() {
+            self.may_read(readiness.ended());
+        }
+        if readiness.writable() {
+            self.may_write();
+        }
     }
 
     /// Whether the loop watches it.

@@ -1,5 +1,6 @@
 //! Waking a worker: one connection, one stream of it, or its tasks, from whatever thread.
 
+use crate::poll::Token;
 use rustix::event::{EventfdFlags, eventfd};
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -8,16 +9,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 
-/// A connection by its index, and which of its streams: 0 for the connection itself.
-pub(crate) type Who = (u32, u32);
+/// A connection, and which of its streams: 0 for the connection itself.
+pub(crate) type Target = (Token, u32);
 
-/// Who was woken since the loop last looked.
+/// What was woken since the loop last looked.
 ///
-/// Nearly everybody is woken by the worker's own thread, at work: a list of that thread takes them, without
-/// a lock. Other threads have another list, and ring if the loop rests.
+/// Nearly all of it is woken by the worker's own thread, at work: a list of that thread takes it, without
+/// a lock. Other threads have another list, and notify the loop if it rests.
 #[derive(Debug)]
 pub(crate) struct Woken {
-    elsewhere: Mutex<Vec<Who>>,
+    elsewhere: Mutex<Vec<Target>>,
     /// That list is not empty.
     any: AtomicBool,
     /// The worker's tasks were woken.
@@ -25,12 +26,12 @@ pub(crate) struct Woken {
     /// The loop waits for the kernel, or is about to.
     resting: AtomicBool,
     /// An eventfd in the loop's epoll, edge-triggered: it is written to, and never read.
-    bell: OwnedFd,
+    notifier: OwnedFd,
 }
 
 thread_local! {
-    /// The worker of this thread, and whom the thread woke.
-    static HERE: (Cell<*const Woken>, RefCell<Vec<Who>>) =
+    /// The worker of this thread, and what the thread woke.
+    static HERE: (Cell<*const Woken>, RefCell<Vec<Target>>) =
         const { (Cell::new(std::ptr::null()), RefCell::new(Vec::new())) };
 }
 
@@ -45,25 +46,24 @@ impl Woken {
             any: AtomicBool::new(false),
             tasks: AtomicBool::new(true),
             resting: AtomicBool::new(false),
-            bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            notifier: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
         });
         HERE.with(|(worker, _)| worker.set(Arc::as_ptr(&woken)));
         Ok(woken)
     }
 
     /// What the loop watches while it rests.
-    pub(crate) fn bell(&self) -> &OwnedFd {
-        &self.bell
+    pub(crate) fn notifier(&self) -> &OwnedFd {
+        &self.notifier
     }
 
-    /// A waker for `stream` of connection `index`. A wake that comes after the connection has ended reaches
-    /// the one that then has its place, which finds nothing to do.
-    pub(crate) fn waker(self: &Arc<Self>, index: usize, stream: u32) -> Waker {
-        Arc::new(ConnectionWaker { woken: Arc::clone(self), who: (index as u32, stream) }).into()
+    /// A waker for `stream` of a connection. A wake-up that comes after the connection has ended is dropped.
+    pub(crate) fn waker(self: &Arc<Self>, connection: Token, stream: u32) -> Waker {
+        Arc::new(ConnectionWaker { woken: Arc::clone(self), target: (connection, stream) }).into()
     }
 
     /// Moves those that were woken to `to`.
-    pub(crate) fn take(&self, to: &mut Vec<Who>) {
+    pub(crate) fn take(&self, to: &mut Vec<Target>) {
         self.with_ours(|ours| to.append(ours));
         if self.any.load(Ordering::Acquire) {
             let mut elsewhere = self.elsewhere();
@@ -77,12 +77,12 @@ impl Woken {
         self.tasks.load(Ordering::Relaxed) && self.tasks.swap(false, Ordering::AcqRel)
     }
 
-    /// From now on, who is woken rings. `false`: somebody was woken already, and the loop must not rest.
+    /// From now on, a wake-up notifies the loop. `false`: something was woken already, and the loop must not rest.
     pub(crate) fn may_rest(&self) -> bool {
         if self.with_ours(|ours| !ours.is_empty()) == Some(true) {
             return false;
         }
-        // In this order, and the other way round in `ring`'s callers: one of both sees the other.
+        // In this order, and the other way round in `notify`'s callers: one of both sees the other.
         self.resting.store(true, Ordering::SeqCst);
         !self.any.load(Ordering::SeqCst) && !self.tasks.load(Ordering::SeqCst)
     }
@@ -92,35 +92,35 @@ impl Woken {
         self.resting.store(false, Ordering::Relaxed);
     }
 
-    fn add(&self, who: Who) {
-        if self.with_ours(|ours| ours.push(who)).is_some() {
+    fn add(&self, target: Target) {
+        if self.with_ours(|ours| ours.push(target)).is_some() {
             return;
         }
         let mut elsewhere = self.elsewhere();
-        elsewhere.push(who);
+        elsewhere.push(target);
         self.any.store(true, Ordering::SeqCst);
         drop(elsewhere);
-        self.ring();
+        self.notify();
     }
 
-    fn ring(&self) {
+    fn notify(&self) {
         if self.resting.swap(false, Ordering::SeqCst) {
-            // It could only fail if its number were full: then the loop has been rung already.
-            let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+            // It could only fail if its number were full: then the loop has been notified already.
+            let _ = rustix::io::write(&self.notifier, &1_u64.to_ne_bytes());
         }
     }
 
     /// The list of the worker's own thread, if this is that thread.
     #[inline]
-    fn with_ours<T>(&self, with: impl FnOnce(&mut Vec<Who>) -> T) -> Option<T> {
-        let ours = |(worker, ours): &(Cell<*const Self>, RefCell<Vec<Who>>)| {
+    fn with_ours<T>(&self, with: impl FnOnce(&mut Vec<Target>) -> T) -> Option<T> {
+        let ours = |(worker, ours): &(Cell<*const Self>, RefCell<Vec<Target>>)| {
             std::ptr::eq(worker.get(), self).then(|| with(&mut ours.borrow_mut()))
         };
         // While the thread ends, nobody looks at its list.
         HERE.try_with(ours).ok().flatten()
     }
 
-    fn elsewhere(&self) -> MutexGuard<'_, Vec<Who>> {
+    fn elsewhere(&self) -> MutexGuard<'_, Vec<Target>> {
         self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -145,33 +145,38 @@ impl Wake for Woken {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.tasks.store(true, Ordering::SeqCst);
-        self.ring();
+        self.notify();
     }
 }
 
 struct ConnectionWaker {
     woken: Arc<Woken>,
-    who: Who,
+    target: Target,
 }
 
 impl Wake for ConnectionWaker {
     fn wake(self: Arc<Self>) {
-        self.woken.add(self.who);
+        self.woken.add(self.target);
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.woken.add(self.who);
+        self.woken.add(self.target);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::poll::Kind;
 
-    fn rings(woken: &Woken) -> u64 {
+    fn notifications(woken: &Woken) -> u64 {
         let mut number = [0; 8];
-        let read = rustix::io::read(&woken.bell, &mut number);
+        let read = rustix::io::read(&woken.notifier, &mut number);
         if read.is_ok() { u64::from_ne_bytes(number) } else { 0 }
+    }
+
+    fn connection(slot: u32) -> Token {
+        Token::new(Kind::Connection, slot, 0)
     }
 
     fn woken() -> Arc<Woken> {
@@ -185,26 +190,26 @@ mod tests {
     }
 
     #[test]
-    fn who_is_woken_is_told_once_from_whatever_thread() {
+    fn what_is_woken_is_told_once_from_whatever_thread() {
         let woken = woken();
-        let (ours, theirs) = (woken.waker(7, 0), woken.waker(9, 5));
+        let (ours, theirs) = (woken.waker(connection(7), 0), woken.waker(connection(9), 5));
         ours.wake_by_ref();
         from_another_thread(|| theirs.wake());
-        let mut who = Vec::new();
-        woken.take(&mut who);
-        assert_eq!(who, [(7, 0), (9, 5)]);
-        who.clear();
-        woken.take(&mut who);
-        assert_eq!(who, []);
+        let mut targets = Vec::new();
+        woken.take(&mut targets);
+        assert_eq!(targets, [(connection(7), 0), (connection(9), 5)]);
+        targets.clear();
+        woken.take(&mut targets);
+        assert_eq!(targets, []);
     }
 
     #[test]
-    fn the_bell_rings_once_for_each_rest_and_never_at_work() {
+    fn the_loop_is_notified_once_for_each_rest_and_never_at_work() {
         let woken = woken();
-        let waker = woken.waker(1, 0);
+        let waker = woken.waker(connection(1), 0);
         from_another_thread(|| waker.wake_by_ref());
-        assert_eq!(rings(&woken), 0);
-        assert!(!woken.may_rest(), "somebody was woken in the meantime");
+        assert_eq!(notifications(&woken), 0);
+        assert!(!woken.may_rest(), "something was woken in the meantime");
         woken.at_work();
         woken.take(&mut Vec::new());
         assert!(woken.may_rest());
@@ -212,7 +217,7 @@ mod tests {
             waker.wake_by_ref();
             waker.wake_by_ref();
         });
-        assert_eq!(rings(&woken), 1);
+        assert_eq!(notifications(&woken), 1);
     }
 
     #[test]
@@ -221,22 +226,22 @@ mod tests {
         let tasks = Waker::from(Arc::clone(&woken));
         assert!(woken.may_rest());
         from_another_thread(|| tasks.wake_by_ref());
-        assert_eq!(rings(&woken), 1);
+        assert_eq!(notifications(&woken), 1);
         assert!(!woken.may_rest());
         assert!(woken.take_tasks() && !woken.take_tasks());
         woken.at_work();
-        woken.waker(3, 0).wake();
-        assert!(!woken.may_rest(), "who was woken by the loop itself has a turn first");
+        woken.waker(connection(3), 0).wake();
+        assert!(!woken.may_rest(), "what was woken by the loop itself has a turn first");
     }
 
     #[test]
     fn a_worker_that_has_ended_leaves_nothing_to_the_next_of_its_thread() {
         let first = woken();
-        let waker = first.waker(4, 0);
+        let waker = first.waker(connection(4), 0);
         let second = woken();
         waker.wake();
-        let mut who = Vec::new();
-        second.take(&mut who);
-        assert_eq!(who, []);
+        let mut targets = Vec::new();
+        second.take(&mut targets);
+        assert_eq!(targets, []);
     }
 }

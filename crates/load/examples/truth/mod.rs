@@ -4,7 +4,7 @@
 use hayami_load::plan::{
     Address, Expect, KeepAlive, Plan, Protocol, RequestTemplate, Target, TlsOptions, Until, Weighted,
 };
-use hayami_net::dial::{Poller, Ready};
+use hayami_net::poll::{Events, Interest, Kind, Poll, Token};
 use rustix::time::{ClockId, clock_gettime};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -14,9 +14,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-
-/// What a listening socket is watched by.
-const LISTENER: u64 = 0;
 
 /// The steady clock, nanoseconds.
 pub(crate) fn now() -> u64 {
@@ -73,31 +70,31 @@ impl Server {
 struct Loop {
     listener: TcpListener,
     behaviour: Behaviour,
-    poller: Poller,
-    connections: HashMap<u64, (TcpStream, Seen)>,
-    accepted: u64,
+    poll: Poll,
+    connections: HashMap<u32, (TcpStream, Seen)>,
+    accepted: u32,
     requests: u64,
     /// When an answer is due, and on which connection.
-    due: BinaryHeap<Reverse<(u64, u64)>>,
+    due: BinaryHeap<Reverse<(u64, u32)>>,
     seen: Vec<Seen>,
 }
 
 impl Loop {
     fn new(listener: TcpListener, behaviour: Behaviour) -> io::Result<Self> {
-        let poller = Poller::new()?;
-        poller.watch(&listener, LISTENER, false)?;
+        let poll = Poll::new()?;
+        poll.register(&listener, Token::new(Kind::Listener, 0, 0), Interest::Level)?;
         let (connections, due, seen) = (HashMap::new(), BinaryHeap::new(), Vec::new());
-        Ok(Self { listener, behaviour, poller, connections, accepted: 0, requests: 0, due, seen })
+        Ok(Self { listener, behaviour, poll, connections, accepted: 0, requests: 0, due, seen })
     }
 
     fn run(mut self, stop: &AtomicBool) -> io::Result<Vec<Seen>> {
+        let mut events = Events::with_capacity(128);
         while !stop.load(Relaxed) {
-            let happened = self.poller.wait(Some(Duration::ZERO))?;
-            for index in 0..happened {
-                match self.poller.get(index) {
-                    Some(Ready { token: LISTENER, .. }) => self.accept()?,
-                    Some(ready) => self.read(ready.token),
-                    None => {}
+            self.poll.wait(&mut events, Some(Duration::ZERO))?;
+            for (token, _) in (0..events.len()).filter_map(|index| events.get(index)) {
+                match token.kind() {
+                    Kind::Listener => self.accept()?,
+                    _ => self.read(token.slot() as u32),
                 }
             }
             while self.due.peek().is_some_and(|Reverse((due, _))| *due <= now()) {
@@ -113,13 +110,14 @@ impl Loop {
         while let Ok((stream, _)) = self.listener.accept() {
             stream.set_nonblocking(true)?;
             self.accepted += 1;
-            self.poller.watch(&stream, self.accepted, false)?;
+            let token = Token::new(Kind::Connection, self.accepted, 0);
+            self.poll.register(&stream, token, Interest::Read)?;
             self.connections.insert(self.accepted, (stream, Seen::default()));
         }
         Ok(())
     }
 
-    fn read(&mut self, token: u64) {
+    fn read(&mut self, token: u32) {
         let Some((stream, seen)) = self.connections.get_mut(&token) else { return };
         let mut octets = [0; 4096];
         loop {
@@ -139,7 +137,7 @@ impl Loop {
         self.connections.remove(&token);
     }
 
-    fn answer(&mut self, token: u64) {
+    fn answer(&mut self, token: u32) {
         let Some((stream, seen)) = self.connections.get_mut(&token) else { return };
         seen.answered = now();
         let head: &[u8] = if self.behaviour.closes {

@@ -4,14 +4,14 @@
 //! written when octets would, closed when the end would. What it says is read at once, so that the kernel's
 //! buffers and windows are as they would be at the end of the way, and shown to the client later. The last segment
 //! of TCP's handshake is kept back for the request to carry it
-//! ([`OurEnd::speaks_at_once`](hayami_net::dial::OurEnd)), so that a server accepts when it would.
+//! ([`OurEnd::speaks_at_once`](crate::dial::OurEnd)), so that a server accepts when it would.
 
 use super::why;
 use super::wire::READ;
 use super::{Connection, Cx, Failure, Stage};
+use crate::dial;
 use crate::distance::{Due, Entry};
-use hayami_net::dial;
-use hayami_net::dial::Ready;
+use hayami_net::poll::Readiness;
 use hayami_net::socket::Socket;
 use std::io;
 use std::task::Poll;
@@ -48,7 +48,7 @@ impl Far {
     fn towards_server(&mut self, cx: &mut Cx<'_>, what: Due) {
         let Some(delay) = &cx.job.delay else { return };
         let due = delay.arrival(cx.now, &mut cx.random, &mut self.last_leaving);
-        cx.wheel.add(Entry { due, slot: self.slot, generation: self.generation, what });
+        cx.wheel.add(due, Entry { slot: self.slot, generation: self.generation, what });
     }
 
     fn towards_client(&mut self, cx: &mut Cx<'_>, what: Due) {
@@ -60,7 +60,7 @@ impl Far {
     /// Reaches the client together with what the server sent last.
     fn with_the_last(&self, cx: &mut Cx<'_>, what: Due) {
         let (slot, generation) = (self.slot, self.generation);
-        cx.wheel.add(Entry { due: self.last_arriving, slot, generation, what });
+        cx.wheel.add(self.last_arriving, Entry { slot, generation, what });
     }
 
     /// The client writes.
@@ -141,15 +141,15 @@ impl Connection {
     }
 
     /// The kernel says something about the socket at the server's end. Whether there may be more to read.
-    pub(super) fn ready_far(&mut self, cx: &mut Cx<'_>, ready: Ready) -> bool {
+    pub(super) fn ready_far(&mut self, cx: &mut Cx<'_>, readiness: Readiness) -> bool {
         let (Some(far), Some(socket)) = (&mut self.wire.far, &self.wire.socket) else { return false };
         cx.now = crate::worker::now();
         if !far.is_connected {
-            if !ready.writable {
+            if !readiness.writable() {
                 return false;
             }
             // Over the loopback interface a connection may be made and ended by then.
-            if let Err(error) = if ready.ended { dial::outcome(socket) } else { Ok(()) } {
+            if let Err(error) = if readiness.ended() { dial::outcome(socket) } else { Ok(()) } {
                 self.why = why::system(&error);
                 far.towards_client(cx, Due::Refused);
                 return false;
@@ -159,7 +159,7 @@ impl Connection {
         }
         // If that fails, so does reading.
         let _ = far.flush(socket);
-        self.stage != Stage::Leaving && ready.readable && far.read(cx, socket, self.ended)
+        self.stage != Stage::Leaving && readiness.readable() && far.read(cx, socket, self.ended)
     }
 
     /// More of what the server sent is read.

@@ -22,6 +22,7 @@ mod wire;
 
 pub(crate) use crate::worker::count::Wrong;
 
+use crate::dial::Spare;
 use crate::distance::{Random, Wheel};
 use crate::pace::Pace;
 use crate::worker::count::Count;
@@ -30,7 +31,7 @@ use crate::worker::origin::{Origin, Origins};
 use engine::Engine;
 use hayami_h1::LastHead;
 use hayami_http::ResponseHead;
-use hayami_net::dial::{Poller, Ready, Spare};
+use hayami_net::poll::{Poll as Watcher, Readiness, Token};
 use std::task::Poll;
 use why::Why;
 use wire::Wire;
@@ -41,7 +42,7 @@ const READS: usize = 8;
 /// What a worker's connections share.
 pub(crate) struct Cx<'a> {
     pub(crate) job: &'a Job,
-    pub(crate) poller: Poller,
+    pub(crate) poll: Watcher,
     pub(crate) wheel: Wheel,
     /// Sockets of connections that are over, for others that are about to be made.
     pub(crate) spares: Vec<Spare>,
@@ -125,7 +126,7 @@ pub(crate) struct Connection {
     wire: Wire,
     engine: Engine,
     /// What the kernel calls its socket by.
-    token: u64,
+    token: Option<Token>,
     /// Where it comes from.
     origin: Origin,
     /// When its first step was made.
@@ -158,7 +159,7 @@ impl Connection {
             stage: Stage::Free,
             wire: Wire::default(),
             engine: Engine::default(),
-            token: u64::MAX,
+            token: None,
             origin: Origin::default(),
             began: 0,
             deadline: 0,
@@ -185,7 +186,7 @@ impl Connection {
         let again = self.ended && self.stage == Stage::Over(None) && cx.job.can_dial_again();
         self.wire.reset(again && !self.wire.is_far());
         if !self.wire.has_spare() {
-            self.token = u64::MAX;
+            self.token = None;
         }
         self.engine.reset();
         self.stage = Stage::Free;
@@ -194,29 +195,29 @@ impl Connection {
     /// No other connection was opened in the slot: its socket is closed now.
     pub(crate) fn close_spare(&mut self) {
         if self.wire.take_spare().is_some() {
-            self.token = u64::MAX;
+            self.token = None;
         }
     }
 
-    /// The kernel says something about the socket.
-    /// Whether it wants another turn soon.
-    pub(crate) fn ready(&mut self, cx: &mut Cx<'_>, ready: Ready) -> bool {
-        if ready.token != self.token {
+    /// The kernel says something about the socket that it calls by that token. Whether the connection wants another turn
+    /// soon.
+    pub(crate) fn ready(&mut self, cx: &mut Cx<'_>, token: Token, readiness: Readiness) -> bool {
+        if self.token != Some(token) {
             return false; // about a connection that was here before
         }
-        self.ended |= ready.ended;
-        self.wire.may(ready);
+        self.ended |= readiness.ended();
+        self.wire.may(readiness);
         if self.wire.is_far() {
-            return self.ready_far(cx, ready);
+            return self.ready_far(cx, readiness);
         }
         if self.stage == Stage::Dialing {
-            self.ready_dialing(cx, ready);
+            self.ready_dialing(cx, readiness);
         }
         self.turn(cx)
     }
 
-    fn ready_dialing(&mut self, cx: &mut Cx<'_>, ready: Ready) {
-        if !ready.writable {
+    fn ready_dialing(&mut self, cx: &mut Cx<'_>, readiness: Readiness) {
+        if !readiness.writable() {
             return;
         }
         if let Err(error) = self.wire.outcome() {
@@ -356,10 +357,8 @@ impl Connection {
 
     /// Has the kernel tell what happens to the socket; that it can be written, if it cannot now.
     fn watch(&mut self, cx: &mut Cx<'_>, writable: bool) {
-        if matches!(self.stage, Stage::Over(_)) {
-            return;
-        }
-        if let Err(error) = self.wire.watch(&cx.poller, self.token, writable) {
+        let Some(token) = self.token.filter(|_| !matches!(self.stage, Stage::Over(_))) else { return };
+        if let Err(error) = self.wire.watch(&cx.poll, token, writable) {
             // Mostly the limit of fs.epoll.max_user_watches.
             self.fail(Failure::Connect, format!("the connection cannot be watched: {}", why::system(&error)));
         }

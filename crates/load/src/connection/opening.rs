@@ -3,7 +3,9 @@
 use super::why;
 use super::wire::Watched;
 use super::{Connection, Cx, Failure, Origin, Stage};
-use hayami_net::dial::{self, OurEnd, Peer};
+use crate::dial::{self, OurEnd};
+use hayami_net::dial::{Peer, send_at_once};
+use hayami_net::poll::{Kind, Token};
 use std::io;
 use std::task::Poll;
 
@@ -39,7 +41,7 @@ impl Connection {
             self.wire.set_socket(socket, watched); // with its old token
             return Ok(());
         }
-        self.token = u64::from(self.generation) << 32 | u64::from(self.slot);
+        self.token = Some(Token::new(Kind::Connection, self.slot, self.generation));
         if let (Some(spare), Peer::Tcp(address)) = (cx.spares.pop(), &cx.job.peer)
             && let Ok(socket) = dial::connect_again(spare, *address, port)
         {
@@ -51,7 +53,7 @@ impl Connection {
         let speaks_at_once = cx.job.delay.is_some() && (cx.job.speaks_first() || !cx.pace.is_open());
         let socket = dial::connect_from(&cx.job.peer, OurEnd { source, port, speaks_at_once })?;
         if cx.job.writes_twice() {
-            dial::send_at_once(&socket);
+            send_at_once(&socket);
         }
         self.wire.set_socket(socket, Watched::No);
         Ok(())

@@ -3,8 +3,8 @@
 use super::Cx;
 use super::far::Far;
 use super::tls::{Opened, Tls};
-use crate::TlsSpoken;
-use hayami_net::dial::{self, Poller, Ready};
+use crate::{TlsSpoken, dial};
+use hayami_net::poll::{Interest, Poll as Watcher, Readiness, Token};
 use hayami_net::socket::Socket;
 use hayami_tls::{Fault, Info};
 use std::io;
@@ -74,13 +74,9 @@ impl Wire {
         self.tls.is_some()
     }
 
-    pub(super) fn may(&self, ready: Ready) {
-        let Some(socket) = &self.socket else { return };
-        if ready.readable {
-            socket.may_read(ready.ended);
-        }
-        if ready.writable {
-            socket.may_write();
+    pub(super) fn may(&self, readiness: Readiness) {
+        if let Some(socket) = &self.socket {
+            socket.may(readiness);
         }
     }
 
@@ -89,16 +85,17 @@ impl Wire {
     }
 
     /// Watches the socket, for writing too if that is wished or was refused.
-    pub(super) fn watch(&mut self, poller: &Poller, token: u64, writable: bool) -> io::Result<()> {
+    pub(super) fn watch(&mut self, poll: &Watcher, token: Token, writable: bool) -> io::Result<()> {
         let Some(socket) = &self.socket else { return Ok(()) };
-        let wanted = if writable || socket.is_blocked() { Watched::Both } else { Watched::Reading };
-        match (self.watched, wanted) {
-            (Watched::No, _) => poller.watch(socket, token, wanted == Watched::Both)?,
-            (Watched::ByAnother, _) => poller.watch_again(socket, token, wanted == Watched::Both)?,
-            (Watched::Reading, Watched::Both) => poller.watch_again(socket, token, true)?,
-            _ => return Ok(()),
+        let both = writable || socket.is_blocked();
+        let interest = if both { Interest::ReadWrite } else { Interest::Read };
+        match self.watched {
+            Watched::No => poll.register(socket, token, interest)?,
+            Watched::ByAnother => poll.reregister(socket, token, interest)?,
+            Watched::Reading if both => poll.reregister(socket, token, interest)?,
+            Watched::Reading | Watched::Both => return Ok(()),
         }
-        self.watched = wanted;
+        self.watched = if both { Watched::Both } else { Watched::Reading };
         Ok(())
     }
 

@@ -4,9 +4,9 @@
 //! of a request, the octets of an answer, the ends. [`Delay`] says how long, [`Wheel`] wakes up what is
 //! under way. The order within a direction is kept, as TCP keeps it.
 
-mod wheel;
+mod due;
 
-pub(crate) use wheel::{Due, Entry, Wheel};
+pub(crate) use due::{Due, Entry, Wheel, wheel};
 
 use crate::plan::Distance;
 

@@ -11,12 +11,12 @@ pub(crate) mod origin;
 use crate::Tally;
 use crate::connection::{Connection, Cx, Failure, Stage};
 use crate::control::Control;
-use crate::distance::{Due, Entry, Random, Wheel};
+use crate::distance::{Due, Entry, Random, wheel};
 use crate::pace::Pace;
 use count::{Count, LastFailure};
 use hayami_h1::LastHead;
 use hayami_http::{ResponseHead, Status};
-use hayami_net::dial::Poller;
+use hayami_net::poll::{Events, Poll};
 use job::Job;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
@@ -24,6 +24,8 @@ use std::io;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
+/// Events taken from the kernel at once.
+const EVENTS: usize = 128;
 /// How often deadlines are looked at and those who watch are told, in nanoseconds.
 const TICK: u64 = 50_000_000;
 /// What is done by the clock before the kernel is asked again what happened. With thousands of connections more than
@@ -115,8 +117,8 @@ impl<'a> Worker<'a> {
         let shift = share.rate.map_or(0, |rate| (1e9 / rate * share.index as f64 / share.of as f64) as u64);
         let cx = Cx {
             job,
-            poller: Poller::new()?,
-            wheel: Wheel::new(times.start),
+            poll: Poll::new()?,
+            wheel: wheel(times.start),
             spares: Vec::new(),
             pace: Pace::new(share.rate, open_from + shift),
             count: Count::new(share.rate.is_some()),
@@ -151,6 +153,7 @@ impl<'a> Worker<'a> {
         // Sleeps end when they should, and not up to 50 µs later.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         self.ramp_up();
+        let mut events = Events::with_capacity(EVENTS);
         loop {
             self.cx.now = now();
             self.begin_measuring();
@@ -163,12 +166,15 @@ impl<'a> Worker<'a> {
             self.do_what_is_due();
             self.dispatch();
             let timeout = self.timeout();
-            let happened = self.cx.poller.wait(Some(timeout))?;
-            for index in 0..happened {
-                let Some(ready) = self.cx.poller.get(index) else { break };
-                let slot = ready.token as u32 as usize;
+            match self.cx.poll.wait(&mut events, Some(timeout)) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                waited => waited?,
+            }
+            for index in 0..events.len() {
+                let Some((token, readiness)) = events.get(index) else { break };
+                let slot = token.slot();
                 let Some(connection) = self.connections.get_mut(slot) else { continue };
-                if connection.ready(&mut self.cx, ready) {
+                if connection.ready(&mut self.cx, token, readiness) {
                     self.again.push(slot as u32);
                 }
                 self.settle(slot);
@@ -183,7 +189,7 @@ impl<'a> Worker<'a> {
             let place = (index * self.share.of + self.share.index) as u64;
             let after = u128::from(self.times.ramp_up) * u128::from(place) / u128::from(all.max(1));
             let (due, what) = (self.times.start + after as u64, Due::Open(0));
-            self.cx.wheel.add(Entry { due, slot: u32::MAX, generation: 0, what });
+            self.cx.wheel.add(due, Entry { slot: u32::MAX, generation: 0, what });
         }
     }
 
@@ -372,7 +378,8 @@ impl<'a> Worker<'a> {
             self.open(0);
         } else {
             let due = self.cx.now + after;
-            self.cx.wheel.add(Entry { due, slot: u32::MAX, generation: 0, what: Due::Open(failures) });
+            let what = Due::Open(failures);
+            self.cx.wheel.add(due, Entry { slot: u32::MAX, generation: 0, what });
         }
         self.connections[slot].close_spare();
     }

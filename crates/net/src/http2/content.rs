@@ -39,7 +39,7 @@ impl Http2 {
         head: &RequestHead,
         length: Option<u64>,
     ) -> (Option<Expected>, Option<Incoming>) {
-        let waker = worker.woken.waker(link.index as usize, key.stream_id());
+        let waker = worker.woken.waker(link.token, key.stream_id());
         let (feed, incoming) = incoming::content(length, waker, &worker.content);
         let expectation = head.get(Known::Expect);
         let waits = expectation.is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));

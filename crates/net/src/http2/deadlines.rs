@@ -18,7 +18,7 @@ use std::time::Duration;
 /// found late.
 const LOOKS: u32 = 8;
 /// No more often than deadlines pass.
-const LEAST_PAUSE: Duration = crate::timer::SWEEP;
+const LEAST_PAUSE: Duration = crate::poll::SWEEP;
 
 /// What a connection knows of its streams' deadlines.
 pub(super) struct Deadlines {

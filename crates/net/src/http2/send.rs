@@ -133,7 +133,7 @@ impl Http2 {
         let Work::Answer(answer) = &mut work else { return };
         let stream = self.engine.get(key).and_then(|slot| slot.as_deref());
         let content = stream.and_then(|stream| stream.content.as_ref());
-        let own = || worker.woken.waker(link.index as usize, key.stream_id());
+        let own = || worker.woken.waker(link.token, key.stream_id());
         let waker = content.map_or_else(own, Feed::waker);
         let mut poll = || answer.as_mut().poll(&mut Context::from_waker(&waker));
         let polled = match content {
@@ -189,7 +189,7 @@ impl Http2 {
             return self.engine.set_ready(key, false);
         };
         let content = content.as_ref();
-        let own = || worker.woken.waker(link.index as usize, key.stream_id());
+        let own = || worker.woken.waker(link.token, key.stream_id());
         let wake = || content.map_or_else(own, Feed::waker);
         let mut take = |out: &mut Vec<u8>| match content {
             Some(feed) => feed.attend(|| body.take(&wake, room, frame, out)),

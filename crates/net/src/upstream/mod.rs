@@ -39,5 +39,5 @@ pub use call::{
 pub use calling::{Calling, call};
 pub use eyeballs::reach;
 pub use outbound::Outbound;
-pub(crate) use outbound::UPSTREAMS;
+
 pub use tunnel::{Dialing, Switch, Tunnel, dial};

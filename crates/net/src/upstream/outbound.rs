@@ -8,21 +8,15 @@ use crate::contain::contained;
 use crate::dial::{self, Peer};
 use crate::liveness::Liveness;
 use crate::output::COPY_SIZE;
+use crate::poll::{Interest, Kind, Poll, Readiness, Slots, Timers, Token, Tokened};
 use crate::socket::Socket;
 use hayami_http::{FieldSection, Shared};
-use rustix::event::epoll::{self, EventData, EventFlags};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::ops::RangeInclusive;
-use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::Waker;
-
-/// Event data of connections to upstreams have this bit. Below it are 31 bits of the place's generation and 32
-/// of the place: an event that was on its way when its connection was closed must not be taken for one of the
-/// next connection's, which would lose its pool a good one.
-pub(crate) const UPSTREAMS: u64 = 1 << 63;
 
 /// Content of this length is worth keeping memory for: smaller pieces the allocator has at hand, and larger ones
 /// are not copied but held by their client's output.
@@ -38,8 +32,11 @@ struct Inner {
     /// How it is noticed that an upstream is gone.
     liveness: Liveness,
     /// The loop's own.
-    epoll: Rc<OwnedFd>,
-    places: RefCell<Places>,
+    poll: Rc<Poll>,
+    timers: Timers,
+    wires: RefCell<Slots<Rc<Wire>>>,
+    /// No deadline passes before it.
+    earliest: Earliest,
     spare: RefCell<Arc<[u8]>>,
     /// Sessions that have their turn at the end of the round.
     queue: RefCell<Vec<Rc<Session>>>,
@@ -52,32 +49,12 @@ struct Inner {
 /// No deadline of a connection to an upstream passes before it.
 type Earliest = Rc<Cell<Millis>>;
 
-struct Places {
-    places: Vec<Place>,
-    free: Vec<u32>,
-    earliest: Earliest,
-}
-
-impl Default for Places {
-    fn default() -> Self {
-        Self { places: Vec::new(), free: Vec::new(), earliest: Rc::new(Cell::new(Millis::NEVER)) }
-    }
-}
-
-#[derive(Default)]
-struct Place {
-    /// How many connections have had it.
-    generation: u32,
-    wire: Option<Rc<Wire>>,
-}
-
 /// A socket to an upstream, as the loop and its user share it.
 pub(super) struct Wire {
     pub(super) socket: Socket,
-    /// Its event data.
-    name: u64,
+    token: Token,
     /// What the kernel was asked to tell.
-    watched: Cell<EventFlags>,
+    watched: Cell<Interest>,
     /// Who uses it and waits.
     waker: RefCell<Option<Waker>>,
     /// In milliseconds of the worker's clock.
@@ -93,15 +70,28 @@ pub(super) struct Wire {
 
 impl Outbound {
     pub(crate) fn new(clock: &Rc<Clock>, pool: &Rc<Pool>, liveness: Liveness) -> io::Result<Self> {
-        let epoll = Rc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
-        let (clock, pool) = (Rc::clone(clock), Rc::clone(pool));
-        let (places, spare) = (RefCell::default(), RefCell::new(Arc::default()));
-        let (queue, in_round, task) = Default::default();
-        Ok(Self(Rc::new(Inner { clock, pool, liveness, epoll, places, spare, queue, in_round, task })))
+        Ok(Self(Rc::new(Inner {
+            clock: Rc::clone(clock),
+            pool: Rc::clone(pool),
+            liveness,
+            poll: Rc::new(Poll::new()?),
+            timers: Timers::default(),
+            wires: RefCell::new(Slots::new(Kind::Upstream)),
+            earliest: Rc::new(Cell::new(Millis::NEVER)),
+            spare: RefCell::new(Arc::default()),
+            queue: RefCell::default(),
+            in_round: Cell::default(),
+            task: RefCell::default(),
+        })))
     }
 
-    pub(crate) fn epoll(&self) -> Rc<OwnedFd> {
-        Rc::clone(&self.0.epoll)
+    pub(crate) fn loop_poll(&self) -> Rc<Poll> {
+        Rc::clone(&self.0.poll)
+    }
+
+    /// The worker's timers, for what cannot wait for a sweep.
+    pub fn timers(&self) -> &Timers {
+        &self.0.timers
     }
 
     pub(super) fn clock(&self) -> &Clock {
@@ -135,13 +125,13 @@ impl Outbound {
 
     /// Begins a connection. The kernel watches it once somebody waits for it.
     pub(super) fn connect(&self, peer: &Peer) -> io::Result<Rc<Wire>> {
-        let socket = dial::connect(peer, None)?;
+        let socket = dial::connect(peer)?;
         if let Peer::Tcp(_) = peer {
             // Without it, a connection is better than none.
             let _ = self.0.liveness.apply(&socket);
         }
         socket.must_not_read();
-        Ok(self.0.places.borrow_mut().insert(socket))
+        Ok(self.insert(socket))
     }
 
     /// Has the kernel tell of what `wire` waits for; of room to write only since a write was refused.
@@ -150,16 +140,13 @@ impl Outbound {
     /// The system's limit of watches is reached.
     #[inline]
     pub(super) fn watch(&self, wire: &Wire) -> io::Result<()> {
-        let read = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
-        let wanted = if wire.socket.is_blocked() { read | EventFlags::OUT } else { read };
-        let watched = wire.watched.get();
-        if watched.contains(wanted) {
-            return Ok(());
-        }
-        let data = EventData::new_u64(wire.name);
-        match watched.is_empty() {
-            true => epoll::add(&self.0.epoll, &wire.socket, data, wanted)?,
-            false => epoll::modify(&self.0.epoll, &wire.socket, data, wanted)?,
+        let wanted = if wire.socket.is_blocked() { Interest::ReadWrite } else { Interest::Read };
+        match (wire.watched.get(), wanted) {
+            (Interest::None, _) => self.0.poll.register(&wire.socket, wire.token, wanted)?,
+            (Interest::Read, Interest::ReadWrite) => {
+                self.0.poll.reregister(&wire.socket, wire.token, wanted)?;
+            }
+            _ => return Ok(()),
         }
         wire.watched.set(wanted);
         Ok(())
@@ -167,21 +154,15 @@ impl Outbound {
 
     /// The connection is over.
     pub(super) fn forget(&self, wire: &Wire) {
-        self.0.places.borrow_mut().remove(wire.name);
+        self.0.wires.borrow_mut().remove(wire.token);
     }
 
     /// The loop has an event for one of them.
     #[inline]
-    pub(crate) fn happened(&self, name: u64, flags: EventFlags) {
-        let wire = self.0.places.borrow().get(name);
+    pub(crate) fn happened(&self, token: Token, readiness: Readiness) {
+        let wire = self.0.wires.borrow().get(token).map(Rc::clone);
         let Some(wire) = wire else { return };
-        let ended = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
-        if ended || flags.contains(EventFlags::IN) {
-            wire.socket.may_read(ended);
-        }
-        if flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR) {
-            wire.socket.may_write();
-        }
+        wire.socket.may(readiness);
         self.tell(&wire);
     }
 
@@ -232,18 +213,54 @@ impl Outbound {
 
     /// No deadline passes before this.
     pub(crate) fn earliest(&self) -> Millis {
-        self.0.places.borrow().earliest.get()
+        self.0.earliest.get()
+    }
+
+    fn insert(&self, socket: Socket) -> Rc<Wire> {
+        let mut wires = self.0.wires.borrow_mut();
+        let wire = Rc::new(Wire {
+            socket,
+            token: wires.announce(),
+            watched: Cell::new(Interest::None),
+            waker: RefCell::default(),
+            deadline: Cell::new(Millis::NEVER),
+            earliest: Rc::clone(&self.0.earliest),
+            expired: Cell::new(false),
+            idle_at: RefCell::default(),
+            session: RefCell::default(),
+        });
+        wires.insert(Rc::clone(&wire));
+        wire
+    }
+
+    /// Those whose deadline has passed at `now`; of the others the earliest is found anew.
+    fn passed(&self, now: Millis) -> Vec<Rc<Wire>> {
+        let (mut passed, mut earliest) = (Vec::new(), Millis::NEVER);
+        for wire in self.0.wires.borrow().iter() {
+            match wire.deadline.get() {
+                deadline if deadline <= now => passed.push(Rc::clone(wire)),
+                deadline => earliest = earliest.min(deadline),
+            }
+        }
+        self.0.earliest.set(earliest);
+        passed
     }
 
     /// Tells those whose deadline has passed.
     pub(crate) fn sweep(&self) {
         let now = self.0.clock.millis();
-        let passed = self.0.places.borrow().passed(now);
-        for wire in passed {
+        for wire in self.passed(now) {
             wire.deadline.set(Millis::NEVER);
             wire.expired.set(true);
             self.tell(&wire);
         }
+    }
+}
+
+impl Tokened for Wire {
+    #[inline]
+    fn token(&self) -> Token {
+        self.token
     }
 }
 
@@ -322,61 +339,10 @@ impl Wire {
     }
 }
 
-impl Places {
-    fn insert(&mut self, socket: Socket) -> Rc<Wire> {
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.places.push(Place::default());
-            (self.places.len() - 1) as u32
-        });
-        let place = &mut self.places[index as usize];
-        let generation = u64::from(place.generation) << 32;
-        let wire = Rc::new(Wire {
-            socket,
-            name: UPSTREAMS | generation | u64::from(index),
-            watched: Cell::new(EventFlags::empty()),
-            waker: RefCell::default(),
-            deadline: Cell::new(Millis::NEVER),
-            earliest: Rc::clone(&self.earliest),
-            expired: Cell::new(false),
-            idle_at: RefCell::default(),
-            session: RefCell::default(),
-        });
-        place.wire = Some(Rc::clone(&wire));
-        wire
-    }
-
-    #[inline]
-    fn get(&self, name: u64) -> Option<Rc<Wire>> {
-        let wire = self.places.get(name as u32 as usize)?.wire.as_ref()?;
-        (wire.name == name).then(|| Rc::clone(wire))
-    }
-
-    /// Those whose deadline has passed at `now`; of the others the earliest is found anew.
-    fn passed(&self, now: Millis) -> Vec<Rc<Wire>> {
-        let (mut passed, mut earliest) = (Vec::new(), Millis::NEVER);
-        for wire in self.places.iter().filter_map(|place| place.wire.as_ref()) {
-            match wire.deadline.get() {
-                deadline if deadline <= now => passed.push(Rc::clone(wire)),
-                deadline => earliest = earliest.min(deadline),
-            }
-        }
-        self.earliest.set(earliest);
-        passed
-    }
-
-    fn remove(&mut self, name: u64) {
-        if self.get(name).is_some() {
-            let place = &mut self.places[name as u32 as usize];
-            place.wire = None;
-            place.generation = (place.generation + 1) & (u32::MAX >> 1);
-            self.free.push(name as u32);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::poll::Events;
     use std::os::unix::net::UnixStream;
 
     fn socket() -> Socket {
@@ -409,27 +375,23 @@ mod tests {
     }
 
     #[test]
-    fn a_late_event_does_not_reach_the_next_connection_of_its_place() {
-        let mut places = Places::default();
-        let first = places.insert(socket()).name;
-        let second = places.insert(socket()).name;
-        places.remove(first);
-        places.remove(first);
-        let third = places.insert(socket()).name;
-        assert_eq!((first as u32, second as u32, third as u32), (0, 1, 0));
-        assert!(places.get(first).is_none());
-        assert!(places.get(third).is_some_and(|wire| wire.name == third));
-        assert_eq!(places.places.len(), 2);
-    }
-
-    #[test]
-    fn generations_start_over_without_touching_the_bit_that_marks_upstreams() {
-        let mut places = Places::default();
-        places.places.push(Place { generation: u32::MAX >> 1, wire: None });
-        places.free.push(0);
-        let last = places.insert(socket()).name;
-        assert_eq!(last, u64::MAX << 32);
-        places.remove(last);
-        assert_eq!(places.insert(socket()).name, UPSTREAMS);
+    fn a_late_event_does_not_reach_the_next_connection_of_its_slot() {
+        let (clock, pool) = (Rc::default(), Rc::default());
+        let outbound = Outbound::new(&clock, &pool, Liveness::default()).expect("an epoll");
+        let first = outbound.insert(socket());
+        first.socket.must_not_read();
+        let poll = outbound.loop_poll();
+        outbound.watch(&first).expect("watched");
+        let mut events = Events::with_capacity(1);
+        poll.wait(&mut events, None).expect("no signal");
+        let (token, readiness) = events.get(0).expect("its other end is closed");
+        outbound.forget(&first);
+        let second = outbound.insert(socket());
+        second.socket.must_not_read();
+        assert_eq!((second.token.slot(), token), (token.slot(), first.token));
+        outbound.happened(token, readiness);
+        assert!(!second.socket.has_ended() && !second.socket.is_readable());
+        outbound.happened(second.token, readiness);
+        assert!(second.socket.has_ended());
     }
 }

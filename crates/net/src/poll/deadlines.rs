@@ -1,4 +1,4 @@
-//! Deadlines of a worker's connections.
+//! Deadlines of a worker's connections, to a tenth of a second.
 //!
 //! Moving a deadline is two stores, since every request moves it and almost none ever passes. A sweep reads all
 //! of them, ten times a second at most: eight bytes each, so 20,000 connections are 160 KB. Between sweeps the

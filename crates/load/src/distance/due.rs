@@ -1,0 +1,47 @@
+//! What is under way, in the worker's wheel.
+
+use hayami_net::poll;
+
+/// A step of the wheel is 2^16 ns: 66 µs, the most by which anything is late.
+const STEP_BITS: u32 = 16;
+/// Steps of a turn: 2.1 seconds. What is due later stays for another turn.
+const STEPS: usize = 1 << 15;
+
+/// What happens when the time has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// A connection is opened, after so many failures one after the other.
+    Open(u32),
+    /// The first segment of a connection reaches the server.
+    Dial,
+    /// The client learns that it is connected.
+    Known,
+    /// The client learns that it is not.
+    Refused,
+    /// So many octets reach the client.
+    Arrived(u32),
+    /// The server's end reaches the client.
+    Ended,
+    /// The client learns that the connection is broken.
+    Broken,
+    /// So many octets reach the server.
+    Leave(u32),
+    /// The client's end reaches the server.
+    Close,
+}
+
+/// Something that is under way. Those of a connection that is gone are dropped by its generation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+    pub(crate) what: Due,
+}
+
+/// Entries by the time at which they are due, in nanoseconds.
+pub(crate) type Wheel = poll::Wheel<Entry>;
+
+/// A wheel whose time is `now`.
+pub(crate) fn wheel(now: u64) -> Wheel {
+    Wheel::new(now, STEP_BITS, STEPS)
+}
