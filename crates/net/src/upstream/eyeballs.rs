@@ -5,7 +5,9 @@ use super::backend::Backend;
 use super::call::{Cause, Failure, Phase};
 use super::connection::Connection;
 use crate::clock::Millis;
-use std::future::poll_fn;
+use crate::poll::Sleep;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -18,6 +20,8 @@ pub(super) struct Race {
     runners: Vec<Runner>,
     /// The address that is tried next.
     next: usize,
+    /// Until that one is tried, unless another one fails before; `None`: there is no next one.
+    pause: Option<Pin<Box<Sleep>>>,
     /// Why the last one that has failed did.
     failure: Option<Cause>,
 }
@@ -33,7 +37,7 @@ struct Runner {
 impl Race {
     /// Among the addresses from that index on.
     pub(super) fn new(from: usize, failure: Option<Cause>) -> Self {
-        Self { runners: Vec::new(), next: from, failure }
+        Self { runners: Vec::new(), next: from, pause: None, failure }
     }
 
     /// The first connection that is made, and its address. The others are closed then.
@@ -45,19 +49,31 @@ impl Race {
         if self.runners.is_empty() {
             self.start(backend);
         }
+        loop {
+            let made = self.poll_runners(cx, backend);
+            let pause = self.pause.as_mut().filter(|_| made.is_pending());
+            // One that is begun now is looked at, too.
+            match pause.map(|pause| pause.as_mut().poll(cx)) {
+                Some(Poll::Ready(())) => self.start(backend),
+                Some(Poll::Pending) | None => return made,
+            }
+        }
+    }
+
+    fn poll_runners(
+        &mut self,
+        cx: &mut Context<'_>,
+        backend: &Backend,
+    ) -> Poll<Result<(Box<Connection>, usize), Cause>> {
         let mut at = 0;
         while let Some(runner) = self.runners.get_mut(at) {
             match runner.poll(cx, backend) {
                 Poll::Pending => at += 1,
-                Poll::Ready(Ok(Step::Made)) => {
+                Poll::Ready(Ok(())) => {
                     let Runner { at, connection, .. } = self.runners.swap_remove(at);
                     self.runners.clear();
                     backend.prefer(at);
                     return Poll::Ready(Ok((connection, at)));
-                }
-                Poll::Ready(Ok(Step::Silent)) => {
-                    self.start(backend);
-                    at += 1;
                 }
                 Poll::Ready(Err(cause)) => {
                     backend.count(|counters| counters.failed += 1);
@@ -75,17 +91,18 @@ impl Race {
 
     /// Begins with the next address that does not fail at once.
     fn start(&mut self, backend: &Backend) {
+        self.pause = None;
         while let Some(begun) = backend.open(self.next) {
             let at = self.next;
             self.next += 1;
             match begun {
                 Ok(connection) => {
                     let until = backend.outbound.clock().millis().after(backend.timeouts.connect);
-                    let runner = Runner { at, connection, until };
                     if backend.has(self.next) {
-                        runner.wakes_after(backend, DELAY.min(backend.timeouts.connect));
+                        let delay = DELAY.min(backend.timeouts.connect);
+                        self.pause = Some(Box::pin(backend.outbound.timers().sleep(delay)));
                     }
-                    return self.runners.push(runner);
+                    return self.runners.push(Runner { at, connection, until });
                 }
                 Err(error) => {
                     backend.count(|counters| counters.failed += 1);
@@ -96,18 +113,10 @@ impl Race {
     }
 }
 
-/// What became of a connection.
-enum Step {
-    Made,
-    /// Nothing yet: the next address may be tried.
-    Silent,
-}
-
 impl Runner {
-    fn poll(&mut self, cx: &mut Context<'_>, backend: &Backend) -> Poll<Result<Step, Cause>> {
+    fn poll(&mut self, cx: &mut Context<'_>, backend: &Backend) -> Poll<Result<(), Cause>> {
         let wire = &self.connection.channel.wire;
-        let late = wire.is_late();
-        if late && backend.outbound.clock().millis() >= self.until {
+        if wire.is_late() {
             return Poll::Ready(Err(Cause::Timeout));
         }
         // Nothing is sent: the kernel says whether it could be.
@@ -116,23 +125,14 @@ impl Runner {
                 wire.progressed();
                 // What follows, maybe a handshake, has the rest of the time.
                 wire.set_deadline(self.until);
-                return Poll::Ready(Ok(Step::Made));
+                return Poll::Ready(Ok(()));
             }
             Poll::Ready(Err(error)) => return Poll::Ready(Err(Cause::Io(error))),
             Poll::Pending => {}
         }
         wire.wakes(cx.waker());
         backend.outbound.watch(wire).map_err(Cause::Io)?;
-        if late {
-            wire.progressed();
-            wire.set_deadline(self.until);
-            return Poll::Ready(Ok(Step::Silent));
-        }
         Poll::Pending
-    }
-
-    fn wakes_after(&self, backend: &Backend, delay: Duration) {
-        self.connection.channel.wire.set_deadline(backend.outbound.clock().millis().after(delay));
     }
 }
 
