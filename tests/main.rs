@@ -45,6 +45,7 @@ mod many_hosts;
 mod pages;
 mod path_keys;
 mod paths;
+mod placement;
 mod proxy;
 mod proxy_failures;
 mod proxy_fields;

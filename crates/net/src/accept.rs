@@ -1,5 +1,6 @@
 //! Accepting connections, as many as there may be.
 
+use crate::placement::{Arrival, Workers};
 use crate::proxy_protocol::{Expectation, Expected, Fault};
 use crate::service::{Address, ConnectionInfo, Service};
 use crate::socket::Socket;
@@ -7,7 +8,7 @@ use crate::transport::{Announcement, Transport};
 use crate::worker::{Listener, Worker};
 use hayami_tls::Acceptor as TlsAcceptor;
 use rustix::io::Errno;
-use rustix::net::{SocketAddrAny, SocketFlags};
+use rustix::net::SocketFlags;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use std::time::Duration;
 /// Connections accepted before those that are there get their turn.
 pub(crate) const BATCH: u32 = 64;
 
-/// How many connections the process may have, and has.
+/// How many connections the process may have, and has, and which of its workers have how many.
 #[derive(Debug)]
 pub struct Quota {
     /// Above it connections wait in the kernel's queue.
@@ -27,13 +28,20 @@ pub struct Quota {
     live: AtomicUsize,
     next_id: AtomicU64,
     starved: AtomicU64,
+    workers: Arc<Workers>,
 }
 
 impl Quota {
     /// A quota of `most` connections, with idle ones closed early above `soft`.
     pub fn new(most: usize, soft: Option<(usize, Duration)>) -> Self {
-        let none = AtomicU64::new(0);
-        Self { most, soft, live: AtomicUsize::new(0), next_id: AtomicU64::new(1), starved: none }
+        Self {
+            most,
+            soft,
+            live: AtomicUsize::new(0),
+            next_id: AtomicU64::new(1),
+            starved: AtomicU64::new(0),
+            workers: Arc::default(),
+        }
     }
 
     /// Connections at the moment.
@@ -61,6 +69,11 @@ impl Quota {
         let Some((soft, _)) = self.soft else { return 0 };
         let live = self.live();
         if live <= soft { 0 } else { ((live - soft) * own).div_ceil(live) }
+    }
+
+    /// The workers that have them.
+    pub(crate) fn workers(&self) -> &Arc<Workers> {
+        &self.workers
     }
 
     fn enter(&self) -> Option<u64> {
@@ -159,7 +172,7 @@ impl Share {
 /// What asking for a connection led to.
 pub(crate) enum Accepted {
     /// A connection.
-    New(Transport, ConnectionInfo),
+    New(Arrival),
     /// One that was lost before we took it (accept(2)).
     Lost,
     /// None is waiting.
@@ -207,7 +220,10 @@ impl Acceptor {
         let Some(id) = worker.quota.enter() else { return Accepted::NoRoom };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let error = match rustix::net::acceptfrom_with(&self.fd, flags) {
-            Ok((fd, peer)) => return self.accepted(fd, peer, id, worker),
+            Ok((fd, peer)) => {
+                let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
+                return Accepted::New(Arrival { listener: self.index, fd, peer, id });
+            }
             Err(error) => error,
         };
         worker.quota.leave();
@@ -221,17 +237,17 @@ impl Acceptor {
         }
     }
 
-    fn accepted<S: Service>(
+    /// What a connection begins with, whichever worker has accepted it. `None`: it is not wanted.
+    pub(crate) fn begin<S: Service>(
         &self,
-        fd: OwnedFd,
-        peer: Option<SocketAddrAny>,
-        id: u64,
+        arrival: Arrival,
         worker: &Worker<S>,
-    ) -> Accepted {
+    ) -> Option<(Transport, ConnectionInfo)> {
+        let Arrival { fd, peer, id, .. } = arrival;
         let info = ConnectionInfo {
             id,
             listener: self.index,
-            peer: peer.and_then(|p| SocketAddr::try_from(p).ok()).map_or(Address::Unix, Address::Ip),
+            peer: peer.map_or(Address::Unix, Address::Ip),
             local: self.local(&fd, worker),
             accepted: worker.clock.now(),
             tls: None,
@@ -246,10 +262,10 @@ impl Acceptor {
             Some(Expected::Nobody) => {
                 worker.quota.leave();
                 worker.service.report(&info, &Fault::Stranger);
-                return Accepted::Lost;
+                return None;
             }
         }
-        Accepted::New(transport, info)
+        Some((transport, info))
     }
 
     /// Our end of a connection. Of a socket bound to any address it costs a system call, so it is asked

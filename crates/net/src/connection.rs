@@ -21,12 +21,16 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 /// Octets that are thrown away after the last response, so that the peer can read it: closing with
 /// unread octets makes the kernel reset the connection (RFC 9112 §9.6).
 const LINGER_OCTETS: u32 = 1024 * 1024;
 /// Octets that a connection sends before others get their turn.
 const SHARE: u64 = 1024 * 1024;
+
+/// A connection for one request is shorter.
+const SHORT: Duration = Duration::from_secs(1);
 
 /// Why a response is incomplete whose client has left.
 const GONE: &str = "the client closed the connection";
@@ -114,6 +118,13 @@ impl Connection {
     /// When [`expire`](Self::expire) has to be called, in milliseconds of the worker's clock.
     pub(crate) fn deadline(&self) -> Millis {
         self.deadline
+    }
+
+    /// Whether it was for one request, as the client wished: it is over soon after it has begun, and the client has not
+    /// ended it.
+    pub(crate) fn was_short<S>(&self, worker: &Worker<S>) -> bool {
+        let lived = worker.clock.now().saturating_duration_since(self.link.info.accepted);
+        self.link.requests <= 1 && lived < SHORT && !self.socket().has_ended()
     }
 
     /// Whether several exchanges go on at a time.

@@ -33,6 +33,7 @@ pub mod names;
 mod network;
 pub mod output;
 mod pace;
+mod placement;
 pub mod poll;
 mod protocol;
 pub mod proxy_protocol;

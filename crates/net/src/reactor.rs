@@ -8,6 +8,7 @@ use crate::accept::{Accepted, Acceptor, BATCH, Batch};
 use crate::clock::Millis;
 use crate::connection::{Connection, Turn};
 use crate::contain::contained;
+use crate::placement::{Arrival, Placement};
 use crate::poll::{Deadlines, Events, Interest, Kind, Poll, Readiness, SWEEP, Slots, Timers, Token};
 use crate::service::{ConnectionInfo, Service};
 use crate::transport::Transport;
@@ -40,6 +41,7 @@ pub(crate) struct Reactor<S: Service> {
     connections: Slots<Box<Connection>>,
     deadlines: Deadlines,
     timers: Timers,
+    placement: Placement,
     acceptors: Vec<Acceptor>,
     /// Connections that want another turn at once, and those whose waker was woken.
     again: Vec<Target>,
@@ -60,6 +62,8 @@ impl<S: Service> Reactor<S> {
         acceptors.iter().try_for_each(|acceptor| watch_new(&poll, acceptor))?;
         poll.register(worker.woken.notifier(), Token::new(Kind::Notifier, 0, 0), Interest::Notifier)?;
         outbound.wakes(Waker::from(Arc::clone(&worker.woken)));
+        let mut placement = Placement::new(worker.quota.workers(), &worker.woken);
+        placement.listen(0, numbers(&acceptors));
         Ok(Self {
             worker,
             poll,
@@ -68,6 +72,7 @@ impl<S: Service> Reactor<S> {
             events: Events::with_capacity(EVENTS),
             connections: Slots::new(Kind::Connection),
             deadlines: Deadlines::default(),
+            placement,
             acceptors,
             again: Vec::new(),
             unwatched: Vec::new(),
@@ -91,6 +96,7 @@ impl<S: Service> Reactor<S> {
         if self.until_sweep() == Some(0) {
             self.sweep();
         }
+        self.take_arrivals();
         self.accept();
         self.outbound.end_round();
     }
@@ -113,9 +119,11 @@ impl<S: Service> Reactor<S> {
     /// Goes over to another service and other listeners.
     pub(crate) fn update(&mut self, update: Update<S>) {
         let Update { limits, http2, timeouts, listeners, make, done } = update;
+        self.close_inbox();
         let service = make(&self.worker.clock, &self.outbound, &self.worker.service);
         self.worker = self.worker.renewed(service, limits, http2, timeouts);
         done(self.update_listeners(listeners));
+        self.placement.listen(self.connections.len(), numbers(&self.acceptors));
     }
 
     fn update_listeners(&mut self, listeners: Vec<ListenerUpdate>) -> io::Result<()> {
@@ -171,6 +179,7 @@ impl<S: Service> Reactor<S> {
 
     /// Stops accepting.
     pub(crate) fn drain(&mut self) {
+        self.close_inbox();
         self.close_listeners();
         self.worker.draining.set(true);
         // Those that speak HTTP/2 say goodbye first, and tunnels learn how long they have, in a turn of their own.
@@ -182,7 +191,8 @@ impl<S: Service> Reactor<S> {
     /// Takes events from the kernel: what is there, if somebody has a turn anyway, or else the next.
     fn wait(&mut self) {
         let timeout = match self.until_sweep() {
-            _ if !self.again.is_empty() || !self.worker.woken.may_rest() => Some(0),
+            _ if !self.again.is_empty() => Some(0),
+            _ if !self.worker.woken.may_rest() || self.placement.has_arrivals() => Some(0),
             timeout => timeout,
         };
         // The wait itself tells whether the worker is idle: one that is busy has its next event sooner.
@@ -278,6 +288,8 @@ impl<S: Service> Reactor<S> {
 
     fn end(&mut self, token: Token) {
         let Some(mut connection) = self.connections.remove(token) else { return };
+        self.placement.publish(self.connections.len());
+        self.placement.ended(connection.was_short(&self.worker));
         contained(|| {
             connection.end(&self.worker);
             drop(connection);
@@ -303,7 +315,11 @@ impl<S: Service> Reactor<S> {
     fn accept_batch(&mut self, index: usize, most: u32) -> Batch {
         for taken in 0..most {
             match self.acceptors[index].accept(&self.worker) {
-                Accepted::New(transport, info) => self.begin(transport, info),
+                Accepted::New(arrival) => {
+                    if let Some(arrival) = self.placement.place(self.connections.len(), arrival) {
+                        self.arrive(index, arrival);
+                    }
+                }
                 Accepted::Lost => {}
                 Accepted::None => return Batch::Emptied { taken },
                 Accepted::NoRoom | Accepted::Starved if self.make_room() => return Batch::Full,
@@ -311,6 +327,37 @@ impl<S: Service> Reactor<S> {
             }
         }
         Batch::Full
+    }
+
+    /// Begins with connections that other workers have accepted.
+    fn take_arrivals(&mut self) {
+        if self.placement.has_arrivals() {
+            let arrivals = self.placement.arrivals(self.connections.len());
+            self.arrive_all(arrivals);
+        }
+    }
+
+    /// From now on other workers keep what they accept.
+    fn close_inbox(&mut self) {
+        let arrivals = self.placement.listen(self.connections.len(), Vec::new());
+        self.arrive_all(arrivals);
+    }
+
+    fn arrive_all(&mut self, arrivals: Vec<Arrival>) {
+        for arrival in arrivals {
+            self.placement.arrived();
+            // Its listener is there: the inbox takes no others.
+            match self.acceptors.iter().position(|own| own.index == arrival.listener) {
+                Some(at) => self.arrive(at, arrival),
+                None => self.worker.quota.leave(),
+            }
+        }
+    }
+
+    fn arrive(&mut self, at: usize, arrival: Arrival) {
+        if let Some((transport, info)) = self.acceptors[at].begin(arrival, &self.worker) {
+            self.begin(transport, info);
+        }
     }
 
     /// While there is no room, the kernel must not tell again and again that connections wait.
@@ -328,6 +375,8 @@ impl<S: Service> Reactor<S> {
     fn begin(&mut self, transport: Transport, info: ConnectionInfo) {
         let token = self.connections.announce();
         let mut connection = Box::new(Connection::new(&self.worker, transport, info, token));
+        // Before its first answer leaves: a client that opens connections one by one finds them spread evenly.
+        self.placement.publish(self.connections.len() + 1);
         let turn = contained(|| connection.turn(&self.worker)).unwrap_or(Turn::Over);
         let turn = match turn {
             Turn::Over => turn,
@@ -337,6 +386,8 @@ impl<S: Service> Reactor<S> {
             contained(|| connection.end(&self.worker));
             contained(|| drop(connection));
             self.worker.quota.leave();
+            self.placement.publish(self.connections.len());
+            self.placement.ended(true);
             return;
         }
         self.deadlines.set(token.slot(), connection.deadline());
@@ -398,7 +449,8 @@ impl<S: Service> Reactor<S> {
         // Those that speak HTTP/2 leave by themselves, after a goodbye.
         let leaves = |c: &Connection| self.worker.draining.get() && c.is_multiplexed();
         let age = |c: &Connection| Some((c.idle_millis(now)?, c.link.token)).filter(|_| !leaves(c));
-        let mut idle: Vec<(u64, Token)> = self.connections.iter().filter_map(|connection| age(connection)).collect();
+        let mut idle: Vec<(u64, Token)> =
+            self.connections.iter().filter_map(|connection| age(connection)).collect();
         idle.retain(|(age, _)| *age >= min_age);
         if idle.len() > most {
             idle.select_nth_unstable_by(most, |a, b| b.cmp(a));
@@ -418,6 +470,10 @@ impl<S: Service> Reactor<S> {
         }
         over
     }
+}
+
+fn numbers(acceptors: &[Acceptor]) -> Vec<usize> {
+    acceptors.iter().map(|acceptor| acceptor.index).collect()
 }
 
 /// Has the kernel tell when there is something to read, and also when it can be written if that is what

@@ -103,7 +103,8 @@ impl Woken {
         self.notify();
     }
 
-    fn notify(&self) {
+    /// Ends the waiting of the loop, if it waits.
+    pub(crate) fn notify(&self) {
         if self.resting.swap(false, Ordering::SeqCst) {
             // It could only fail if its number were full: then the loop has been notified already.
             let _ = rustix::io::write(&self.notifier, &1_u64.to_ne_bytes());
