@@ -19,13 +19,13 @@ macro_rules! unruly {
     ($($session:ty)*) => {$(
         impl Unruly for $session {
             fn seal_as(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) {
-                if let State::Open(open) = &mut self.0.state {
+                if let State::Open(open) = &mut self.state {
                     open.seal_as(kind, content, out);
                 }
             }
 
             fn change_key(&mut self, asks: bool, out: &mut Vec<u8>) {
-                if let State::Open(open) = &mut self.0.state {
+                if let State::Open(open) = &mut self.state {
                     open.change_key(asks, out);
                 }
             }

@@ -34,12 +34,12 @@ mod settings;
 
 pub use acceptor::{Acceptor, Block};
 pub use choice::{Choice, Group, NamedVersion, Suite, Version, groups, suites_tls12, suites_tls13};
-pub use client::{ClientSession, ClientSettings, Connector, Sessions, Trust};
+pub use client::{ClientSession, ClientSettings, ClientSide, Connector, Sessions, Trust};
 pub use error::Error;
 pub use fault::Fault;
 pub use identity::Identity;
 pub use info::{Alpn, ClientCertificate, Info};
 pub use ocsp::Staple;
 pub use resumption::{Lookup, Resumption};
-pub use session::{Progress, Session};
+pub use session::{Progress, ServerSide, Session, SessionCommon, Side};
 pub use settings::{Authorities, Settings};

@@ -13,7 +13,7 @@ mod tests;
 mod tls_error;
 mod trust;
 
-pub use session::ClientSession;
+pub use session::{ClientSession, ClientSide};
 pub use settings::{ClientSettings, Sessions};
 pub use trust::Trust;
 

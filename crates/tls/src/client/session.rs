@@ -1,15 +1,17 @@
 //! One connection's TLS, the client's side, without its socket.
 
 use super::{Connector, name};
-use crate::session::{Course, Handshake, State};
-use crate::{Alpn, Error, Fault, Info, Progress};
+use crate::session::{Handshake, SessionCommon, State};
+use crate::{Alpn, Error};
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::pki_types::ServerName;
-use std::fmt;
 
-/// One connection's TLS, the client's side. Used like a [`crate::Session`], but it sends first:
-/// [`ClientSession::start`].
-pub struct ClientSession(pub(crate) Course<ClientConnectionData>);
+/// One connection's TLS, the client's side. Used as a [`crate::Session`] is, but that it speaks first:
+/// [`ClientSession::start`]. It never needs a lookup.
+pub type ClientSession = SessionCommon<ClientSide>;
+
+/// The client's side.
+pub type ClientSide = ClientConnectionData;
 
 impl ClientSession {
     /// A session with the server of that name or address, which its certificate must match. Uses a ticket of
@@ -38,66 +40,15 @@ impl ClientSession {
         };
         let connection = UnbufferedClientConnection::new_with_alpn(connector.config.clone(), name, alpn)
             .map_err(|error| Error(format!("cannot start TLS with {server_name}: {error}")))?;
-        Ok(Self(Course::new(Box::new(Handshake::new(connection, shown)))))
+        Ok(Self::waiting(Some(Box::new(Handshake::new(connection, shown)))))
     }
 
     /// Appends the ClientHello to `out`. Call it once, before anything else.
     pub fn start(&mut self, out: &mut Vec<u8>) {
-        if let State::Waiting(handshake) = &mut self.0.state {
+        if let State::Waiting(Some(handshake)) = &mut self.state {
             // This only makes a ClientHello from checked settings; if it fails, the next `receive` returns
             // why.
             let _ = handshake.receive(&mut Vec::new(), &mut Vec::new(), out);
         }
-    }
-
-    /// As [`crate::Session::receive`]; there is never a lookup.
-    ///
-    /// # Errors
-    /// The session is over; its last alert is in `out`. [`Fault::PlainHttp`]: the server answers in
-    /// cleartext.
-    pub fn receive(
-        &mut self,
-        input: &mut Vec<u8>,
-        plain: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-    ) -> Result<Progress, Fault> {
-        if let State::Waiting(_) = &self.0.state {
-            let Some(first) = input.first() else { return Ok(Progress::Handshaking) };
-            let State::Waiting(handshake) = std::mem::replace(&mut self.0.state, State::Over) else {
-                return Err(Fault::Over);
-            };
-            match first {
-                20..=24 => self.0.state = State::Handshake(handshake), // content types (RFC 8446 §5.1)
-                b'H' => return Err(Fault::PlainHttp),                  // HTTP/1.1 400
-                _ => return Err(Fault::NotTls),
-            }
-        }
-        self.0.receive(input, plain, out)
-    }
-
-    /// Appends records with `plain` in them. Nothing is appended before `Established` and after `close`.
-    pub fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) {
-        self.0.seal(plain, out);
-    }
-
-    /// As [`crate::Session::was_idle`].
-    pub fn was_idle(&mut self) {
-        self.0.was_idle();
-    }
-
-    /// Appends close_notify (RFC 8446 §6.1). Nothing can be sealed after it; `receive` goes on.
-    pub fn close(&mut self, out: &mut Vec<u8>) {
-        self.0.close(out);
-    }
-
-    /// What the handshake agreed on; `None` before `Established`, and when the session is over.
-    pub fn info(&self) -> Option<&Info> {
-        self.0.info()
-    }
-}
-
-impl fmt::Debug for ClientSession {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientSession").field("state", &self.0.name()).finish_non_exhaustive()
     }
 }

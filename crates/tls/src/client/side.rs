@@ -2,7 +2,7 @@
 
 use super::tls_error::describe;
 use crate::Fault;
-use crate::session::{Handshake, Role, Side};
+use crate::session::{Greeted, Handshake, Progress, Role, Side};
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::kernel::KernelConnection;
 use rustls::unbuffered::{ReadEarlyData, UnbufferedStatus};
@@ -14,7 +14,19 @@ impl Side for ClientConnectionData {
 
     type Connection = UnbufferedClientConnection;
     /// The ClientHello is ready, or out.
-    type Waiting = Box<Handshake<Self>>;
+    type Waiting = Option<Box<Handshake<Self>>>;
+
+    fn greet(waiting: &mut Self::Waiting, input: &[u8], _: &mut Vec<u8>) -> Result<Greeted<Self>, Fault> {
+        match (input.first(), waiting.take()) {
+            (Some(20..=24), Some(handshake)) => Ok(Greeted::By(handshake)), // content types (RFC 8446 §5.1)
+            (None, handshake) => {
+                *waiting = handshake;
+                Ok(Greeted::Not(Progress::Handshaking))
+            }
+            (Some(b'H'), _) => Err(Fault::PlainHttp), // HTTP/1.1 400
+            _ => Err(Fault::NotTls),
+        }
+    }
 
     fn process<'c, 'i>(
         connection: &'c mut Self::Connection,

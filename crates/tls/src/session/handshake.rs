@@ -13,7 +13,7 @@ use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, EncryptErr
 /// records are tiny, their records are little more.
 const MOST_HELD: usize = 128 * 1024;
 
-pub(crate) struct Handshake<S: Side> {
+pub struct Handshake<S: Side> {
     connection: S::Connection,
     /// Incomplete input. It stays here, since rustls keeps offsets into it.
     rest: Vec<u8>,

@@ -8,10 +8,10 @@
 //! `hello` scans the first bytes, `handshake` contains everything about rustls' state machine, `open` and
 //! `records` protect and read what follows. The last two don't use rustls because records are the hot path:
 //! sealing into the caller's buffer and opening in it saves an allocation and two copies per record (see
-//! `examples/timing.rs`), and an idle connection keeps little more than its keys. `course` sequences them,
+//! `examples/timing.rs`), and an idle connection keeps little more than its keys. `common` sequences them,
 //! for the server here and for the client of [`crate::client`]; `side` has the differences between the roles.
 
-mod course;
+mod common;
 mod gather;
 mod handshake;
 pub(crate) mod hello;
@@ -23,14 +23,14 @@ pub(crate) mod tests;
 
 use crate::acceptor::{Acceptor, Shared, Table};
 use crate::resumption::watch_for_missed;
-use crate::{Fault, Info, Lookup};
-pub(crate) use course::{Course, State};
+use crate::{Fault, Lookup};
+pub use common::SessionCommon;
+pub(crate) use common::State;
 pub(crate) use handshake::Handshake;
 use hello::{First, Hello, Scan};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
-pub(crate) use side::{Role, Side};
-use std::fmt;
-use std::io::IoSlice;
+pub use side::Side;
+pub(crate) use side::{Greeted, Role};
 use std::sync::Arc;
 
 /// The progress of a session.
@@ -49,11 +49,14 @@ pub enum Progress {
     PeerClosed,
 }
 
+/// The server's side.
+pub type ServerSide = ServerConnectionData;
+
 /// One connection's TLS, the server's side.
-pub struct Session(pub(crate) Course<ServerConnectionData>);
+pub type Session = SessionCommon<ServerSide>;
 
 /// Before the ClientHello is whole: nothing is allocated.
-pub(crate) struct Greeting {
+pub struct Greeting {
     table: Arc<Table>,
     scan: Scan,
     looked_up: bool,
@@ -62,74 +65,15 @@ pub(crate) struct Greeting {
 impl Session {
     /// A session with the current configuration of `acceptor`. Allocates nothing.
     pub fn new(acceptor: &Acceptor) -> Self {
-        Self(Course::new(Greeting { table: acceptor.table(), scan: Scan::default(), looked_up: false }))
+        Self::waiting(Greeting { table: acceptor.table(), scan: Scan::default(), looked_up: false })
     }
+}
 
-    /// Reads records from the front of `input` (and removes them), appends plaintext to `plain` and records
-    /// that are to be sent to `out`.
-    ///
-    /// # Errors
-    /// The session is over; its last alert is in `out`.
-    pub fn receive(
-        &mut self,
-        input: &mut Vec<u8>,
-        plain: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-    ) -> Result<Progress, Fault> {
-        if let State::Waiting(_) = &self.0.state {
-            let progress = self.receive_hello(input, plain, out);
-            if progress.is_err() {
-                self.0.state = State::Over;
-            }
-            return progress;
-        }
-        self.0.receive(input, plain, out)
-    }
-
-    /// Appends records with `plain` in them. Nothing is appended before `Established` and after `close`.
-    pub fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) {
-        self.0.seal(plain, out);
-    }
-
-    /// As [`seal`](Self::seal), with the first `most` bytes of `pieces`, or all if they are fewer. Returns
-    /// how many.
-    pub fn seal_gathered(&mut self, pieces: &[IoSlice<'_>], most: usize, out: &mut Vec<u8>) -> usize {
-        self.0.seal_gathered(pieces, most, out)
-    }
-
-    /// Records that nothing was sent for a second or longer: record sizes start small again, as the
-    /// congestion window does (RFC 5681 §4.1).
-    pub fn was_idle(&mut self) {
-        self.0.was_idle();
-    }
-
-    /// Appends close_notify (RFC 8446 §6.1). Nothing can be sealed after it; `receive` goes on.
-    pub fn close(&mut self, out: &mut Vec<u8>) {
-        self.0.close(out);
-    }
-
-    /// What the handshake agreed on; `None` before `Established`, and when the session is over.
-    pub fn info(&self) -> Option<&Info> {
-        self.0.info()
-    }
-
-    /// Whether what the last `receive` appended to `plain` may be early data (RFC 8446 §2.3), that is: it may
-    /// be a replay.
-    pub fn is_early(&self) -> bool {
-        self.0.is_early()
-    }
-
-    fn receive_hello(
-        &mut self,
-        input: &mut Vec<u8>,
-        plain: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-    ) -> Result<Progress, Fault> {
-        let State::Waiting(Greeting { table, scan, looked_up }) = &mut self.0.state else {
-            return Err(Fault::Over);
-        };
-        match scan.judge(input) {
-            First::Incomplete => return Ok(Progress::Handshaking),
+impl Greeting {
+    /// Chooses the configuration by the ClientHello, once that is whole.
+    fn receive_hello(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Greeted<ServerSide>, Fault> {
+        match self.scan.judge(input) {
+            First::Incomplete => return Ok(Greeted::Not(Progress::Handshaking)),
             First::PlainHttp => return Err(Fault::PlainHttp),
             First::NotTls => {
                 records::alert_in_cleartext(&Fault::NotTls, out);
@@ -148,17 +92,17 @@ impl Session {
         // to that name.
         let name = hello.as_ref().and_then(Hello::server_name);
         let raw = hello.as_ref().is_some_and(Hello::wants_raw_public_key);
-        let config = table.choose(name.as_deref(), raw);
-        if let (Some(remote), Some(hello), false) = (table.remote(), &hello, *looked_up)
+        let config = self.table.choose(name.as_deref(), raw);
+        if let (Some(remote), Some(hello), false) = (self.table.remote(), &hello, self.looked_up)
             && let Some(key) = missed_session(config, hello)
         {
-            *looked_up = true;
-            return Ok(Progress::NeedsLookup(Lookup { key, remote: remote.clone() }));
+            self.looked_up = true;
+            let remote = remote.clone();
+            return Ok(Greeted::Not(Progress::NeedsLookup(Lookup { key, remote })));
         }
         let connection = UnbufferedServerConnection::new(config.config.clone())
             .map_err(|error| Fault::Handshake(error.to_string()))?;
-        self.0.state = State::Handshake(Box::new(Handshake::new(connection, name)));
-        self.0.receive(input, plain, out)
+        Ok(Greeted::By(Box::new(Handshake::new(connection, name))))
     }
 }
 
@@ -174,10 +118,4 @@ fn missed_session(shared: &Shared, hello: &Hello<'_>) -> Option<Vec<u8>> {
         return None;
     }
     watch_for_missed(|| shared.sessions.get(key)).1
-}
-
-impl fmt::Debug for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("state", &self.0.name()).finish_non_exhaustive()
-    }
 }

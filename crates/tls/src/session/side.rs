@@ -1,5 +1,6 @@
 //! The differences between the two roles: the interface between rustls' connections and the shared code.
 
+use super::{Handshake, Progress};
 use crate::Fault;
 use rustls::kernel::KernelConnection;
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
@@ -9,21 +10,27 @@ use std::ops::DerefMut;
 
 /// Which end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub enum Role {
     Server,
     Client,
 }
 
 /// A role, by rustls' type for it.
-pub(crate) trait Side: Sized {
+pub trait Side: Sized {
+    /// Which one.
     const ROLE: Role;
     /// The TLS 1.2 handshake message that requests renegotiation.
     const RENEGOTIATION: u8;
 
+    /// rustls' connection.
     type Connection: DerefMut<Target = UnbufferedConnectionCommon<Self>>;
     /// The state before the peer's first handshake message.
     type Waiting;
 
+    /// Begins the handshake with the peer's first handshake message, as far as that is there. An error ends the session.
+    fn greet(waiting: &mut Self::Waiting, input: &[u8], out: &mut Vec<u8>) -> Result<Greeted<Self>, Fault>;
+
+    /// Processes records of the handshake.
     fn process<'c, 'i>(
         connection: &'c mut Self::Connection,
         bytes: &'i mut [u8],
@@ -32,6 +39,7 @@ pub(crate) trait Side: Sized {
     /// Appends the early data to `plain`; returns the number of bytes read.
     fn read_early(early: ReadEarlyData<'_, '_, Self>, plain: &mut Vec<u8>) -> Result<usize, Error>;
 
+    /// Takes the keys out.
     fn into_kernel(connection: Self::Connection)
     -> Result<(ExtractedSecrets, KernelConnection<Self>), Error>;
 
@@ -42,12 +50,24 @@ pub(crate) trait Side: Sized {
     fn describe(error: &Error) -> String;
 }
 
+/// What a first handshake message led to.
+pub enum Greeted<S: Side> {
+    /// Nothing yet.
+    Not(Progress),
+    /// This handshake.
+    By(Box<Handshake<S>>),
+}
+
 impl Side for ServerConnectionData {
     const ROLE: Role = Role::Server;
     const RENEGOTIATION: u8 = 1; // ClientHello
 
     type Connection = UnbufferedServerConnection;
     type Waiting = super::Greeting;
+
+    fn greet(waiting: &mut Self::Waiting, input: &[u8], out: &mut Vec<u8>) -> Result<Greeted<Self>, Fault> {
+        waiting.receive_hello(input, out)
+    }
 
     fn process<'c, 'i>(
         connection: &'c mut Self::Connection,

@@ -102,7 +102,7 @@ proptest! {
         for (kind, content) in messages {
             let beginning = [&[4, 0, 0][..], &[24, 0, 0, 1], &[0, 0, 0, 0], &[]][kind];
             let message = [beginning, &content].concat();
-            pair.server.0.open().say_in_handshake(&message, &mut pair.at_server.out);
+            pair.server.open().say_in_handshake(&message, &mut pair.at_server.out);
             let sent = std::mem::take(&mut pair.at_server.out);
             pair.tell_client(&sent);
         }

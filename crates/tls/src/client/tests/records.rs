@@ -6,9 +6,9 @@ fn keys_change_whoever_asks() {
     let authority = Authority::new();
     let mut pair = Pair::joined(&authority.acceptor(), &connector(&authority, "client-keys"));
     for _ in 0..3 {
-        pair.client.0.open().ask_for_new_keys(&mut pair.at_client.out);
+        pair.client.open().ask_for_new_keys(&mut pair.at_client.out);
         pair.carry(b"the client asked");
-        pair.server.0.open().ask_for_new_keys(&mut pair.at_server.out);
+        pair.server.open().ask_for_new_keys(&mut pair.at_server.out);
         pair.carry(b"the server asked");
     }
 }
@@ -19,7 +19,7 @@ fn one_answer_is_enough_for_many_requests_for_new_keys() {
     let mut pair = Pair::joined(&authority.acceptor(), &connector(&authority, "client-many-keys"));
     pair.carry(b"tickets have arrived");
     for _ in 0..20 {
-        pair.server.0.open().ask_for_new_keys(&mut pair.at_server.out);
+        pair.server.open().ask_for_new_keys(&mut pair.at_server.out);
     }
     let requests = std::mem::take(&mut pair.at_server.out);
     pair.tell_client(&requests);
@@ -36,7 +36,7 @@ fn content_in_the_middle_of_a_ticket_ends_the_session() {
     let authority = Authority::new();
     let mut pair = Pair::joined(&authority.acceptor(), &connector(&authority, "client-cut-ticket"));
     pair.carry(b"tickets have arrived");
-    pair.server.0.open().say_in_handshake(&[4, 0, 0, 30, 0, 0], &mut pair.at_server.out);
+    pair.server.open().say_in_handshake(&[4, 0, 0, 30, 0, 0], &mut pair.at_server.out);
     pair.server.seal(b"content", &mut pair.at_server.out);
     let sent = std::mem::take(&mut pair.at_server.out);
     pair.tell_client(&sent);
@@ -67,7 +67,7 @@ fn a_server_that_would_renegotiate_is_told_that_we_do_not() {
     let settings =
         ClientSettings { max_version: Version::Tls12, ..settings(&authority, "client-renegotiation") };
     let mut pair = Pair::joined(&authority.acceptor(), &Connector::new(&settings).unwrap());
-    pair.server.0.open().say_in_handshake(&[0, 0, 0, 0], &mut pair.at_server.out);
+    pair.server.open().say_in_handshake(&[0, 0, 0, 0], &mut pair.at_server.out);
     let request = std::mem::take(&mut pair.at_server.out);
     pair.tell_client(&request);
     assert!(!pair.at_client.out.is_empty(), "a warning");

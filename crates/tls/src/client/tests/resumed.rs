@@ -68,7 +68,7 @@ fn tickets_come_in_parts_and_together() {
         // Of one byte each there are as many records as may come in a row without content.
         let both = [TICKET, TICKET].concat();
         for part in both[..if size == 1 { TICKET.len() } else { both.len() }].chunks(size) {
-            pair.server.0.open().say_in_handshake(part, &mut pair.at_server.out);
+            pair.server.open().say_in_handshake(part, &mut pair.at_server.out);
         }
         pair.run();
         pair.carry(b"x");
@@ -86,7 +86,7 @@ fn a_part_of_a_ticket_may_look_like_a_key_update() {
     let without = hello_len(&connector);
     let mut pair = Pair::joined(&authority.acceptor(), &connector);
     for part in LOOKALIKE.chunks(5) {
-        pair.server.0.open().say_in_handshake(part, &mut pair.at_server.out);
+        pair.server.open().say_in_handshake(part, &mut pair.at_server.out);
     }
     pair.carry(b"x");
     assert!(hello_len(&connector) > without);
@@ -102,7 +102,7 @@ fn what_is_no_ticket_ends_the_session() {
         (&[24, 0, 0, 1, 2], Fault::IllegalParameter),
     ] {
         let mut pair = Pair::joined(&authority.acceptor(), &connector(&authority, "client-no-ticket"));
-        pair.server.0.open().say_in_handshake(message, &mut pair.at_server.out);
+        pair.server.open().say_in_handshake(message, &mut pair.at_server.out);
         pair.run();
         assert_eq!(pair.at_client.fault, Some(fault), "{message:?}");
         assert!(matches!(pair.at_server.fault, Some(Fault::Alert(_))));
@@ -118,7 +118,7 @@ fn tickets_of_one_server_are_bounded() {
     let mut pair = Pair::joined(&acceptor, &connector);
     for _ in 0..30 {
         for _ in 0..10 {
-            pair.server.0.open().say_in_handshake(TICKET, &mut pair.at_server.out);
+            pair.server.open().say_in_handshake(TICKET, &mut pair.at_server.out);
         }
         pair.carry(b"x");
     }
@@ -139,7 +139,7 @@ fn sessions_are_bounded_in_number_and_age() {
         let without = hello_len(&connector);
         let mut pair = Pair::joined(&authority.acceptor(), &connector);
         for _ in 0..2 {
-            pair.server.0.open().say_in_handshake(TICKET, &mut pair.at_server.out);
+            pair.server.open().say_in_handshake(TICKET, &mut pair.at_server.out);
         }
         pair.run();
         let tickets = (0..4).filter(|_| hello_len(&connector) > without).count();
@@ -160,7 +160,7 @@ fn the_sessions_of_one_server_make_room_for_anothers() {
     for name in ["elsewhere", "localhost"] {
         let mut pair = Pair::new(&acceptor, &connector, name);
         pair.run();
-        pair.server.0.open().say_in_handshake(TICKET, &mut pair.at_server.out);
+        pair.server.open().say_in_handshake(TICKET, &mut pair.at_server.out);
         pair.run();
     }
     let mut out = Vec::new();

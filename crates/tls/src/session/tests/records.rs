@@ -74,7 +74,7 @@ fn many_attempts_to_renegotiate_get_one_answer() {
     let client = Arc::new(authority.client());
     let name = "localhost".to_owned().try_into().unwrap();
     ClientConnection::new(client, name).unwrap().write_tls(&mut hello).unwrap();
-    let attempt = |pair: &mut Pair| pair.session.0.open().receive_in_handshake(&hello[5..], &mut pair.out);
+    let attempt = |pair: &mut Pair| pair.session.open().receive_in_handshake(&hello[5..], &mut pair.out);
     for _ in 0..10 {
         attempt(&mut pair).unwrap();
     }
@@ -89,11 +89,11 @@ fn many_attempts_to_renegotiate_get_one_answer() {
 fn our_key_changes_before_it_has_sealed_too_much() {
     let authority = Authority::new();
     let mut pair = Pair::joined(&authority.acceptor(), authority.client());
-    pair.session.0.open().write_as_if_worn_out();
+    pair.session.open().write_as_if_worn_out();
     // The client can't follow the made-up number; the test checks the message and the new count.
     pair.session.seal(b"x", &mut pair.out);
     assert_eq!(lengths(&pair.out), [22, 18]);
-    assert_eq!(pair.session.0.open().records_written(), 1);
+    assert_eq!(pair.session.open().records_written(), 1);
 }
 
 #[test]

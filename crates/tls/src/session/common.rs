@@ -5,12 +5,13 @@ use super::gather::Gather;
 use super::handshake::{Handshake, Step};
 use super::open::Open;
 use super::records;
-use super::side::Side;
+use super::side::{Greeted, Role, Side};
 use crate::{Fault, Info};
+use std::fmt;
 use std::io::IoSlice;
 
-/// A session in the role of `S`.
-pub(crate) struct Course<S: Side> {
+/// One connection's TLS, in the role of `S`: a [`Session`](crate::Session) or a [`ClientSession`](crate::ClientSession).
+pub struct SessionCommon<S: Side> {
     pub(crate) state: State<S>,
     /// Bytes that were sent in records of their first, small size.
     sent: usize,
@@ -32,13 +33,36 @@ const SENT_SMALL: usize = 64 * 1024;
 /// The longest plaintext of a record (RFC 8446 §5.1).
 const LARGE: usize = 16 * 1024;
 
-impl<S: Side> Course<S> {
-    pub(crate) fn new(waiting: S::Waiting) -> Self {
+impl<S: Side> SessionCommon<S> {
+    pub(crate) fn waiting(waiting: S::Waiting) -> Self {
         Self { state: State::Waiting(waiting), sent: 0 }
     }
 
-    /// What `receive` of a session does once the peer has begun its handshake.
-    pub(crate) fn receive(
+    /// Reads records from the front of `input` (and removes them), appends plaintext to `plain` and records
+    /// that are to be sent to `out`.
+    ///
+    /// # Errors
+    /// The session is over; its last alert is in `out`. [`Fault::PlainHttp`]: the peer speaks HTTP in clear.
+    pub fn receive(
+        &mut self,
+        input: &mut Vec<u8>,
+        plain: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, Fault> {
+        if let State::Waiting(waiting) = &mut self.state {
+            match S::greet(waiting, input, out) {
+                Ok(Greeted::Not(progress)) => return Ok(progress),
+                Ok(Greeted::By(handshake)) => self.state = State::Handshake(handshake),
+                Err(fault) => {
+                    self.state = State::Over;
+                    return Err(fault);
+                }
+            }
+        }
+        self.receive_records(input, plain, out)
+    }
+
+    fn receive_records(
         &mut self,
         input: &mut Vec<u8>,
         plain: &mut Vec<u8>,
@@ -58,12 +82,13 @@ impl<S: Side> Course<S> {
         progress
     }
 
-    pub(crate) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) {
+    /// Appends records with `plain` in them. Nothing is appended before `Established` and after `close`.
+    pub fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) {
         self.seal_gathered(&[IoSlice::new(plain)], plain.len(), out);
     }
 
-    /// Seals the first `most` bytes of `pieces`, or all if they are fewer. Returns how many.
-    pub(crate) fn seal_gathered(&mut self, pieces: &[IoSlice<'_>], most: usize, out: &mut Vec<u8>) -> usize {
+    /// As [`seal`](Self::seal), with the first `most` bytes of `pieces`, or all if they are fewer. Returns how many.
+    pub fn seal_gathered(&mut self, pieces: &[IoSlice<'_>], most: usize, out: &mut Vec<u8>) -> usize {
         let mut plain = Gather::new(pieces, most);
         let len = plain.len();
         let small = SENT_SMALL.saturating_sub(self.sent).min(len);
@@ -85,11 +110,14 @@ impl<S: Side> Course<S> {
         len
     }
 
-    pub(crate) fn was_idle(&mut self) {
+    /// Records that nothing was sent for a second or longer: record sizes start small again, as the
+    /// congestion window does (RFC 5681 §4.1).
+    pub fn was_idle(&mut self) {
         self.sent = 0;
     }
 
-    pub(crate) fn close(&mut self, out: &mut Vec<u8>) {
+    /// Appends close_notify (RFC 8446 §6.1). Nothing can be sealed after it; `receive` goes on.
+    pub fn close(&mut self, out: &mut Vec<u8>) {
         match &mut self.state {
             State::Open(open) => open.close(out),
             State::Handshake(handshake) => handshake.close(out),
@@ -97,7 +125,8 @@ impl<S: Side> Course<S> {
         }
     }
 
-    pub(crate) fn info(&self) -> Option<&Info> {
+    /// What the handshake agreed on; `None` before `Established`, and when the session is over.
+    pub fn info(&self) -> Option<&Info> {
         match &self.state {
             State::Open(open) => Some(&open.info),
             State::Handshake(handshake) => handshake.info(),
@@ -105,7 +134,9 @@ impl<S: Side> Course<S> {
         }
     }
 
-    pub(crate) fn is_early(&self) -> bool {
+    /// Whether what the last `receive` appended to `plain` may be early data (RFC 8446 §2.3), that is: it may
+    /// be a replay. Clients receive none.
+    pub fn is_early(&self) -> bool {
         match &self.state {
             State::Open(open) => open.is_early,
             State::Handshake(handshake) => handshake.is_early(),
@@ -114,7 +145,7 @@ impl<S: Side> Course<S> {
     }
 
     /// The state's name, for `Debug`.
-    pub(crate) fn name(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         match &self.state {
             State::Waiting(_) => "Waiting",
             State::Handshake(_) => "Handshake",
@@ -152,8 +183,18 @@ impl<S: Side> Course<S> {
     }
 }
 
+impl<S: Side> fmt::Debug for SessionCommon<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match S::ROLE {
+            Role::Server => "Session",
+            Role::Client => "ClientSession",
+        };
+        f.debug_struct(name).field("state", &self.name()).finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
-impl<S: Side> Course<S> {
+impl<S: Side> SessionCommon<S> {
     /// The part that only an open session has.
     pub(crate) fn open(&mut self) -> &mut Open<S> {
         match &mut self.state {
