@@ -5,7 +5,7 @@
 //!           │  │         │      │             └ http2     hayami_h1, hayami_h2 (octets ⇄ events)
 //!      accept  poll      │    output
 //!                     transport ┬ socket
-//!                               └ tls (hayami_tls)
+//!                               └ tls_stream (hayami_tls)
 //! ```
 //!
 //! One thread per worker, everything in it single-threaded. A connection costs no memory for octets
@@ -44,6 +44,7 @@ mod runtime;
 pub mod service;
 pub mod socket;
 pub mod socket_option;
+mod tls_stream;
 pub mod transport;
 pub mod turn_budget;
 mod update;

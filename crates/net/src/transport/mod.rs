@@ -10,12 +10,12 @@ use hayami_tls::{Acceptor, Info};
 use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::task::{Context, Poll};
-pub(crate) use tls::Tls;
+pub(crate) use tls::ServerTls;
 
 /// A connection's way to its peer.
 pub struct Transport {
     socket: Socket,
-    tls: Option<Box<Tls>>,
+    tls: Option<Box<ServerTls>>,
     /// A header of the PROXY protocol comes first.
     announcement: Announcement,
 }
@@ -51,7 +51,7 @@ impl Transport {
     pub fn new(socket: Socket, acceptor: Option<&Arc<Acceptor>>) -> Self {
         Self {
             socket,
-            tls: acceptor.map(|acceptor| Box::new(Tls::new(acceptor))),
+            tls: acceptor.map(|acceptor| Box::new(ServerTls::new(acceptor))),
             announcement: Announcement::None,
         }
     }

@@ -1,11 +1,12 @@
-//! TLS over a socket: records are gathered, so that a turn's answers leave in one write.
+//! The server's side of TLS: records are gathered, so that a turn's answers leave in one write.
 
 use super::Read;
 use crate::blocking::{self, Lane, Task};
 use crate::buffer::{Input, Pool};
 use crate::socket::Socket;
+use crate::tls_stream::TlsStream;
 use hayami_http::FileSlice;
-use hayami_tls::{Acceptor, Fault, Progress, Session};
+use hayami_tls::{Acceptor, Fault, Progress, ServerSide, Session};
 use std::future::Future;
 use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt;
@@ -13,36 +14,22 @@ use std::task::{Context, Poll, ready};
 
 /// Octets that are put into records at once: several full ones, and few enough to stay in the cache.
 const PIECE: usize = 96 * 1024;
-/// Room for one record of the greatest size (RFC 8446 §5.2) beside what is there.
-const RECORD: usize = 16 * 1024 + 256 + 5;
 /// Octets of records that wait for the peer before no more is read from it. Responses stay below two pieces and what
 /// records add to them; the rest is for answers of TLS itself, which are small.
 const MOST_SEALED: usize = 3 * PIECE;
 
 /// A connection's TLS.
-pub(crate) struct Tls {
-    session: Session,
-    /// Octets of the peer that are no whole record yet.
-    received: Vec<u8>,
-    /// Records to be sent, and how many of their octets were.
-    sealed: Vec<u8>,
-    sent: usize,
+pub(crate) struct ServerTls {
+    stream: TlsStream<ServerSide>,
     /// The search for the client's session in a store elsewhere.
     lookup: Option<Task<()>>,
     established: bool,
 }
 
-impl Tls {
+impl ServerTls {
     /// The handshake is the client's to begin.
     pub(super) fn new(acceptor: &Acceptor) -> Self {
-        Self {
-            session: Session::new(acceptor),
-            received: Vec::new(),
-            sealed: Vec::new(),
-            sent: 0,
-            lookup: None,
-            established: false,
-        }
+        Self { stream: TlsStream::new(Session::new(acceptor)), lookup: None, established: false }
     }
 
     /// Whether the handshake is complete.
@@ -57,21 +44,15 @@ impl Tls {
 
     /// Whether the octets read last came before the handshake was complete (RFC 8446 §2.3).
     pub(crate) fn is_early(&self) -> bool {
-        self.session.is_early()
+        self.stream.is_early()
     }
 
     pub(super) fn read(&mut self, socket: &Socket, pool: &Pool, input: &mut Input) -> Poll<io::Result<Read>> {
-        if self.sealed.len() - self.sent > MOST_SEALED {
+        if self.stream.unsent() > MOST_SEALED {
             ready!(self.flush(socket))?;
         }
         loop {
-            if self.received.capacity() == 0 {
-                self.received = pool.take();
-            }
-            if self.received.capacity() - self.received.len() < RECORD / 4 {
-                self.received.reserve(RECORD);
-            }
-            if ready!(socket.read(&mut self.received))? == 0 {
+            if ready!(self.stream.read(socket, pool, None))? == 0 {
                 return Poll::Ready(Ok(Read::End));
             }
             if let Some(read) = self.receive(socket, pool, input)? {
@@ -83,10 +64,8 @@ impl Tls {
     /// Opens the records that are there. `None`: they led to nothing, more have to be read.
     fn receive(&mut self, socket: &Socket, pool: &Pool, input: &mut Input) -> io::Result<Option<Read>> {
         let before = input.unread().len();
-        if self.sealed.capacity() == 0 {
-            self.sealed = pool.take();
-        }
-        let progress = self.session.receive(&mut self.received, input.room(pool), &mut self.sealed);
+        self.stream.prepare(pool);
+        let progress = self.stream.open(input.room(pool));
         let octets = (input.unread().len() > before).then_some(Read::Octets);
         if octets.is_none() && !matches!(progress, Ok(Progress::Established)) {
             // No answer follows with which it could leave. What cannot leave now does so by the next flush.
@@ -96,7 +75,7 @@ impl Tls {
             Ok(Progress::Handshaking | Progress::Open) => octets,
             Ok(Progress::Established) => {
                 self.established = true;
-                self.session.info().map(|info| Read::Established(Box::new(info.clone())))
+                self.stream.info().map(|info| Read::Established(Box::new(info.clone())))
             }
             Ok(Progress::PeerClosed) => Some(octets.unwrap_or(Read::End)),
             Ok(Progress::NeedsLookup(lookup)) => {
@@ -104,7 +83,7 @@ impl Tls {
                 Some(Read::Lookup)
             }
             Err(Fault::PlainHttp) => {
-                input.room(pool).append(&mut self.received);
+                self.stream.give_up(input.room(pool));
                 Some(Read::PlainHttp)
             }
             Err(fault) => return Err(io::Error::new(io::ErrorKind::InvalidData, fault)),
@@ -113,7 +92,7 @@ impl Tls {
 
     /// Nothing was sent for a while: the congestion window is small again, and so are the first records.
     pub(super) fn was_idle(&mut self) {
-        self.session.was_idle();
+        self.stream.was_idle();
     }
 
     /// Waits for the store of sessions, then goes on with the handshake. `Ready(None)`: by reading.
@@ -132,11 +111,11 @@ impl Tls {
     }
 
     pub(super) fn send(&mut self, socket: &Socket, pool: &Pool, octets: &[u8]) -> Poll<io::Result<usize>> {
-        ready!(self.make_room(socket, pool))?;
+        ready!(self.make_room(socket))?;
         // A little more is sealed with it: it would be a write of its own, and a segment.
         let most = if octets.len() <= PIECE + PIECE / 8 { octets.len() } else { PIECE };
         let piece = &octets[..most];
-        self.session.seal(piece, &mut self.sealed);
+        self.stream.seal(pool, piece);
         Poll::Ready(Ok(piece.len()))
     }
 
@@ -146,8 +125,8 @@ impl Tls {
         pool: &Pool,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        ready!(self.make_room(socket, pool))?;
-        Poll::Ready(Ok(self.session.seal_gathered(pieces, PIECE, &mut self.sealed)))
+        ready!(self.make_room(socket))?;
+        Poll::Ready(Ok(self.stream.seal_gathered(pool, pieces, PIECE)))
     }
 
     pub(super) fn sendfile(
@@ -157,55 +136,38 @@ impl Tls {
         slice: &FileSlice,
         most: u64,
     ) -> Poll<io::Result<usize>> {
-        ready!(self.make_room(socket, pool))?;
+        ready!(self.make_room(socket))?;
         let mut plain = pool.take();
         plain.resize(slice.len.min(most).min(PIECE as u64) as usize, 0);
         let octets = slice.file.read_at(&mut plain, slice.offset);
         if let Ok(octets) = octets {
-            self.session.seal(&plain[..octets], &mut self.sealed);
+            self.stream.seal(pool, &plain[..octets]);
         }
         pool.give(plain);
         Poll::Ready(octets)
     }
 
     /// Sends before more records are made, if many wait.
-    fn make_room(&mut self, socket: &Socket, pool: &Pool) -> Poll<io::Result<()>> {
-        if self.sealed.capacity() == 0 {
-            self.sealed = pool.take();
-        }
-        if self.sealed.len() < PIECE { Poll::Ready(Ok(())) } else { self.flush(socket) }
+    fn make_room(&mut self, socket: &Socket) -> Poll<io::Result<()>> {
+        if self.stream.unsent() < PIECE { Poll::Ready(Ok(())) } else { self.flush(socket) }
     }
 
     #[inline]
     pub(super) fn flush(&mut self, socket: &Socket) -> Poll<io::Result<()>> {
-        while self.sent < self.sealed.len() {
-            self.sent += ready!(socket.send(&self.sealed[self.sent..], false))?;
-        }
-        self.sealed.clear();
-        self.sent = 0;
-        Poll::Ready(Ok(()))
+        self.stream.flush(socket)
     }
 
     /// Says goodbye (RFC 8446 §6.1).
     pub(super) fn close(&mut self, socket: &Socket) {
-        self.session.close(&mut self.sealed);
-        // The socket is shut down next: a peer that does not read loses nothing but this.
-        let _ = self.flush(socket);
+        self.stream.close(socket);
     }
 
     pub(super) fn release(&mut self, pool: &Pool) {
-        if self.received.is_empty() && self.received.capacity() > 0 {
-            pool.give(std::mem::take(&mut self.received));
-        }
-        if self.sealed.is_empty() && self.sealed.capacity() > 0 {
-            pool.give(std::mem::take(&mut self.sealed));
-        }
+        self.stream.release(pool);
     }
 
     pub(super) fn end(&mut self, pool: &Pool) {
-        pool.give(std::mem::take(&mut self.received));
-        pool.give(std::mem::take(&mut self.sealed));
-        self.sent = 0;
+        self.stream.end(pool);
     }
 }
 
@@ -222,21 +184,21 @@ mod tests {
         ours.set_nonblocking(true).expect("set");
         let socket = Socket::new(ours.into());
         let (pool, mut input) = (Pool::default(), Input::default());
-        let mut tls = Tls::new(&acceptor());
+        let mut tls = ServerTls::new(&acceptor());
         // Whatever answers fill it up: the peer reads none.
-        tls.sealed = vec![0; 1 << 20];
+        tls.stream.stuff(vec![0; 1 << 20]);
         assert!(tls.flush(&socket).is_pending());
-        assert!(tls.sealed.len() - tls.sent > MOST_SEALED);
+        assert!(tls.stream.unsent() > MOST_SEALED);
         theirs.write_all(b"\x16\x03\x01\x00\x05").expect("sent");
         assert!(tls.read(&socket, &pool, &mut input).is_pending());
-        assert_eq!(tls.received.len(), 0, "nothing is read");
+        assert_eq!(tls.stream.unopened(), 0, "nothing is read");
         theirs.set_nonblocking(true).expect("set");
         while tls.flush(&socket).is_pending() {
             while theirs.read(&mut [0; 65_536]).is_ok() {}
             socket.may_write();
         }
         assert!(tls.read(&socket, &pool, &mut input).is_pending(), "a record that is there in part");
-        assert_eq!(tls.received.len(), 5, "it is read again");
+        assert_eq!(tls.stream.unopened(), 5, "it is read again");
     }
 
     fn acceptor() -> std::sync::Arc<Acceptor> {

@@ -3,7 +3,7 @@
 use super::backend::Tls;
 use super::call::Cause;
 use super::outbound::{Outbound, Wire};
-use super::secure::{self, Secure};
+use super::tls::{self, ClientTls};
 use crate::buffer::{Input, Pool};
 use crate::dial::{self, Peer};
 use hayami_tls::{Alpn, Info};
@@ -18,7 +18,7 @@ const DIRECT: usize = 4 * 1024;
 pub(super) struct Channel {
     /// The socket, and what the loop knows of it.
     pub(super) wire: Rc<Wire>,
-    secure: Option<Box<Secure>>,
+    secure: Option<Box<ClientTls>>,
     /// What goes out before everything else, as far as it has not.
     announcement: Option<Box<[u8]>>,
     sends: Sends,
@@ -48,7 +48,7 @@ impl Channel {
         tls: Option<&Tls>,
         alpn: &[Alpn],
     ) -> io::Result<Self> {
-        let begin = |tls| Secure::begin(tls, alpn, outbound.pool()).map(Box::new);
+        let begin = |tls| ClientTls::begin(tls, alpn, outbound.pool()).map(Box::new);
         let secure = tls.map(begin).transpose()?;
         let wire = outbound.connect(peer)?;
         let sends = match peer {
@@ -120,14 +120,14 @@ impl Channel {
         let (socket, pool) = (&self.wire.socket, self.outbound.pool());
         match &mut self.secure {
             None => socket.read(input.room(pool)),
-            Some(secure) => secure.read(socket, pool, input.room(pool), secure::WORTH_READING),
+            Some(secure) => secure.read(socket, pool, input.room(pool), tls::WORTH_READING),
         }
     }
 
     /// Whether `room` octets are worth being read by [`read_at_most`](Self::read_at_most).
     #[inline]
     pub(super) fn is_worth_reading(&self, room: usize) -> bool {
-        room >= if self.secure.is_none() { DIRECT } else { secure::WORTH_READING }
+        room >= if self.secure.is_none() { DIRECT } else { tls::WORTH_READING }
     }
 
     /// As [`read`](Self::read), appended to `out`, and no more than `most` octets, which are

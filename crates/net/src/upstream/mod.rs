@@ -28,8 +28,8 @@ mod eyeballs;
 mod fastcgi;
 mod http2;
 mod outbound;
-mod secure;
 mod sending;
+mod tls;
 mod tunnel;
 
 pub use backend::{BUFFER, Backend, Counters, Origin, Protocol, Timeouts, Tls};

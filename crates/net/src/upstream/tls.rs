@@ -1,4 +1,4 @@
-//! TLS below a protocol that is spoken to an upstream (RFC 8446, RFC 5246): records out, records in.
+//! The client's side of TLS, below a protocol that is spoken to an upstream (RFC 8446, RFC 5246).
 //!
 //! What is sent is sealed at once and leaves as the socket takes it. What comes is opened where it was received and
 //! appended to whatever memory the reader has for it.
@@ -7,7 +7,8 @@ use super::backend::Tls;
 use super::call::Cause;
 use crate::buffer::Pool;
 use crate::socket::Socket;
-use hayami_tls::{Alpn, ClientSession, Info, Progress};
+use crate::tls_stream::{RECORD, TlsStream};
+use hayami_tls::{Alpn, ClientSession, ClientSide, Info, Progress};
 use std::io;
 use std::task::{Poll, ready};
 
@@ -18,22 +19,15 @@ const PIECE: usize = 64 * 1024;
 const WAITING: usize = 16 * 1024;
 /// What may wait to be sent before no more is read: a piece, what waited before it, and answers of TLS itself.
 const MOST_SEALED: usize = 2 * PIECE;
-/// One record of the greatest size (RFC 8446 §5.2).
-const RECORD: usize = 16 * 1024 + 256 + 5;
 /// Two records: with less room than this, half of what is read could be left over.
 pub(super) const WORTH_READING: usize = 2 * RECORD;
 
 /// One connection's TLS.
-pub(super) struct Secure {
-    session: ClientSession,
+pub(super) struct ClientTls {
+    stream: TlsStream<ClientSide>,
     stage: Stage,
-    /// Octets that are no whole record yet.
-    received: Vec<u8>,
     /// What came with the end of the handshake.
     early: Vec<u8>,
-    /// Records to be sent, and how many of their octets were.
-    sealed: Vec<u8>,
-    sent: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,20 +38,18 @@ enum Stage {
     Ended,
 }
 
-impl Secure {
+impl ClientTls {
     /// Makes the ClientHello, which asks for one of `alpn`.
     pub(super) fn begin(tls: &Tls, alpn: &[Alpn], pool: &Pool) -> io::Result<Self> {
         let session = ClientSession::offering(&tls.connector, &tls.name, alpn);
-        let mut session = session.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        let mut sealed = pool.take();
-        session.start(&mut sealed);
-        let (received, early) = (Vec::new(), Vec::new());
-        Ok(Self { session, stage: Stage::Handshake, received, early, sealed, sent: 0 })
+        let session = session.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let stream = TlsStream::starting(session, pool, ClientSession::start);
+        Ok(Self { stream, stage: Stage::Handshake, early: Vec::new() })
     }
 
     /// What the handshake has agreed on.
     pub(super) fn info(&self) -> Option<&Info> {
-        self.session.info()
+        self.stream.info()
     }
 
     /// Goes on with the handshake. Its last octets leave with the first ones that are sent.
@@ -65,13 +57,11 @@ impl Secure {
         while self.stage == Stage::Handshake {
             ready!(self.flush(socket)).map_err(Cause::Io)?;
             // The ClientHello has left: the peer may be heard.
-            if ready!(self.receive(socket, pool, RECORD)).map_err(Cause::Io)? == 0 {
+            if ready!(self.stream.read(socket, pool, Some(RECORD))).map_err(Cause::Io)? == 0 {
                 return Poll::Ready(Err(Cause::Closed));
             }
-            if self.sealed.capacity() == 0 {
-                self.sealed = pool.take();
-            }
-            match self.session.receive(&mut self.received, &mut self.early, &mut self.sealed) {
+            self.stream.prepare(pool);
+            match self.stream.open(&mut self.early) {
                 Ok(Progress::Established) => self.stage = Stage::Open,
                 Ok(_) => {}
                 Err(fault) => {
@@ -92,8 +82,7 @@ impl Secure {
 
     /// Whether nothing is on its way that the socket does not know of.
     pub(super) fn is_at_rest(&self) -> bool {
-        let empty = self.received.is_empty() && self.sealed.is_empty();
-        empty && self.early.is_empty() && self.stage == Stage::Open
+        self.stream.is_empty() && self.early.is_empty() && self.stage == Stage::Open
     }
 
     /// Reads at most `most` octets behind what is in `out`, and no more than can be opened at once: `most` is
@@ -116,15 +105,15 @@ impl Secure {
             match self.flush(socket) {
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 // Nor is a server that does not read such answers read from without end.
-                Poll::Pending if self.sealed.len() - self.sent > MOST_SEALED => return Poll::Pending,
+                Poll::Pending if self.stream.unsent() > MOST_SEALED => return Poll::Pending,
                 _ => {}
             }
-            let room = most.saturating_sub(self.received.len());
-            if ready!(self.receive(socket, pool, room))? == 0 {
+            let room = most.saturating_sub(self.stream.unopened());
+            if ready!(self.stream.read(socket, pool, Some(room)))? == 0 {
                 return Poll::Ready(Err(cut_off()));
             }
-            let progress = self.session.receive(&mut self.received, out, &mut self.sealed);
-            if !self.sealed.is_empty()
+            let progress = self.stream.open(out);
+            if self.stream.unsent() > 0
                 && let Poll::Ready(Err(error)) = self.flush(socket)
             {
                 return Poll::Ready(Err(error));
@@ -136,20 +125,6 @@ impl Secure {
             }
         }
         Poll::Ready(Ok(out.len() - before))
-    }
-
-    /// Octets of the peer, not yet opened.
-    fn receive(&mut self, socket: &Socket, pool: &Pool, most: usize) -> Poll<io::Result<usize>> {
-        if self.received.capacity() == 0 {
-            if !socket.is_readable() {
-                return Poll::Pending;
-            }
-            self.received = pool.take();
-        }
-        // A buffer of the pool grows for those only who have much to say.
-        let spare = self.received.capacity() - self.received.len();
-        let room = if spare >= RECORD / 4 { spare.min(most) } else { most };
-        socket.read_at_most(&mut self.received, room)
     }
 
     /// Reads what there is of messages of TLS itself, tickets mostly. What else there is, is kept.
@@ -167,14 +142,11 @@ impl Secure {
     /// # Errors
     /// The peer is gone.
     pub(super) fn send(&mut self, socket: &Socket, pool: &Pool, octets: &[u8]) -> Poll<io::Result<usize>> {
-        if self.sealed.len() - self.sent > WAITING {
+        if self.stream.unsent() > WAITING {
             ready!(self.flush(socket))?;
         }
-        if self.sealed.capacity() == 0 {
-            self.sealed = pool.take();
-        }
         let piece = &octets[..octets.len().min(PIECE)];
-        self.session.seal(piece, &mut self.sealed);
+        self.stream.seal(pool, piece);
         match self.flush(socket) {
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
             _ => Poll::Ready(Ok(piece.len())),
@@ -187,36 +159,24 @@ impl Secure {
     /// The peer is gone.
     #[inline]
     pub(super) fn flush(&mut self, socket: &Socket) -> Poll<io::Result<()>> {
-        while self.sent < self.sealed.len() {
-            self.sent += ready!(socket.send(&self.sealed[self.sent..], false))?;
-        }
-        self.sealed.clear();
-        self.sent = 0;
-        Poll::Ready(Ok(()))
+        self.stream.flush(socket)
     }
 
     /// Tells the peer that this was all, and nothing was cut off (RFC 8446 §6.1).
     pub(super) fn close(&mut self, socket: &Socket) {
         if self.stage != Stage::Handshake && !socket.has_ended() {
-            self.session.close(&mut self.sealed);
-            // A peer that does not read loses nothing but this.
-            let _ = self.flush(socket);
+            self.stream.close(socket);
         }
     }
 
     /// Gives memory back that holds nothing.
     pub(super) fn release(&mut self, pool: &Pool) {
-        for buffer in [&mut self.received, &mut self.sealed] {
-            if buffer.is_empty() && buffer.capacity() > 0 {
-                pool.give(std::mem::take(buffer));
-            }
-        }
+        self.stream.release(pool);
     }
 
     /// Gives all memory back, whatever is in it: the connection has ended.
     pub(super) fn end(&mut self, pool: &Pool) {
-        pool.give(std::mem::take(&mut self.received));
-        pool.give(std::mem::take(&mut self.sealed));
+        self.stream.end(pool);
     }
 }
 
