@@ -64,7 +64,7 @@ fn so_many_requests_are_made_over_so_many_connections() {
     let (report, code) = measured(&["-n", "500", "-c", "7", "-t", "2", &url]);
     let total = total(&report);
     assert_eq!((code, &total["responses"], &total["status"]["2xx"]), (0, &500.into(), &500.into()));
-    assert_eq!((&total["connections"], &total["content_octets"]), (&7.into(), &2500.into()));
+    assert_eq!((&total["connections"], &total["content_bytes"]), (&7.into(), &2500.into()));
     assert_eq!(total["errors"]["total"], 0);
     let (report, _) = measured(&["-n", "60", "-c", "3", "--keepalive", "off", &url]);
     assert_eq!(report["targets"][0]["total"]["connections"], 60);
@@ -149,7 +149,7 @@ fn the_server_is_found_by_its_port_or_by_its_number() {
     let (report, _) = measured(&["-n", "2000", &url]);
     let cost = &total(&report)["server"];
     assert_eq!((&cost["processes"][0], &cost["name"]), (&server.id().into(), &"hayami".into()));
-    assert!(cost["memory_octets"].as_u64().is_some_and(|octets| octets > 500_000), "{cost}");
+    assert!(cost["memory_bytes"].as_u64().is_some_and(|bytes| bytes > 500_000), "{cost}");
     let own = std::process::id().to_string();
     let (report, _) = measured(&["-n", "20", "--server-pid", &own, &url]);
     assert_eq!(total(&report)["server"]["processes"][0], std::process::id());

@@ -9,7 +9,7 @@ const MANUAL: &str = include_str!("../docs/bench.md");
 
 /// What `comparison.rows[].figures` has.
 const MEASURES: [&str; 5] =
-    ["requests_per_s", "p50_us", "p99_us", "server_cpu_us_per_response", "server_memory_octets"];
+    ["requests_per_s", "p50_us", "p99_us", "server_cpu_us_per_response", "server_memory_bytes"];
 
 /// The members that the manual names, their braces written out.
 fn documented() -> BTreeSet<String> {

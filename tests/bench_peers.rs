@@ -40,7 +40,7 @@ fn all_right(words: &[&str], url: &str, protocol: &str) {
     let (report, code) = measured(&[&["-n", "300", "-c", "5"], words, &[url]].concat());
     let total = total(&report);
     assert_eq!((code, &total["successes"]), (0, &300.into()), "{words:?} {report}");
-    assert_eq!(total["content_octets"], 1500, "{words:?}");
+    assert_eq!(total["content_bytes"], 1500, "{words:?}");
     assert_eq!(report["targets"][0]["sample"]["protocol"], protocol, "{words:?}");
 }
 

@@ -10,7 +10,7 @@ use crate::race::{Setup, prepare};
 use crate::servers::{self, Server, Upstream};
 use crate::workload::{Behind, SCRIPT, Workload};
 
-/// Octets of the head before the bare loop's content: as many as an application's.
+/// Bytes of the head before the bare loop's content: as many as an application's.
 const HEAD: u64 = 160;
 /// PHP's processes: they run on the load's core anyway.
 const CHILDREN: usize = 4;
@@ -47,7 +47,7 @@ impl Setup {
         let (address, count) = (process::free_address()?, folder.join("count"));
         let command = match workload.behind {
             Behind::Nothing => return Ok(None),
-            Behind::Loop => bare_loop(address, workload.document().octets, &count),
+            Behind::Loop => bare_loop(address, workload.document().bytes, &count),
             Behind::Files => Server::Hayami.command(&self.plain_site(address, &folder))?,
             Behind::Php => php(address, &folder, &self.documents)?,
         };
@@ -64,7 +64,7 @@ impl Setup {
 fn bare_loop(address: SocketAddrV4, content: u64, count: &Path) -> Command {
     let mut command = Command::new(servers::release_folder().join("bare_epoll"));
     command.arg("--port").arg(address.port().to_string());
-    command.arg("--octets").arg((content + HEAD).to_string());
+    command.arg("--bytes").arg((content + HEAD).to_string());
     command.arg("--content").arg(content.to_string());
     command.arg("--count").arg(count);
     command
@@ -72,7 +72,7 @@ fn bare_loop(address: SocketAddrV4, content: u64, count: &Path) -> Command {
 
 /// PHP-FPM with a fixed number of processes, and the page among the documents.
 fn php(address: SocketAddrV4, folder: &Path, documents: &Path) -> Result<Command, String> {
-    let page = format!("<?php header('Content-Length: {0}'); echo str_repeat('p', {0});\n", SCRIPT.octets);
+    let page = format!("<?php header('Content-Length: {0}'); echo str_repeat('p', {0});\n", SCRIPT.bytes);
     let (script, file) = (documents.join(SCRIPT.file), folder.join("fpm.conf"));
     let text = format!(
         "[global]

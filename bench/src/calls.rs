@@ -45,8 +45,8 @@ impl Setup {
     /// Counts for one server; gives strace's own summary.
     fn count_of(&self, workload: &Workload, row: &mut Row) -> Result<String, String> {
         let Kind::Calls { connections, requests } = workload.kind else { unreachable!("counts calls") };
-        let (process, octets) = self.start(row.server, workload, Start::default())?;
-        row.octets = octets;
+        let (process, bytes) = self.start(row.server, workload, Start::default())?;
+        row.bytes = bytes;
         let mut words = split(&format!("-c {connections} -n {requests}"));
         words.extend(self.protocol(workload.wire, None));
         words.extend(expectation(workload.document()));

@@ -31,27 +31,27 @@ pub(crate) fn tree(root: u32) -> Vec<u32> {
     found
 }
 
-/// The sum of the peak resident sizes of a process tree, in octets. Pages that processes share
+/// The sum of the peak resident sizes of a process tree, in bytes. Pages that processes share
 /// are counted for each.
 pub(crate) fn peak_memory(root: u32) -> u64 {
     sum_of_status(root, "VmHWM:")
 }
 
-/// The sum of the resident sizes of a process tree now, in octets.
+/// The sum of the resident sizes of a process tree now, in bytes.
 pub(crate) fn resident(root: u32) -> u64 {
     sum_of_status(root, "VmRSS:")
 }
 
-/// The sum of the proportional sizes (PSS) of a process tree now, in octets: pages that processes
+/// The sum of the proportional sizes (PSS) of a process tree now, in bytes: pages that processes
 /// share are counted once in all. 0 where the kernel does not let us see them.
 pub(crate) fn proportional(root: u32) -> u64 {
     let read = |pid| fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok();
-    tree(root).into_iter().filter_map(read).filter_map(|sizes| status_octets(&sizes, "Pss:")).sum()
+    tree(root).into_iter().filter_map(read).filter_map(|sizes| status_bytes(&sizes, "Pss:")).sum()
 }
 
 fn sum_of_status(root: u32, field: &str) -> u64 {
     let read = |pid| fs::read_to_string(format!("/proc/{pid}/status")).ok();
-    tree(root).into_iter().filter_map(read).filter_map(|status| status_octets(&status, field)).sum()
+    tree(root).into_iter().filter_map(read).filter_map(|status| status_bytes(&status, field)).sum()
 }
 
 /// The stat line of a process, `None` when it is gone.
@@ -72,7 +72,7 @@ fn parse_stat(line: &str) -> Option<Stat> {
     })
 }
 
-fn status_octets(status: &str, field: &str) -> Option<u64> {
+fn status_bytes(status: &str, field: &str) -> Option<u64> {
     let rest = status.lines().find_map(|line| line.strip_prefix(field))?;
     let kilobytes: u64 = rest.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
     Some(kilobytes * 1024)
@@ -96,11 +96,11 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_a_status_is_in_octets() {
+    fn memory_of_a_status_is_in_bytes() {
         let status = "Name:\tx\nVmPeak:\t  9000 kB\nVmHWM:\t    5120 kB\nVmRSS:\t       8 kB\n";
-        assert_eq!(status_octets(status, "VmHWM:"), Some(5120 * 1024));
-        assert_eq!(status_octets(status, "VmRSS:"), Some(8192));
-        assert_eq!(status_octets(status, "VmSwap:"), None);
+        assert_eq!(status_bytes(status, "VmHWM:"), Some(5120 * 1024));
+        assert_eq!(status_bytes(status, "VmRSS:"), Some(8192));
+        assert_eq!(status_bytes(status, "VmSwap:"), None);
     }
 
     #[test]

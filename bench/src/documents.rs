@@ -11,8 +11,8 @@ use crate::workload::{Document, GREETING, HELLO, PAGE};
 pub(crate) const IMAGES: usize = 9_144;
 /// The first of them.
 pub(crate) const FIRST_IMAGE: Document =
-    Document { target: "/images/0000.png", file: "images/0000.png", octets: LEAST_IMAGE as u64 };
-/// Octets of the smallest; the largest has ten times as many.
+    Document { target: "/images/0000.png", file: "images/0000.png", bytes: LEAST_IMAGE as u64 };
+/// Bytes of the smallest; the largest has ten times as many.
 const LEAST_IMAGE: usize = 300;
 const PNG_SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
@@ -27,7 +27,7 @@ pub(crate) fn prepare(folder: &Path) -> io::Result<PathBuf> {
         // Servers started by root serve as another user.
         fs::set_permissions(readable, fs::Permissions::from_mode(0o755))?;
     }
-    fs::write(documents.join(PAGE.file), page(PAGE.octets as usize))?;
+    fs::write(documents.join(PAGE.file), page(PAGE.bytes as usize))?;
     fs::write(documents.join(GREETING.file), "Hello, world.\n")?;
     fs::write(documents.join(HELLO.file), "hello world\n")?;
     Ok(documents)
@@ -44,7 +44,7 @@ pub(crate) fn ensure(documents: &Path, document: Document) -> io::Result<()> {
     }
     let block = noise(1 << 20);
     let mut file = BufWriter::new(File::create(path)?);
-    let mut left = document.octets as usize;
+    let mut left = document.bytes as usize;
     while left > 0 {
         let part = left.min(block.len());
         file.write_all(&block[..part])?;
@@ -53,7 +53,7 @@ pub(crate) fn ensure(documents: &Path, document: Document) -> io::Result<()> {
     file.flush()
 }
 
-/// Makes all images that are not there yet: the signature of PNG and noise, 300 to 3,000 octets.
+/// Makes all images that are not there yet: the signature of PNG and noise, 300 to 3,000 bytes.
 ///
 /// # Errors
 /// One cannot be written.
@@ -66,7 +66,7 @@ pub(crate) fn ensure_images(documents: &Path) -> io::Result<()> {
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755))?;
     let noise = noise(10 * LEAST_IMAGE);
     (0..IMAGES).try_for_each(|index| {
-        let content = [PNG_SIGNATURE, &noise[..image_octets(index) - PNG_SIGNATURE.len()]].concat();
+        let content = [PNG_SIGNATURE, &noise[..image_bytes(index) - PNG_SIGNATURE.len()]].concat();
         fs::write(documents.join(image(index)), content)
     })
 }
@@ -77,22 +77,22 @@ pub(crate) fn image(index: usize) -> String {
 }
 
 /// Sizes that differ from one image to the next, evenly over the range.
-fn image_octets(index: usize) -> usize {
+fn image_bytes(index: usize) -> usize {
     LEAST_IMAGE + index * 7919 % (9 * LEAST_IMAGE + 1)
 }
 
-/// Octets that look like nothing, the same every time.
-fn noise(octets: usize) -> Vec<u8> {
-    (0..octets.div_ceil(4) as u32).flat_map(|word| word.wrapping_mul(2_654_435_761).to_le_bytes()).collect()
+/// Bytes that look like nothing, the same every time.
+fn noise(bytes: usize) -> Vec<u8> {
+    (0..bytes.div_ceil(4) as u32).flat_map(|word| word.wrapping_mul(2_654_435_761).to_le_bytes()).collect()
 }
 
-/// A page of exactly `octets` octets.
-fn page(octets: usize) -> String {
+/// A page of exactly `bytes` bytes.
+fn page(bytes: usize) -> String {
     const START: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>A small page\
         </title>\n</head>\n<body>\n<h1>A small page</h1>\n<p>";
     const END: &str = "</p>\n</body>\n</html>\n";
     const WORDS: &str = "The page of the races: as large as the one in the published measurement. ";
-    let fill = octets - START.len() - END.len();
+    let fill = bytes - START.len() - END.len();
     let text: String = WORDS.chars().cycle().take(fill).collect();
     format!("{START}{text}{END}")
 }
@@ -108,9 +108,9 @@ mod tests {
     }
 
     #[test]
-    fn images_are_of_300_to_3000_octets_and_the_first_is_as_large_as_it_says() {
-        assert_eq!((image(0), image_octets(0) as u64), (FIRST_IMAGE.file.to_owned(), FIRST_IMAGE.octets));
-        assert_eq!((0..IMAGES).map(image_octets).min(), Some(300));
-        assert_eq!((0..IMAGES).map(image_octets).max(), Some(3000));
+    fn images_are_of_300_to_3000_bytes_and_the_first_is_as_large_as_it_says() {
+        assert_eq!((image(0), image_bytes(0) as u64), (FIRST_IMAGE.file.to_owned(), FIRST_IMAGE.bytes));
+        assert_eq!((0..IMAGES).map(image_bytes).min(), Some(300));
+        assert_eq!((0..IMAGES).map(image_bytes).max(), Some(3000));
     }
 }

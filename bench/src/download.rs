@@ -29,14 +29,14 @@ impl Setup {
     fn download_from(&self, workload: &Workload, row: &mut Row) -> Result<(), String> {
         let backend = self.backend(workload)?;
         let upstream = backend.as_ref().map(|backend| backend.upstream);
-        let (process, octets) = self.start(row.server, workload, Start { upstream, ..Start::default() })?;
-        row.octets = octets;
+        let (process, bytes) = self.start(row.server, workload, Start { upstream, ..Start::default() })?;
+        row.bytes = bytes;
         let start = Instant::now();
         let document = workload.document();
         let received = TcpStream::connect(process.address)
             .and_then(|stream| read_slowly(stream, document.target))
             .map_err(|error| format!("download: {error}"))?;
-        let errors = if received == document.octets { 0.0 } else { 1.0 };
+        let errors = if received == document.bytes { 0.0 } else { 1.0 };
         row.peak_memory = cost::peak_memory(process.id());
         row.samples.push(Sample::from([
             (Figure::PeakInAll, row.peak_memory as f64 / 1e6),
@@ -47,26 +47,26 @@ impl Setup {
     }
 }
 
-/// Octets of the content.
+/// Bytes of the content.
 fn read_slowly(mut stream: TcpStream, target: &str) -> std::io::Result<u64> {
     stream.set_read_timeout(Some(PATIENCE))?;
     write!(stream, "GET {target} HTTP/1.1\r\nHost: race\r\nConnection: close\r\n\r\n")?;
     let mut buffer = vec![0; PIECE];
     let (mut head, mut content, mut since_rest) = (Vec::new(), None, 0);
     loop {
-        let octets = stream.read(&mut buffer)?;
-        if octets == 0 {
+        let bytes = stream.read(&mut buffer)?;
+        if bytes == 0 {
             return Ok(content.unwrap_or(0));
         }
         content = Some(match content {
-            Some(before) => before + octets as u64,
+            Some(before) => before + bytes as u64,
             None => {
-                head.extend_from_slice(&buffer[..octets]);
+                head.extend_from_slice(&buffer[..bytes]);
                 let Some(end) = memchr::memmem::find(&head, b"\r\n\r\n") else { continue };
                 (head.len() - end - 4) as u64
             }
         });
-        since_rest += octets;
+        since_rest += bytes;
         if since_rest >= PIECE {
             since_rest = 0;
             thread::sleep(REST);

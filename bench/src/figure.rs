@@ -13,11 +13,11 @@ pub(crate) enum Figure {
     CostUser,
     /// The part of [`Figure::Cost`] spent in the kernel.
     CostSystem,
-    /// CPU microseconds per million octets of response.
+    /// CPU microseconds per million bytes of response.
     CostPerMegabyte,
     /// Responses per second of wall time.
     Rate,
-    /// Millions of octets received per second of wall time.
+    /// Millions of bytes received per second of wall time.
     MegabyteRate,
     /// Responses per second of CPU time: what one core of the server gives when it is all used.
     PerCore,
@@ -31,13 +31,13 @@ pub(crate) enum Figure {
     LoadCoreUse,
     /// The part of the connections that resumed a TLS session, in percent.
     Resumed,
-    /// Octets of field blocks per response.
-    HeadOctets,
+    /// Bytes of field blocks per response.
+    HeadBytes,
     /// Responses that were right.
     Succeeded,
     /// Responses that were not right in all the runs together.
     LostInAll,
-    /// The peak of the resident size over all the runs, millions of octets.
+    /// The peak of the resident size over all the runs, millions of bytes.
     PeakInAll,
     /// Connections that were opened to what stands behind.
     Opened,
@@ -45,7 +45,7 @@ pub(crate) enum Figure {
     Reused,
     /// Responses that were not right, and broken connections.
     Errors,
-    /// Octets by which resident memory grows per idle connection.
+    /// Bytes by which resident memory grows per idle connection.
     MemoryPerConnection,
     /// The same by proportional size (PSS): pages that processes share are counted once.
     ProportionalPerConnection,
@@ -79,16 +79,16 @@ impl Figure {
             Self::P99 => "p99 µs",
             Self::LoadCoreUse => "load core %",
             Self::Resumed => "resumed %",
-            Self::HeadOctets => "head octets/response",
+            Self::HeadBytes => "head bytes/response",
             Self::Succeeded => "succeeded",
             Self::LostInAll => "lost in all runs",
             Self::PeakInAll => "peak MB of all runs",
             Self::Opened => "upstream connections",
             Self::Reused => "reused %",
             Self::Errors => "errors",
-            Self::MemoryPerConnection => "octets/connection",
-            Self::ProportionalPerConnection => "PSS octets/connection",
-            Self::MemoryWithReserve => "octets/connection with reserve",
+            Self::MemoryPerConnection => "bytes/connection",
+            Self::ProportionalPerConnection => "PSS bytes/connection",
+            Self::MemoryWithReserve => "bytes/connection with reserve",
             Self::Alive => "alive",
             Self::ReceiveCalls => "receive calls/request",
             Self::SendCalls => "send calls/request",
@@ -101,7 +101,7 @@ impl Figure {
     pub(crate) fn decimals(self) -> usize {
         match self {
             Self::Cost | Self::CostUser | Self::CostSystem => 2,
-            Self::HeadOctets | Self::PeakInAll => 1,
+            Self::HeadBytes | Self::PeakInAll => 1,
             Self::Reused | Self::ReceiveCalls | Self::SendCalls | Self::WaitCalls | Self::OtherCalls => 3,
             _ => 0,
         }
@@ -119,15 +119,15 @@ pub(crate) fn of_load(outcome: &Outcome) -> Sample {
         (Figure::Cost, total / responses),
         (Figure::CostUser, outcome.user_us / responses),
         (Figure::CostSystem, outcome.system_us / responses),
-        (Figure::CostPerMegabyte, total / (outcome.octets as f64 / 1e6)),
+        (Figure::CostPerMegabyte, total / (outcome.bytes as f64 / 1e6)),
         (Figure::Rate, responses / outcome.seconds),
-        (Figure::MegabyteRate, outcome.octets as f64 / 1e6 / outcome.seconds),
+        (Figure::MegabyteRate, outcome.bytes as f64 / 1e6 / outcome.seconds),
         (Figure::PerCore, responses / (total / 1e6)),
         (Figure::CoreUse, total / 1e4 / outcome.seconds),
         (Figure::LoadCoreUse, outcome.generator_share * 100.0),
         (Figure::P50, outcome.p50_us),
         (Figure::P99, outcome.p99_us),
-        (Figure::HeadOctets, outcome.head_octets as f64 / responses),
+        (Figure::HeadBytes, outcome.head_bytes as f64 / responses),
         (Figure::Resumed, outcome.resumed as f64 * 100.0 / outcome.connections as f64),
         (Figure::Succeeded, responses),
         (Figure::Errors, outcome.errors as f64),
@@ -142,7 +142,7 @@ mod tests {
     fn a_load_sample_divides_cpu_time_by_successful_responses() {
         let sample = of_load(&Outcome {
             responses: 1000,
-            octets: 2_000_000,
+            bytes: 2_000_000,
             seconds: 2.0,
             user_us: 2000.0,
             system_us: 6000.0,

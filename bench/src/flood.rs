@@ -34,8 +34,8 @@ impl Setup {
     }
 
     fn flood_one(&self, workload: &Workload, flood: &Flood, row: &mut Row) -> Result<(), String> {
-        let (mut process, octets) = self.start(row.server, workload, Start::default())?;
-        row.octets = octets;
+        let (mut process, bytes) = self.start(row.server, workload, Start::default())?;
+        row.bytes = bytes;
         let mut lost = 0;
         for run in 1..=RUNS {
             lost += self.flood_once(workload, flood, &process, row)?;

@@ -51,8 +51,8 @@ impl Setup {
         let unreserved = cost::resident(small.id());
         drop(small);
         let allowed = connections + connections / 12;
-        let (process, octets) = self.start(row.server, workload, allowing(allowed))?;
-        row.octets = octets;
+        let (process, bytes) = self.start(row.server, workload, allowing(allowed))?;
+        row.bytes = bytes;
         let before = cost::resident(process.id());
         let shared_before = cost::proportional(process.id());
         let mut held = self.hold(workload, &process, connections)?;

@@ -83,7 +83,7 @@ fn warm_up(wire: Wire, with: Use) -> Duration {
 pub(crate) fn expectation(document: Document) -> Vec<String> {
     // On a busy machine four gigabytes take longer than the generator would wait.
     let patience = if document == GIGABYTE { " --timeout 60s" } else { "" };
-    split(&format!("--expect-status 200 --expect-length {}{patience}", document.octets))
+    split(&format!("--expect-status 200 --expect-length {}{patience}", document.bytes))
 }
 
 /// Words at spaces: none of ours holds one.

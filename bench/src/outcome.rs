@@ -10,10 +10,10 @@ pub(crate) struct Outcome {
     pub(crate) responses: u64,
     /// Everything else: refused and broken connections, time-outs, other statuses, wrong lengths.
     pub(crate) errors: u64,
-    /// Octets received, heads included, those of unfinished responses too; without TLS.
-    pub(crate) octets: u64,
-    /// Octets of heads received; in HTTP/2 of field blocks.
-    pub(crate) head_octets: u64,
+    /// Bytes received, heads included, those of unfinished responses too; without TLS.
+    pub(crate) bytes: u64,
+    /// Bytes of heads received; in HTTP/2 of field blocks.
+    pub(crate) head_bytes: u64,
     /// Connections that were opened.
     pub(crate) connections: u64,
     /// Those of them that resumed a TLS session.
@@ -48,8 +48,8 @@ pub(crate) fn read(report: &str) -> Result<Outcome, String> {
     let outcome = Outcome {
         responses: count("/successes")?,
         errors: count("/errors/total")?,
-        octets: count("/in_octets")?,
-        head_octets: count("/head_octets")?,
+        bytes: count("/in_bytes")?,
+        head_bytes: count("/head_bytes")?,
         connections: count("/connections")?,
         resumed: count("/resumed")?,
         seconds: number("/elapsed_s"),
@@ -59,7 +59,7 @@ pub(crate) fn read(report: &str) -> Result<Outcome, String> {
         system_us: number("/server/system_s") * 1e6,
         generator_share: number("/generator/share"),
     };
-    if outcome.responses == 0 && (outcome.octets == 0 || outcome.errors > 0) {
+    if outcome.responses == 0 && (outcome.bytes == 0 || outcome.errors > 0) {
         return Err(format!("no response was right{}", kinds(total)));
     }
     Ok(outcome)
@@ -85,7 +85,7 @@ mod tests {
 
     fn report() -> Value {
         json!({ "targets": [{ "total": {
-            "successes": 1000, "in_octets": 800_000, "head_octets": 180_000, "connections": 10, "resumed": 4,
+            "successes": 1000, "in_bytes": 800_000, "head_bytes": 180_000, "connections": 10, "resumed": 4,
             "elapsed_s": 2.5, "errors": { "total": 3, "reset": 2, "timeout": 1, "tls": 0 },
             "latency_us": { "p50": 101.5, "p99": 250.0 },
             "generator": { "share": 0.75 },
@@ -98,8 +98,8 @@ mod tests {
         let expected = Outcome {
             responses: 1000,
             errors: 3,
-            octets: 800_000,
-            head_octets: 180_000,
+            bytes: 800_000,
+            head_bytes: 180_000,
             connections: 10,
             resumed: 4,
             seconds: 2.5,
@@ -132,7 +132,7 @@ mod tests {
         // A large file may be under way all the time, which is no fault.
         report["targets"][0]["total"]["errors"] = json!({ "total": 0 });
         assert!(read(&report.to_string()).is_ok());
-        report["targets"][0]["total"]["in_octets"] = json!(0);
+        report["targets"][0]["total"]["in_bytes"] = json!(0);
         assert_eq!(read(&report.to_string()).unwrap_err(), "no response was right");
     }
 

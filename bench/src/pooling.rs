@@ -27,9 +27,9 @@ impl Setup {
         };
         let backend = self.backend(workload)?;
         let upstream = backend.as_ref().map(|backend| backend.upstream);
-        let (process, octets) =
+        let (process, bytes) =
             self.start(row.server, workload, Start { upstream, workers, ..Start::default() })?;
-        row.octets = octets;
+        row.bytes = bytes;
         let count = || backend.as_ref().map_or(Ok(0), Backend::opened);
         let before = count()?;
         let mut words = split(&format!("-c {connections} -n {requests}"));

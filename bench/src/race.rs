@@ -44,8 +44,8 @@ pub(crate) struct Setup {
 pub(crate) struct Start {
     /// Connections to allow, for workloads that need more than the server allows by default.
     pub(crate) connections: Option<usize>,
-    /// For the bare loop: octets of a response.
-    pub(crate) bare_octets: usize,
+    /// For the bare loop: bytes of a response.
+    pub(crate) bare_bytes: usize,
     /// What stands behind.
     pub(crate) upstream: Option<Upstream>,
     /// Threads or processes.
@@ -54,7 +54,7 @@ pub(crate) struct Start {
 
 impl Default for Start {
     fn default() -> Self {
-        Self { connections: None, bare_octets: 0, upstream: None, workers: 1 }
+        Self { connections: None, bare_bytes: 0, upstream: None, workers: 1 }
     }
 }
 
@@ -97,7 +97,7 @@ impl Setup {
         }
     }
 
-    /// Starts a server for a workload and gives the octets of its response.
+    /// Starts a server for a workload and gives the bytes of its response.
     ///
     /// # Errors
     /// It does not start or does not answer as it should; one line.
@@ -107,12 +107,12 @@ impl Setup {
         workload: &Workload,
         start: Start,
     ) -> Result<(Process, usize), String> {
-        let Start { connections, bare_octets, upstream, workers } = start;
+        let Start { connections, bare_bytes, upstream, workers } = start;
         let folder = self.guard.folder.join(server.name());
         prepare(&folder)?;
-        let content = workload.document().octets;
+        let content = workload.document().bytes;
         let answer = BareAnswer {
-            octets: bare_octets,
+            bytes: bare_bytes,
             content: content as usize,
             per_request: workload.is_per_request(),
         };
@@ -125,8 +125,8 @@ impl Setup {
             _ => command,
         };
         let process = Process::start(command, address, self.server_core, &log, &self.guard)?;
-        let octets = self.probe(workload, &process)?;
-        Ok((process, octets))
+        let bytes = self.probe(workload, &process)?;
+        Ok((process, bytes))
     }
 
     /// Asks a server just started: are its responses right, and how large is the third? By then HPACK knows the
@@ -142,7 +142,7 @@ impl Setup {
             }
             words.push(workload.url(&process.address.to_string()));
             let outcome = self.generate(&words, process.id(), load::PATIENCE)?;
-            if outcome.errors == 0 { Ok(outcome.octets) } else { Err(format!("{} errors", outcome.errors)) }
+            if outcome.errors == 0 { Ok(outcome.bytes) } else { Err(format!("{} errors", outcome.errors)) }
         };
         let sizes = received(2).and_then(|two| Ok((two, received(3)?)));
         let (two, three) = sizes.map_err(|error| format!("first requests: {error}"))?;
@@ -185,10 +185,10 @@ impl Setup {
         for server in self.servers_of(workload) {
             let row = Row::new(server);
             match self.start(server, workload, start) {
-                Ok((process, octets)) => {
+                Ok((process, bytes)) => {
                     // The first that answers is what the bare loop is to equal: hayami, if it is there.
-                    start.bare_octets = if start.bare_octets == 0 { octets } else { start.bare_octets };
-                    lanes.push(Lane { process, row: Row { octets, ..row } });
+                    start.bare_bytes = if start.bare_bytes == 0 { bytes } else { start.bare_bytes };
+                    lanes.push(Lane { process, row: Row { bytes, ..row } });
                 }
                 Err(fault) => failed.push(Row { fault: Some(fault), ..row }),
             }

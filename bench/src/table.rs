@@ -8,11 +8,11 @@ use crate::workload::Workload;
 /// What a server gave in a workload.
 pub(crate) struct Row {
     pub(crate) server: Server,
-    /// Octets of a whole response; 0 when none came.
-    pub(crate) octets: usize,
+    /// Bytes of a whole response; 0 when none came.
+    pub(crate) bytes: usize,
     /// A sample per round.
     pub(crate) samples: Vec<Sample>,
-    /// Octets of the sum of peak resident sizes.
+    /// Bytes of the sum of peak resident sizes.
     pub(crate) peak_memory: u64,
     /// Why there is less than there should be.
     pub(crate) fault: Option<String>,
@@ -28,7 +28,7 @@ pub(crate) struct Table {
 
 impl Row {
     pub(crate) fn new(server: Server) -> Self {
-        Self { server, octets: 0, samples: Vec::new(), peak_memory: 0, fault: None }
+        Self { server, bytes: 0, samples: Vec::new(), peak_memory: 0, fault: None }
     }
 
     /// The values of a figure, round by round.
@@ -44,13 +44,13 @@ impl Row {
 
 impl Table {
     pub(crate) fn new(workload: Workload, rows: Vec<Row>, mut notes: Vec<String>) -> Self {
-        let octets = || rows.iter().map(|row| row.octets).filter(|octets| *octets > 0);
-        if let (Some(least), Some(most)) = (octets().min(), octets().max())
+        let bytes = || rows.iter().map(|row| row.bytes).filter(|bytes| *bytes > 0);
+        if let (Some(least), Some(most)) = (bytes().min(), bytes().max())
             && least != most
         {
-            let content = workload.document().octets;
+            let content = workload.document().bytes;
             notes.push(format!(
-                "responses differ by their heads: {least} to {most} octets, of which {content} are content"
+                "responses differ by their heads: {least} to {most} bytes, of which {content} are content"
             ));
         }
         Self { workload, rows, notes }

@@ -41,7 +41,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Answers with these octets.
+    /// Answers with these bytes.
     pub(crate) fn new(answer: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -64,9 +64,9 @@ impl Recorder {
 
 fn serve(mut stream: TcpStream, answer: &str, got: &Mutex<Vec<String>>) {
     let mut buffer = String::new();
-    let mut octets = [0; 4096];
-    while let Ok(count @ 1..) = stream.read(&mut octets) {
-        buffer.push_str(&String::from_utf8_lossy(&octets[..count]));
+    let mut bytes = [0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut bytes) {
+        buffer.push_str(&String::from_utf8_lossy(&bytes[..count]));
         while let Some(end) = whole(&buffer) {
             got.lock().expect("no panic within").push(buffer.drain(..end).collect());
             if stream.write_all(answer.as_bytes()).is_err() || answer.contains("close\r\n") {

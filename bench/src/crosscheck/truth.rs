@@ -1,5 +1,5 @@
 //! The server that knows how many requests there were: nginx, tuned as in the races, with its own count of
-//! requests (`stub_status`) on a port beside. One process speaks HTTP/1.1 and, on another port, HTTP/2 in clear.
+//! requests (`stub_status`) on a port beside. One process speaks HTTP/1.1 and, on another port, HTTP/2 without TLS.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -20,7 +20,7 @@ const LOOKS: usize = 100;
 /// The running server.
 pub(super) struct Truth {
     pub(super) process: Process,
-    /// Where it speaks HTTP/2 in clear.
+    /// Where it speaks HTTP/2 without TLS.
     pub(super) h2c: SocketAddrV4,
     status: SocketAddrV4,
 }

@@ -57,8 +57,8 @@ fn row(row: &Row) -> Value {
         .collect();
     json!({
         "server": row.server.name(),
-        "octets_per_response": row.octets,
-        "peak_memory_octets": row.peak_memory,
+        "bytes_per_response": row.bytes,
+        "peak_memory_bytes": row.peak_memory,
         "fault": row.fault,
         "medians": medians,
         "rounds": rounds.map(Value::Object).collect::<Vec<_>>(),

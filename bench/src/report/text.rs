@@ -28,7 +28,7 @@ pub(crate) fn lanes(table: &Table) -> String {
     let workload = &table.workload;
     let mut lines = vec![vec!["server".to_owned()]];
     lines[0].extend(workload.columns.iter().map(|figure| figure.heading().to_owned()));
-    lines[0].extend(["peak MB".to_owned(), "octets/response".to_owned()]);
+    lines[0].extend(["peak MB".to_owned(), "bytes/response".to_owned()]);
     lines.extend(
         table.rows.iter().filter(|row| !row.samples.is_empty()).map(|row| cells(row, workload.columns)),
     );
@@ -55,7 +55,7 @@ fn cells(row: &Row, columns: &[Figure]) -> Vec<String> {
         None => "-".to_owned(),
     }));
     cells.push(format!("{:.1}", row.peak_memory as f64 / 1e6));
-    cells.push(row.octets.to_string());
+    cells.push(row.bytes.to_string());
     cells
 }
 
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_is_aligned_by_characters_not_octets() {
+    fn a_table_is_aligned_by_characters_not_bytes() {
         let lines = [vec!["µs".to_owned(), "server".to_owned()], vec!["1.25".to_owned(), "h2o".to_owned()]];
         assert_eq!(grid(&lines), "| µs   | server |\n| ---- | ------ |\n| 1.25 | h2o    |\n");
     }

@@ -51,7 +51,7 @@ pub(super) fn section(measured: &Measured) -> String {
         grid(&distance_table(measured))
     );
     text += &format!(
-        "### The whole published series, as shipped\n\nPublished for a file of 612 octets, without an API or a database \
+        "### The whole published series, as shipped\n\nPublished for a file of 612 bytes, without an API or a database \
          ([S1](benchmarks.md#s1-a-rest-front-end-connections-from-100-ms-away)).\n\n{}",
         grid(&series_table(measured))
     );

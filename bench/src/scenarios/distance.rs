@@ -23,7 +23,7 @@ pub(super) fn section(saved: &Saved) -> String {
     let notes = remarks(saved);
     format!(
         "## {TITLE}\n\n\
-         Published: `ab -c {{100,1000,10000,20000}} -t 10`, 612 octets, each request on a new connection, `tc … netem \
+         Published: `ab -c {{100,1000,10000,20000}} -t 10`, 612 bytes, each request on a new connection, `tc … netem \
          delay 100ms` for the rows with a delay. Here: `hayami bench --rtt 100ms` emulates the distance \
          ([how](bench.md#clients-far-away)); requests are HTTP/1.0 as ab's. A client that opens a connection for each request and \
          is *T* away can have at most c / 2*T* answers a second: the limit of the last rows.\n\n\

@@ -77,7 +77,7 @@ pub(crate) const BY_SERVER: [ByServer; 4] = [
     ByServer {
         id: "s0",
         title: "S0: a small file, keep-alive",
-        about: "Published: `wrk -c 100 -t 10 -d 10`, nginx's welcome page of 612 octets, server and client on one machine \
+        about: "Published: `wrk -c 100 -t 10 -d 10`, nginx's welcome page of 612 bytes, server and client on one machine \
                 of 32 hardware threads. Here: the same page and connections, one core for the server and one for the \
                 load, so workers and threads are one.",
         workload: "s0-tuning",
@@ -100,8 +100,8 @@ pub(crate) const BY_SERVER: [ByServer; 4] = [
     ByServer {
         id: "s2a",
         title: "S2 A: HTTP/2 over TLS, 50 connections of 50 streams",
-        about: "Published: `h2load -n 100000 -c 50 -m 50`, 612 octets, one core of a Celeron of 2.7 GHz, 93.8 % of the \
-                octets of header fields saved. Here: the same page, connections and streams, TLS 1.3 with \
+        about: "Published: `h2load -n 100000 -c 50 -m 50`, 612 bytes, one core of a Celeron of 2.7 GHz, 93.8 % of the \
+                bytes of header fields saved. Here: the same page, connections and streams, TLS 1.3 with \
                 TLS_AES_128_GCM_SHA256 for all.",
         workload: "s2a",
         rows: &[
@@ -114,7 +114,7 @@ pub(crate) const BY_SERVER: [ByServer; 4] = [
     ByServer {
         id: "s3",
         title: "S3: a small computer, `Hello, world.`",
-        about: "Published: wrk, 100 connections, 14 octets, Raspberry Pi 2 (four Cortex-A7 cores), Ethernet of 100 Mbit/s. \
+        about: "Published: wrk, 100 connections, 14 bytes, Raspberry Pi 2 (four Cortex-A7 cores), Ethernet of 100 Mbit/s. \
                 Here: this machine by loopback stands for it, one core for the server.",
         workload: "s3-hello",
         rows: &[
@@ -140,7 +140,7 @@ pub(crate) const BY_SERVER: [ByServer; 4] = [
     ByServer {
         id: "s4",
         title: "S4: an in-memory server with native handlers",
-        about: "Published: `wrk -c 300 -t 4 -d 10`, a file of 12 octets, 32 hardware threads. Here: the same file and \
+        about: "Published: `wrk -c 300 -t 4 -d 10`, a file of 12 bytes, 32 hardware threads. Here: the same file and \
                 connections, one core for the server.",
         workload: "s4-hello",
         rows: &[

@@ -13,7 +13,7 @@ pub(super) fn version() -> Result<String, String> {
 pub(super) fn command(site: &Site<'_>) -> Result<Command, String> {
     let mut command = Command::new(hayami::release_folder().join("bare_epoll"));
     command.arg("--port").arg(site.address.port().to_string());
-    command.arg("--octets").arg(site.answer.octets.to_string());
+    command.arg("--bytes").arg(site.answer.bytes.to_string());
     command.arg("--content").arg(site.answer.content.to_string());
     if site.wire == Wire::Http2 {
         command.arg("--http2");

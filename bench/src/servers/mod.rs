@@ -110,9 +110,9 @@ pub(crate) enum Upstream {
 /// The constant answer of the bare loop.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BareAnswer {
-    /// Octets of the whole response.
-    pub(crate) octets: usize,
-    /// Octets of its content.
+    /// Bytes of the whole response.
+    pub(crate) bytes: usize,
+    /// Bytes of its content.
     pub(crate) content: usize,
     /// One request per connection.
     pub(crate) per_request: bool,

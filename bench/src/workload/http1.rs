@@ -20,14 +20,14 @@ const SERVERS: &[Server] = &[
 
 /// The workloads of HTTP/1.1 in clear, in the order they run.
 pub(super) const WORKLOADS: [Workload; 10] = [
-    load("s0", "612 octets, keep-alive, 100 connections", PAGE, 100, ONE_BY_ONE),
-    load("s3", "14 octets, keep-alive, 100 connections", GREETING, 100, ONE_BY_ONE),
-    load("s4", "12 octets, keep-alive, 300 connections", HELLO, 300, ONE_BY_ONE),
-    load("close-200", "612 octets, a connection per request, 200 at once", PAGE, 200, Use::PerRequest),
-    load("close-1000", "612 octets, a connection per request, 1,000 at once", PAGE, 1000, Use::PerRequest),
+    load("s0", "612 bytes, keep-alive, 100 connections", PAGE, 100, ONE_BY_ONE),
+    load("s3", "14 bytes, keep-alive, 100 connections", GREETING, 100, ONE_BY_ONE),
+    load("s4", "12 bytes, keep-alive, 300 connections", HELLO, 300, ONE_BY_ONE),
+    load("close-200", "612 bytes, a connection per request, 200 at once", PAGE, 200, Use::PerRequest),
+    load("close-1000", "612 bytes, a connection per request, 1,000 at once", PAGE, 1000, Use::PerRequest),
     load(
         "pipeline-16",
-        "612 octets, 100 connections, 16 requests pipelined on each",
+        "612 bytes, 100 connections, 16 requests pipelined on each",
         PAGE,
         100,
         Use::KeepAlive { depth: 16 },
@@ -47,7 +47,7 @@ pub(super) const WORKLOADS: [Workload; 10] = [
     },
     Workload {
         name: "strace",
-        about: "system calls per request, 612 octets, keep-alive, 100 connections, steady state (strace -c -f)",
+        about: "system calls per request, 612 bytes, keep-alive, 100 connections, steady state (strace -c -f)",
         group: Group::Http1,
         wire: Wire::Http1,
         kind: Kind::Calls { connections: 100, requests: 100_000 },

@@ -1,4 +1,4 @@
-//! HTTP/2 in clear and over TLS (scenario S2 A), TLS handshakes, idle connections over TLS.
+//! HTTP/2 without TLS and over TLS (scenario S2 A), TLS handshakes, idle connections over TLS.
 
 use super::{Behind, Document, Group, Handshake, Kind, LARGE_PAGE, PAGE, Use, Wire, Workload};
 use crate::figure::Figure;
@@ -23,11 +23,11 @@ pub(super) const WORKLOADS: [Workload; 10] = [
             Server::NginxTuned,
             Server::NginxHttp2,
         ],
-        ..streams("h2c", "612 octets, HTTP/2 in clear, 50 connections of 50 streams", PAGE, 50, 50)
+        ..streams("h2c", "612 bytes, HTTP/2 without TLS, 50 connections of 50 streams", PAGE, 50, 50)
     },
-    streams("tls", "612 octets, HTTP/2 over TLS, 50 connections of 50 streams", PAGE, 50, 50),
-    streams("tls-1", "612 octets, HTTP/2 over TLS, 1 connection of 1 stream", PAGE, 1, 1),
-    streams("tls-500", "612 octets, HTTP/2 over TLS, 500 connections of 1 stream", PAGE, 500, 1),
+    streams("tls", "612 bytes, HTTP/2 over TLS, 50 connections of 50 streams", PAGE, 50, 50),
+    streams("tls-1", "612 bytes, HTTP/2 over TLS, 1 connection of 1 stream", PAGE, 1, 1),
+    streams("tls-500", "612 bytes, HTTP/2 over TLS, 500 connections of 1 stream", PAGE, 500, 1),
     Workload {
         columns: &[
             Figure::CostPerMegabyte,
@@ -93,7 +93,7 @@ const fn streams(
         Figure::CoreUse,
         Figure::P50,
         Figure::P99,
-        Figure::HeadOctets,
+        Figure::HeadBytes,
         Figure::Errors,
     ];
     let kind = Kind::Load { document, connections, with: Use::Streams(streams) };

@@ -10,22 +10,22 @@ use crate::figure::Figure;
 use crate::servers::Server;
 
 /// A page of the size of nginx's welcome page, which the published rows served.
-pub(crate) const PAGE: Document = Document { target: "/", file: "index.html", octets: 612 };
+pub(crate) const PAGE: Document = Document { target: "/", file: "index.html", bytes: 612 };
 /// `Hello, world.` and a line feed.
-pub(crate) const GREETING: Document = Document { target: "/greeting.txt", file: "greeting.txt", octets: 14 };
+pub(crate) const GREETING: Document = Document { target: "/greeting.txt", file: "greeting.txt", bytes: 14 };
 /// `hello world` and a line feed.
-pub(crate) const HELLO: Document = Document { target: "/hello.txt", file: "hello.txt", octets: 12 };
+pub(crate) const HELLO: Document = Document { target: "/hello.txt", file: "hello.txt", bytes: 12 };
 /// A file that fits in no socket buffer.
-pub(crate) const MEGABYTE: Document = Document { target: "/1mb.bin", file: "1mb.bin", octets: 1 << 20 };
+pub(crate) const MEGABYTE: Document = Document { target: "/1mb.bin", file: "1mb.bin", bytes: 1 << 20 };
 /// A file that fits in no cache but the kernel's.
-pub(crate) const GIGABYTE: Document = Document { target: "/1gb.bin", file: "1gb.bin", octets: 1 << 30 };
+pub(crate) const GIGABYTE: Document = Document { target: "/1gb.bin", file: "1gb.bin", bytes: 1 << 30 };
 /// The page of scenario S2 B: 100,000 of them are the published 51 GB.
-pub(crate) const LARGE_PAGE: Document = Document { target: "/img.html", file: "img.html", octets: 513_000 };
+pub(crate) const LARGE_PAGE: Document = Document { target: "/img.html", file: "img.html", bytes: 513_000 };
 
 /// What a small answer of an application has.
-pub(crate) const KILOBYTE: Document = Document { target: "/1kb", file: "1kb", octets: 1024 };
+pub(crate) const KILOBYTE: Document = Document { target: "/1kb", file: "1kb", bytes: 1024 };
 /// What the script of `Behind::Php` prints.
-pub(crate) const SCRIPT: Document = Document { target: "/page.php", file: "page.php", octets: 612 };
+pub(crate) const SCRIPT: Document = Document { target: "/page.php", file: "page.php", bytes: 612 };
 
 /// A file to serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(crate) struct Document {
     /// The name in the folder of documents.
     pub(crate) file: &'static str,
     /// Its size.
-    pub(crate) octets: u64,
+    pub(crate) bytes: u64,
 }
 
 /// What workloads are run and reported together.
@@ -58,7 +58,7 @@ pub(crate) enum Group {
 pub(crate) enum Wire {
     /// HTTP/1.1 in clear.
     Http1,
-    /// HTTP/2 in clear, by prior knowledge (RFC 9113 §3.3).
+    /// HTTP/2 without TLS, by prior knowledge (RFC 9113 §3.3).
     Http2,
     /// HTTP/2 over TLS.
     Http2Tls,
@@ -115,7 +115,7 @@ pub(crate) enum Kind {
 pub(crate) enum Behind {
     /// Nothing: they answer with files.
     Nothing,
-    /// The bare loop, which answers with so many octets of the document.
+    /// The bare loop, which answers with so many bytes of the document.
     Loop,
     /// hayami, which serves the documents.
     Files,

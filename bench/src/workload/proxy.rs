@@ -69,7 +69,7 @@ pub(super) const WORKLOADS: [Workload; 10] = [
         behind: Behind::Php,
         servers: &[Server::Hayami, Server::NginxTuned, Server::H2o],
         kind: Kind::Load { document: SCRIPT, connections: 16, with: ONE_BY_ONE },
-        ..load("php", "612 octets from PHP-FPM by FastCGI, keep-alive, 16 connections", 16, ONE_BY_ONE)
+        ..load("php", "612 bytes from PHP-FPM by FastCGI, keep-alive, 16 connections", 16, ONE_BY_ONE)
     },
 ];
 

@@ -52,12 +52,12 @@ pub(super) const WORKLOADS: [Workload; 13] = [
             "h2o, num-threads 16, max-connections 10240",
             "one core has room for one thread, and 100 connections are below h2o's own limit: it is the row h2o",
         )],
-        ..load("s0-tuning", "S0: 612 octets, keep-alive, 100 connections", PAGE, 100, ONE_BY_ONE)
+        ..load("s0-tuning", "S0: 612 bytes, keep-alive, 100 connections", PAGE, 100, ONE_BY_ONE)
     },
-    front_end("s1-kept-100", "S1, same host: 612 octets, HTTP/1.0 keep-alive, c=100", 100, Use::OldKeepAlive),
+    front_end("s1-kept-100", "S1, same host: 612 bytes, HTTP/1.0 keep-alive, c=100", 100, Use::OldKeepAlive),
     front_end(
         "s1-kept-1000",
-        "S1, same host: 612 octets, HTTP/1.0 keep-alive, c=1000",
+        "S1, same host: 612 bytes, HTTP/1.0 keep-alive, c=1000",
         1000,
         Use::OldKeepAlive,
     ),
@@ -75,7 +75,7 @@ pub(super) const WORKLOADS: [Workload; 13] = [
         servers: &[Server::Hayami, Server::Nghttpd, Server::H2o, Server::NginxTuned],
         ..load(
             "s2a",
-            "S2 A: 612 octets, HTTP/2 over TLS, 50 connections of 50 streams",
+            "S2 A: 612 bytes, HTTP/2 over TLS, 50 connections of 50 streams",
             PAGE,
             50,
             Use::Streams(50),
@@ -99,7 +99,7 @@ pub(super) const WORKLOADS: [Workload; 13] = [
             ("Apache + mod_php", "no package of mod_php is installed; hayami has no FastCGI yet"),
             ("Raspberry Pi 2, 100 Mbit Ethernet", "this machine, by loopback, stands for it"),
         ],
-        ..load("s3-hello", "S3: 14 octets, keep-alive, 100 connections", GREETING, 100, ONE_BY_ONE)
+        ..load("s3-hello", "S3: 14 bytes, keep-alive, 100 connections", GREETING, 100, ONE_BY_ONE)
     },
     Workload {
         servers: &[Server::Hayami, Server::Nginx, Server::NginxDelay, Server::NginxTuned, Server::H2o],
@@ -107,7 +107,7 @@ pub(super) const WORKLOADS: [Workload; 13] = [
             ("G-WAN", "no source code, no package, no longer offered"),
             ("Starlet", "an application server behind the front end: hayami has no handler for it yet"),
         ],
-        ..load("s4-hello", "S4: 12 octets, keep-alive, 300 connections", HELLO, 300, ONE_BY_ONE)
+        ..load("s4-hello", "S4: 12 bytes, keep-alive, 300 connections", HELLO, 300, ONE_BY_ONE)
     },
 ];
 

@@ -1,9 +1,9 @@
-//! How right emulated distances are: `delay_truth [--rtt MS] [--jitter MS] [-c N] [-d S]`.
+//! The accuracy of emulated distances: `delay_truth [--rtt MS] [--jitter MS] [-c N] [-d S]`.
 //!
-//! A server that watches the clock itself takes part, so what is measured is what a server sees (docs/bench.md,
-//! "Clients far away"), and both need a processor each: `taskset -c 0,1 delay_truth --rtt 100 -c 1000`. Errors count
-//! what the machine adds: waking up, and the way through the kernel. The client's own figures are exact to half a
-//! percent at this length (they come from the histogram), the server's to the nanosecond.
+//! The server records its own times, so this measures what a server sees (docs/bench.md, "Clients far away");
+//! client and server need a processor each: `taskset -c 0,1 delay_truth --rtt 100 -c 1000`. Errors include
+//! what the machine adds: wake-ups, and the path through the kernel. The client's own figures are exact to
+//! half a percent at this length (they come from the histogram), the server's to the nanosecond.
 
 mod truth;
 

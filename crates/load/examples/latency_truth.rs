@@ -1,8 +1,9 @@
-//! How right latencies at a fixed rate are: `latency_truth [-r RATE] [-c N] [-d S]`.
+//! The accuracy of latencies at a fixed rate: `latency_truth [-r RATE] [-c N] [-d S]`.
 //!
-//! The server works for 1 ms, 10 ms (p99) or 50 ms (p99.9) before it answers, and notes when it had read a request and
-//! when it wrote the answer. That is the truth here; the generator's figures also hold the way through the kernel and
-//! the time to wake up, so both need a processor each: `taskset -c 0,1 latency_truth -r 2000`.
+//! The server works for 1 ms, 10 ms (p99) or 50 ms (p99.9) before it answers, and records when it had read a
+//! request and when it wrote the answer. These times are the reference; the generator's figures also include
+//! the path through the kernel and wake-ups, so client and server need a processor each: `taskset -c 0,1
+//! latency_truth -r 2000`.
 
 mod truth;
 

@@ -1,6 +1,6 @@
-//! How much load a CPU of the client makes: `load_speed URL [-c N] [-t N] [-m N] [-p N] [-d S] [-n N] [-r RATE]
-//! [--http 1.0|1.1|2] [--close] [--rtt MS] [--post OCTETS]`. For comparisons with wrk, h2load and ab by hand, beside
-//! their own CPU time as `time` tells it.
+//! How much load a client CPU generates: `load_speed URL [-c N] [-t N] [-m N] [-p N] [-d S] [-n N] [-r RATE]
+//! [--http 1.0|1.1|2] [--close] [--rtt MS] [--post BYTES]`. For manual comparisons with wrk, h2load and ab,
+//! whose CPU time `time` reports.
 
 use hayami_load::plan::{
     Address, Distance, Expect, KeepAlive, Plan, Protocol, RequestTemplate, Target, TlsOptions, Until,
@@ -21,13 +21,13 @@ fn main() {
     let port = if secure { 443 } else { 80 };
     let name = if authority.contains(':') { authority.into() } else { format!("{authority}:{port}") };
     let address = name.to_socket_addrs().expect("an address").next().expect("an address");
-    let octets = number("--post", 0.0) as usize;
+    let bytes = number("--post", 0.0) as usize;
     let request = RequestTemplate {
-        method: if octets > 0 { "POST" } else { "GET" }.into(),
+        method: if bytes > 0 { "POST" } else { "GET" }.into(),
         target: format!("/{path}"),
         authority: authority.into(),
         fields: vec![("user-agent".into(), "load_speed".into())],
-        body: (octets > 0).then(|| vec![b'x'; octets].into()),
+        body: (bytes > 0).then(|| vec![b'x'; bytes].into()),
     };
     let target = Target {
         name: url.clone(),
@@ -81,7 +81,7 @@ fn main() {
         outcome.elapsed,
         outcome.generator_cpu
     );
-    println!("octets: {} in, {} out, {} of content", tally.octets_in, tally.octets_out, tally.octets_content);
+    println!("bytes: {} in, {} out, {} of content", tally.bytes_in, tally.bytes_out, tally.bytes_content);
     let times = [("latency", &tally.latency), ("connect", &tally.connect), ("first byte", &tally.first_byte)];
     for (name, histogram) in times.into_iter().chain(tally.uncorrected.as_ref().map(|h| ("uncorrected", h))) {
         let at = [0.5, 0.9, 0.99, 0.999, 1.0].map(|quantile| histogram.quantile(quantile));

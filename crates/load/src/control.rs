@@ -1,27 +1,27 @@
-//! What a run and the thread that started it tell each other while it goes on: stop, how far, how much.
+//! The state that a run shares with the thread that started it: the stop request, the phase, live counts.
 
 use crate::{Causes, Histogram};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// How far a run is.
+/// The phase of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 #[repr(u8)]
 pub enum Phase {
     /// Not begun.
     Waiting,
-    /// Connections are being opened, load is made, nothing is counted.
+    /// Connections are being opened, load is generated, nothing is counted.
     WarmUp,
-    /// What happens now counts.
+    /// Events are counted.
     Measuring,
-    /// What happened is being put together.
+    /// The results are being collected.
     Done,
 }
 
 type Hook = Box<dyn Fn(Phase) + Send + Sync>;
 
-/// Shared by a run and whoever watches it.
+/// Shared by a run and its observers.
 pub struct Control {
     stop: AtomicBool,
     phase: AtomicU8,
@@ -37,12 +37,12 @@ impl Control {
         Self { stop: AtomicBool::new(false), phase: AtomicU8::new(0), hook, live: Live::default() }
     }
 
-    /// Asks the run to end soon, with what it has.
+    /// Asks the run to end soon, with the results so far.
     pub fn stop(&self) {
         self.stop.store(true, Relaxed);
     }
 
-    /// Whether the run is to end.
+    /// Whether the run should end.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Relaxed)
     }
@@ -58,7 +58,7 @@ impl Control {
         }
     }
 
-    /// How far the run is.
+    /// The phase of the run.
     pub fn phase(&self) -> Phase {
         match self.phase.load(Relaxed) {
             0 => Phase::Waiting,
@@ -75,15 +75,15 @@ impl fmt::Debug for Control {
     }
 }
 
-/// Counts for a live view, added to by every worker a few times a second: never more often, never locked long.
+/// Counts for a live view, updated by every worker a few times a second, and never locked for long.
 #[derive(Debug, Default)]
 pub struct Live {
     /// Complete answers since measuring began.
     pub responses: AtomicU64,
     /// Errors since measuring began.
     pub errors: AtomicU64,
-    /// Octets received since measuring began.
-    pub octets_in: AtomicU64,
+    /// Bytes received since measuring began.
+    pub bytes_in: AtomicU64,
     /// Connections that are usable now.
     pub connections: AtomicU64,
     /// Latencies since measuring began.

@@ -1,4 +1,5 @@
-//! How the generator opens connections: from addresses and ports of its choice, with sockets of connections that are over.
+//! How the generator opens connections: from chosen addresses and ports, reusing sockets of ended
+//! connections.
 
 use hayami_net::dial::{Peer, begin, connect, open};
 use hayami_net::socket::Socket;
@@ -8,24 +9,24 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 
-/// What is asked of our end of a connection.
+/// The requirements for the local end of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OurEnd {
-    /// The address that it comes from, if the system shall not choose.
+pub(crate) struct LocalEnd {
+    /// The source address; `None`: the system chooses.
     pub(crate) source: Option<IpAddr>,
-    /// The port that it comes from if it is free and of the range for such ports; else the system chooses. That takes
-    /// long if ten thousand are in use.
+    /// The source port, if it is free and in the local port range; else the system chooses, which is slow if
+    /// ten thousand are in use.
     pub(crate) port: Option<u16>,
-    /// We write as soon as the connection is made: TCP's handshake then ends with those bytes, and costs a segment
-    /// less. Where nothing is written the peer learns up to 200 ms late that the connection is made.
+    /// The client writes as soon as the connection is made: TCP's handshake then ends with those bytes, and
+    /// costs a segment less. Without a write the peer learns up to 200 ms late that the connection is made.
     pub(crate) speaks_at_once: bool,
 }
 
-/// Begins a connection, with everything that can be asked of our end.
+/// Begins a connection with these requirements for the local end.
 ///
 /// # Errors
-/// The system has no descriptor or no port left, or knows already that nobody is there.
-pub(crate) fn connect_from(peer: &Peer, end: OurEnd) -> io::Result<Socket> {
+/// The system has no descriptor or no port left, or already knows that there is no listener.
+pub(crate) fn connect_from(peer: &Peer, end: LocalEnd) -> io::Result<Socket> {
     let Peer::Tcp(address) = peer else { return connect(peer) };
     let fd = open(peer)?;
     if end.speaks_at_once {
@@ -48,16 +49,16 @@ pub(crate) fn connect_from(peer: &Peer, end: OurEnd) -> io::Result<Socket> {
     Ok(Socket::new(fd))
 }
 
-/// A socket whose connection is over, for the next one. What it was watched by is still so.
+/// A socket whose connection has ended, for the next one. It is still registered with its poll.
 #[derive(Debug)]
 pub(crate) struct Spare(OwnedFd);
 
-/// Closes our end of a connection that the peer has closed, with a FIN as close(2) would, and keeps the socket: what
-/// the kernel does for a connection becomes a fifth less. For the loopback interface only: elsewhere nobody would
-/// repeat a FIN that gets lost.
+/// Closes the local end of a connection that the peer has closed, with a FIN as close(2) would, and keeps the
+/// socket: this saves a fifth of the kernel's work per connection. For the loopback interface only: elsewhere
+/// a lost FIN would not be retransmitted.
 ///
 /// # Errors
-/// The connection had come to another end. The socket is closed then.
+/// The connection ended in another way. Then the socket is closed.
 pub(crate) fn finish(socket: Socket) -> io::Result<Spare> {
     let fd = socket.into_fd();
     rustix::net::shutdown(&fd, rustix::net::Shutdown::Write)?;
@@ -68,7 +69,7 @@ pub(crate) fn finish(socket: Socket) -> io::Result<Spare> {
 /// Begins a connection with the socket of an earlier one, from its source; from another port if given.
 ///
 /// # Errors
-/// As of [`connect_from`], and if the port is not free. The socket is closed then.
+/// As for [`connect_from`], and if the port is not free. Then the socket is closed.
 pub(crate) fn connect_again(spare: Spare, address: SocketAddr, port: Option<u16>) -> io::Result<Socket> {
     let Spare(fd) = spare;
     if let Some(port) = port {
@@ -88,22 +89,23 @@ pub(crate) fn outcome(socket: &Socket) -> io::Result<()> {
 
 /// `IP_BIND_ADDRESS_NO_PORT` (ip(7)): a source address without the port that bind(2) would take for it.
 ///
-/// With it the kernel chooses the port when it knows the peer, so that a port serves once for each peer and
-/// not once for all; without it a source address is good for 28,000 connections, whatever they go to.
+/// With it the kernel chooses the port when it knows the peer, so that a port can be used once per peer;
+/// without it a source address allows 28,000 connections in total.
 fn choose_port_late(fd: &OwnedFd) {
     socket_option::set(fd, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1);
 }
 
-/// `TCP_DEFER_ACCEPT` (tcp(7)), which at the end that connects keeps the handshake's last segment back for 200 ms at
-/// most, so that it rides on the first bytes written. Linux does the same by itself when a write waits for the
-/// handshake already.
+/// `TCP_DEFER_ACCEPT` (tcp(7)), which on the connecting side delays the handshake's last segment for 200 ms
+/// at most, so that the first bytes written carry it. Linux does the same when a write already waits for the
+/// handshake.
 fn acknowledge_with_first_bytes(fd: &OwnedFd) {
     socket_option::set(fd, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, 1);
 }
 
-/// `IP_LOCAL_PORT_RANGE` (ip(7), Linux 6.3): the kernel takes this port and looks for no other one. 0: any port.
+/// `IP_LOCAL_PORT_RANGE` (ip(7), Linux 6.3): the kernel uses this port and searches for no other. 0: any
+/// port.
 ///
-/// The search goes through the even ports first, one after the other: when 14,000 of them are in use, every further
+/// The search tries the even ports first, one after another: when 14,000 of them are in use, every further
 /// connection costs the kernel a millisecond.
 fn choose_port(fd: &OwnedFd, port: u16) {
     const IP_LOCAL_PORT_RANGE: libc::c_int = 51;
@@ -126,7 +128,7 @@ mod tests {
         poll
     }
 
-    /// Waits until the kernel says something about the only socket.
+    /// Waits for an event of the only socket.
     fn wait(poll: &poll::Poll) -> Readiness {
         let mut events = Events::with_capacity(1);
         while events.is_empty() {
@@ -141,7 +143,7 @@ mod tests {
         let peer = Peer::Tcp(listener.local_addr().expect("an address"));
         let source = "127.0.0.9".parse().expect("an address");
         let _socket =
-            connect_from(&peer, OurEnd { source: Some(source), ..OurEnd::default() }).expect("begun");
+            connect_from(&peer, LocalEnd { source: Some(source), ..LocalEnd::default() }).expect("begun");
         assert_eq!(listener.accept().expect("accepted").1.ip(), source);
     }
 
@@ -150,7 +152,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
         let address = listener.local_addr().expect("an address");
         let source = "127.0.0.9".parse().expect("an address");
-        let end = OurEnd { source: Some(source), port: None, speaks_at_once: true };
+        let end = LocalEnd { source: Some(source), port: None, speaks_at_once: true };
         let mut socket = connect_from(&Peer::Tcp(address), end).expect("begun");
         let poll = watched(&socket);
         let mut ports = Vec::new();
@@ -181,7 +183,7 @@ mod tests {
         let peer = Peer::Tcp(listener.local_addr().expect("an address"));
         let source = "127.0.0.8".parse().ok();
         let connect_from = |port| {
-            let end = OurEnd { source, port, speaks_at_once: false };
+            let end = LocalEnd { source, port, speaks_at_once: false };
             let socket = connect_from(&peer, end).expect("begun");
             (socket, listener.accept().expect("accepted").1.port())
         };
@@ -199,7 +201,7 @@ mod tests {
         let socket = connect(&Peer::Tcp(address)).expect("begun");
         let theirs = listener.accept().expect("accepted").0;
         assert!(matches!(socket.send(b"hi", false), Poll::Ready(Ok(2))));
-        drop(theirs); // with octets that nobody read: RFC 9293 §3.6.1 wants a reset
+        drop(theirs); // with bytes that nobody read: RFC 9293 §3.6.1 wants a reset
         let poll = watched(&socket);
         while !wait(&poll).ended() {}
         assert!(finish(socket).is_err());

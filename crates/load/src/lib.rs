@@ -1,12 +1,12 @@
-//! Makes load on HTTP servers and says what came of it: the library behind `hayami bench`.
+//! Generates load on HTTP servers and reports the results: the library behind `hayami bench`.
 //!
 //! ```text
 //! options ─▶ Plan ─▶ run(&plan, &target, &control) ─▶ Outcome ─▶ warnings, comparison, reports
 //!                       worker threads, each a Tally ──▲
 //! ```
 //!
-//! [`plan`] and [`outcome`] are plain data: what is to be done, and what happened. Everything else makes the
-//! one into the other or describes it. Sockets are in `hayami-net`, the command line is in `hayami`.
+//! [`plan`] and [`outcome`] are plain data: the input and the result. Everything else turns the one into the
+//! other or reports it. Sockets are in `hayami-net`, the command line is in `hayami`.
 #![forbid(unsafe_code)]
 
 pub mod compare;

@@ -4,18 +4,18 @@ use crate::plan::{Address, KeepAlive, Plan};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::ops::RangeInclusive;
 
-/// Descriptors that are no connections: epolls, clocks, the terminal, reports.
+/// Descriptors other than connections: epolls, clocks, the terminal, reports.
 const RESERVE: u64 = 64;
 
 /// Descriptors that a plan needs.
 pub fn files_needed(plan: &Plan) -> u64 {
-    // The start of a connection may overtake the end of the one before it on a way that is not even.
+    // With jitter, the start of a connection may overtake the end of the previous one.
     let is_uneven = plan.distance.is_some_and(|distance| !distance.jitter.is_zero());
     let overtaking = if is_uneven && renews(plan) { plan.connections / 4 } else { 0 };
     (plan.connections + overtaking) as u64 + 4 * plan.threads as u64 + RESERVE
 }
 
-/// Raises the open-files limit as far as `needed` asks, beyond the hard limit too where we may; the limit then.
+/// Raises the open-files limit up to `needed`, beyond the hard limit if permitted; returns the new limit.
 pub fn raise_files(needed: u64) -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let (current, maximum) = (limit.current.unwrap_or(u64::MAX), limit.maximum.unwrap_or(u64::MAX));
@@ -23,14 +23,14 @@ pub fn raise_files(needed: u64) -> u64 {
         let wanted = Rlimit { current: Some(needed.min(maximum)), maximum: limit.maximum };
         let _ = setrlimit(Resource::Nofile, wanted);
         if maximum < needed {
-            // Root may; for anybody else the hard limit stays what it is.
+            // Only root may raise the hard limit.
             let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum: Some(needed) });
         }
     }
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Why a plan cannot be run with this open-files limit, and what to do.
+/// Why a plan cannot be run with this open-files limit, and the remedy.
 pub fn files_short(plan: &Plan, limit: u64) -> Option<String> {
     let needed = files_needed(plan);
     (limit < needed).then(|| {
@@ -70,7 +70,7 @@ pub(crate) fn ports_of(plan: &Plan, ports: u64) -> u64 {
     ports * plan.sources.len().max(1) as u64
 }
 
-/// Why a plan has too few local ports, and what to do: known before the run.
+/// Why a plan has too few local ports, and the remedy; known before the run.
 pub fn ports_short(plan: &Plan, ports: u64) -> Option<String> {
     let tcp = plan.targets.iter().any(|target| matches!(target.address, Address::Tcp(_)));
     let room = ports_of(plan, ports);
@@ -83,7 +83,7 @@ pub fn ports_short(plan: &Plan, ports: u64) -> Option<String> {
     })
 }
 
-/// What helps when local ports are running out.
+/// The remedies when local ports run out.
 pub(crate) fn more_ports(sources: u64) -> String {
     let list: Vec<_> = (2..2 + sources.min(4)).map(|last| format!("127.0.0.{last}")).collect();
     format!(

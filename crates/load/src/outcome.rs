@@ -1,6 +1,6 @@
-//! What happened: plain data, filled by the workers of a run and read by everything that reports.
+//! The results: plain data, filled by the workers of a run and read by the reports.
 //!
-//! Only the measured part of a run is in here: nothing of ramp-up and warm-up.
+//! Only the measured part of a run is included, without ramp-up and warm-up.
 
 use crate::{Causes, Histogram, Statuses, Timeline};
 use std::fmt;
@@ -13,7 +13,7 @@ pub struct Outcome {
     pub target: usize,
     /// When measuring began.
     pub started: SystemTime,
-    /// How long was measured.
+    /// The measured time.
     pub elapsed: Duration,
     /// The counts of all workers together.
     pub tally: Tally,
@@ -21,12 +21,12 @@ pub struct Outcome {
     pub generator_cpu: Duration,
     /// How many worker threads there were.
     pub threads: usize,
-    /// What the server paid, if its processes are on this machine and could be read.
+    /// The server's cost, if its processes are on this machine and could be read.
     pub server: Option<ServerCost>,
     /// The CPUs of this machine that generator and server could use. `None`: not known, or the server is on this
     /// machine and its processes could not be read.
     pub room: Option<CpuRoom>,
-    /// Whether the run went its whole way.
+    /// Whether the run completed.
     pub ended: Ended,
     /// The server's death, if it answered at first and no longer at the end.
     pub death: Option<Death>,
@@ -35,9 +35,10 @@ pub struct Outcome {
 /// A server that stopped answering during a run and did not come back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Death {
-    /// When it answered last, since measuring began; zero if that was before.
+    /// The time of its last response since measuring began; zero if that was before.
     pub at: Duration,
-    /// What requests failed with since: `connection refused`. `None`: they were not answered in the time left.
+    /// The error of requests since then: `connection refused`. `None`: they were not answered in the time
+    /// left.
     pub cause: Option<String>,
 }
 
@@ -54,61 +55,62 @@ pub enum Ended {
 /// Counts of one worker or of many; merging adds. Histograms hold nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// From the moment a request was due (open model) or sent (closed model) to the last octet of its answer.
+    /// From the moment a request was due (open model) or sent (closed model) to the last byte of its answer.
     pub latency: Histogram,
-    /// Open model only: from the moment the request was really sent.
+    /// Open model only: from the moment the request was actually sent.
     pub uncorrected: Option<Histogram>,
     /// From the first attempt to a usable connection: TCP and TLS.
     pub connect: Histogram,
-    /// The same of connections that became usable before measuring began: where they are kept, all of them.
+    /// The same for connections that became usable before measuring began: all of them, if connections are
+    /// kept.
     pub connect_before: Histogram,
-    /// From the sending of a request to the first octet of its answer.
+    /// From the sending of a request to the first byte of its answer.
     pub first_byte: Histogram,
     /// Complete answers by status code.
     pub statuses: Statuses,
-    /// What went wrong, by kind.
+    /// Failures, by kind.
     pub errors: Errors,
-    /// Why it went wrong. Unexpected statuses are not in here: `statuses` has them.
+    /// The causes of failures. Unexpected statuses are not included: `statuses` has them.
     pub causes: Causes,
     /// Requests sent, whole.
     pub requests: u64,
-    /// Complete final answers, right or wrong.
+    /// Complete final responses, successful or not.
     pub responses: u64,
-    /// Octets received, with heads and framing, without TLS.
-    pub octets_in: u64,
-    /// Octets sent, with heads and framing, without TLS.
-    pub octets_out: u64,
-    /// Octets of the answers' heads, as they were on the wire.
-    pub octets_head: u64,
-    /// Octets of the answers' content.
-    pub octets_content: u64,
+    /// Bytes received, with heads and framing, without TLS.
+    pub bytes_in: u64,
+    /// Bytes sent, with heads and framing, without TLS.
+    pub bytes_out: u64,
+    /// Bytes of the answers' heads, as they were on the wire.
+    pub bytes_head: u64,
+    /// Bytes of the answers' content.
+    pub bytes_content: u64,
     /// Connections that became usable.
     pub connections: u64,
     /// TLS handshakes that resumed a session.
     pub resumed: u64,
     /// What happened when, from the moment measuring began: `timeline.at(nanoseconds).responses += 1`.
     pub timeline: Timeline,
-    /// An answer, to see what the server sends.
+    /// A sample response, to show what the server sends.
     pub sample: Option<Sample>,
 }
 
 impl Tally {
-    /// Complete answers that were right.
+    /// Complete successful responses.
     pub fn successes(&self) -> u64 {
         self.responses.saturating_sub(self.errors.status + self.errors.content)
     }
 }
 
-/// What went wrong, by kind. Each failed request or connection is counted once.
+/// Failures, by kind. Each failed request or connection is counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Errors {
-    /// No connection came about.
+    /// The connection failed.
     pub connect: u64,
     /// The TLS handshake failed, or a record was broken.
     pub tls: u64,
     /// The connection was reset, or closed before an answer began.
     pub reset: u64,
-    /// The time of the plan ran out.
+    /// The plan's timeout expired.
     pub timeout: u64,
     /// The peer broke a rule of HTTP.
     pub protocol: u64,
@@ -118,12 +120,12 @@ pub struct Errors {
     pub status: u64,
     /// An answer whose content is not expected.
     pub content: u64,
-    /// Connections given up for the loss that the plan emulates: not the server's fault, so in no sum.
+    /// Connections dropped by the emulated loss: not the server's fault, so not part of any sum.
     pub lost: u64,
 }
 
 impl Errors {
-    /// All of them, without the losses that were asked for.
+    /// The total, without emulated losses.
     pub fn total(&self) -> u64 {
         self.connect
             + self.tls
@@ -139,15 +141,15 @@ impl Errors {
 /// The first answer of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// What the server answered with, whatever it was asked in: `HTTP/1.0`, `HTTP/1.1`, `HTTP/2`.
+    /// The version of the response, whatever the request's: `HTTP/1.0`, `HTTP/1.1`, `HTTP/2`.
     pub protocol: String,
-    /// What the handshake agreed on; none on a plain connection.
+    /// What the handshake negotiated; none on a plain connection.
     pub tls: Option<TlsSpoken>,
     /// Its status.
     pub status: u16,
     /// Its fields in order, names in lower case.
     pub fields: Vec<(String, String)>,
-    /// Octets of its content.
+    /// Bytes of its content.
     pub content: u64,
 }
 
@@ -158,7 +160,7 @@ impl Sample {
     }
 }
 
-/// What a handshake agreed on, by the names of IANA.
+/// What a handshake negotiated, by IANA names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsSpoken {
     /// `TLSv1.3`
@@ -178,7 +180,7 @@ impl fmt::Display for TlsSpoken {
     }
 }
 
-/// What the server's processes used over the measured time.
+/// The resources that the server's processes used during the measured time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerCost {
     /// The processes that listen or were named, then their children.
@@ -189,11 +191,11 @@ pub struct ServerCost {
     pub user: Duration,
     /// CPU time in the kernel, of all processes.
     pub system: Duration,
-    /// The largest memory seen, in octets: proportional set size where it can be read, else resident.
+    /// The largest memory seen, in bytes: proportional set size where readable, else resident set size.
     pub memory: u64,
 }
 
-/// The CPUs of this machine that generator and server may use, by their numbers, and how busy they were over the
+/// The CPUs of this machine that generator and server may use, by their numbers, and their use during the
 /// measured time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuRoom {
@@ -203,7 +205,7 @@ pub struct CpuRoom {
     pub server: Vec<usize>,
     /// Time that all of them together worked for programs of any kind; interrupts are not counted.
     pub busy: Duration,
-    /// Time that all of them together had nothing to do.
+    /// Total idle time of all of them.
     pub idle: Duration,
 }
 

@@ -11,15 +11,15 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-/// How long the run waits for something to happen before it looks again.
+/// How long the run waits for an event before it checks its state.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Loads the target of that index, and says what came of it. Blocks; `control` stops it early, and shows how
-/// far it is.
+/// Loads the target of that index, and returns the outcome. Blocks; `control` can stop it early, and shows
+/// its progress.
 ///
 /// # Errors
-/// What of the plan cannot be done, in a line for the user. A server that is not there, or is broken, is no
-/// error but a result.
+/// A part of the plan is impossible; the error is a line for the user. An unreachable or broken server is not
+/// an error but a result.
 ///
 /// # Panics
 /// If the plan has no target of that index.
@@ -59,10 +59,12 @@ pub fn run(plan: &Plan, target: usize, control: &Control) -> Result<Outcome, Str
     })
 }
 
-/// So long without a response, in nanoseconds, after a connection was refused: the server is gone.
+/// The time without a response after a refused connection, in nanoseconds, after which the server counts as
+/// dead.
 const GONE: u64 = 50_000_000;
 
-/// So long without a response, in nanoseconds, is silence; three times the longest latency if that is more.
+/// The time without a response, in nanoseconds, that counts as silence; three times the longest latency if
+/// that is more.
 const SILENCE: u64 = 1_000_000_000;
 
 /// Whether the server stopped answering before the run ended at `ended`.
@@ -82,7 +84,8 @@ fn death(done: &[Done], measure: u64, ended: u64) -> Option<Death> {
     })
 }
 
-/// Runs the workers, each on a thread; says when measuring begins. Gives when that was by the calendar.
+/// Runs the workers, each on a thread, and announces when measuring begins. Returns the wall-clock time of
+/// that.
 fn work(
     job: &Job,
     shares: &[Share],
@@ -90,21 +93,21 @@ fn work(
     times: Times,
 ) -> (SystemTime, Result<Vec<Done>, String>) {
     let mut started = SystemTime::now();
-    let (told, news) = channel();
+    let (sender, results) = channel();
     let result = thread::scope(|scope| {
         for share in shares {
-            let told = told.clone();
+            let sender = sender.clone();
             let work = move || Worker::new(job, control, *share, times)?.run();
             let thread = thread::Builder::new().name("load".into());
             thread
-                // The run waits for all of them, so somebody hears it.
-                .spawn_scoped(scope, move || drop(told.send(work())))
+                // The run waits for all of them, so there is a receiver.
+                .spawn_scoped(scope, move || drop(sender.send(work())))
                 .map_err(|error| format!("cannot start a thread: {error}"))
                 .inspect_err(|_| control.stop())?;
         }
-        drop(told);
+        drop(sender);
         let mut done = Vec::new();
-        wait(&news, control, times, &mut done, &mut started);
+        wait(&results, control, times, &mut done, &mut started);
         done.into_iter()
             .collect::<Result<Vec<Done>, _>>()
             .map_err(|error| format!("cannot watch connections: {error}"))
@@ -113,7 +116,7 @@ fn work(
 }
 
 fn wait(
-    news: &Receiver<std::io::Result<Done>>,
+    results: &Receiver<std::io::Result<Done>>,
     control: &Control,
     times: Times,
     done: &mut Vec<std::io::Result<Done>>,
@@ -126,7 +129,7 @@ fn wait(
             control.enter(Phase::Measuring);
         }
         let patience = if ahead.is_zero() { Duration::from_secs(1) } else { ahead.min(LOOK) };
-        match news.recv_timeout(patience) {
+        match results.recv_timeout(patience) {
             Ok(result) => done.push(result),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
@@ -134,7 +137,7 @@ fn wait(
     }
 }
 
-/// A worker's share; what does not divide goes to the first ones.
+/// A worker's share; the remainder goes to the first ones.
 fn share(plan: &Plan, index: usize, of: usize) -> Share {
     let part = |all: u64| all / of as u64 + u64::from((index as u64) < all % of as u64);
     let connections = part(plan.connections as u64) as usize;

@@ -1,6 +1,7 @@
-//! Distances that are not there: when both ends see what, against the table in docs/bench.md ("Clients far away").
+//! Emulated distances: when both ends see each event, compared with the table in docs/bench.md ("Clients far
+//! away").
 //!
-//! Nothing may come before its time; how much later it comes is the machine's affair, so that is bounded with room.
+//! No event may come early; how late it comes depends on the machine, so that bound is generous.
 
 mod support;
 
@@ -16,7 +17,7 @@ const fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
 
-/// What a server saw of a connection.
+/// A server's record of a connection.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     asked: Instant,
@@ -24,7 +25,7 @@ struct Seen {
     ended: Instant,
 }
 
-/// A server that takes `work` for each answer, and says when it saw what.
+/// A server that takes `work` for each answer, and records its events.
 fn watching_server(work: Duration) -> (SocketAddr, Receiver<Seen>) {
     let (told, news) = channel();
     let address = serve(move |mut stream, _| {
@@ -32,8 +33,8 @@ fn watching_server(work: Duration) -> (SocketAddr, Receiver<Seen>) {
             return;
         }
         let asked = Instant::now();
-        std::thread::sleep(work); // the server's work, of which the client knows nothing
-        // Before the answer leaves: what comes after can only be later.
+        std::thread::sleep(work); // the server's work, which the client does not see
+        // Before the response is sent: anything after can only be later.
         let answered = Instant::now();
         let answer = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nhi";
         stream.write_all(answer).and_then(|()| stream.shutdown(Shutdown::Write)).expect("written");
@@ -90,7 +91,7 @@ fn a_server_accepts_when_a_request_comes_and_not_a_round_trip_before() {
         let _ = told.send(Instant::now());
         let _ = read_request(&mut stream, &mut Vec::new()) && stream.write_all(&ok("")).is_ok();
     });
-    // Longer than that the kernel does not keep the handshake's end back.
+    // The kernel does not delay the end of the handshake for longer.
     let rtt = ms(120);
     let began = Instant::now();
     let tally = outcome(&far(address, 20, Distance { rtt, jitter: Duration::ZERO, loss: 0.0 })).tally;
@@ -121,7 +122,7 @@ fn jitter_spreads_round_trips_around_the_middle_and_no_further() {
 }
 
 #[test]
-fn jitter_keeps_the_order_of_octets() {
+fn jitter_keeps_the_order_of_bytes() {
     let address = serve(|stream, _| answer_each(stream, &ok("hello")));
     let mut plan = plan(address, 200);
     (plan.pipeline, plan.timeout) = (4, Duration::from_secs(30));
@@ -131,7 +132,7 @@ fn jitter_keeps_the_order_of_octets() {
     assert!(tally.latency.max() - tally.latency.min() > ms(2));
 }
 
-/// A run over a way that loses that share of the connections.
+/// A run that loses that share of the connections.
 fn lossy(loss: f64, until: Until) -> Tally {
     let address = serve(|mut stream, _| {
         let _ = read_request(&mut stream, &mut Vec::new())

@@ -1,4 +1,4 @@
-//! Servers that stall, break off, lie or are not there: counted, never a hang or a panic.
+//! Servers that stall, abort, send wrong data or are unreachable: counted, never a hang or a panic.
 
 mod support;
 
@@ -34,7 +34,7 @@ fn errors(change: impl Fn(&mut Errors)) -> Errors {
     errors
 }
 
-/// Eight requests, and how they fare.
+/// Eight requests and their results.
 fn check(name: &str, address: SocketAddr, want: Errors) -> Outcome {
     let outcome = outcome(&plan(address, 8));
     assert_eq!(outcome.tally.errors, want, "{name}");
@@ -45,7 +45,7 @@ fn check(name: &str, address: SocketAddr, want: Errors) -> Outcome {
 fn every_kind_of_fault_is_counted_as_what_it_is() {
     check("nobody listens", nobody(), errors(|errors| errors.connect = 8));
     check("closed without an answer", faulty(|_| {}), errors(|errors| errors.reset = 8));
-    check("reset with unread octets", serve(|_, _| {}), errors(|errors| errors.reset = 8));
+    check("reset with unread bytes", serve(|_, _| {}), errors(|errors| errors.reset = 8));
     let half = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf";
     check("half of the content", says(half), errors(|errors| errors.short = 8));
     let chunk = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\nhalf";

@@ -1,4 +1,5 @@
-//! Servers of HTTP/2 that stall, break off, lie or are none: counted, never a hang or a panic.
+//! HTTP/2 servers that stall, abort, send wrong data or speak another protocol: counted, never a hang or a
+//! panic.
 
 mod support;
 
@@ -9,7 +10,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 use support::{outcome, plan, serve, wait_for_end};
 
-/// What comes behind the last octet.
+/// What comes after the last byte.
 #[derive(Clone, Copy, PartialEq)]
 enum Then {
     Close,
@@ -50,21 +51,21 @@ fn has_asked(stream: &mut TcpStream) -> bool {
             at += 9 + u32::from_be_bytes([0, frame[0], frame[1], frame[2]]) as usize;
         }
         match stream.read(&mut piece) {
-            Ok(octets @ 1..) => input.extend_from_slice(&piece[..octets]),
+            Ok(bytes @ 1..) => input.extend_from_slice(&piece[..bytes]),
             _ => return false,
         }
     }
 }
 
-/// A server that says this to the first request of a connection.
-fn says(octets: Vec<u8>, then: Then) -> SocketAddr {
+/// A server that sends this in answer to the first request of a connection.
+fn says(bytes: Vec<u8>, then: Then) -> SocketAddr {
     serve(move |mut stream, _| {
         if has_asked(&mut stream) {
-            let _ = stream.write_all(&octets);
+            let _ = stream.write_all(&bytes);
             if then == Then::Stall {
                 wait_for_end(stream);
             } else {
-                // Closing with something unread would be a reset that overtakes what was said.
+                // Closing with unread input would cause a reset that overtakes the response.
                 let _ = stream.shutdown(std::net::Shutdown::Write);
                 wait_for_end(stream);
             }
@@ -73,7 +74,7 @@ fn says(octets: Vec<u8>, then: Then) -> SocketAddr {
 }
 
 fn http2(address: SocketAddr, requests: u64) -> Plan {
-    // After the fault of a stream the connection would go on, and these servers do not.
+    // After a stream error the connection would continue, but these servers stop.
     Plan { protocol: Protocol::Http2, keep_alive: KeepAlive::Off, ..plan(address, requests) }
 }
 
@@ -115,7 +116,7 @@ fn every_kind_of_fault_is_counted_as_what_it_is() {
 
 #[test]
 fn a_server_that_sends_everybody_away_ends_all_the_same() {
-    // NO_ERROR, and nothing was looked at: what was asked may be asked again (RFC 9113 §6.8), for ever.
+    // NO_ERROR, and nothing was processed: the requests may be sent again (RFC 9113 §6.8), forever.
     let away = [settings(), frame(7, 0, 0, &[0; 8])].concat();
     let plan =
         Plan { until: Until::Elapsed(Duration::from_millis(300)), ..http2(says(away, Then::Close), 0) };

@@ -1,4 +1,4 @@
-//! Load in HTTP/1 on servers that behave, and what is counted.
+//! HTTP/1 load on correct servers, and the counts.
 
 mod support;
 
@@ -26,9 +26,9 @@ fn every_request_of_a_count_is_answered_once() {
         assert_eq!(tally.errors, Errors::default());
         assert_eq!((tally.latency.count(), tally.first_byte.count()), (1001, 1001));
         assert_eq!(tally.connections, connections as u64);
-        assert_eq!((tally.octets_content, tally.octets_head), (5005, 1001 * head));
-        assert_eq!(tally.octets_in, 1001 * (head + 5));
-        assert_eq!(tally.octets_out, 1001 * "GET / HTTP/1.1\r\nhost: a.example\r\n\r\n".len() as u64);
+        assert_eq!((tally.bytes_content, tally.bytes_head), (5005, 1001 * head));
+        assert_eq!(tally.bytes_in, 1001 * (head + 5));
+        assert_eq!(tally.bytes_out, 1001 * "GET / HTTP/1.1\r\nhost: a.example\r\n\r\n".len() as u64);
         assert_eq!((outcome.ended, outcome.threads), (Ended::Complete, threads));
         let sample = tally.sample.as_ref().expect("an answer");
         assert_eq!((sample.protocol.as_str(), sample.status, sample.content), ("HTTP/1.1", 200, 5));
@@ -101,7 +101,7 @@ fn content_ends_by_chunks_or_with_the_connection() {
         plan.expect = Expect { body: Some(b"abcde".as_slice().into()), ..Expect::default() };
         let tally = outcome(&plan).tally;
         assert_eq!((tally.responses, tally.errors), (40, Errors::default()));
-        assert_eq!(tally.octets_content, 200);
+        assert_eq!(tally.bytes_content, 200);
     }
 }
 
@@ -110,19 +110,19 @@ fn templates_are_used_by_weight_and_bodies_are_sent() {
     let counts = Arc::new([const { AtomicUsize::new(0) }; 2]);
     let seen = counts.clone();
     let address = serve(move |mut stream, _| {
-        let mut octets = Vec::new();
+        let mut bytes = Vec::new();
         loop {
             let mut piece = [0; 4096];
             match std::io::Read::read(&mut stream, &mut piece) {
                 Ok(0) | Err(_) => return,
-                Ok(count) => octets.extend_from_slice(&piece[..count]),
+                Ok(count) => bytes.extend_from_slice(&piece[..count]),
             }
-            let posted = octets.starts_with(b"POST ");
-            if !octets.ends_with(if posted { b"\r\n\r\nbody" } else { b"\r\n\r\n" }) {
+            let posted = bytes.starts_with(b"POST ");
+            if !bytes.ends_with(if posted { b"\r\n\r\nbody" } else { b"\r\n\r\n" }) {
                 continue;
             }
             seen[usize::from(posted)].fetch_add(1, SeqCst);
-            octets.clear();
+            bytes.clear();
             stream.write_all(&ok("")).expect("written");
         }
     });

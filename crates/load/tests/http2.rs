@@ -1,4 +1,4 @@
-//! Load in HTTP/2 with prior knowledge, on a server made of our own engine.
+//! HTTP/2 load with prior knowledge, on a server made of the h2 engine.
 
 mod support;
 
@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use support::{outcome, plan, serve};
 
-/// Answers `most` requests of a connection with "hello", then says goodbye; the one after is never looked at.
+/// Answers `most` requests of a connection with "hello", then sends GOAWAY; the next one is never processed.
 struct Answers {
     config: Config,
     most: u32,
@@ -55,7 +55,7 @@ impl Answers {
             let mut piece = [0; 65536];
             match stream.read(&mut piece)? {
                 0 => return Ok(()),
-                octets => input.extend_from_slice(&piece[..octets]),
+                bytes => input.extend_from_slice(&piece[..bytes]),
             }
         }
     }
@@ -72,7 +72,7 @@ fn server(most: u32) -> SocketAddr {
     let budgets = Budgets { tiny_window: Budget::new(1 << 20, 1 << 20), ..Budgets::default() };
     let config = Config { budgets, ..Config::default() };
     serve(move |stream, _| {
-        // What is left when the client has gone is nobody's.
+        // Output left when the client has disconnected is discarded.
         let _ = Answers { config, most }.serve(stream);
     })
 }
@@ -88,7 +88,7 @@ fn all_answered(plan: &Plan, requests: u64) -> Tally {
         (tally.responses, tally.statuses.classes()[2], tally.errors),
         (requests, requests, Errors::default())
     );
-    assert_eq!(tally.octets_content, 5 * requests);
+    assert_eq!(tally.bytes_content, 5 * requests);
     tally
 }
 
@@ -126,7 +126,7 @@ fn bodies_are_sent_as_the_windows_allow() {
     plan.targets[0].requests = vec![Weighted { weight: 1.0, request: post }];
     plan.timeout = std::time::Duration::from_secs(20);
     let tally = all_answered(&plan, 30);
-    assert!(tally.octets_out >= 30 * 300_000);
+    assert!(tally.bytes_out >= 30 * 300_000);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The report's pages in a real browser, if one is installed: what it makes of them is what was written.
+//! The report's pages in a real browser, if one is installed: its parsed document equals the written one.
 
 #[path = "../../../tests/support/skip.rs"]
 mod skip;
@@ -20,7 +20,7 @@ fn browser() -> Option<PathBuf> {
 
 /// The page as the browser has it after reading, repaired where it had to be.
 fn read_back(browser: &Path, page: &Path, profile: &str) -> String {
-    // A profile of its own: browsers that share one wait for each other.
+    // A separate profile: browsers that share one wait for each other.
     let profile = Path::new(env!("CARGO_TARGET_TMPDIR")).join(profile);
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--dump-dom"])

@@ -1,4 +1,4 @@
-//! When requests are made, and how late answers are said to be.
+//! When requests are made, and the reported latencies.
 
 mod support;
 
@@ -20,7 +20,7 @@ fn a_schedule_waits_for_nobody_and_latency_counts_from_when_a_request_was_due() 
     let address = serve(move |mut stream, _| {
         let mut left = Vec::new();
         if read_request(&mut stream, &mut left) {
-            std::thread::sleep(stall); // the server's work, of which the client knows nothing
+            std::thread::sleep(stall); // the server's work, which the client does not see
             stream.write_all(&ok("")).expect("written");
         }
         while read_request(&mut stream, &mut left) && stream.write_all(&ok("")).is_ok() {}
@@ -102,7 +102,7 @@ fn latencies_at_a_fixed_rate_are_those_that_the_server_knows_of() {
             "{share}: {truth:?} {due:?} {sent:?}"
         );
     }
-    // How much longer is the machine's affair.
+    // How much longer depends on the machine.
     let median = sent.quantile(0.5);
     assert!(median < truth[59] + ms(40), "{median:?} {:?}", truth[59]);
 }

@@ -10,12 +10,12 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// A response of `octets` with `content` octets of content. A field line of padding fills the head
+    /// A response of `bytes` with `content` bytes of content. A field line of padding fills the head
     /// up to the wanted size; a head that would have to be shorter than the shortest stays as it is.
-    pub(crate) fn new(octets: usize, content: usize, close: bool) -> Self {
+    pub(crate) fn new(bytes: usize, content: usize, close: bool) -> Self {
         let connection = if close { "Connection: close\r\n" } else { "" };
         let start = format!("HTTP/1.1 200 OK\r\nContent-Length: {content}\r\n{connection}");
-        let missing = octets.saturating_sub(content + start.len() + 2);
+        let missing = bytes.saturating_sub(content + start.len() + 2);
         let padding = match missing.checked_sub("P: \r\n".len()) {
             Some(fill) => format!("P: {}\r\n", "p".repeat(fill)),
             None => String::new(),
@@ -25,7 +25,7 @@ impl Answer {
         Self { size: one.len(), repeated: one.repeat(MOST_AT_ONCE) }
     }
 
-    /// The octets of `count` answers, at most [`MOST_AT_ONCE`].
+    /// The bytes of `count` answers, at most [`MOST_AT_ONCE`].
     pub(crate) fn times(&self, count: usize) -> &[u8] {
         &self.repeated[..self.size * count]
     }
@@ -37,12 +37,12 @@ mod tests {
 
     #[test]
     fn the_answer_has_the_wanted_size_when_the_head_fits() {
-        for (octets, content, close) in
+        for (bytes, content, close) in
             [(850, 612, false), (850, 612, true), (200, 12, false), (60, 12, false)]
         {
-            let answer = Answer::new(octets, content, close);
-            assert_eq!(answer.times(1).len(), octets, "{octets} {content}");
-            assert_eq!(answer.times(3).len(), octets * 3, "{octets} {content}");
+            let answer = Answer::new(bytes, content, close);
+            assert_eq!(answer.times(1).len(), bytes, "{bytes} {content}");
+            assert_eq!(answer.times(3).len(), bytes * 3, "{bytes} {content}");
         }
         assert_eq!(Answer::new(0, 612, false).times(1).len(), 612 + 40);
     }

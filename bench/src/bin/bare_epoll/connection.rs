@@ -32,7 +32,7 @@ pub(crate) enum Reply {
 /// A connected client.
 pub(crate) struct Connection {
     pub(crate) socket: OwnedFd,
-    /// The octets of a request whose end has not come yet; nearly always empty.
+    /// The bytes of a request whose end has not come yet; nearly always empty.
     unfinished: Vec<u8>,
     /// Requests answered so far.
     pub(crate) answered: usize,
@@ -62,7 +62,7 @@ impl Connection {
             }
             Reply::Http2(frames) => {
                 let mut greeted = self.greeted;
-                self.answered += self.take(received, |octets| frames.answer(octets, &mut greeted, out));
+                self.answered += self.take(received, |bytes| frames.answer(bytes, &mut greeted, out));
                 self.greeted = greeted;
                 let turn = self.send(out);
                 out.clear();
@@ -71,8 +71,8 @@ impl Connection {
         }
     }
 
-    fn send(&self, octets: &[u8]) -> Turn {
-        let mut left = octets;
+    fn send(&self, bytes: &[u8]) -> Turn {
+        let mut left = bytes;
         while !left.is_empty() {
             match send(&self.socket, left, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Ok(sent) => left = &left[sent..],
@@ -84,24 +84,24 @@ impl Connection {
         Turn::Open
     }
 
-    /// What `parse` makes of the octets, which gives how many it used up and the requests in them; a
+    /// What `parse` makes of the bytes, which gives how many it used up and the requests in them; a
     /// remainder is kept for the next time.
-    fn take(&mut self, octets: &[u8], mut parse: impl FnMut(&[u8]) -> (usize, usize)) -> usize {
+    fn take(&mut self, bytes: &[u8], mut parse: impl FnMut(&[u8]) -> (usize, usize)) -> usize {
         if !self.unfinished.is_empty() {
-            self.unfinished.extend_from_slice(octets);
+            self.unfinished.extend_from_slice(bytes);
             let (end, requests) = parse(&self.unfinished);
             self.unfinished.drain(..end);
             return requests;
         }
-        let (end, requests) = parse(octets);
-        self.unfinished.extend_from_slice(&octets[end..]);
+        let (end, requests) = parse(bytes);
+        self.unfinished.extend_from_slice(&bytes[end..]);
         requests
     }
 }
 
 /// Where the last complete request without content ends, and how many there are.
-fn complete_requests(octets: &[u8]) -> (usize, usize) {
-    memmem::find_iter(octets, b"\r\n\r\n").fold((0, 0), |(_, count), at| (at + 4, count + 1))
+fn complete_requests(bytes: &[u8]) -> (usize, usize) {
+    memmem::find_iter(bytes, b"\r\n\r\n").fold((0, 0), |(_, count), at| (at + 4, count + 1))
 }
 
 /// Waits until the peer has read; `false` when it does not for a second.
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_counted_whole_and_octet_by_octet() {
+    fn requests_are_counted_whole_and_byte_by_byte() {
         const CASES: &[(&[u8], usize)] = &[
             (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", 1),
             (b"GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\nGET", 2),
@@ -126,8 +126,8 @@ mod tests {
             let mut whole = Connection::new(socket.try_clone().unwrap().into());
             assert_eq!(whole.take(wire, complete_requests), *expected, "{wire:?} whole");
             let mut split = Connection::new(socket.into());
-            let sum: usize = wire.iter().map(|octet| split.take(&[*octet], complete_requests)).sum();
-            assert_eq!(sum, *expected, "{wire:?} by octet");
+            let sum: usize = wire.iter().map(|byte| split.take(&[*byte], complete_requests)).sum();
+            assert_eq!(sum, *expected, "{wire:?} by byte");
         }
     }
 }

@@ -3,10 +3,10 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Seconds a connection may wait for its first octets before the kernel shows it anyway; any small number.
+/// Seconds a connection may wait for its first bytes before the kernel shows it anyway; any small number.
 const SECONDS: libc::c_int = 1;
 
-/// Lets `accept` see a connection only when its first octets are there (`tcp(7)`).
+/// Lets `accept` see a connection only when its first bytes are there (`tcp(7)`).
 pub(crate) fn set(listener: &OwnedFd) -> io::Result<()> {
     let seconds = SECONDS;
     // SAFETY: the pointer is to a live c_int and the length is its size; the descriptor is open.

@@ -15,31 +15,31 @@ const STREAM: std::ops::Range<usize> = 5..HEAD;
 
 /// The constant answer as two frames.
 pub(crate) struct Frames {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     /// Where the DATA frame begins.
     data: usize,
 }
 
 impl Frames {
-    /// Two frames of `octets` in all with `content` octets of content, at most a frame's 16,384. A
+    /// Two frames of `bytes` in all with `content` bytes of content, at most a frame's 16,384. A
     /// field line of padding fills the field block up; nothing of it enters the peer's table.
-    pub(crate) fn new(octets: usize, content: usize) -> Self {
+    pub(crate) fn new(bytes: usize, content: usize) -> Self {
         // `:status: 200`; `content-length`, index 28, a literal that is not indexed (RFC 7541 §6.2.2).
         let length = content.to_string();
         let mut block = vec![0x88, 0x0f, 28 - 15, length.len() as u8];
         block.extend(length.as_bytes());
-        let missing = octets.saturating_sub(2 * HEAD + block.len() + content);
-        // The line's own four octets: literal, length of the name, the name, length of the value.
+        let missing = bytes.saturating_sub(2 * HEAD + block.len() + content);
+        // The line's own four bytes: literal, length of the name, the name, length of the value.
         if let Some(fill @ ..=126) = missing.checked_sub(4) {
             block.extend([0, 1, b'p', fill as u8]);
             block.resize(block.len() + fill, b'p');
         }
-        let mut octets = head(block.len(), 0x1, END_HEADERS);
-        octets.extend(block);
-        let data = octets.len();
-        octets.extend(head(content, 0x0, END_STREAM));
-        octets.resize(octets.len() + content, b'x');
-        Self { octets, data }
+        let mut bytes = head(block.len(), 0x1, END_HEADERS);
+        bytes.extend(block);
+        let data = bytes.len();
+        bytes.extend(head(content, 0x0, END_STREAM));
+        bytes.resize(bytes.len() + content, b'x');
+        Self { bytes, data }
     }
 
     /// Appends to `out` what `input` asks for; gives how much of `input` was complete, and the
@@ -76,7 +76,7 @@ impl Frames {
 
     fn append(&self, stream: &[u8], out: &mut Vec<u8>) {
         let start = out.len();
-        out.extend_from_slice(&self.octets);
+        out.extend_from_slice(&self.bytes);
         for frame in [start, start + self.data] {
             out[frame + STREAM.start..frame + STREAM.end].copy_from_slice(stream);
         }
@@ -97,14 +97,14 @@ mod tests {
 
     #[test]
     fn the_answer_has_the_wanted_size_when_the_head_fits() {
-        for octets in [655, 700, 760] {
-            assert_eq!(Frames::new(octets, 612).octets.len(), octets);
+        for bytes in [655, 700, 760] {
+            assert_eq!(Frames::new(bytes, 612).bytes.len(), bytes);
         }
-        assert_eq!(Frames::new(0, 612).octets.len(), 612 + 18 + 7);
+        assert_eq!(Frames::new(0, 612).bytes.len(), 612 + 18 + 7);
     }
 
     #[test]
-    fn requests_are_answered_with_their_stream_whole_and_octet_by_octet() {
+    fn requests_are_answered_with_their_stream_whole_and_byte_by_byte() {
         let frames = Frames::new(700, 612);
         let (mut greeted, mut whole) = (false, Vec::new());
         assert_eq!(frames.answer(REQUESTS, &mut greeted, &mut whole), (REQUESTS.len(), 2));
@@ -112,8 +112,8 @@ mod tests {
         assert_eq!(whole[18..18 + HEAD][STREAM], [0, 0, 0, 1]);
         assert_eq!(whole[718 + frames.data..][STREAM], [0, 0, 0, 3]);
         let (mut greeted, mut split, mut input) = (false, Vec::new(), Vec::new());
-        for octet in REQUESTS {
-            input.push(*octet);
+        for byte in REQUESTS {
+            input.push(*byte);
             let (consumed, _) = frames.answer(&input, &mut greeted, &mut split);
             input.drain(..consumed);
         }

@@ -34,13 +34,13 @@ struct Options {
     /// Port to listen on, at 127.0.0.1.
     #[arg(long)]
     port: u16,
-    /// Octets of a whole response, head included.
+    /// Bytes of a whole response, head included.
     #[arg(long)]
-    octets: usize,
-    /// Octets of its content.
+    bytes: usize,
+    /// Bytes of its content.
     #[arg(long)]
     content: usize,
-    /// Speak HTTP/2, by prior knowledge; `octets` are those of the two frames of a response.
+    /// Speak HTTP/2, by prior knowledge; `bytes` are those of the two frames of a response.
     #[arg(long, conflicts_with = "per_request")]
     http2: bool,
     /// Answer one request per connection, and close it.
@@ -64,9 +64,9 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> std::io::Result<()> {
     let reply = if options.http2 {
-        Reply::Http2(Frames::new(options.octets, options.content))
+        Reply::Http2(Frames::new(options.bytes, options.content))
     } else {
-        Reply::Http1(Answer::new(options.octets, options.content, options.per_request))
+        Reply::Http1(Answer::new(options.bytes, options.content, options.per_request))
     };
     let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, options.port);
     let count = options.count.as_deref().map(Count::new).transpose()?;

@@ -1,5 +1,5 @@
-//! A server of known behaviour that looks at the clock itself, for the examples that compare what the generator says
-//! with what was.
+//! A server of known behaviour that records its own times, for the examples that check the generator's
+//! figures.
 
 use hayami_load::plan::{
     Address, Expect, KeepAlive, Plan, Protocol, RequestTemplate, Target, TlsOptions, Until, Weighted,
@@ -29,20 +29,20 @@ pub(crate) struct Seen {
     /// Its answer was about to be written.
     pub(crate) answered: u64,
     /// The client's end of the connection was seen; 0 if it stayed.
-    #[allow(dead_code)] // only one of the examples asks for it
+    #[allow(dead_code)] // used by only one of the examples
     pub(crate) ended: u64,
 }
 
 /// How a server behaves.
 #[derive(Clone, Copy)]
 pub(crate) struct Behaviour {
-    /// How long it works for request number so-and-so, nanoseconds.
+    /// How long it works on the request of a number, in nanoseconds.
     pub(crate) work: fn(u64) -> u64,
     /// It closes after each answer.
     pub(crate) closes: bool,
 }
 
-/// A server on a thread of its own, which never sleeps, so that no clock but the processor's is in what it says.
+/// A server on a separate thread that never sleeps, so that wake-ups don't distort its times.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -60,7 +60,7 @@ impl Server {
         Ok(Self { address, stop, thread })
     }
 
-    /// What it saw, in the order of the ends of connections, or of answers on those that stay.
+    /// Its records, in the order in which connections ended, or of the answers on kept ones.
     pub(crate) fn stop(self) -> io::Result<Vec<Seen>> {
         self.stop.store(true, Relaxed);
         self.thread.join().expect("it does not panic")
@@ -119,9 +119,9 @@ impl Loop {
 
     fn read(&mut self, token: u32) {
         let Some((stream, seen)) = self.connections.get_mut(&token) else { return };
-        let mut octets = [0; 4096];
+        let mut bytes = [0; 4096];
         loop {
-            match stream.read(&mut octets) {
+            match stream.read(&mut bytes) {
                 // The generator writes a request at once, and one after the other.
                 Ok(1..) => {
                     seen.asked = now();
@@ -191,7 +191,7 @@ pub(crate) fn plan(address: SocketAddr, connections: usize, requests: u64) -> Pl
     }
 }
 
-/// The number behind an option of the command line.
+/// The number after an option of the command line.
 pub(crate) fn number(name: &str, default: f64) -> f64 {
     let args: Vec<String> = std::env::args().collect();
     let value = args.iter().position(|arg| arg == name).and_then(|at| args.get(at + 1));

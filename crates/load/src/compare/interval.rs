@@ -1,4 +1,4 @@
-//! How sure a ratio is: Student's interval for the mean logarithm of paired ratios.
+//! The confidence of a ratio: Student's interval for the mean logarithm of paired ratios.
 
 use std::fmt;
 
@@ -14,9 +14,9 @@ use std::fmt;
 pub struct Ratio {
     /// The geometric mean of the rounds' ratios.
     pub value: f64,
-    /// Where the truth lies with 95 % confidence. `None` with fewer than two usable rounds.
+    /// The 95 % confidence interval. `None` with fewer than two usable rounds.
     pub interval: Option<(f64, f64)>,
-    /// How many rounds could be used: those where both figures are above zero.
+    /// The number of usable rounds: those where both figures are above zero.
     pub rounds: usize,
 }
 
@@ -43,7 +43,7 @@ impl Ratio {
         Some(Self { value: mean.exp(), interval, rounds })
     }
 
-    /// What may be said. The interval decides, not the value.
+    /// The verdict. The interval decides, not the value.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         match self.interval {
@@ -91,7 +91,7 @@ const STUDENT_975: [f64; 30] = [
 ];
 
 /// The 97.5 % point of Student's distribution; beyond the table two terms of the expansion at the normal
-/// distribution's, which are right to three decimals there. Without a degree of freedom nothing is known.
+/// distribution's, which are right to three decimals there. Without a degree of freedom it is infinite.
 fn student_975(freedom: usize) -> f64 {
     const NORMAL: f64 = 1.959_964;
     match freedom {

@@ -1,7 +1,8 @@
 //! Several targets side by side: medians over rounds, and ratios to the first with their confidence intervals.
 //!
-//! Targets run interleaved, one after another in each round and each round in another order, so that a machine that is busy for a while hits all
-//! of them. The method is described at [`Ratio`]. What isn't here: how a comparison looks (`report`).
+//! Targets run interleaved, one after another in each round and each round in another order, so that a
+//! temporarily busy machine affects all of them. The method is described at [`Ratio`]. The presentation of a
+//! comparison is in `report`.
 
 mod interval;
 
@@ -12,15 +13,15 @@ use crate::{Outcome, Plan};
 /// A figure that targets are compared by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// Right answers a second.
+    /// Successful responses per second.
     Rate,
     /// Half of the answers came within this many microseconds.
     Median,
     /// 99 % of the answers came within this many microseconds.
     P99,
-    /// CPU time of the server's processes for each right answer, microseconds.
+    /// CPU time of the server's processes per successful response, microseconds.
     Cost,
-    /// The largest memory of the server's processes, octets.
+    /// The largest memory of the server's processes, bytes.
     Memory,
 }
 
@@ -28,7 +29,7 @@ impl Measure {
     /// All of them, in the order of reports.
     pub const ALL: [Self; 5] = [Self::Rate, Self::Median, Self::P99, Self::Cost, Self::Memory];
 
-    /// What it is called, with its unit.
+    /// Its display name, with its unit.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -48,7 +49,7 @@ impl Measure {
             Self::Median => "p50_us",
             Self::P99 => "p99_us",
             Self::Cost => "server_cpu_us_per_response",
-            Self::Memory => "server_memory_octets",
+            Self::Memory => "server_memory_bytes",
         }
     }
 
@@ -73,15 +74,15 @@ impl Measure {
             Self::P99 => latency(0.99),
             Self::Cost => outcome.cost_us(),
             Self::Memory => {
-                outcome.server.as_ref().map(|server| server.memory as f64).filter(|&octets| octets > 0.0)
+                outcome.server.as_ref().map(|server| server.memory as f64).filter(|&bytes| bytes > 0.0)
             }
         }
     }
 }
 
 impl Outcome {
-    /// CPU time of the server's processes for each right answer, in microseconds. `None` without processes or
-    /// right answers.
+    /// CPU time of the server's processes per successful response, in microseconds. `None` without processes
+    /// or successful responses.
     #[must_use]
     pub fn cost_us(&self) -> Option<f64> {
         let server = self.server.as_ref()?;
@@ -112,7 +113,7 @@ pub struct Row {
     pub figures: [Figure; 5],
 }
 
-/// What several targets gave, the first being what the others are compared with.
+/// The results of several targets; the first is the baseline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// A row for each target of the plan, in its order.
@@ -120,7 +121,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares what the rounds gave: the first outcome of each target belongs to the first round, and so on.
+    /// Compares the rounds' results: the first outcome of each target belongs to the first round, and so on.
     /// `None` when the plan has one target only.
     #[must_use]
     pub fn of(plan: &Plan, outcomes: &[Outcome]) -> Option<Self> {

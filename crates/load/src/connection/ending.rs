@@ -1,15 +1,15 @@
-//! How a connection ends: done with, closed or broken by the server, out of time; and what that counts as.
+//! How a connection ends: finished, closed or broken by the server, timed out; and how that is counted.
 
 use super::why::{self, Broken, Why};
 use super::{Connection, Cx, Failure, Stage};
 
-/// How long the server has to close a connection that is done with, in nanoseconds.
+/// How long the server may take to close a finished connection, in nanoseconds.
 const CLOSING: u64 = 2_000_000_000;
 
 impl Connection {
-    /// Everything was asked and answered. In HTTP/1 the server closes: whoever closes first keeps the port for a
-    /// minute (TIME-WAIT), and it is the server that was told `close` (RFC 9112 §9.6). In HTTP/2 it is us: servers
-    /// keep connections open for more, and those that want no more have said so (RFC 9113 §6.8).
+    /// All requests were sent and answered. In HTTP/1 the server closes: the side that closes first keeps the
+    /// port for a minute (TIME-WAIT), and the server was sent `close` (RFC 9112 §9.6). In HTTP/2 the client
+    /// closes: servers keep connections open, or have sent GOAWAY (RFC 9113 §6.8).
     pub(super) fn finish(&mut self, cx: &mut Cx<'_>) {
         cx.pace.put_back(self.engine.unanswered());
         self.engine.forget();
@@ -63,7 +63,7 @@ impl Connection {
         }
     }
 
-    /// Failures one after the other, this connection's end among them if it never was of use.
+    /// Consecutive failures, including this connection's end if it was never usable.
     pub(crate) fn failures(&self) -> u32 {
         if self.has_answered { 0 } else { self.failures + 1 }
     }
@@ -78,7 +78,7 @@ impl Connection {
         }
     }
 
-    /// Counts what a failure cost. To be called once, before the slot is freed.
+    /// Counts a failure. Call it once, before the slot is freed.
     pub(crate) fn count_failure(&mut self, cx: &mut Cx<'_>, failure: Failure) {
         let lost = self.engine.unanswered();
         let was_usable = self.is_usable;
@@ -87,7 +87,7 @@ impl Connection {
         if !was_usable && lost == 0 && failure != Failure::Lost {
             cx.pace.spoil();
         }
-        // A server may close a connection that rests.
+        // A server may close an idle connection.
         let first = u64::from(lost > 0 || failure != Failure::Reset);
         let others = lost.saturating_sub(1);
         let why = std::mem::take(&mut self.why);
@@ -100,7 +100,7 @@ impl Connection {
         }
     }
 
-    /// Gives the connection up if its time has passed.
+    /// Closes the connection if its deadline has passed.
     pub(crate) fn expire(&mut self, cx: &mut Cx<'_>) {
         if self.deadline == 0 || cx.now < self.deadline {
             return;

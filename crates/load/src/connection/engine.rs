@@ -1,4 +1,4 @@
-//! The protocol that a connection speaks: requests out, responses in, whichever it is.
+//! The protocol of a connection: requests out, responses in, for each protocol.
 
 use super::Cx;
 use super::http1::Http1;
@@ -8,7 +8,7 @@ use crate::TlsSpoken;
 use crate::plan::Protocol;
 use hayami_tls::Alpn;
 
-/// One of the client engines, and what is asked by it.
+/// One of the client engines, and its requests.
 #[derive(Default)]
 pub(super) struct Engine {
     kind: Kind,
@@ -25,7 +25,7 @@ enum Kind {
     Http2,
 }
 
-/// The name of TLS for people, asked for once in a run.
+/// The display name of the TLS parameters, made once in a run.
 pub(super) type TlsName<'a> = &'a dyn Fn() -> Option<TlsSpoken>;
 
 /// Calls a method of the engine in use.
@@ -70,12 +70,12 @@ impl Engine {
         self.kind == Kind::Http1
     }
 
-    /// Whether the connection came to be of use.
+    /// Whether the connection became usable.
     pub(super) fn is_used(&self) -> bool {
         self.kind != Kind::Undecided
     }
 
-    /// Forgets everything but memory.
+    /// Clears everything and keeps the memory.
     pub(super) fn reset(&mut self) {
         self.kind = Kind::Undecided;
     }
@@ -94,7 +94,7 @@ impl Engine {
         }
     }
 
-    /// Reads, and counts what was read. Gives the octets that are done with.
+    /// Reads, and counts what was read. Returns the bytes consumed.
     pub(super) fn receive(
         &mut self,
         cx: &mut Cx<'_>,
@@ -114,7 +114,7 @@ impl Engine {
         engine!(self, (), engine => engine.fill(cx, left));
     }
 
-    /// Requests that were made and did not leave are to be made again.
+    /// Returns requests that were made but not sent, to be made again.
     pub(super) fn take_back(&mut self, cx: &mut Cx<'_>) {
         let unsent = self.unanswered();
         cx.pace.put_back(unsent);
@@ -152,7 +152,7 @@ impl Engine {
         }
     }
 
-    /// Whether nothing more is to be asked or answered; `left` requests might still be made.
+    /// Whether no more requests or responses are to come; `left` requests might still be made.
     pub(super) fn is_done(&mut self, left: u64) -> bool {
         engine!(self, true, engine => engine.is_done(left))
     }

@@ -1,10 +1,10 @@
 //! A connection over a distance: what the socket gives and takes, half a round trip away from the client.
 //!
 //! The kernel's connection is the server's view: it is dialled when the client's first segment would arrive,
-//! written when octets would, closed when the end would. What it says is read at once, so that the kernel's
+//! written when bytes would, closed when the end would. What it says is read at once, so that the kernel's
 //! buffers and windows are as they would be at the end of the way, and shown to the client later. The last segment
 //! of TCP's handshake is kept back for the request to carry it
-//! ([`OurEnd::speaks_at_once`](crate::dial::OurEnd)), so that a server accepts when it would.
+//! ([`LocalEnd::speaks_at_once`](crate::dial::LocalEnd)), so that a server accepts when it would.
 
 use super::why;
 use super::wire::READ;
@@ -27,9 +27,9 @@ pub(super) struct Far {
     is_connected: bool,
     /// The server has closed, and everything it sent before is read.
     is_read: bool,
-    /// Octets of the server that the client has not seen.
+    /// Bytes of the server that the client has not seen.
     arriving: Vec<u8>,
-    /// Octets of the client that have not been written, and how many of them have arrived.
+    /// Bytes of the client that have not been written, and how many of them have arrived.
     leaving: Vec<u8>,
     arrived: usize,
     /// When the last of each direction is through.
@@ -64,14 +64,14 @@ impl Far {
     }
 
     /// The client writes.
-    pub(super) fn send(&mut self, cx: &mut Cx<'_>, octets: &[u8]) {
-        self.leaving.extend_from_slice(octets);
-        self.towards_server(cx, Due::Leave(octets.len() as u32));
+    pub(super) fn send(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) {
+        self.leaving.extend_from_slice(bytes);
+        self.towards_server(cx, Due::Leave(bytes.len() as u32));
     }
 
-    /// Octets reach the client.
-    pub(super) fn arrive(&mut self, octets: usize, to: &mut Vec<u8>) {
-        to.extend(self.arriving.drain(..octets.min(self.arriving.len())));
+    /// Bytes reach the client.
+    pub(super) fn arrive(&mut self, bytes: usize, to: &mut Vec<u8>) {
+        to.extend(self.arriving.drain(..bytes.min(self.arriving.len())));
     }
 
     /// Writes what has reached the server's end.
@@ -104,11 +104,11 @@ impl Far {
                     self.is_read = true;
                     self.towards_client(cx, Due::Ended);
                 }
-                Poll::Ready(Ok(octets)) => {
+                Poll::Ready(Ok(bytes)) => {
                     self.arriving.extend_from_slice(&cx.input);
-                    self.towards_client(cx, Due::Arrived(octets as u32));
+                    self.towards_client(cx, Due::Arrived(bytes as u32));
                     // Less than there was room for is all that there was. The end came with it.
-                    if ended && octets < room {
+                    if ended && bytes < room {
                         self.is_read = true;
                         self.with_the_last(cx, Due::Ended);
                     }
@@ -181,7 +181,7 @@ impl Connection {
                 }
                 self.watch(cx, true);
             }
-            Due::Leave(octets) => self.leave_octets(octets as usize),
+            Due::Leave(bytes) => self.leave_bytes(bytes as usize),
             Due::Close => {
                 self.keep_spare(cx);
                 self.stage = Stage::Gone;
@@ -197,8 +197,8 @@ impl Connection {
                 let why = std::mem::take(&mut self.why);
                 self.fail(Failure::Connect, why);
             }
-            Due::Arrived(octets) => {
-                self.wire.arrived(cx, octets as usize);
+            Due::Arrived(bytes) => {
+                self.wire.arrived(cx, bytes as usize);
                 self.received(cx);
             }
             Due::Ended => {
@@ -218,9 +218,9 @@ impl Connection {
         }
     }
 
-    fn leave_octets(&mut self, octets: usize) {
+    fn leave_bytes(&mut self, bytes: usize) {
         let (Some(far), Some(socket)) = (&mut self.wire.far, &self.wire.socket) else { return };
-        far.arrived = (far.arrived + octets).min(far.leaving.len());
+        far.arrived = (far.arrived + bytes).min(far.leaving.len());
         // If that fails, so does reading.
         let _ = far.flush(socket);
     }

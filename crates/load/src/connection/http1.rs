@@ -1,4 +1,5 @@
-//! HTTP/1 on a connection: ready-made requests out, several at a time if pipelined, responses in their order.
+//! HTTP/1 on a connection: sends prepared requests, several at a time if pipelined, and reads responses in
+//! order.
 
 use super::engine::TlsName;
 use super::why::{self, Broken};
@@ -65,9 +66,9 @@ impl Http1 {
             at += received.consumed;
             match received.event {
                 ClientEvent::More => return Ok(at),
-                ClientEvent::Interim => cx.count.tally.octets_head += received.consumed as u64,
+                ClientEvent::Interim => cx.count.tally.bytes_head += received.consumed as u64,
                 ClientEvent::Response(content) => {
-                    cx.count.tally.octets_head += received.consumed as u64;
+                    cx.count.tally.bytes_head += received.consumed as u64;
                     self.begin(cx, &rest[..received.consumed], tls);
                     match content {
                         ResponseContent::None | ResponseContent::Tunnel => self.end(cx),
@@ -89,7 +90,7 @@ impl Http1 {
         request.head(cx, cx.last_head.head().status());
         if cx.count.tally.sample.is_none() {
             request.is_sample = true;
-            // A head begins with its version (RFC 9112 §4), which need not be the one that was asked in.
+            // A head begins with its version (RFC 9112 §4), which need not be the request's.
             let version = String::from_utf8_lossy(&head[..head.len().min("HTTP/1.1".len())]);
             cx.count.keep_sample(&version, tls(), cx.last_head.head());
         }
@@ -141,7 +142,7 @@ impl Http1 {
         self.asked.len() < cx.job.pipeline && self.client.can_send()
     }
 
-    /// The last request was answered, or the server answers no more of them.
+    /// The last request was answered, or the server answers no more.
     pub(super) fn is_done(&self, left: u64) -> bool {
         if self.asked.is_empty() {
             return left == 0 || !self.client.can_send();
@@ -174,12 +175,12 @@ impl InFlight {
 
     /// A piece of its content.
     #[inline]
-    pub(super) fn content(&mut self, cx: &Cx<'_>, octets: &[u8]) {
+    pub(super) fn content(&mut self, cx: &Cx<'_>, bytes: &[u8]) {
         let start = self.content;
-        self.content += octets.len() as u64;
+        self.content += bytes.len() as u64;
         if let Some(body) = &cx.job.expect.body
             && self.wrong == Wrong::No
-            && part(body, start, octets.len()) != Some(octets)
+            && part(body, start, bytes.len()) != Some(bytes)
         {
             self.wrong = Wrong::Content;
         }

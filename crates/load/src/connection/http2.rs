@@ -1,4 +1,4 @@
-//! HTTP/2 on a connection: a stream for each request, field blocks copied as long as the table is what it was.
+//! HTTP/2 on a connection: a stream for each request; field blocks are copied while the table is unchanged.
 
 use super::engine::TlsName;
 use super::why::{self, Broken, Why};
@@ -9,7 +9,7 @@ use hayami_h2::{
 };
 use std::collections::VecDeque;
 
-/// Requests whose field blocks a connection remembers.
+/// Number of requests whose field blocks a connection keeps.
 const REMEMBERED: usize = 16;
 
 pub(super) struct Http2 {
@@ -18,9 +18,9 @@ pub(super) struct Http2 {
     /// What was sent when, the oldest first; answered ones leave when they are the oldest.
     asked: VecDeque<(u64, Key)>,
     unanswered: u64,
-    /// The server takes no more requests.
+    /// The server accepts no more requests.
     goes: bool,
-    /// What it said when it ended the connection.
+    /// The code of its GOAWAY.
     goodbye: Option<ErrorCode>,
 }
 
@@ -121,9 +121,9 @@ impl Http2 {
             match received.event {
                 ClientEvent::More => return Ok(at),
                 ClientEvent::Handled | ClientEvent::Settings => {}
-                ClientEvent::Interim { .. } => cx.count.tally.octets_head += received.consumed as u64,
+                ClientEvent::Interim { .. } => cx.count.tally.bytes_head += received.consumed as u64,
                 ClientEvent::Response { key, content } => {
-                    cx.count.tally.octets_head += received.consumed as u64;
+                    cx.count.tally.bytes_head += received.consumed as u64;
                     self.begin(cx, key, tls);
                     if content == ResponseContent::None {
                         self.end(cx, key);
@@ -173,7 +173,7 @@ impl Http2 {
     #[cold]
     fn reset(&mut self, cx: &mut Cx<'_>, request: &InFlight, code: ErrorCode, fault: Option<Fault>) {
         self.unanswered = self.unanswered.saturating_sub(1);
-        // RFC 9113 §8.7: it was not looked at, so it is asked again.
+        // RFC 9113 §8.7: it was not processed, so it is sent again.
         if code == ErrorCode::REFUSED_STREAM && fault.is_none() {
             return cx.pace.put_back(1);
         }
@@ -189,7 +189,7 @@ impl Http2 {
         cx.count.failed(failure, &why, 1, cx.now);
     }
 
-    /// RFC 9113 §6.8: what the server did not look at is asked again elsewhere.
+    /// RFC 9113 §6.8: requests that the server did not process are sent again elsewhere.
     #[cold]
     fn go(&mut self, cx: &mut Cx<'_>, code: ErrorCode) {
         (self.goes, self.goodbye) = (true, Some(code));

@@ -6,7 +6,7 @@
 //!   │ fill ─▶ send ───────────▶ (half a round trip) ────────▶
 //! ```
 //!
-//! Without an emulated distance both are one: octets read are given to the engine in the same turn, and what
+//! Without an emulated distance both are one: bytes read are given to the engine in the same turn, and what
 //! it has to say leaves in one write. With one, everything between them stands in the worker's wheel.
 //! What a connection shares with the others of its worker is in [`Cx`].
 
@@ -53,9 +53,9 @@ pub(crate) struct Cx<'a> {
     pub(crate) now: u64,
     /// Where connections come from.
     pub(crate) origins: Origins,
-    /// Octets received, to be read by an engine.
+    /// Bytes received, to be read by an engine.
     pub(crate) input: Vec<u8>,
-    /// Octets an engine wrote, to be sent.
+    /// Bytes an engine wrote, to be sent.
     pub(crate) out: Vec<u8>,
     /// The same, sealed.
     pub(crate) sealed: Vec<u8>,
@@ -71,19 +71,19 @@ pub(crate) struct InFlight {
     pub(crate) due: u64,
     pub(crate) sent: u64,
     pub(crate) first: u64,
-    /// Octets of content so far.
+    /// Bytes of content so far.
     pub(crate) content: u64,
     pub(crate) status: u16,
     pub(crate) wrong: Wrong,
     /// It is the one that is shown.
     pub(crate) is_sample: bool,
-    /// Octets of the request's content that wait for room (HTTP/2).
+    /// Bytes of the request's content that wait for room (HTTP/2).
     pub(crate) body_left: u32,
-    /// Which request it is.
+    /// The index of its template.
     pub(crate) template: u32,
 }
 
-/// Why a connection is of no use any more. The names are those of `Errors`.
+/// Why a connection is no longer usable. The names are those of `Errors`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     Connect,
@@ -266,10 +266,10 @@ impl Connection {
         matches!(self.stage, Stage::Shaking | Stage::Open | Stage::Closing)
     }
 
-    /// Octets have come: `cx.input` holds them, or the wire does if they are sealed.
+    /// Bytes have come: `cx.input` holds them, or the wire does if they are sealed.
     fn received(&mut self, cx: &mut Cx<'_>) {
         if self.stage == Stage::Closing && !self.wire.is_sealed() {
-            return; // nobody asked for more
+            return; // no request is unanswered
         }
         cx.out.clear();
         match self.wire.open(cx) {
@@ -302,10 +302,10 @@ impl Connection {
         true
     }
 
-    /// Gives the engine what has come, and writes what follows from it.
+    /// Returns the engine what has come, and writes what follows from it.
     fn answer(&mut self, cx: &mut Cx<'_>) {
         let input = std::mem::take(&mut cx.input);
-        cx.count.tally.octets_in += (input.len() - self.wire.kept()) as u64;
+        cx.count.tally.bytes_in += (input.len() - self.wire.kept()) as u64;
         let wire = &self.wire;
         let received = self.engine.receive(cx, &input, &|| wire.tls_spoken());
         let broken = match received {

@@ -3,7 +3,7 @@
 use super::why;
 use super::wire::Watched;
 use super::{Connection, Cx, Failure, Origin, Stage};
-use crate::dial::{self, OurEnd};
+use crate::dial::{self, LocalEnd};
 use hayami_net::dial::{Peer, send_at_once};
 use hayami_net::poll::{Kind, Token};
 use std::io;
@@ -51,7 +51,7 @@ impl Connection {
         // Without a distance the kernel acknowledges the handshake by itself, as that of any client does: a server
         // that accepts at once, and then has to wait for the request, pays for that in earnest, too.
         let speaks_at_once = cx.job.delay.is_some() && (cx.job.speaks_first() || !cx.pace.is_open());
-        let socket = dial::connect_from(&cx.job.peer, OurEnd { source, port, speaks_at_once })?;
+        let socket = dial::connect_from(&cx.job.peer, LocalEnd { source, port, speaks_at_once })?;
         if cx.job.writes_twice() {
             send_at_once(&socket);
         }

@@ -1,4 +1,4 @@
-//! TLS of one connection: records that are not whole yet, and how far the handshake is.
+//! TLS of one connection: incomplete records, and the progress of the handshake.
 
 use super::wire::READ;
 use crate::worker::job::Job;
@@ -6,11 +6,11 @@ use hayami_tls::{ClientSession, Connector, Fault, Info, Progress};
 
 pub(super) struct Tls {
     session: ClientSession,
-    /// Records of the server, as far as they have come.
+    /// Incomplete records from the server.
     records: Vec<u8>,
 }
 
-/// What opening records led to.
+/// The result of opening records.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Opened {
     /// The handshake is complete.
@@ -20,7 +20,7 @@ pub(super) struct Opened {
 }
 
 impl Tls {
-    /// A session, and its first words in `out`. `None`: the target's name is none.
+    /// A session, with its ClientHello in `out`. `None`: the target's name is invalid.
     pub(super) fn start(connector: &Connector, job: &Job, out: &mut Vec<u8>) -> Option<Box<Self>> {
         let mut session = ClientSession::new(connector, &job.host).ok()?;
         session.start(out);

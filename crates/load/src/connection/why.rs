@@ -1,4 +1,4 @@
-//! Why a connection failed, in a line for the user.
+//! Describes why a connection failed, in a line for the user.
 
 use super::Failure;
 use crate::Errors;
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// A line: mostly one that is known in advance.
+/// A line, usually a constant.
 pub(crate) type Why = Cow<'static, str>;
 
 /// The server sent something that ends the connection.
@@ -23,7 +23,7 @@ pub(super) const CLOSED_SHORT: &str = "the server closed the connection in the m
 pub(super) const CLOSED_HANDSHAKE: &str = "the server closed the connection during the TLS handshake";
 pub(super) const NO_HTTP2: &str = "the server did not agree to HTTP/2 (ALPN); leave out --http 2";
 pub(super) const NO_NAME: &str = "the host is not a name that a certificate can be checked for";
-/// Requests behind the one that ended their connection.
+/// Requests after the one that ended their connection.
 pub(super) const OTHERS: &str =
     "the connection ended before their turn (other requests of failed connections)";
 
@@ -54,7 +54,7 @@ impl Failure {
     }
 }
 
-/// What the system says of a connection, in the words that people search for.
+/// A system error of a connection, in the words that users search for.
 pub(super) fn system(error: &io::Error) -> Why {
     match error.kind() {
         ErrorKind::ConnectionRefused => "connection refused".into(),
@@ -72,7 +72,7 @@ pub(super) fn system(error: &io::Error) -> Why {
     }
 }
 
-/// What TLS failed at.
+/// Why TLS failed.
 pub(super) fn tls(fault: &Fault) -> Why {
     match fault {
         Fault::PlainHttp => "the server answers in plain HTTP: use http://".into(),
@@ -83,7 +83,7 @@ pub(super) fn tls(fault: &Fault) -> Why {
     }
 }
 
-/// What the first bytes say if the server speaks another protocol than the one it was asked in.
+/// Identifies the server's protocol by its first bytes, if it is not the request's.
 pub(super) fn other_protocol(input: &[u8], http1: bool) -> Option<Why> {
     // The head of a SETTINGS frame, which comes first (RFC 9113 §3.4): three bytes of length, the type 4.
     let is_settings = input.len() >= 9 && input[0] == 0 && input[3] == 4 && input[5..9] == [0; 4];
@@ -98,7 +98,7 @@ pub(super) fn other_protocol(input: &[u8], http1: bool) -> Option<Why> {
     }
 }
 
-/// What did not happen in time.
+/// What timed out.
 pub(super) fn late(what: &str, nanos: u64) -> Why {
     format!("{what} within {:?}", Duration::from_nanos(nanos)).into()
 }

@@ -10,7 +10,7 @@ use hayami_tls::{Fault, Info};
 use std::io;
 use std::task::Poll;
 
-/// Octets read at once.
+/// Bytes read at once.
 pub(super) const READ: usize = 128 * 1024;
 
 /// The way to the server.
@@ -125,37 +125,37 @@ impl Wire {
     /// Sends `cx.out`, or what TLS says first, on a socket of which nothing is known. `Ready(true)`: it went,
     /// so the connection is made.
     pub(super) fn send_first(&mut self, cx: &mut Cx<'_>) -> Poll<io::Result<bool>> {
-        let octets = if self.tls.is_some() { &cx.sealed } else { &cx.out };
+        let bytes = if self.tls.is_some() { &cx.sealed } else { &cx.out };
         let Some(socket) = &self.socket else { return Poll::Pending };
-        if octets.is_empty() {
+        if bytes.is_empty() {
             return Poll::Ready(Ok(false));
         }
         if let Some(far) = &mut self.far {
-            let octets =
+            let bytes =
                 if self.tls.is_some() { std::mem::take(&mut cx.sealed) } else { std::mem::take(&mut cx.out) };
             if self.tls.is_none() {
-                cx.count.tally.octets_out += octets.len() as u64;
+                cx.count.tally.bytes_out += bytes.len() as u64;
             }
-            far.send(cx, &octets);
+            far.send(cx, &bytes);
             return Poll::Ready(Ok(true));
         }
-        socket.send(octets, false).map_ok(|sent| {
+        socket.send(bytes, false).map_ok(|sent| {
             if self.tls.is_none() {
-                cx.count.tally.octets_out += octets.len() as u64;
+                cx.count.tally.bytes_out += bytes.len() as u64;
             }
-            self.unsent.extend_from_slice(&octets[sent..]);
+            self.unsent.extend_from_slice(&bytes[sent..]);
             true
         })
     }
 
     /// Sends `cx.out`. False: the connection is broken.
     pub(super) fn send(&mut self, cx: &mut Cx<'_>) -> bool {
-        cx.count.tally.octets_out += cx.out.len() as u64;
+        cx.count.tally.bytes_out += cx.out.len() as u64;
         match &mut self.tls {
             None => {
-                let octets = std::mem::take(&mut cx.out);
-                let sent = self.transmit(cx, &octets);
-                cx.out = octets;
+                let bytes = std::mem::take(&mut cx.out);
+                let sent = self.transmit(cx, &bytes);
+                cx.out = bytes;
                 sent
             }
             Some(tls) => {
@@ -169,18 +169,18 @@ impl Wire {
         }
     }
 
-    /// Sends octets as they are, or keeps what the socket does not take.
-    pub(super) fn transmit(&mut self, cx: &mut Cx<'_>, octets: &[u8]) -> bool {
+    /// Sends bytes as they are, or keeps what the socket does not take.
+    pub(super) fn transmit(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> bool {
         if let Some(far) = &mut self.far {
-            far.send(cx, octets);
+            far.send(cx, bytes);
             return true;
         }
         if self.sent < self.unsent.len() {
-            self.unsent.extend_from_slice(octets);
+            self.unsent.extend_from_slice(bytes);
             return self.flush().is_ok();
         }
         let Some(socket) = &self.socket else { return true };
-        let mut rest = octets;
+        let mut rest = bytes;
         while !rest.is_empty() {
             match socket.send(rest, false) {
                 Poll::Ready(Ok(sent)) => rest = &rest[sent..],
@@ -208,7 +208,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Reads: into `cx.input`, behind what was kept, or where TLS opens it.
+    /// Reads: into `cx.input`, after what was kept, or where TLS opens it.
     pub(super) fn read(&mut self, cx: &mut Cx<'_>) -> Poll<io::Result<usize>> {
         let Some(socket) = &self.socket else { return Poll::Pending };
         match &mut self.tls {
@@ -240,28 +240,28 @@ impl Wire {
         opened
     }
 
-    /// Puts octets that arrived over a distance where [`read`](Self::read) puts them.
-    pub(super) fn arrived(&mut self, cx: &mut Cx<'_>, octets: usize) {
+    /// Puts bytes that arrived over a distance where [`read`](Self::read) puts them.
+    pub(super) fn arrived(&mut self, cx: &mut Cx<'_>, bytes: usize) {
         let Some(far) = &mut self.far else { return };
         match &mut self.tls {
-            Some(tls) => far.arrive(octets, tls.room()),
+            Some(tls) => far.arrive(bytes, tls.room()),
             None => {
                 cx.input.clear();
                 cx.input.extend_from_slice(&self.kept);
-                far.arrive(octets, &mut cx.input);
+                far.arrive(bytes, &mut cx.input);
             }
         }
     }
 
-    /// How many octets of `cx.input` were there before.
+    /// How many bytes of `cx.input` were there before.
     pub(super) fn kept(&self) -> usize {
         self.kept.len()
     }
 
     /// Keeps what the engine could not read yet.
     #[inline]
-    pub(super) fn keep(&mut self, octets: &[u8]) {
+    pub(super) fn keep(&mut self, bytes: &[u8]) {
         self.kept.clear();
-        self.kept.extend_from_slice(octets);
+        self.kept.extend_from_slice(bytes);
     }
 }

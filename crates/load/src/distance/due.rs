@@ -1,36 +1,36 @@
-//! What is under way, in the worker's wheel.
+//! Events in transit, in the worker's wheel.
 
 use hayami_net::poll;
 
-/// A step of the wheel is 2^16 ns: 66 µs, the most by which anything is late.
+/// A step of the wheel is 2^16 ns: 66 µs, the maximum delay of an entry.
 const STEP_BITS: u32 = 16;
 /// Steps of a turn: 2.1 seconds. What is due later stays for another turn.
 const STEPS: usize = 1 << 15;
 
-/// What happens when the time has come.
+/// The event that an entry triggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// A connection is opened, after so many failures one after the other.
+    /// A connection is opened, after this many consecutive failures.
     Open(u32),
     /// The first segment of a connection reaches the server.
     Dial,
     /// The client learns that it is connected.
     Known,
-    /// The client learns that it is not.
+    /// The client learns that the connection was refused.
     Refused,
-    /// So many octets reach the client.
+    /// This many bytes reach the client.
     Arrived(u32),
     /// The server's end reaches the client.
     Ended,
     /// The client learns that the connection is broken.
     Broken,
-    /// So many octets reach the server.
+    /// This many bytes reach the server.
     Leave(u32),
     /// The client's end reaches the server.
     Close,
 }
 
-/// Something that is under way. Those of a connection that is gone are dropped by its generation.
+/// Something in transit. The generation identifies entries of connections that no longer exist.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) slot: u32,

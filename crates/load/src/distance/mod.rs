@@ -1,8 +1,8 @@
-//! A distance that is not there: what a client far away would do and see, done and seen later.
+//! An emulated distance: the actions and observations of a distant client, delayed.
 //!
-//! Everything that crosses the way takes half a round trip: the first segment of a connection, the octets
-//! of a request, the octets of an answer, the ends. [`Delay`] says how long, [`Wheel`] wakes up what is
-//! under way. The order within a direction is kept, as TCP keeps it.
+//! Everything in transit takes half a round trip: the first segment of a connection, the bytes of a request,
+//! the bytes of an answer, the ends. [`Delay`] computes the delay, [`Wheel`] schedules the arrival. The order
+//! within a direction is kept, as TCP keeps it.
 
 mod due;
 
@@ -10,12 +10,12 @@ pub(crate) use due::{Due, Entry, Wheel, wheel};
 
 use crate::plan::Distance;
 
-/// How long things are under way, in nanoseconds.
+/// The delays, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delay {
     one_way: u64,
     jitter: u64,
-    /// Of 2^32 connections, so many are lost.
+    /// Of 2^32 connections, this many are lost.
     lost: u64,
 }
 
@@ -24,13 +24,13 @@ impl Delay {
         let nanos = |time: std::time::Duration| time.as_nanos() as u64;
         Self {
             one_way: nanos(distance.rtt) / 2,
-            // What a round trip may vary by, half of it each way.
+            // The jitter of a round trip, half of it each way.
             jitter: nanos(distance.jitter.min(distance.rtt)) / 2,
             lost: (distance.loss.clamp(0.0, 1.0) * 4_294_967_296.0) as u64,
         }
     }
 
-    /// When something arrives that leaves now, behind what left before it in the same direction.
+    /// When something sent now arrives, after everything sent before in the same direction.
     pub(crate) fn arrival(&self, now: u64, random: &mut Random, before: &mut u64) -> u64 {
         let spread = if self.jitter == 0 { 0 } else { random.below(2 * self.jitter + 1) };
         let due = (now + self.one_way + spread).saturating_sub(self.jitter).max(*before);
@@ -44,7 +44,7 @@ impl Delay {
     }
 }
 
-/// Numbers without a pattern that matters here (xorshift64*), the same in every run.
+/// Pseudo-random numbers (xorshift64*), the same in every run.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 

@@ -1,21 +1,21 @@
-//! `--like 'ab -c 100 -n 1000 http://…'`: the command lines of other load generators, as arguments of ours.
+//! `--like 'ab -c 100 -n 1000 http://…'`: translates the command lines of other load generators to arguments
+//! of `hayami bench`.
 //!
-//! A translation gives words of our own command line, so that what is printed for the user is exactly what is
-//! run. An option that has no counterpart is an error, one that only changes what the other program prints is
-//! left out.
+//! A translation yields arguments, so that what is printed for the user is exactly what is run. An option
+//! that has no counterpart is an error, one that only changes what the other program prints is left out.
 
 mod hey;
+mod shell_split;
 mod tools;
-mod words;
 
-pub use words::{quoted, split};
+pub use shell_split::{quoted, split};
 
 use tools::{Does, Tool};
 
 /// The arguments of `hayami bench` that do what this command line of ab, wrk, h2load, hey or oha does.
 ///
 /// # Errors
-/// A line that says which program or option is not understood.
+/// A line with the unsupported program or option.
 pub fn translate(line: &str) -> Result<Vec<String>, String> {
     let words = split(line)?;
     let (program, words) = words.split_first().ok_or("empty command; write --like 'wrk -c 100 http://…'")?;
@@ -29,7 +29,7 @@ struct Translation {
     tool: &'static Tool,
     out: Vec<String>,
     urls: Vec<String>,
-    /// The options that were there, by their first names.
+    /// The options that occurred, by their first names.
     given: Vec<&'static str>,
 }
 
@@ -51,7 +51,7 @@ impl Translation {
         self.finish()
     }
 
-    /// `-c100`, `-c 100`, and letters in one word (`-kq`) for those programs that read them so.
+    /// `-c100`, `-c 100`, and joined letters (`-kq`) for programs that accept them.
     fn short<'a>(
         &mut self,
         word: &'a str,
@@ -94,8 +94,8 @@ impl Translation {
         self.given.push(option.names[0]);
         let add: Vec<String> = match option.does {
             Does::Ignore | Does::IgnoreValue => Vec::new(),
-            Does::Same(ours) => vec![ours.into(), value.into()],
-            Does::Flag(ours) => ours.iter().map(|&word| word.into()).collect(),
+            Does::Same(option) => vec![option.into(), value.into()],
+            Does::Flag(option) => option.iter().map(|&word| word.into()).collect(),
             Does::Through(change) => change(value)?,
         };
         self.out.extend(add);
@@ -123,7 +123,7 @@ impl Translation {
         if self.urls.is_empty() && !self.out.iter().any(|word| word == "--urls") {
             return Err(format!("the command of {} has no URL", self.tool.name));
         }
-        // h2load and hey repeat nothing: several URLs of h2load are one list, which is ours of `--urls`.
+        // h2load and hey repeat nothing: several URLs of h2load are one list, which corresponds to `--urls`.
         if self.urls.len() > 1 {
             return Err(format!(
                 "the command of {} has several URLs; write them to a file, and use --urls FILE",
@@ -134,7 +134,7 @@ impl Translation {
         Ok(self.out)
     }
 
-    /// Leaves a number of requests out where a duration counts alone.
+    /// Drops a number of requests where only the duration counts.
     fn drop_requests(&mut self) {
         let has_duration = self.out.iter().any(|word| word == "-d");
         if !self.tool.duration_wins || !has_duration {
@@ -151,8 +151,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn becomes(line: &str, ours: &str) {
-        assert_eq!(translate(line).map(|words| quoted(&words)), Ok(ours.to_owned()), "{line}");
+    fn becomes(line: &str, option: &str) {
+        assert_eq!(translate(line).map(|words| quoted(&words)), Ok(option.to_owned()), "{line}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The options of other load generators: a table for each, with what ours is called. Those of hey and oha are in
-//! `hey`.
+//! The options of other load generators: a table for each, with the corresponding `hayami bench` options.
+//! Those of hey and oha are in `hey`.
 
 use super::hey;
 
@@ -7,9 +7,9 @@ use super::hey;
 pub(super) struct Tool {
     pub(super) name: &'static str,
     pub(super) options: &'static [Opt],
-    /// Our words for what it does by itself: added unless one of these options was there.
+    /// Arguments for its defaults: added unless one of these options occurred.
     pub(super) defaults: &'static [(&'static [&'static str], &'static [&'static str])],
-    /// The method of requests with content, if it is not POST as here.
+    /// The method of requests with content, if it is not POST.
     pub(super) method: Option<DefaultMethod>,
     /// With a duration, a number of requests has no effect.
     pub(super) duration_wins: bool,
@@ -28,23 +28,23 @@ pub(super) struct DefaultMethod {
     pub(super) method: &'static str,
 }
 
-/// An option under its names, and what becomes of it.
+/// An option with its names and its translation.
 pub(super) struct Opt {
     pub(super) names: &'static [&'static str],
     pub(super) does: Does,
 }
 
-/// What becomes of an option.
+/// The translation of an option.
 pub(super) enum Does {
     /// Nothing: it changes what is printed.
     Ignore,
     /// The same, with a value.
     IgnoreValue,
-    /// Our option, with its value.
+    /// The `hayami bench` option, with the value.
     Same(&'static str),
-    /// These words of ours; it has no value.
+    /// These arguments; the option has no value.
     Flag(&'static [&'static str]),
-    /// Words made from its value.
+    /// Arguments made from its value.
     Through(fn(&str) -> Result<Vec<String>, String>),
 }
 
@@ -160,7 +160,8 @@ static H2LOAD: Tool = Tool {
         opt(&["--h1"], Flag(&["--http", "1.1"])),
         opt(&["-p", "--no-tls-proto"], Through(plain_protocol)),
         opt(&["--connect-to"], Same("--connect-to")),
-        // h2load has an option for the suites of each version; ours takes both kinds, and adds them up.
+        // h2load has an option for the suites of each version; `--ciphers` accepts both kinds and accumulates
+        // them.
         opt(&["--ciphers"], Same("--ciphers")),
         opt(&["--tls13-ciphers"], Same("--ciphers")),
         opt(&["--groups"], Same("--groups")),
@@ -202,11 +203,11 @@ fn plain_protocol(name: &str) -> Result<Vec<String>, String> {
 pub(super) fn basic(credentials: &str) -> Vec<String> {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
-    for octets in credentials.as_bytes().chunks(3) {
+    for bytes in credentials.as_bytes().chunks(3) {
         let group =
-            octets.iter().fold(0u32, |sum, octet| sum << 8 | u32::from(*octet)) << (8 * (3 - octets.len()));
+            bytes.iter().fold(0u32, |sum, byte| sum << 8 | u32::from(*byte)) << (8 * (3 - bytes.len()));
         for place in 0..4 {
-            match place <= octets.len() {
+            match place <= bytes.len() {
                 true => text.push(DIGITS[(group >> (18 - 6 * place) & 63) as usize] as char),
                 false => text.push('='),
             }

@@ -1,4 +1,4 @@
-//! When requests are made: by answers (closed model), or by a schedule that waits for nobody (open model).
+//! When requests are made: after responses (closed model), or by a fixed schedule (open model).
 
 /// A worker's share of the requests. All times are nanoseconds of the steady clock.
 #[derive(Clone, Debug)]
@@ -9,7 +9,7 @@ pub(crate) struct Pace {
     under_way: u64,
 }
 
-/// Request `n` is due at `start + n × interval`, whatever became of those before it.
+/// Request `n` is due at `start + n × interval`, regardless of earlier ones.
 #[derive(Clone, Copy, Debug)]
 struct Schedule {
     start: u64,
@@ -29,7 +29,7 @@ impl Pace {
         self.schedule.is_some()
     }
 
-    /// From now on so many more come to an end: those under way are the first of them.
+    /// Ends the run after this many more completions, including the requests in flight.
     pub(crate) fn limit(&mut self, requests: u64) {
         self.budget = Some(requests.saturating_sub(self.under_way));
     }
@@ -71,13 +71,13 @@ impl Pace {
         due.saturating_sub(schedule.issued).min(self.budget.unwrap_or(most)).min(most)
     }
 
-    /// Requests came to an end, good or bad.
+    /// Requests were completed, successful or failed.
     #[inline]
     pub(crate) fn done(&mut self, requests: u64) {
         self.under_way = self.under_way.saturating_sub(requests);
     }
 
-    /// Requests that were never looked at: they are to be made again.
+    /// Requests that were never processed: they are to be made again.
     pub(crate) fn put_back(&mut self, requests: u64) {
         self.under_way = self.under_way.saturating_sub(requests);
         if let Some(budget) = &mut self.budget {
@@ -88,7 +88,7 @@ impl Pace {
         }
     }
 
-    /// A connection that did not come about was to carry a request: that one has failed.
+    /// A failed connection was to carry a request, which has failed with it.
     pub(crate) fn spoil(&mut self) {
         if let Some(budget) = &mut self.budget {
             *budget = budget.saturating_sub(1);
@@ -100,7 +100,7 @@ impl Pace {
         self.under_way
     }
 
-    /// Whether no request is left and none is under way.
+    /// Whether no request is left and none is in flight.
     pub(crate) fn is_over(&self) -> bool {
         self.budget == Some(0) && self.under_way == 0
     }

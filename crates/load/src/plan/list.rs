@@ -1,4 +1,4 @@
-//! The file of `--urls`: what is asked, and how often.
+//! The file of `--urls`: requests and their weights.
 //!
 //! ```text
 //! # weight, method and URL; only the URL is needed
@@ -16,14 +16,14 @@ pub struct Line {
     pub weight: f64,
     /// The method, if one is written.
     pub method: Option<String>,
-    /// What is asked.
+    /// The request target.
     pub what: What,
 }
 
-/// What a line asks for.
+/// The target of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A path with its query, at every server.
+    /// A path with its query, on every server.
     Path(String),
     /// A whole URL.
     Url(Url),
@@ -32,7 +32,7 @@ pub enum What {
 /// Reads the file's text.
 ///
 /// # Errors
-/// The first wrong line with its number, or that there is none.
+/// The first wrong line with its number, or an error for an empty file.
 pub fn read(text: &str) -> Result<Vec<Line>, String> {
     let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     let lines = numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

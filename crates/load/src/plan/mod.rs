@@ -1,4 +1,4 @@
-//! What is to be done: plain data that every other part reads and none changes.
+//! The plan of a measurement: plain data that every other part reads and none changes.
 //!
 //! A [`Plan`] is the same for all its [`Target`]s; a run loads one target. Nothing here opens a file, resolves
 //! a name or checks a rule: that happens where a plan is built.
@@ -35,35 +35,35 @@ pub struct Plan {
     pub pipeline: usize,
     /// When a run is over. The time or count of warm-up is not part of it.
     pub until: Until,
-    /// How long load is made before anything is counted.
+    /// How long load is generated before anything is counted.
     pub warm_up: Duration,
     /// Connections are opened evenly over this time instead of at once. It precedes the warm-up.
     pub ramp_up: Duration,
-    /// Requests a second over all connections (open model): each is due at its time, whatever became of
-    /// those before it. `None`: the next request leaves when an answer has come (closed model).
+    /// Requests a second over all connections (open model): each is due at its time, regardless of earlier
+    /// ones. `None`: the next request is sent after a response (closed model).
     pub rate: Option<f64>,
-    /// Which protocol is spoken.
+    /// The protocol to use.
     pub protocol: Protocol,
     /// How long a connection is used.
     pub keep_alive: KeepAlive,
-    /// Which answers are right.
+    /// Which responses are successful.
     pub expect: Expect,
     /// The distance to emulate.
     pub distance: Option<Distance>,
-    /// How TLS is spoken where a target asks for it.
+    /// The TLS options for https targets.
     pub tls: TlsOptions,
     /// Local addresses to connect from, in turn. Empty: the system's choice.
     pub sources: Vec<IpAddr>,
-    /// A connect, a handshake or an answer taking longer is an error, and its connection is closed.
+    /// A connect, a handshake or a response that takes longer is an error, and its connection is closed.
     pub timeout: Duration,
-    /// How often each target is run, all targets in turn. At least 1.
+    /// How often each target is measured, all targets in turn. At least 1.
     pub rounds: usize,
 }
 
-/// One server and what it is asked.
+/// One server and its requests.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// What the user typed; names the target in reports.
+    /// The user's text, which names the target in reports.
     pub name: String,
     /// Where to connect.
     pub address: Address,
@@ -118,7 +118,7 @@ pub enum Until {
     Requests(u64),
 }
 
-/// Which protocol is spoken.
+/// The protocol to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/2 if TLS negotiates it (ALPN), else HTTP/1.1.
@@ -127,7 +127,7 @@ pub enum Protocol {
     Http10,
     /// HTTP/1.1.
     Http11,
-    /// HTTP/2: by ALPN over TLS, where another choice of the server is an error; with prior knowledge on a
+    /// HTTP/2: by ALPN over TLS, where any other choice of the server is an error; with prior knowledge on a
     /// plain connection (h2c, RFC 9113 §3.3).
     Http2,
 }
@@ -139,23 +139,23 @@ pub enum KeepAlive {
     On,
     /// For one request; HTTP/1.1 requests say `Connection: close`.
     Off,
-    /// For so many requests; the last says `Connection: close`.
+    /// For this many requests; the last says `Connection: close`.
     Requests(u64),
 }
 
-/// Which answers are right. A wrong one is an error.
+/// Which responses are successful. Any other is an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expect {
-    /// The statuses that are right, as inclusive ranges. Empty: 200 to 399.
+    /// The expected statuses, as inclusive ranges. Empty: 200 to 399.
     pub status: Vec<(u16, u16)>,
-    /// The length of the content, in octets.
+    /// The length of the content, in bytes.
     pub length: Option<u64>,
     /// The content itself.
     pub body: Option<Arc<[u8]>>,
 }
 
 impl Expect {
-    /// Whether an answer with this status is right.
+    /// Whether a response with this status is successful.
     pub fn allows(&self, status: u16) -> bool {
         match self.status.as_slice() {
             [] => (200..400).contains(&status),
@@ -171,6 +171,6 @@ pub struct Distance {
     pub rtt: Duration,
     /// A round trip takes up to this much more or less, evenly spread.
     pub jitter: Duration,
-    /// The share of connections, 0 to 1, that are lost on the way: broken off without an answer.
+    /// The share of connections, 0 to 1, that are lost in transit: aborted without a response.
     pub loss: f64,
 }

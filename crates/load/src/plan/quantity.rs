@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Reads `10`, `10s`, `1.5m`, `100ms`, `250us`, `2h`: a number alone is in seconds.
 ///
 /// # Errors
-/// It is none, or longer than a year.
+/// It is not a duration, or longer than a year.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -27,7 +27,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 /// Reads a whole number above 0, also with `k` or `M`: `10k`.
 ///
 /// # Errors
-/// It is none.
+/// It is invalid.
 pub fn count(text: &str) -> Result<u64, String> {
     let (digits, scale) = match text.strip_suffix(['k', 'K']) {
         Some(digits) => (digits, 1_000),
@@ -40,7 +40,7 @@ pub fn count(text: &str) -> Result<u64, String> {
 /// Reads a rate: requests per second, above 0; also with `k`, `M`, and `/s` or `/m`.
 ///
 /// # Errors
-/// It is none.
+/// It is invalid.
 pub fn rate(text: &str) -> Result<f64, String> {
     let (number, per) = match text.split_once('/') {
         Some((number, "m" | "min")) => (number, 60.0),
@@ -60,7 +60,7 @@ pub fn rate(text: &str) -> Result<f64, String> {
 /// Reads a share: `1%` or `0.01`.
 ///
 /// # Errors
-/// It is none between 0 and 1.
+/// It is not a share between 0 and 1.
 pub fn share(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     let share = number.trim().parse::<f64>().ok().map(|number| number / scale);
@@ -72,7 +72,7 @@ pub fn share(text: &str) -> Result<f64, String> {
 /// Reads statuses: `200`, `2xx`, `200-299`, several with commas.
 ///
 /// # Errors
-/// Something is no status.
+/// A part is not a status.
 pub fn statuses(text: &str) -> Result<Vec<(u16, u16)>, String> {
     text.split(',').map(|part| one_status(part.trim())).collect()
 }
@@ -92,7 +92,7 @@ fn one_status(text: &str) -> Result<(u16, u16), String> {
 /// A method's name: a token (RFC 9110 §9.1).
 ///
 /// # Errors
-/// It is none.
+/// It is invalid.
 pub fn method(text: &str) -> Result<String, String> {
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     match !text.is_empty() && text.chars().all(token) {
@@ -104,7 +104,7 @@ pub fn method(text: &str) -> Result<String, String> {
 /// A field line: `Name: value` (RFC 9110 §5).
 ///
 /// # Errors
-/// It is none.
+/// It is invalid.
 pub fn field(text: &str) -> Result<(String, String), String> {
     let (name, value) =
         text.split_once(':').ok_or_else(|| format!("`{text}` is not a header field; write 'Name: value'"))?;

@@ -1,9 +1,9 @@
-//! How TLS is spoken, and the names that people choose suites and groups by.
+//! TLS options, and the names of suites and groups.
 
 use hayami_tls::{Group, Suite, groups as named_groups, suites_tls12, suites_tls13};
 use std::path::PathBuf;
 
-/// How TLS is spoken.
+/// The TLS options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsOptions {
     /// Whether the server's certificate is checked.
@@ -16,10 +16,11 @@ pub struct TlsOptions {
     pub identity: Option<(PathBuf, PathBuf)>,
     /// Versions offered.
     pub versions: TlsVersions,
-    /// Names of the cipher suites offered, most wanted first, as [`ciphers`] gives them. A version that none of
-    /// them belongs to offers all of its own.
+    /// Names of the cipher suites to offer, in order of preference, as returned by [`ciphers`]. A version
+    /// without any of them offers all of its suites.
     pub ciphers: Vec<&'static str>,
-    /// Names of the groups offered for the key exchange, most wanted first, as [`groups`] gives them. Empty: all.
+    /// Names of the key exchange groups to offer, in order of preference, as returned by [`groups`]. Empty:
+    /// all.
     pub groups: Vec<&'static str>,
 }
 
@@ -73,12 +74,12 @@ impl TlsOptions {
     }
 }
 
-/// Reads a list of cipher suites, with commas or colons between: the names of IANA or OpenSSL
+/// Reads a list of cipher suites, with commas or colons between: IANA or OpenSSL names
 /// (`TLS_AES_128_GCM_SHA256`, `ECDHE-RSA-AES128-GCM-SHA256`), and OpenSSL's selectors for TLS 1.2
-/// (`ECDHE+AESGCM`). Gives the names of IANA.
+/// (`ECDHE+AESGCM`). Returns the IANA names.
 ///
 /// # Errors
-/// A name that is none of those, in a line with all that there are.
+/// An unknown name, in a line with all supported ones.
 pub fn ciphers(text: &str) -> Result<Vec<&'static str>, String> {
     let mut chosen: Vec<&'static str> = Vec::new();
     for word in words(text) {
@@ -94,11 +95,11 @@ pub fn ciphers(text: &str) -> Result<Vec<&'static str>, String> {
     Ok(chosen)
 }
 
-/// Reads a list of groups, with commas or colons between: the names of IANA, NIST or OpenSSL in any case (`X25519`,
-/// `P-256`, `X25519MLKEM768`). Gives the names of IANA.
+/// Reads a list of groups, with commas or colons between: IANA, NIST or OpenSSL names in any case (`X25519`,
+/// `P-256`, `X25519MLKEM768`). Returns the IANA names.
 ///
 /// # Errors
-/// A name that is none of those, in a line with all that there are.
+/// An unknown name, in a line with all supported ones.
 pub fn groups(text: &str) -> Result<Vec<&'static str>, String> {
     let choice = named_groups(words(text));
     match choice.ignored.first() {

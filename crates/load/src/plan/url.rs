@@ -1,8 +1,8 @@
-//! URLs as people type them on a command line (RFC 3986, RFC 9110 §4.2).
+//! URLs as typed on a command line (RFC 3986, RFC 9110 §4.2).
 
 use std::path::PathBuf;
 
-/// A URL, taken apart.
+/// A parsed URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
     /// Whether the scheme is https.
@@ -21,7 +21,7 @@ impl Url {
     /// Reads `[http[s]://]HOST[:PORT][/PATH]` or `unix:SOCKET[:/PATH]`.
     ///
     /// # Errors
-    /// A line that says what is wrong and what to write.
+    /// A line with the fault and the remedy.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (secure, rest) = scheme(text)?;
         if let Some(socket) = rest.strip_prefix("unix:") {
@@ -58,7 +58,7 @@ impl Url {
         }
     }
 
-    /// Whether both lead to the same server.
+    /// Whether both name the same server.
     pub fn same_server(&self, other: &Self) -> bool {
         (self.secure, self.port, &self.unix) == (other.secure, other.port, &other.unix)
             && self.host.eq_ignore_ascii_case(&other.host)
@@ -100,17 +100,18 @@ fn authority_of(text: &str, authority: &str) -> Result<(String, Option<u16>), St
     Ok((host.to_owned(), port.transpose()?))
 }
 
-/// Path and query as they are sent: no fragment, and what no request line may hold percent-encoded.
+/// Path and query as they are sent: no fragment, and characters that a request line must not contain
+/// percent-encoded.
 pub(crate) fn origin_form(text: &str) -> String {
     let text = text.split('#').next().unwrap_or_default();
     let mut target = String::with_capacity(text.len() + 1);
     if !text.starts_with('/') {
         target.push('/');
     }
-    for octet in text.bytes() {
-        match octet {
-            0x21..=0x7e => target.push(octet as char),
-            _ => target.push_str(&format!("%{octet:02X}")),
+    for byte in text.bytes() {
+        match byte {
+            0x21..=0x7e => target.push(byte as char),
+            _ => target.push_str(&format!("%{byte:02X}")),
         }
     }
     target

@@ -1,4 +1,4 @@
-//! With what and where something was measured: without it, nobody can repeat it.
+//! The environment of a measurement, which is needed to repeat it.
 
 use std::fs;
 
@@ -7,20 +7,20 @@ use std::fs;
 pub struct About {
     /// Name and version of this program: `hayami 0.1.0`.
     pub program: String,
-    /// The words of the command line that repeat the run, the program's name first.
+    /// The command line arguments that repeat the run, the program's name first.
     pub command: Vec<String>,
     /// The machine of the generator.
     pub machine: Machine,
 }
 
-/// The machine of the generator. What could not be found out is empty or 0.
+/// The machine of the generator. Unknown values are empty or 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// The processor's name for itself.
+    /// The processor's model name.
     pub cpu: String,
     /// Processors that this process may use.
     pub cores: usize,
-    /// Octets of memory.
+    /// Bytes of memory.
     pub memory: u64,
     /// For instance `Linux 6.18.0`.
     pub kernel: String,
@@ -29,7 +29,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Looks at this machine. Nothing in here names it or its user.
+    /// Reads the properties of this machine, without its name or its user's.
     #[must_use]
     pub fn look() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
@@ -59,7 +59,7 @@ fn memory(meminfo: &str) -> u64 {
     kibibytes * 1024
 }
 
-/// The words of a command as a shell reads them back.
+/// The arguments of a command, quoted for a shell.
 #[must_use]
 pub fn shell(words: &[String]) -> String {
     let plain = |word: &str| {

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// `≤ 1.02ms  12,345  ██████▌`, at most `columns` wide.
 pub(crate) fn bars(latency: &Histogram, lines: usize, columns: usize) -> Vec<String> {
     let (low, high) = (latency.min(), latency.max());
-    // The histogram tells apart what differs by 1 %.
+    // The histogram's resolution is 1 %.
     let steps = ((high.as_secs_f64() / low.as_secs_f64().max(1e-9)).ln() / 1.02_f64.ln()) as usize;
     let mut steps: Vec<(Duration, f64)> = latency
         .spread(low, high, lines.min(steps))
@@ -24,14 +24,14 @@ pub(crate) fn bars(latency: &Histogram, lines: usize, columns: usize) -> Vec<Str
     let room = columns.saturating_sub("  ≤ 1.02ms  ".chars().count() + width + 2).min(40);
     let line = |((end, count), text): ((Duration, f64), String)| {
         let eighths = (count / most * room as f64 * 8.0).round() as usize;
-        // What is there at all is seen.
+        // Any nonzero count is visible.
         let eighths = if count >= 0.5 { eighths.max(1) } else { eighths };
         format!("  ≤ {:>6}  {text:>width$}  {}", duration(end), bar(eighths)).trim_end().to_owned()
     };
     steps.into_iter().zip(counts).map(line).collect()
 }
 
-/// A bar of so many eighths of a column.
+/// A bar of this many eighths of a column.
 pub(crate) fn bar(eighths: usize) -> String {
     let mut bar = "█".repeat(eighths / 8);
     if let Some(part) = (eighths % 8).checked_sub(1) {

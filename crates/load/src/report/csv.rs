@@ -5,8 +5,8 @@ use crate::{Histogram, Outcome};
 use std::fmt::Display;
 use std::time::Duration;
 
-/// The table, its first line naming the columns. A figure that is not known is an empty cell; durations are in
-/// the unit that their column's name ends with.
+/// The table, its first line naming the columns. An unknown figure is an empty cell; durations are in the
+/// unit that their column's name ends with.
 #[must_use]
 pub fn csv(report: &Report<'_>) -> String {
     let mut out = String::new();
@@ -45,10 +45,10 @@ fn cells(name: &str, round: usize, outcome: &Outcome) -> Vec<Cell> {
         cell("connections", tally.connections),
         cell("connections_before", tally.connect_before.count()),
         cell("resumed", tally.resumed),
-        cell("octets_in", tally.octets_in),
-        cell("octets_out", tally.octets_out),
-        cell("octets_head", tally.octets_head),
-        cell("octets_content", tally.octets_content),
+        cell("bytes_in", tally.bytes_in),
+        cell("bytes_out", tally.bytes_out),
+        cell("bytes_head", tally.bytes_head),
+        cell("bytes_content", tally.bytes_content),
     ];
     let classes = ["other", "1xx", "2xx", "3xx", "4xx", "5xx"];
     cells.extend(
@@ -69,7 +69,7 @@ fn cells(name: &str, round: usize, outcome: &Outcome) -> Vec<Cell> {
     let known = |value: Option<String>| value.unwrap_or_default();
     cells.push(cell("server_user_s", known(server.map(|server| seconds(server.user)))));
     cells.push(cell("server_system_s", known(server.map(|server| seconds(server.system)))));
-    cells.push(cell("server_memory_octets", known(server.map(|server| server.memory.to_string()))));
+    cells.push(cell("server_memory_bytes", known(server.map(|server| server.memory.to_string()))));
     cells
 }
 

@@ -1,4 +1,4 @@
-//! Why requests failed, in the words of every report, and what helps.
+//! Causes of failed requests, in the wording of all reports, and their remedies.
 
 use crate::{Cause, Death, Errors, Outcome, Plan, Tally};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(crate) fn remedy(cause: &Cause) -> Option<&'static str> {
         Errors::TLS if says("the server's certificate") && !says("no certificate") => {
             Some("add -k to accept any certificate, or --cacert FILE to trust its issuer")
         }
-        Errors::TLS if says("versions of TLS") || says("protocol_version") => {
+        Errors::TLS if says("offered TLS versions") || says("protocol_version") => {
             Some("leave out --tls, or choose a version that the server supports")
         }
         Errors::CONNECT if says("too many open files") => Some("raise the limit of open files (`ulimit -n`)"),

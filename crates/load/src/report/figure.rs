@@ -1,4 +1,4 @@
-//! Figures for people: three digits and a unit, since nothing here is known better than to 1 %.
+//! Figures for people: three digits and a unit, since no figure is more accurate than 1 %.
 
 use crate::compare::Measure;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -48,9 +48,9 @@ pub(crate) fn nanoseconds(nanos: f64) -> String {
     }
 }
 
-/// Octets in powers of a thousand: `612 B`, `1.23 MB`.
-pub(crate) fn octets(octets: f64) -> String {
-    scaled(octets, &["B", "kB", "MB", "GB", "TB", "PB"], " ")
+/// Bytes in powers of a thousand: `612 B`, `1.23 MB`.
+pub(crate) fn bytes(bytes: f64) -> String {
+    scaled(bytes, &["B", "kB", "MB", "GB", "TB", "PB"], " ")
 }
 
 /// A large number for a plot's axis or a narrow place: `950`, `1.2 k`, `12.3 M`.
@@ -79,7 +79,7 @@ pub(crate) fn rate(rate: f64) -> String {
     }
 }
 
-/// A share as percent: `0.12 %`, `12.3 %`. Never 0 or 100 for what is not quite that.
+/// A share as percent: `0.12 %`, `12.3 %`. Never 0 or 100 unless exact.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
@@ -96,7 +96,7 @@ pub(crate) fn measured(measure: Measure, value: f64) -> String {
         Measure::Rate => rate(value),
         Measure::Median | Measure::P99 => nanoseconds(value * 1e3),
         Measure::Cost => format!("{}µs", three(value)),
-        Measure::Memory => octets(value),
+        Measure::Memory => bytes(value),
     }
 }
 
@@ -152,12 +152,12 @@ mod tests {
     }
 
     #[test]
-    fn counts_rates_octets_and_shares() {
+    fn counts_rates_bytes_and_shares() {
         let all = [
-            (octets(0.0), "0 B"),
-            (octets(612.0), "612 B"),
-            (octets(1.5e15), "1.50 PB"),
-            (octets(1.5e19), "15000 PB"),
+            (bytes(0.0), "0 B"),
+            (bytes(612.0), "612 B"),
+            (bytes(1.5e15), "1.50 PB"),
+            (bytes(1.5e19), "15000 PB"),
             (grouped(0), "0"),
             (grouped(999), "999"),
             (grouped(1000), "1,000"),

@@ -1,4 +1,4 @@
-//! The whole measurement for programs.
+//! The whole measurement as JSON.
 //!
 //! Its members, units and rules are in docs/bench.md (JSON), and a test compares that list with what is written
 //! here. [`VERSION`] rises when a member changes its meaning or goes away; members may be added at any time.
@@ -39,7 +39,7 @@ fn about(about: &About) -> Value {
         "machine": {
             "cpu": machine.cpu,
             "cores": machine.cores,
-            "memory_octets": machine.memory,
+            "memory_bytes": machine.memory,
             "kernel": machine.kernel,
             "architecture": machine.architecture,
         },
@@ -69,8 +69,8 @@ fn plan(plan: &Plan) -> Value {
         },
         "expect": {
             "status": plan.expect.status,
-            "length_octets": plan.expect.length,
-            "body_octets": plan.expect.body.as_ref().map(|body| body.len()),
+            "length_bytes": plan.expect.length,
+            "body_bytes": plan.expect.body.as_ref().map(|body| body.len()),
         },
         "distance": plan.distance.map(|distance| json!({
             "rtt_us": micros(distance.rtt), "jitter_us": micros(distance.jitter), "loss": distance.loss,
@@ -137,7 +137,7 @@ fn request(weighted: &Weighted) -> Value {
         "target": request.target,
         "authority": request.authority,
         "fields": request.fields,
-        "body_octets": request.body.as_ref().map(|body| body.len()),
+        "body_bytes": request.body.as_ref().map(|body| body.len()),
     })
 }
 
@@ -149,7 +149,7 @@ fn sample(sample: &Sample) -> Value {
         })),
         "status": sample.status,
         "fields": sample.fields,
-        "content_octets": sample.content,
+        "content_bytes": sample.content,
     })
 }
 
@@ -195,10 +195,10 @@ fn figures(plan: &Plan, tally: &Tally, elapsed: Duration, server: Option<&Server
         ("connections", tally.connections.into()),
         ("connections_before", tally.connect_before.count().into()),
         ("resumed", tally.resumed.into()),
-        ("in_octets", tally.octets_in.into()),
-        ("out_octets", tally.octets_out.into()),
-        ("head_octets", tally.octets_head.into()),
-        ("content_octets", tally.octets_content.into()),
+        ("in_bytes", tally.bytes_in.into()),
+        ("out_bytes", tally.bytes_out.into()),
+        ("head_bytes", tally.bytes_head.into()),
+        ("content_bytes", tally.bytes_content.into()),
         ("status", status.into()),
         ("statuses", statuses(tally)),
         ("errors", errors.into()),
@@ -259,14 +259,14 @@ fn cost(server: &ServerCost, successes: u64) -> Value {
         "user_us_per_response": each(server.user),
         "system_us_per_response": each(server.system),
         "cpu_us_per_response": each(server.user + server.system),
-        "memory_octets": server.memory,
+        "memory_bytes": server.memory,
     })
 }
 
 fn timeline(timeline: &Timeline) -> Value {
     let slots = timeline.slots().iter().map(|slot| {
         let mean = slot.mean().map(micros);
-        json!([slot.responses, slot.errors, slot.octets, mean, slot.longest as f64 / 1e3])
+        json!([slot.responses, slot.errors, slot.bytes, mean, slot.longest as f64 / 1e3])
     });
     json!({ "width_s": timeline.width().as_secs_f64(), "slots": slots.collect::<Vec<_>>() })
 }
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn objects_are_written_like_this() {
         golden("json", |report| {
-            // The plots' points are many and say nothing about the format.
+            // The plots' points are many and irrelevant to the format.
             let mut whole: Value = serde_json::from_str(&json(report)).unwrap();
             for target in whole["targets"].as_array_mut().unwrap() {
                 target["latency_histogram_us"].as_array_mut().unwrap().truncate(2);

@@ -1,11 +1,11 @@
-//! What is seen while a run goes on: a few lines that are drawn over, or a line a second where there is no terminal.
+//! The live view of a run: a few lines that are redrawn, or a line per second without a terminal.
 //!
-//! [`View`] turns a [`Progress`] into text and touches nothing; [`watch`] asks a [`Control`] and writes until the run
-//! is over.
+//! [`View`] turns a [`Progress`] into text without side effects; [`watch`] asks a [`Control`] and writes
+//! until the run is over.
 
 use super::bars::{bar as filled, bars};
 use super::failures::remedy;
-use super::figure::{duration, grouped, octets, percent, rate};
+use super::figure::{bytes, duration, grouped, percent, rate};
 use super::wrap::wrap;
 use crate::plan::{Plan, Until};
 use crate::{Causes, Control, Histogram, Phase};
@@ -14,7 +14,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// A terminal is drawn this often: often enough to look alive, rarely enough to cost nothing.
+/// The redraw interval: short enough to look live, long enough to cost nothing.
 const FRAME: Duration = Duration::from_millis(200);
 
 /// Without a terminal, a line this often.
@@ -26,29 +26,29 @@ const CAUSES: usize = 3;
 /// Bars of the histogram, if the terminal has room for them.
 const BARS: usize = 8;
 
-/// So long without a response is told.
+/// The time without a response after which the view says so.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// How often [`watch`] looks whether the run is over.
+/// How often [`watch`] checks whether the run is over.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How far a run is, at one moment.
+/// The progress of a run at one moment.
 #[derive(Clone, Debug)]
 pub struct Progress {
     /// The target's name, with the round if there are several.
     pub name: String,
-    /// What the run does.
+    /// The current phase.
     pub phase: Phase,
     /// Since the phase began.
     pub elapsed: Duration,
-    /// When the phase is over, as far as that is known.
+    /// When the phase is over, if that is known.
     pub until: Option<Until>,
     /// Complete answers so far.
     pub responses: u64,
     /// Errors so far.
     pub errors: u64,
-    /// Octets received so far.
-    pub octets_in: u64,
+    /// Bytes received so far.
+    pub bytes_in: u64,
     /// Connections usable now.
     pub connections: u64,
     /// Latencies so far.
@@ -77,7 +77,7 @@ impl Progress {
         (!share.is_nan()).then(|| share.clamp(0.0, 1.0))
     }
 
-    /// What is left of the phase if it goes on like this.
+    /// The estimated rest of the phase.
     #[must_use]
     pub fn left(&self) -> Option<Duration> {
         if let Until::Elapsed(whole) = self.until? {
@@ -88,10 +88,10 @@ impl Progress {
     }
 }
 
-/// Makes the text of a live view. Remembers the last frame, to draw over it and to tell the rate of late.
+/// Makes the text of a live view. Keeps the last frame, to redraw it and to compute the current rate.
 #[derive(Debug)]
 pub struct View {
-    /// The terminal; `None`: it is none.
+    /// The terminal's size; `None`: the output is not a terminal.
     screen: Option<Screen>,
     /// Lines drawn that the next frame goes over.
     drawn: usize,
@@ -101,7 +101,7 @@ pub struct View {
 }
 
 impl View {
-    /// A view for a terminal of this size, or for what is no terminal.
+    /// A view for a terminal of this size, or for another output.
     #[must_use]
     pub fn new(screen: Option<Screen>) -> Self {
         Self { screen, drawn: 0, last: None, answered: (Phase::Waiting, Duration::ZERO, 0) }
@@ -147,7 +147,7 @@ impl View {
         out
     }
 
-    /// How long no response, if there were some before and that is long.
+    /// The time without a response, if there were some before and it is long.
     fn silence(&mut self, progress: &Progress) -> Option<Duration> {
         let (phase, since, responses) = self.answered;
         if (phase, responses) != (progress.phase, progress.responses) {
@@ -158,12 +158,13 @@ impl View {
         (responses > 0 && silence >= SILENCE).then_some(silence)
     }
 
-    /// The text that takes the view away; what is written next stands where it was.
+    /// The text that erases the view; the next output takes its place.
     #[must_use]
     pub fn erase(&mut self) -> String {
         match std::mem::take(&mut self.drawn) {
             0 => String::new(),
-            // ECMA-48: cursor to the start of the line so many lines up (CPL), erase to the end of the page (ED).
+            // ECMA-48: cursor to the start of the line this many lines up (CPL), erase to the end of the page
+            // (ED).
             lines => format!("\x1b[{lines}F\x1b[J"),
         }
     }
@@ -197,7 +198,7 @@ fn left(progress: &Progress) -> String {
     progress.left().map_or_else(String::new, |left| format!("{} left", clock(left)))
 }
 
-/// `9s`, `2m05s`: whole seconds, for what ticks.
+/// `9s`, `2m05s`: whole seconds, for counters.
 fn clock(time: Duration) -> String {
     let seconds = time.as_secs_f64().ceil() as u64;
     if seconds < 100 { format!("{seconds}s") } else { duration(Duration::from_secs(seconds)) }
@@ -236,7 +237,7 @@ fn figures(progress: &Progress, now: f64, columns: usize) -> Vec<String> {
         format!("{:>9}/s", rate(now)),
         format!("{} errors", grouped(progress.errors)),
         format!("{} responses", grouped(progress.responses)),
-        octets(progress.octets_in as f64),
+        bytes(progress.bytes_in as f64),
         format!("{} connections", grouped(progress.connections)),
     ];
     in_lines(&parts, columns)
@@ -289,9 +290,9 @@ fn plain(progress: &Progress, now: f64, silence: Option<Duration>) -> String {
     )
 }
 
-/// Shows on standard error how far a run is, until it is over. For a thread of its own beside the run's.
-/// `name` stands for the target, with the round if there are several. An output that can't be written is no
-/// reason to stop a run: it is not written.
+/// Shows a run's progress on standard error until it is over. Runs on a separate thread. `name` is the
+/// target, with the round if there are several. Write errors are ignored, since they are no reason to stop a
+/// run.
 pub fn watch(control: &Control, plan: &Plan, name: &str) {
     let stderr = std::io::stderr();
     let mut view = View::new(screen(&stderr));
@@ -330,14 +331,15 @@ fn look(control: &Control, plan: &Plan, name: &str, phase: Phase, elapsed: Durat
         },
         responses: live.responses.load(Relaxed),
         errors: live.errors.load(Relaxed),
-        octets_in: live.octets_in.load(Relaxed),
+        bytes_in: live.bytes_in.load(Relaxed),
         connections: live.connections.load(Relaxed),
         latency: live.latency(),
         causes: live.causes(),
     }
 }
 
-/// The size of the terminal behind an output: 80 by 24, the oldest custom, if it does not tell. `None`: it is none.
+/// The size of the terminal after an output: the traditional 80 by 24, if unknown. `None`: it is not a
+/// terminal.
 #[must_use]
 pub fn screen(output: &(impl IsTerminal + AsFd)) -> Option<Screen> {
     if !output.is_terminal() {
@@ -365,7 +367,7 @@ mod tests {
             until: Some(Until::Elapsed(Duration::from_secs(10))),
             responses,
             errors: 3,
-            octets_in: responses * 850,
+            bytes_in: responses * 850,
             connections: 100,
             latency,
             causes: Causes::default(),

@@ -1,8 +1,8 @@
-//! What came of a measurement, for people and for programs.
+//! The reports of a measurement, for people and for programs.
 //!
 //! Every report is made from one [`Report`], plain data, as one string: [`text()`] for a terminal, [`json()`] and
-//! [`csv()`] for programs, [`html()`] as a page to keep. [`live`] is what is seen while a run goes on. Nothing here
-//! opens a file.
+//! [`csv()`] for programs, [`html()`] as a self-contained page. [`live`] is the view during a run. Nothing
+//! here opens a file.
 
 mod about;
 mod bars;
@@ -28,19 +28,19 @@ pub use wrap::wrap;
 
 use crate::{Outcome, Plan};
 
-/// The percentiles that every report tells, with their names.
+/// The percentiles of every report, with their names.
 pub(crate) const PERCENTILES: [(&str, f64); 6] =
     [("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
 
 /// Everything that is reported.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
-    /// What was to be done.
+    /// The plan.
     pub plan: &'a Plan,
-    /// What happened, a run each, in the order of the runs: all targets of the first round, of the second, …
+    /// The results, one per run, in the order of the runs: all targets of the first round, of the second, …
     pub outcomes: &'a [Outcome],
-    /// What could lead to wrong conclusions, a sentence each.
+    /// The warnings, a sentence each.
     pub warnings: &'a [String],
-    /// With what and where it was measured.
+    /// The environment of the measurement.
     pub about: &'a About,
 }

@@ -1,4 +1,4 @@
-//! Measurements that never took place, for tests: the same numbers each time.
+//! Made-up measurements for tests, with the same numbers each time.
 
 use super::{About, Machine, Report};
 use crate::plan::{
@@ -78,7 +78,7 @@ fn outcome(target: usize, round: u64, rate: u64, median_us: f64) -> Outcome {
         tally.first_byte.record_many(nanos * 9 / 10, times);
         let slot = tally.timeline.at(step * 10_000_000);
         slot.responses += times;
-        slot.octets += times * 850;
+        slot.bytes += times * 850;
         slot.latency += nanos * times;
         slot.longest = slot.longest.max(nanos);
         tally.responses += times;
@@ -86,8 +86,8 @@ fn outcome(target: usize, round: u64, rate: u64, median_us: f64) -> Outcome {
     (0..100).for_each(|connection| tally.connect_before.record(150_000 + connection * 1_000));
     tally.requests = tally.responses;
     tally.statuses.add(200, tally.responses);
-    (tally.octets_in, tally.octets_out) = (tally.responses * 850, tally.responses * 60);
-    (tally.octets_head, tally.octets_content) = (tally.responses * 238, tally.responses * 612);
+    (tally.bytes_in, tally.bytes_out) = (tally.responses * 850, tally.responses * 60);
+    (tally.bytes_head, tally.bytes_content) = (tally.responses * 238, tally.responses * 612);
     tally.sample = Some(Sample {
         protocol: "HTTP/1.1".into(),
         tls: None,
@@ -125,7 +125,7 @@ pub(crate) fn single() -> (Plan, Vec<Outcome>) {
     (plan(vec![target("http://127.0.0.1:8080/", 8080)]), vec![outcome(0, 0, 61_000, 800.0)])
 }
 
-/// A fixed rate, a distance, TLS, errors of all kinds, and a user who lost patience.
+/// A fixed rate, a distance, TLS, errors of all kinds, and an interrupted run.
 pub(crate) fn troubled() -> (Plan, Vec<Outcome>) {
     let mut plan = plan(vec![target("https://example.test/<b>?a=1&b=2", 443)]);
     plan.targets[0].secure = true;
@@ -196,7 +196,7 @@ pub(crate) fn compared() -> (Plan, Vec<Outcome>) {
     (plan, outcomes)
 }
 
-/// A server that was not there.
+/// A server that was unreachable.
 pub(crate) fn nothing() -> (Plan, Vec<Outcome>) {
     let (plan, mut outcomes) = single();
     let errors = Errors { connect: 1200, ..Errors::default() };

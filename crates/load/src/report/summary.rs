@@ -1,11 +1,11 @@
-//! The rounds of one target put together, as most reports show them.
+//! The summary of one target over all rounds, as most reports show it.
 
 use super::Report;
 use super::figure::three;
 use crate::{Ended, Outcome, ServerCost, Slot, Tally, Target};
 use std::time::Duration;
 
-/// The shortest CPU time to tell a cost from: five ticks of 10 ms.
+/// The shortest CPU time from which a cost is computed: five ticks of 10 ms.
 const SHORTEST_CPU: Duration = Duration::from_millis(50);
 
 /// One target, all its rounds.
@@ -13,7 +13,7 @@ pub(crate) struct Summary<'a> {
     pub(crate) target: &'a Target,
     /// The runs, in order.
     pub(crate) rounds: Vec<&'a Outcome>,
-    /// The counts of all of them. The timeline in here is of no use: all rounds begin at 0 in it.
+    /// The counts of all of them. Its timeline is meaningless: all rounds begin at 0 in it.
     pub(crate) tally: Tally,
     pub(crate) elapsed: Duration,
     pub(crate) generator_cpu: Duration,
@@ -61,9 +61,9 @@ impl<'a> Summary<'a> {
         a_second(self.tally.successes() as f64, self.elapsed)
     }
 
-    /// Octets received per second; 0 when no time passed.
+    /// Bytes received per second; 0 when no time passed.
     pub(crate) fn transfer(&self) -> f64 {
-        a_second(self.tally.octets_in as f64, self.elapsed)
+        a_second(self.tally.bytes_in as f64, self.elapsed)
     }
 
     /// The share of the CPU time that the generator's threads could have used. 0 when no time passed.
@@ -71,14 +71,15 @@ impl<'a> Summary<'a> {
         a_second(self.generator_cpu.as_secs_f64() / self.threads.max(1) as f64, self.elapsed)
     }
 
-    /// CPU time of the server for each right answer: user, system, microseconds.
+    /// CPU time of the server per successful response: user, system, microseconds.
     pub(crate) fn cost_us(&self) -> Option<(f64, f64)> {
         let (server, answers) = (self.server.as_ref()?, self.tally.successes());
         let each = |time: Duration| time.as_secs_f64() * 1e6 / answers as f64;
         (answers > 0).then(|| (each(server.user), each(server.system)))
     }
 
-    /// The same in words: `7.41µs CPU per response (2.10 user, 5.31 system)`. `None` without right answers.
+    /// The same as text: `7.41µs CPU per response (2.10 user, 5.31 system)`. `None` without successful
+    /// responses.
     pub(crate) fn cost_text(&self) -> Option<String> {
         let (user, system) = self.cost_us()?;
         if !self.is_cost_known() {
@@ -97,7 +98,7 @@ impl<'a> Summary<'a> {
         self.server.as_ref().is_some_and(|server| server.user + server.system >= SHORTEST_CPU)
     }
 
-    /// What happened when: the rounds follow one another, without the time between them.
+    /// Events over time: the rounds follow one another, without the time between them.
     pub(crate) fn points(&self) -> Vec<Point> {
         let widest =
             self.rounds.iter().map(|outcome| outcome.tally.timeline.width()).max().unwrap_or_default();
@@ -120,20 +121,20 @@ pub(crate) struct Point {
     pub(crate) at: f64,
     /// Answers a second.
     pub(crate) rate: f64,
-    /// What happened.
+    /// The events.
     pub(crate) slot: Slot,
 }
 
 fn round_points(outcome: &Outcome, width: Duration, start: Duration, points: &mut Vec<Point>) {
     let timeline = outcome.tally.timeline.in_slots_of(width);
     let (width, elapsed) = (timeline.width().as_secs_f64(), outcome.elapsed.as_secs_f64());
-    // Slots in which nothing came any more are zeros and not missing.
+    // Slots without events are zeros and not missing.
     let slots = (elapsed / width).ceil().min(1e5) as usize;
     for index in 0..slots.max(timeline.slots().len()) {
         let slot = timeline.slots().get(index).copied().unwrap_or_default();
         let from = index as f64 * width;
         let length = (elapsed - from).min(width);
-        // A short rest at the end says little about the rate.
+        // A short remainder at the end says little about the rate.
         if length < width / 2.0 && index > 0 {
             break;
         }

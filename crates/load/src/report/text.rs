@@ -1,8 +1,8 @@
-//! The summary in a terminal: reads like wrk's, and says more.
+//! The summary for a terminal: similar to wrk's, with more details.
 
 use super::bars::bars;
 use super::failures::{causes, death, remedy};
-use super::figure::{duration, grouped, measured, octets, percent, plural, rate};
+use super::figure::{bytes, duration, grouped, measured, percent, plural, rate};
 use super::summary::Summary;
 use super::{PERCENTILES, Report};
 use crate::compare::{Comparison, Figure, Ratio, Verdict};
@@ -54,7 +54,7 @@ fn one(out: &mut String, plan: &Plan, summary: &Summary<'_>) {
     let failed = summary.tally.successes() < summary.tally.responses;
     let successful = if failed { " (successful)" } else { "" };
     line(out, &format!("Requests/sec: {:>12.2}{successful}", summary.rate()));
-    line(out, &format!("Transfer/sec: {:>12}", octets(summary.transfer())));
+    line(out, &format!("Transfer/sec: {:>12}", bytes(summary.transfer())));
 }
 
 /// `2 threads and 100 connections, HTTP/1.1, rtt 100ms`.
@@ -157,8 +157,8 @@ fn totals(out: &mut String, summary: &Summary<'_>) {
             grouped(tally.responses),
             plural(tally.responses),
             duration(summary.elapsed),
-            octets(tally.octets_in as f64),
-            octets(tally.octets_out as f64),
+            bytes(tally.bytes_in as f64),
+            bytes(tally.bytes_out as f64),
             grouped(connections),
             plural(connections),
         ),
@@ -216,7 +216,7 @@ fn costs(out: &mut String, summary: &Summary<'_>) {
     line(out, &format!("  Generator: {share} of the CPU time of {threads} thread{}", plural(threads)));
     if let Some(server) = &summary.server {
         let cost = summary.cost_text().unwrap_or_else(|| "no successful response".to_owned());
-        line(out, &format!("  Server: {}, {cost}, {}", server.name, octets(server.memory as f64)));
+        line(out, &format!("  Server: {}, {cost}, {}", server.name, bytes(server.memory as f64)));
     }
 }
 
@@ -248,21 +248,21 @@ fn compared(out: &mut String, plan: &Plan, comparison: &Comparison) {
     }
 }
 
-/// `1.23 times [1.20, 1.26]`, or what else can be said.
+/// `1.23 times [1.20, 1.26]`, or another verdict.
 fn verdict(target: usize, figure: &Figure) -> String {
     match figure.ratio {
         None if target == 0 => "baseline".into(),
         None => "not comparable".into(),
-        Some(ratio) => told(&ratio),
+        Some(ratio) => ratio_text(&ratio),
     }
 }
 
-pub(super) fn told(ratio: &Ratio) -> String {
+pub(super) fn ratio_text(ratio: &Ratio) -> String {
     let Some((low, high)) = ratio.interval else {
         let digits = decimals(ratio.value);
         return format!("{:.digits$} times, one round only", ratio.value);
     };
-    // Two decimals would hide a narrow interval, and 1.00 would be shown to differ from 1.
+    // Two decimals would hide a narrow interval, and a ratio that differs from 1 would be shown as 1.00.
     let digits = match decimals(ratio.value) {
         2 if high - low < 0.02 => 3,
         digits => digits,
@@ -308,7 +308,7 @@ mod tests {
             (0.0123, None, "0.0123 times, one round only"),
         ];
         for (value, interval, expected) in cases {
-            assert_eq!(told(&Ratio { value, interval, rounds: 2 }), expected);
+            assert_eq!(ratio_text(&Ratio { value, interval, rounds: 2 }), expected);
         }
     }
 

@@ -1,7 +1,8 @@
 //! Lines broken at words, for terminals.
 
-/// The text with every line that is wider than `columns` broken between words. What follows is indented as the
-/// line is, and a little more. A word that is wider than a line is broken where the line ends.
+/// The text with every line that is wider than `columns` broken between words. Continuation lines are
+/// indented as the line is, and a little more. A word that is wider than a line is broken where the line
+/// ends.
 #[must_use]
 pub fn wrap(text: &str, columns: usize) -> String {
     let columns = columns.max(1);
@@ -25,7 +26,7 @@ fn wrap_line(line: &str, columns: usize) -> String {
     out + rest
 }
 
-/// What fits into so many columns, and what is left for the next line.
+/// The part that fits into this many columns, and the rest for the next line.
 fn break_at(line: &str, columns: usize) -> (&str, &str) {
     let end = line.char_indices().nth(columns).map_or(line.len(), |(index, _)| index);
     // A word may end with the line.

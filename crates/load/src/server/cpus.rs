@@ -6,7 +6,7 @@ use crate::CpuRoom;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{read_dir, read_to_string};
 
-/// How busy each CPU of this machine was so far.
+/// The use of each CPU of this machine so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Busy(BTreeMap<usize, Ticks>);
 
@@ -28,8 +28,8 @@ impl Busy {
         Self(stat.lines().filter_map(cpu).collect())
     }
 
-    /// The CPUs that this program and the server may use, and how busy they were between two readings. `None`:
-    /// the system does not tell.
+    /// The CPUs that this program and the server may use, and their use between two readings. `None`:
+    /// unknown.
     pub fn room(&self, end: &Self, server: Option<&Server>) -> Option<CpuRoom> {
         let generator = allowed(std::process::id());
         let processes = server.map(Server::processes).unwrap_or_default();
@@ -50,8 +50,8 @@ impl Busy {
     }
 }
 
-/// `cpu0 user nice system idle iowait irq softirq steal …`. Interrupts are left out: they are the network's, and
-/// belong to what is measured.
+/// `cpu0 user nice system idle iowait irq softirq steal …`. Interrupts are left out: they are caused by the
+/// network, and belong to what is measured.
 fn cpu(line: &str) -> Option<(usize, Ticks)> {
     let mut words = line.strip_prefix("cpu")?.split(' ');
     let number = words.next()?.parse().ok()?;
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn this_process_has_room_on_the_cpus_it_may_use() {
         let begin = Busy::read();
-        let room = begin.room(&Busy::read(), None).expect("the kernel tells");
+        let room = begin.room(&Busy::read(), None).expect("the kernel reports it");
         assert!(room.generator.len() >= std::thread::available_parallelism().map_or(1, usize::from));
         assert!(room.server.is_empty());
     }

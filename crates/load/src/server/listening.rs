@@ -30,18 +30,18 @@ pub(super) fn inodes(address: &Address) -> HashSet<u64> {
     }
 }
 
-/// Those of a table that accept what goes to `wanted`.
+/// The sockets of a table that accept connections to `wanted`.
 fn tcp(table: &str, wanted: SocketAddr) -> HashSet<u64> {
     let rows = table.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
     let listening = rows.filter(|row| row.get(3) == Some(&LISTEN));
-    let ours =
+    let rows =
         listening.filter(|row| row.get(1).and_then(|text| local(text)).is_some_and(|own| takes(own, wanted)));
-    ours.filter_map(|row| row.get(9)?.parse().ok()).collect()
+    rows.filter_map(|row| row.get(9)?.parse().ok()).collect()
 }
 
 /// Whether a socket that listens on `own` takes connections to `wanted`.
 fn takes(own: SocketAddr, wanted: SocketAddr) -> bool {
-    // An IPv6 socket for all addresses takes IPv4 too, unless it is told not to (RFC 3493 §5.3).
+    // An IPv6 socket for all addresses takes IPv4 too, unless IPV6_V6ONLY is set (RFC 3493 §5.3).
     let all = own.ip().is_unspecified() && (own.is_ipv6() || wanted.is_ipv4());
     own.port() == wanted.port() && (all || own.ip().to_canonical() == wanted.ip().to_canonical())
 }
@@ -52,10 +52,10 @@ fn local(text: &str) -> Option<SocketAddr> {
     let words: Option<Vec<[u8; 4]>> = (0..address.len() / 8)
         .map(|word| Some(u32::from_str_radix(address.get(8 * word..8 * word + 8)?, 16).ok()?.to_ne_bytes()))
         .collect();
-    let octets = words?.concat();
-    let ip: IpAddr = match octets.len() {
-        4 => Ipv4Addr::from(<[u8; 4]>::try_from(octets).ok()?).into(),
-        _ => Ipv6Addr::from(<[u8; 16]>::try_from(octets).ok()?).into(),
+    let bytes = words?.concat();
+    let ip: IpAddr = match bytes.len() {
+        4 => Ipv4Addr::from(<[u8; 4]>::try_from(bytes).ok()?).into(),
+        _ => Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?).into(),
     };
     Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
 }
@@ -68,7 +68,7 @@ fn unix(table: &str, wanted: &Path) -> HashSet<u64> {
         let mut words = line.split_whitespace();
         let flags = u32::from_str_radix(words.nth(3)?, 16).ok()?;
         let inode = words.nth(2)?.parse().ok()?;
-        // The path stands as the server gave it to bind, possibly relative.
+        // The path is the one that the server passed to bind, possibly relative.
         let path = Path::new(words.next()?);
         (flags & ACCEPTS != 0 && wanted.ends_with(path.strip_prefix("./").unwrap_or(path))).then_some(inode)
     };

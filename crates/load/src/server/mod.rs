@@ -1,9 +1,9 @@
-//! What the server pays: its processes on this machine, their CPU time and memory.
+//! The server's cost: the CPU time and memory of its processes on this machine.
 //!
 //! A server is found by its listening socket: `/proc/net/tcp`, `tcp6` and `unix` give the socket's inode,
 //! `/proc/*/fd` the processes that hold it. Their children belong to them. Processes of other users show their
-//! descriptors to root only; `--server-pid` names a process instead. `cpus` looks at the machine that they share with
-//! the generator.
+//! descriptors to root only; `--server-pid` names a process instead. `cpus` reads the use of the CPUs that
+//! they share with the generator.
 
 mod cpus;
 mod listening;
@@ -27,13 +27,13 @@ pub struct Server {
 pub enum Unknown {
     /// It is on another machine.
     Remote,
-    /// It is on this machine, and its processes are not ours to look at.
+    /// It is on this machine, and its processes are not visible to this user.
     Hidden,
     /// There is no such process.
     NoProcess(u32),
 }
 
-/// CPU time used so far, by all processes that there were.
+/// CPU time used so far, by all processes seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
     /// In user space.
@@ -51,7 +51,7 @@ impl Server {
     /// The processes that listen on this address of this machine.
     ///
     /// # Errors
-    /// There are none, or none that we may see.
+    /// There are none, or none that are visible.
     pub fn find(address: &Address) -> Result<Self, Unknown> {
         if !listening::is_local(address) {
             return Err(Unknown::Remote);
@@ -81,17 +81,17 @@ impl Server {
         Table::read().cpu(&self.roots)
     }
 
-    /// Memory of all processes now, in octets: each shared page counted once where the system tells
-    /// (proportional set size), else in every process (resident set size).
+    /// Memory of all processes now, in bytes: each shared page counted once where available (proportional set
+    /// size), else in every process (resident set size).
     pub fn memory(&self) -> u64 {
         Table::read().family(&self.roots).into_iter().map(process::memory).sum()
     }
 
-    /// What was paid between two readings, with the largest memory seen.
+    /// The cost between two readings, with the largest memory seen.
     pub fn cost(&self, begin: CpuTime, end: CpuTime, memory: u64) -> ServerCost {
         let processes = self.processes();
         let name = self.roots.first().and_then(|&pid| process::name(pid)).unwrap_or_default();
-        // A process that ended without being waited for takes its time with it.
+        // The time of a process that ended without being waited for is lost.
         let user = end.user.saturating_sub(begin.user);
         ServerCost { processes, name, user, system: end.system.saturating_sub(begin.system), memory }
     }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_listener_of_a_child_is_found_with_its_time_and_memory() {
-        // Nobody but this process listens here, and a generator never counts itself.
+        // Only this process listens here, and a generator never counts itself.
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = Address::Tcp(listener.local_addr().expect("an address"));
         assert_eq!(listening::inodes(&address).len(), 1);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fs::{read_dir, read_link, read_to_string};
 use std::time::Duration;
 
-/// What is read of a process.
+/// The figures of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Row {
     pid: u32,
@@ -28,7 +28,8 @@ impl Table {
         self.0.iter().any(|row| row.pid == pid)
     }
 
-    /// The roots, then their children, then theirs: numbers start over, so a child's may be lower than its parent's.
+    /// The roots, then their children, then theirs: process IDs wrap, so a child's may be lower than its
+    /// parent's.
     pub(super) fn family(&self, roots: &[u32]) -> Vec<u32> {
         let mut family: Vec<u32> = roots.iter().copied().filter(|&pid| self.has(pid)).collect();
         let mut known: HashSet<u32> = family.iter().copied().collect();
@@ -91,7 +92,7 @@ fn socket(link: &str) -> Option<u64> {
     link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
-/// Octets of memory of a process.
+/// Bytes of memory of a process.
 pub(super) fn memory(pid: u32) -> u64 {
     let proportional =
         read_to_string(format!("/proc/{pid}/smaps_rollup")).ok().and_then(|text| kib(&text, "Pss:"));

@@ -1,4 +1,4 @@
-//! Why requests failed, in words, each with its count. A server cannot make the list long.
+//! The causes of failed requests, each with its count. The list is bounded, whatever the server does.
 
 use crate::Errors;
 use hayami_http::Status;
@@ -6,7 +6,7 @@ use hayami_http::Status;
 /// Different causes that are kept; further ones are counted as [`OTHER`].
 const MOST: usize = 32;
 
-/// What the causes beyond the first [`MOST`] are counted as.
+/// The text for causes beyond the first [`MOST`].
 const OTHER: &str = "other causes";
 
 /// A reason for failures.
@@ -52,7 +52,7 @@ impl Causes {
         other.all.iter().for_each(|cause| self.add(cause.kind, &cause.text, cause.count));
     }
 
-    /// Forgets everything but memory.
+    /// Clears everything and keeps the memory.
     pub fn clear(&mut self) {
         self.all.clear();
     }

@@ -1,12 +1,12 @@
 //! Durations counted in buckets whose width is under 1 % of their value.
 //!
-//! Memory does not grow with the run: one histogram is about 36 KB, whatever it has counted. What is
-//! here: recording, merging, quantiles and the buckets for plots. What isn't: units for people, which
-//! are in `report::figure`.
+//! Memory does not grow with the run: one histogram is about 36 KB, whatever it has counted. This module
+//! records, merges, and computes quantiles and the buckets for plots. Formatting with units is in
+//! `report::figure`.
 
 use std::time::Duration;
 
-/// The longest duration that is told apart from longer ones: an hour. No deadline of a request is that long.
+/// The longest distinguishable duration: an hour. No deadline of a request is that long.
 const LONGEST: u64 = 3_600_000_000_000;
 
 /// Two significant digits: 128 buckets to each power of two, so a bucket is 0.8 % wide at most.
@@ -30,7 +30,8 @@ pub struct Bucket {
     pub low: f64,
     /// Upper bound, nanoseconds.
     pub high: f64,
-    /// How many durations lie between them; a bucket of the histogram that lies across a bound is shared out.
+    /// How many durations lie between them; a bucket of the histogram that spans a bound is split
+    /// proportionally.
     pub count: f64,
 }
 
@@ -73,7 +74,7 @@ impl Histogram {
         self.record(nanos(duration));
     }
 
-    /// Adds what another histogram has counted.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         self.buckets.add(&other.buckets).expect("all histograms have the same bounds");
         self.sum += other.sum;
@@ -265,8 +266,8 @@ mod tests {
             values.sort_unstable();
             for quantile in [quantile, 0.5, 0.9, 0.99, 0.9999] {
                 let truth = exact(&values, quantile) as f64;
-                let told = histogram.quantile(quantile).as_nanos() as f64;
-                prop_assert!((told - truth).abs() <= truth * 0.01 + 1.0, "{quantile}: {told} for {truth}");
+                let measured = histogram.quantile(quantile).as_nanos() as f64;
+                prop_assert!((measured - truth).abs() <= truth * 0.01 + 1.0, "{quantile}: {measured} for {truth}");
             }
         }
 

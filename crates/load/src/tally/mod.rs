@@ -40,10 +40,10 @@ impl Tally {
         self.causes.merge(&other.causes);
         self.requests += other.requests;
         self.responses += other.responses;
-        self.octets_in += other.octets_in;
-        self.octets_out += other.octets_out;
-        self.octets_head += other.octets_head;
-        self.octets_content += other.octets_content;
+        self.bytes_in += other.bytes_in;
+        self.bytes_out += other.bytes_out;
+        self.bytes_head += other.bytes_head;
+        self.bytes_content += other.bytes_content;
         self.connections += other.connections;
         self.resumed += other.resumed;
         self.timeline.merge(&other.timeline);
@@ -96,7 +96,7 @@ mod tests {
     use crate::Sample;
 
     fn one(status: u16) -> Tally {
-        let mut tally = Tally { requests: 2, responses: 1, octets_in: 100, ..Tally::default() };
+        let mut tally = Tally { requests: 2, responses: 1, bytes_in: 100, ..Tally::default() };
         tally.statuses.add(status, 1);
         tally.latency.record(1000);
         tally.timeline.at(5).responses += 1;
@@ -111,7 +111,7 @@ mod tests {
         let mut sum = Tally::default();
         sum.merge(&one(200));
         sum.merge(&one(404));
-        assert_eq!((sum.requests, sum.responses, sum.octets_in), (4, 2, 200));
+        assert_eq!((sum.requests, sum.responses, sum.bytes_in), (4, 2, 200));
         assert_eq!(sum.statuses.classes(), [0, 0, 1, 0, 1, 0]);
         assert_eq!((sum.latency.count(), sum.timeline.slots()[0].responses), (2, 2));
         assert_eq!((sum.errors.total(), sum.connects().count()), (2, 2));

@@ -26,7 +26,7 @@ impl Statuses {
         other.iter().for_each(|(code, responses)| self.add(code, responses));
     }
 
-    /// Forgets everything but memory.
+    /// Clears everything and keeps the memory.
     pub fn clear(&mut self) {
         self.counts.fill(0);
     }

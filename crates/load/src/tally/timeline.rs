@@ -18,8 +18,8 @@ pub struct Slot {
     pub responses: u64,
     /// Requests that failed, for whatever reason.
     pub errors: u64,
-    /// Octets received.
-    pub octets: u64,
+    /// Bytes received.
+    pub bytes: u64,
     /// Latencies of the responses added up, nanoseconds.
     pub latency: u64,
     /// The longest of them, nanoseconds.
@@ -30,7 +30,7 @@ impl Slot {
     fn add(&mut self, other: &Self) {
         self.responses += other.responses;
         self.errors += other.errors;
-        self.octets += other.octets;
+        self.bytes += other.bytes;
         self.latency = self.latency.saturating_add(other.latency);
         self.longest = self.longest.max(other.longest);
     }
@@ -39,7 +39,7 @@ impl Slot {
     fn take(&mut self, part: &Self) {
         self.responses -= part.responses;
         self.errors -= part.errors;
-        self.octets -= part.octets;
+        self.bytes -= part.bytes;
         self.latency -= part.latency;
     }
 
@@ -98,7 +98,7 @@ impl Timeline {
             let slot = Slot {
                 responses: share(rest.responses),
                 errors: share(rest.errors),
-                octets: share(rest.octets),
+                bytes: share(rest.bytes),
                 latency: share(rest.latency),
                 longest: rest.longest,
             };
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn what_happened_over_a_while_is_shared_out_and_nothing_lost() {
-        let what = Slot { responses: 10, errors: 3, octets: 1000, latency: 70, longest: 9 };
+        let what = Slot { responses: 10, errors: 3, bytes: 1000, latency: 70, longest: 9 };
         let cases: [(u64, u64, &[u64]); 6] = [
             (0, 100, &[10]),
             (50, 150, &[5, 5]),
@@ -223,8 +223,8 @@ mod tests {
             timeline.add_over(from * 1_000_000, to * 1_000_000, &what);
             let responses: Vec<_> = timeline.slots().iter().map(|slot| slot.responses).collect();
             assert_eq!(responses, expected, "{from} to {to}");
-            let octets: u64 = timeline.slots().iter().map(|slot| slot.octets).sum();
-            assert_eq!(octets, 1000, "{from} to {to}");
+            let bytes: u64 = timeline.slots().iter().map(|slot| slot.bytes).sum();
+            assert_eq!(bytes, 1000, "{from} to {to}");
         }
         let mut long = Timeline::new();
         long.add_over(0, 3_600_000_000_000, &what);

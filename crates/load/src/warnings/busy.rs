@@ -1,4 +1,4 @@
-//! Who was the limit: the generator, the server, the machine that both share, or nobody.
+//! Finds the bottleneck: the generator, the server, the machine that both share, or none.
 
 use super::by_target;
 use crate::{Outcome, Plan};

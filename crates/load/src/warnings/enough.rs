@@ -1,14 +1,14 @@
-//! Whether there was enough of everything: answers, connections, ports, pace.
+//! Warnings about too few responses, connections or ports, or a missed rate.
 
 use super::{by_target, sum};
 use crate::limits::{more_ports, ports_of, renews};
 use crate::plan::Address;
 use crate::{Outcome, Plan};
 
-/// With fewer answers than this, the tail of the latencies is chance: p99 rests on ten of them.
+/// With fewer answers than this, the tail of the latencies is noise: p99 depends on ten of them.
 const ANSWERS: u64 = 1000;
 
-/// A schedule is kept if so much of it was sent.
+/// A schedule is kept if this share of it was sent.
 const KEPT: f64 = 0.98;
 
 pub(super) fn answers(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
@@ -23,7 +23,7 @@ pub(super) fn answers(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
     })
 }
 
-pub(super) fn behind(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
+pub(super) fn rate_missed(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
     let wanted = plan.rate?;
     let achieved = |own: &[&Outcome]| {
         let elapsed: f64 = own.iter().map(|outcome| outcome.elapsed.as_secs_f64()).sum();
@@ -41,8 +41,8 @@ pub(super) fn behind(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
 }
 
 pub(super) fn missing_connections(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
-    // Connections that are kept are opened before the measuring: so many attempts within it, in vain, mean that
-    // some never came. Where they come and go, a failed attempt is an error like any other.
+    // Kept connections are opened before measuring begins: this many failed attempts during it mean that some
+    // never succeeded. Where connections come and go, a failed attempt is an error like any other.
     let short = |own: &Vec<&Outcome>| {
         let failed = sum(own, |outcome| outcome.tally.errors.connect + outcome.tally.errors.tls);
         !renews(plan) && failed >= plan.connections as u64 * own.len() as u64
@@ -104,13 +104,13 @@ mod tests {
     #[test]
     fn a_rate_that_is_not_kept_is_named() {
         let plan = Plan { rate: Some(12_000.0), until: Until::Elapsed(Duration::from_secs(10)), ..plan() };
-        let text = behind(&plan, &one(|_| ())).expect("warned");
+        let text = rate_missed(&plan, &one(|_| ())).expect("warned");
         assert!(text.contains("10000 responses per second of the 12000"), "{text}");
-        assert_eq!(behind(&Plan { rate: Some(10_100.0), ..plan.clone() }, &one(|_| ())), None);
-        assert_eq!(behind(&Plan { rate: None, ..plan }, &one(|_| ())), None);
+        assert_eq!(rate_missed(&Plan { rate: Some(10_100.0), ..plan.clone() }, &one(|_| ())), None);
+        assert_eq!(rate_missed(&Plan { rate: None, ..plan }, &one(|_| ())), None);
         let slow = super::super::super::plan::testing::plan();
         let few = one(|outcome| outcome.tally.responses = 19);
-        assert_eq!(behind(&Plan { rate: Some(2.0), ..slow }, &few), None, "one under way at the end");
+        assert_eq!(rate_missed(&Plan { rate: Some(2.0), ..slow }, &few), None, "one under way at the end");
     }
 
     #[test]

@@ -1,23 +1,23 @@
-//! Whether the work was done at all.
+//! Warnings about failed work.
 
 use super::{by_target, sum};
 use crate::report::failures::{causes, death, remedy};
 use crate::report::figure::{grouped, percent};
 use crate::{Cause, Outcome, Plan, Tally};
 
-/// So many causes are told; the reports have all of them.
+/// The number of causes in a warning; the reports have all of them.
 const CAUSES: usize = 3;
 
 /// Servers that stopped answering.
 pub(super) fn deaths(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
     let dead = outcomes.iter().filter_map(|outcome| Some((outcome, outcome.death.as_ref()?)));
-    let told: Vec<_> = dead
+    let sentences: Vec<_> = dead
         .map(|(outcome, dead)| format!("{}: {}", plan.targets[outcome.target].name, death(outcome, dead)))
         .collect();
-    (!told.is_empty()).then(|| {
+    (!sentences.is_empty()).then(|| {
         format!(
             "{}. The figures include the time without a server. Check the server's error log and measure again.",
-            told.join("; ")
+            sentences.join("; ")
         )
     })
 }
@@ -62,10 +62,11 @@ pub(super) fn errors(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
 
 /// The first causes with their counts.
 fn listed(causes: &[Cause]) -> String {
-    let told = causes.iter().take(CAUSES).map(|cause| format!("{} × {}", grouped(cause.count), cause.text));
+    let sentences =
+        causes.iter().take(CAUSES).map(|cause| format!("{} × {}", grouped(cause.count), cause.text));
     let rest: u64 = causes.iter().skip(CAUSES).map(|cause| cause.count).sum();
     let rest = (rest > 0).then(|| format!("{} × other causes", grouped(rest)));
-    told.chain(rest).collect::<Vec<_>>().join(", ")
+    sentences.chain(rest).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Whether all targets did the same work.
+//! Warnings about targets that did different work.
 
 use super::{by_target, sum};
 use crate::report::figure::plural;
@@ -7,20 +7,20 @@ use crate::{Outcome, Plan, Sample};
 /// Content may differ by this share: a date or a counter in it.
 const CONTENT: f64 = 0.01;
 
-/// Heads may differ by so many octets an answer: the server's name, a date, an entity tag.
+/// Heads may differ by this many bytes per response: the server's name, a date, an entity tag.
 const HEADS: f64 = 50.0;
 
-/// So many of a target's answers have to be right for their lengths to say something about them.
+/// The share of a target's responses that must be successful for their lengths to be comparable.
 const RIGHT: f64 = 0.99;
 
-/// A figure of each target, for each of its answers. Targets with error pages among them are left out.
-fn per_answer(plan: &Plan, outcomes: &[Outcome], octets: fn(&Outcome) -> u64) -> Vec<(String, f64)> {
+/// A figure of each target per response. Targets with error pages are left out.
+fn per_answer(plan: &Plan, outcomes: &[Outcome], bytes: fn(&Outcome) -> u64) -> Vec<(String, f64)> {
     let targets = by_target(plan, outcomes).into_iter();
     let answered = targets.filter_map(|(name, own)| {
         let answers = sum(&own, |outcome| outcome.tally.responses);
         let right = sum(&own, |outcome| outcome.tally.successes());
         (answers > 0 && right as f64 >= RIGHT * answers as f64)
-            .then(|| (name.to_owned(), sum(&own, octets) as f64 / answers as f64))
+            .then(|| (name.to_owned(), sum(&own, bytes) as f64 / answers as f64))
     });
     answered.collect()
 }
@@ -40,7 +40,7 @@ fn extremes(figures: Vec<(String, f64)>) -> Option<Extremes> {
 
 pub(super) fn content(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
     let ((least, few), (most, many)) =
-        extremes(per_answer(plan, outcomes, |outcome| outcome.tally.octets_content))?;
+        extremes(per_answer(plan, outcomes, |outcome| outcome.tally.bytes_content))?;
     (many - few > CONTENT * many).then(|| {
         format!(
             "the targets do not send the same content: {} per response from {least}, {many:.0} from {most}. \
@@ -52,7 +52,7 @@ pub(super) fn content(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
 
 pub(super) fn heads(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
     let ((least, few), (most, many)) =
-        extremes(per_answer(plan, outcomes, |outcome| outcome.tally.octets_head))?;
+        extremes(per_answer(plan, outcomes, |outcome| outcome.tally.bytes_head))?;
     (many - few > HEADS && many > 1.2 * few).then(|| {
         format!(
             "the headers of the responses differ: {} per response from {least}, {many:.0} from {most}. With \
@@ -79,10 +79,10 @@ pub(super) fn compressed(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
     ))
 }
 
-/// One of the things that a connection's two ends agree on.
+/// A property that the two ends of a connection negotiate.
 type Agreed = fn(&Sample) -> Option<String>;
 
-/// What targets may speak differently, the weightiest first, with what settles it.
+/// The properties in which targets may differ, the most important first, with the option that fixes each.
 const SPOKEN: &[(Agreed, &str)] = &[
     (
         |sample| Some(format!("{}{}", sample.protocol, if sample.tls.is_some() { " over TLS" } else { "" })),
@@ -90,11 +90,11 @@ const SPOKEN: &[(Agreed, &str)] = &[
     ),
     (|sample| sample.tls.as_ref().map(|tls| tls.version.clone()), "--tls"),
     (|sample| sample.tls.as_ref().map(|tls| tls.suite.clone()), "--ciphers"),
-    // Not known of a resumed session of TLS 1.2.
+    // Unknown for a resumed TLS 1.2 session.
     (|sample| sample.tls.as_ref().and_then(|tls| tls.group.clone()), "--groups"),
 ];
 
-/// The protocols that were answered with: what was asked for says nothing about them.
+/// The protocols of the responses, which may differ from the requested one.
 pub(super) fn protocols(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
     let targets = by_target(plan, outcomes);
     let differ = |&(agreed, option): &(Agreed, &str)| {
@@ -130,32 +130,32 @@ mod tests {
 
     #[test]
     fn content_of_another_length_is_other_work() {
-        let (plan, outcomes) = two(|tally| tally.octets_content = 61_200_000);
+        let (plan, outcomes) = two(|tally| tally.bytes_content = 61_200_000);
         let text = content(&plan, &outcomes).expect("warned");
         assert!(text.contains("600 bytes per response from http://a/, 612 from http://b/"), "{text}");
-        let (plan, outcomes) = two(|tally| tally.octets_content = 60_100_000);
+        let (plan, outcomes) = two(|tally| tally.bytes_content = 60_100_000);
         assert_eq!(content(&plan, &outcomes), None, "a digit more or less");
     }
 
     #[test]
     fn error_pages_are_no_content_to_compare() {
         let (plan, outcomes) = two(|tally| {
-            tally.octets_content = 61_200_000;
+            tally.bytes_content = 61_200_000;
             tally.errors.status = 34_000;
         });
         assert_eq!(content(&plan, &outcomes), None);
-        let (plan, outcomes) = two(|tally| tally.octets_content = 100_000);
+        let (plan, outcomes) = two(|tally| tally.bytes_content = 100_000);
         let text = content(&plan, &outcomes).expect("warned");
         assert!(text.contains("1 byte per response from http://b/, 600"), "{text}");
     }
 
     #[test]
     fn longer_heads_are_named_when_they_matter() {
-        let (plan, outcomes) = two(|tally| tally.octets_head = 30_000_000);
+        let (plan, outcomes) = two(|tally| tally.bytes_head = 30_000_000);
         assert!(
             heads(&plan, &outcomes).is_some_and(|text| text.contains("200 bytes") && text.contains("300"))
         );
-        let (plan, outcomes) = two(|tally| tally.octets_head = 23_000_000);
+        let (plan, outcomes) = two(|tally| tally.bytes_head = 23_000_000);
         assert_eq!(heads(&plan, &outcomes), None);
     }
 

@@ -1,7 +1,7 @@
-//! What keeps people from wrong conclusions: each warning is a function of the plan and what came of it.
+//! Warnings that prevent wrong conclusions: each is a function of the plan and the outcomes.
 //!
-//! A warning says what was seen, why it matters, and what to do. The outcomes are those of all targets and
-//! rounds.
+//! A warning states the observation, its consequence, and the remedy. The outcomes are those of all targets
+//! and rounds.
 
 mod busy;
 mod enough;
@@ -10,17 +10,17 @@ mod fair;
 
 use crate::{Outcome, Plan};
 
-/// A warning: what there is to say about these outcomes, if anything.
+/// A warning about these outcomes, if there is a reason for one.
 type Warning = fn(&Plan, &[Outcome]) -> Option<String>;
 
-/// All of them, the weightiest first.
+/// All of them, the most important first.
 const ALL: &[(&str, Warning)] = &[
     ("death", failed::deaths),
     ("errors", failed::errors),
     ("generator saturated", busy::saturated),
     ("machine full", busy::machine_full),
     ("machine busy", busy::others),
-    ("rate not kept", enough::behind),
+    ("rate not kept", enough::rate_missed),
     ("connections missing", enough::missing_connections),
     ("ports running out", enough::ports),
     ("too few connections", busy::idle),
@@ -31,9 +31,9 @@ const ALL: &[(&str, Warning)] = &[
     ("few answers", enough::answers),
 ];
 
-/// What there is to say about these outcomes, the weightiest first. Empty: nothing stands against them.
+/// The warnings about these outcomes, the most important first.
 pub fn warnings(plan: &Plan, outcomes: &[Outcome]) -> Vec<String> {
-    // A run that was stopped before it measured says nothing.
+    // A run that was stopped before it measured has no result.
     let measured: Vec<_> = outcomes.iter().filter(|outcome| !outcome.elapsed.is_zero()).cloned().collect();
     if measured.is_empty() && !outcomes.is_empty() {
         return vec!["nothing was measured: the run was stopped during the warm-up (see --warm-up).".into()];
@@ -60,13 +60,13 @@ mod testing {
     use crate::{CpuRoom, Ended, Outcome, ServerCost, Tally};
     use std::time::{Duration, SystemTime};
 
-    /// Ten seconds in which nothing is to be warned about.
+    /// A run of ten seconds without any warning.
     pub(super) fn fine(target: usize) -> Outcome {
         let mut tally = Tally {
             requests: 100_000,
             responses: 100_000,
-            octets_head: 20_000_000,
-            octets_content: 60_000_000,
+            bytes_head: 20_000_000,
+            bytes_content: 60_000_000,
             connections: 64,
             ..Tally::default()
         };

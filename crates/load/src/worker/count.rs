@@ -1,4 +1,4 @@
-//! What a worker counts, and when it tells those who watch.
+//! The counts of a worker, and its reports to observers.
 
 use crate::connection::{Failure, InFlight};
 use crate::control::{Control, Phase};
@@ -6,7 +6,7 @@ use crate::{Causes, Histogram, Sample, Slot, Statuses, Tally, TlsSpoken};
 use hayami_http::ResponseHead;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A worker's counts. What happens before measuring begins is counted, too, and then forgotten.
+/// A worker's counts. Events before measuring begins are counted too, and then discarded.
 #[derive(Debug)]
 pub(crate) struct Count {
     pub(crate) tally: Tally,
@@ -14,7 +14,7 @@ pub(crate) struct Count {
     recent: Histogram,
     /// Connections that are usable now.
     pub(crate) usable: u64,
-    told: Told,
+    reported: Reported,
     /// When measuring began; `None`: not yet.
     began: Option<u64>,
     /// Why requests failed since the last report.
@@ -25,7 +25,7 @@ pub(crate) struct Count {
     pub(crate) last_failure: Option<LastFailure>,
 }
 
-/// The latest failure, to tell what a server died of.
+/// The latest failure, which shows why a server died.
 #[derive(Clone, Debug)]
 pub(crate) struct LastFailure {
     pub(crate) at: u64,
@@ -33,14 +33,14 @@ pub(crate) struct LastFailure {
     pub(crate) why: String,
 }
 
-/// What those who watch know.
+/// The state last reported to observers.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct Reported {
     responses: u64,
     errors: u64,
-    octets_in: u64,
+    bytes_in: u64,
     usable: u64,
-    /// When they were told, nanoseconds since measuring began.
+    /// The time of the report, in nanoseconds since measuring began.
     at: u64,
 }
 
@@ -51,7 +51,7 @@ impl Count {
             tally,
             recent: Histogram::default(),
             usable: 0,
-            told: Told::default(),
+            reported: Reported::default(),
             began: None,
             recent_causes: Causes::default(),
             recent_unexpected: Statuses::default(),
@@ -62,13 +62,13 @@ impl Count {
 
     /// Measuring begins.
     pub(crate) fn begin(&mut self, now: u64) {
-        let (usable, told) = (self.usable, self.told.usable);
+        let (usable, reported) = (self.usable, self.reported.usable);
         let connect_before = std::mem::take(&mut self.tally.connect);
         let last_response = self.last_response;
         *self = Self::new(self.tally.uncorrected.is_some());
         self.tally.connect_before = connect_before;
         self.last_response = last_response;
-        (self.usable, self.told.usable, self.began) = (usable, told, Some(now));
+        (self.usable, self.reported.usable, self.began) = (usable, reported, Some(now));
     }
 
     pub(crate) fn is_measuring(&self) -> bool {
@@ -87,7 +87,7 @@ impl Count {
         self.last_response = now;
         tally.statuses.add(request.status, 1);
         tally.responses += 1;
-        tally.octets_content += request.content;
+        tally.bytes_content += request.content;
         match request.wrong {
             Wrong::No => {}
             Wrong::Status => {
@@ -111,7 +111,7 @@ impl Count {
         self.recent_causes.add("content", why, 1);
     }
 
-    /// So many requests, or attempts to connect, have failed.
+    /// This many requests, or attempts to connect, have failed.
     #[cold]
     pub(crate) fn failed(&mut self, failure: Failure, why: &str, count: u64, now: u64) {
         if count == 0 {
@@ -129,10 +129,10 @@ impl Count {
         last.why.push_str(why);
     }
 
-    /// Keeps a response head, to see what the server sends.
+    /// Keeps a response head, to show what the server sends.
     #[cold]
     pub(crate) fn keep_sample(&mut self, protocol: &str, tls: Option<TlsSpoken>, head: &ResponseHead) {
-        let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         self.tally.sample = Some(Sample {
             protocol: protocol.into(),
             tls,
@@ -142,11 +142,11 @@ impl Count {
         });
     }
 
-    /// Tells those who watch what is new; to be called some times a second.
+    /// Reports new counts to observers. Call it some times a second.
     pub(crate) fn report(&mut self, control: &Control, now: u64) {
-        let (live, tally, told) = (&control.live, &mut self.tally, &mut self.told);
-        live.connections.fetch_add(self.usable.wrapping_sub(told.usable), Relaxed);
-        told.usable = self.usable;
+        let (live, tally, reported) = (&control.live, &mut self.tally, &mut self.reported);
+        live.connections.fetch_add(self.usable.wrapping_sub(reported.usable), Relaxed);
+        reported.usable = self.usable;
         self.recent_unexpected
             .iter()
             .for_each(|(code, count)| self.recent_causes.add_unexpected(code, count));
@@ -159,23 +159,23 @@ impl Count {
         let errors = tally.errors.total();
         let at = now.saturating_sub(began);
         let slot = Slot {
-            responses: tally.responses - told.responses,
-            errors: errors - told.errors,
-            octets: tally.octets_in - told.octets_in,
+            responses: tally.responses - reported.responses,
+            errors: errors - reported.errors,
+            bytes: tally.bytes_in - reported.bytes_in,
             latency: (self.recent.mean().as_nanos() as u64).saturating_mul(self.recent.count()),
             longest: self.recent.max().as_nanos() as u64,
         };
-        tally.timeline.add_over(told.at, at, &slot);
+        tally.timeline.add_over(reported.at, at, &slot);
         tally.latency.merge(&self.recent);
         if control.phase() == Phase::Measuring {
-            live.responses.fetch_add(tally.responses - told.responses, Relaxed);
-            live.errors.fetch_add(errors - told.errors, Relaxed);
-            live.octets_in.fetch_add(tally.octets_in - told.octets_in, Relaxed);
+            live.responses.fetch_add(tally.responses - reported.responses, Relaxed);
+            live.errors.fetch_add(errors - reported.errors, Relaxed);
+            live.bytes_in.fetch_add(tally.bytes_in - reported.bytes_in, Relaxed);
             live.add_latency(&self.recent);
         }
         self.recent.clear();
-        let (responses, octets_in) = (tally.responses, tally.octets_in);
-        *told = Told { responses, errors, octets_in, usable: told.usable, at };
+        let (responses, bytes_in) = (tally.responses, tally.bytes_in);
+        *reported = Reported { responses, errors, bytes_in, usable: reported.usable, at };
     }
 
     /// The last report.
@@ -186,7 +186,7 @@ impl Count {
     }
 }
 
-/// What a response has that was not expected.
+/// The unexpected properties of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Wrong {
     #[default]

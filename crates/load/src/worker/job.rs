@@ -1,4 +1,4 @@
-//! What all workers of a run share: the plan, prepared so that no request has to think about it.
+//! The data shared by all workers of a run: the plan, prepared so that requests cost little.
 
 use super::origin::Sources;
 use crate::distance::{Delay, Random};
@@ -17,7 +17,7 @@ pub(crate) struct Job {
     pub(crate) peer: Peer,
     pub(crate) sources: Sources,
     pub(crate) host: String,
-    /// How TLS begins; none on plain connections.
+    /// The TLS connector; none on plain connections.
     pub(crate) connector: Option<Connector>,
     pub(crate) protocol: Protocol,
     pub(crate) pipeline: usize,
@@ -33,7 +33,7 @@ pub(crate) struct Job {
     pub(crate) h2: hayami_h2::Config,
 }
 
-/// A request, as each protocol wants it.
+/// A request, prepared for each protocol.
 #[derive(Debug)]
 pub(crate) struct Template {
     pub(crate) method: Vec<u8>,
@@ -48,7 +48,7 @@ pub(crate) struct Template {
 
 impl Job {
     /// # Errors
-    /// What of the plan cannot be done, in a line for the user.
+    /// A part of the plan is impossible; the error is a line for the user.
     pub(crate) fn new(plan: &Plan, target: &Target) -> Result<Self, String> {
         let per_connection = match plan.keep_alive {
             KeepAlive::On => u64::MAX,
@@ -81,13 +81,13 @@ impl Job {
         })
     }
 
-    /// Whether a connection writes again before it has an answer, which Nagle's algorithm would hold back (RFC 9293
-    /// §3.7.4). A system call for each connection is saved where it does not.
+    /// Whether a connection writes again before it has an answer, which Nagle's algorithm would delay (RFC
+    /// 9293 §3.7.4). If not, one system call per connection is saved.
     pub(crate) fn writes_twice(&self) -> bool {
         self.per_connection > 1 || self.connector.is_some() || self.protocol == Protocol::Http2
     }
 
-    /// Whether every connection has something to say as soon as it is made.
+    /// Whether every connection sends as soon as it is made.
     pub(crate) fn speaks_first(&self) -> bool {
         self.per_connection == 1 || self.connector.is_some() || self.protocol == Protocol::Http2
     }
@@ -127,11 +127,11 @@ impl Template {
     }
 }
 
-/// The octets of a request in HTTP/1 (RFC 9112 §3).
+/// The bytes of a request in HTTP/1 (RFC 9112 §3).
 fn wire(request: &RequestTemplate, protocol: Protocol, last: bool) -> Vec<u8> {
     let old = protocol == Protocol::Http10;
     let version = if old { "1.0" } else { "1.1" };
-    // RFC 9112 §3.2: HTTP/1.0 has no Host, but servers of today choose the site by it.
+    // RFC 9112 §3.2: HTTP/1.0 has no Host, but current servers choose the site by it.
     let mut head =
         format!("{} {} HTTP/{version}\r\nhost: {}\r\n", request.method, request.target, request.authority);
     for (name, value) in &request.fields {
@@ -150,7 +150,8 @@ fn wire(request: &RequestTemplate, protocol: Protocol, last: bool) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// Windows as wide as a browser's, and patience: what a server under load does is counted, not punished.
+/// Windows as large as a browser's, and generous budgets: the behaviour of a server under load is counted,
+/// not punished.
 fn h2_config(streams: usize) -> hayami_h2::Config {
     use hayami_h2::{Budget, Budgets};
     let any = Budget::new(1 << 24, 1 << 24);
@@ -224,8 +225,8 @@ mod tests {
             (Protocol::Http10, true, format!("PUT /x?y HTTP/1.0\r\n{a}{length}")),
         ];
         for (protocol, last, want) in cases {
-            let octets = wire(&request, protocol, last);
-            assert_eq!(String::from_utf8_lossy(&octets), want, "{protocol:?} {last}");
+            let bytes = wire(&request, protocol, last);
+            assert_eq!(String::from_utf8_lossy(&bytes), want, "{protocol:?} {last}");
         }
     }
 }

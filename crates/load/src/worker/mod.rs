@@ -1,6 +1,6 @@
 //! One thread of the generator: its connections, its share of the requests, its counts.
 //!
-//! Nothing here is shared with other workers but the [`Job`], which nobody changes, and the [`Control`], which
+//! Nothing here is shared with other workers but the [`Job`], which is immutable, and the [`Control`], which
 //! is looked at and told some times a second. A turn of the loop asks the kernel once what happened, lets the
 //! connections deal with it, and then does what is due by the clock.
 

@@ -1,4 +1,4 @@
-//! Servers that answer as told, and plans for them.
+//! Scripted servers, and plans for them.
 
 #![allow(dead_code, unreachable_pub, reason = "each test program uses its part")]
 
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// A server that gives every connection to `serve`, each on a thread of its own, with its number.
+/// A server that passes every connection to `serve`, each on a separate thread, with its number.
 pub fn serve(serve: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
     let address = listener.local_addr().expect("an address");
@@ -36,7 +36,7 @@ pub fn answer_each(mut stream: TcpStream, answer: &[u8]) {
     }
 }
 
-/// Reads a request without content. False: there are no more.
+/// Reads a request without content. False: there are no more requests.
 pub fn read_request(stream: &mut TcpStream, left: &mut Vec<u8>) -> bool {
     loop {
         if let Some(at) = left.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -46,7 +46,7 @@ pub fn read_request(stream: &mut TcpStream, left: &mut Vec<u8>) -> bool {
         let mut piece = [0; 4096];
         match stream.read(&mut piece) {
             Ok(0) | Err(_) => return false,
-            Ok(octets) => left.extend_from_slice(&piece[..octets]),
+            Ok(bytes) => left.extend_from_slice(&piece[..bytes]),
         }
     }
 }
@@ -98,7 +98,7 @@ pub fn plan(address: SocketAddr, requests: u64) -> Plan {
     }
 }
 
-/// Does it.
+/// Runs the plan.
 pub fn outcome(plan: &Plan) -> Outcome {
     run(plan, 0, &Control::new(None)).expect("a plan that can be done")
 }

@@ -1,4 +1,4 @@
-//! Axes: from a value to its place, with ticks at round values.
+//! Axes: from a value to its position, with ticks at round values.
 
 use super::super::figure;
 
@@ -10,7 +10,7 @@ pub(super) struct Axis {
     high: f64,
     /// Values with their labels.
     pub(super) ticks: Vec<(f64, String)>,
-    /// What is along the axis, with its unit.
+    /// The label of the axis, with its unit.
     pub(super) title: &'static str,
 }
 
@@ -85,7 +85,7 @@ impl Axis {
         Self { scale: Scale::Nines, low: 0.0, high: nines as f64, ticks, title }
     }
 
-    /// Where a value is: 0 at the low end of the axis, 1 at the high end, never outside.
+    /// The position of a value: 0 at the low end of the axis, 1 at the high end, never outside.
     pub(super) fn place(&self, value: f64) -> f64 {
         let share = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),

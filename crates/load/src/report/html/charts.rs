@@ -7,10 +7,10 @@ use super::{escape, section};
 use crate::Histogram;
 use std::time::Duration;
 
-/// Buckets of the latency plot; fewer where a bucket would be narrower than the histogram can tell.
+/// Buckets of the latency plot; fewer where a bucket would be narrower than the histogram's resolution.
 const BUCKETS: f64 = 90.0;
 
-/// How latencies spread: the share of the answers in each bucket.
+/// The distribution of latencies: the share of the responses in each bucket.
 pub(super) fn spread(summaries: &[Summary<'_>]) -> String {
     let Some(x) = time_axis("latency (logarithmic)", summaries) else { return String::new() };
     let (low, high) = x.ends();
@@ -47,7 +47,7 @@ fn steps(latency: &Histogram, low: Duration, high: Duration, parts: usize) -> Ve
     points
 }
 
-/// The latency within which each share of the answers came.
+/// The latency within which each share of the responses arrived.
 pub(super) fn percentiles(summaries: &[Summary<'_>]) -> String {
     let Some(y) = time_axis("latency (logarithmic)", summaries) else { return String::new() };
     let count = summaries.iter().map(|summary| summary.tally.latency.count()).max().unwrap_or(0);
@@ -123,7 +123,7 @@ fn time_axis(title: &'static str, summaries: &[Summary<'_>]) -> Option<Axis> {
     Some(Axis::time(title, least.as_nanos() as f64, most.as_nanos() as f64))
 }
 
-/// Which colour is which target; nothing where there is one target and one kind of line.
+/// The legend of colours and targets; empty for one target and one kind of line.
 fn legend(summaries: &[Summary<'_>], dashed: Option<&str>) -> String {
     if summaries.len() < 2 && dashed.is_none() {
         return String::new();

@@ -1,7 +1,7 @@
-//! The measurement as a page to keep: one file that needs nothing from anywhere, in dark and in light.
+//! The measurement as a self-contained HTML page, for dark and light themes.
 //!
 //! Its security policy forbids it to load anything, so it can be opened wherever it is sent. Plots are SVG with
-//! text in the page's colour, with titles for those who hear the page.
+//! text in the page's colour, with titles for screen readers.
 
 mod axis;
 mod charts;
@@ -83,7 +83,7 @@ fn section(heading: &str, note: &str, content: &str) -> String {
     format!("<section>\n<h2>{heading}</h2>\n{note}{content}</section>\n")
 }
 
-/// Text as it stands in markup and in attributes.
+/// Text escaped for markup and attributes.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

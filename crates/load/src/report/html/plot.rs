@@ -14,7 +14,7 @@ const BOTTOM: f64 = 46.0;
 /// Colours repeat from here on.
 pub(super) const COLOURS: usize = 6;
 
-/// What is left out on phones, where text is twice as large in relation to the plot.
+/// The class of elements hidden on phones, where text is twice as large in relation to the plot.
 const MINOR: &str = " class=\"minor\"";
 
 /// Every other label.
@@ -30,7 +30,7 @@ pub(super) struct Plot {
 }
 
 impl Plot {
-    /// Empty axes. `title` and `description` are for those who hear the page.
+    /// Empty axes. `title` and `description` are for screen readers.
     pub(super) fn new(title: &str, description: &str, x: Axis, y: Axis) -> Self {
         let svg = format!(
             "<svg role=\"img\" viewBox=\"0 0 {WIDTH} {HEIGHT}\"><title>{}</title><desc>{}</desc>",
@@ -108,7 +108,7 @@ impl Plot {
         self.put(format_args!("<path class=\"curve s{colour}{dashes}\" d=\"{path}\"/>"));
     }
 
-    /// What lies between a line and the x axis.
+    /// The area between a line and the x axis.
     pub(super) fn area(&mut self, series: usize, points: &[(f64, f64)]) {
         if let [(first, _), .., (last, _)] = points {
             let (colour, path, bottom) = (series % COLOURS, self.path(points), HEIGHT - BOTTOM);

@@ -1,7 +1,7 @@
-//! What the page says in figures.
+//! The tables of the page.
 
 use super::super::failures::causes;
-use super::super::figure::{duration, grouped, octets, percent, plural, rate, three};
+use super::super::figure::{bytes, duration, grouped, percent, plural, rate, three};
 use super::super::summary::Summary;
 use super::super::text::protocol;
 use super::super::{PERCENTILES, Report, figure, shell};
@@ -11,7 +11,7 @@ use crate::Histogram;
 use crate::plan::{Address, KeepAlive, Plan, Until};
 use crate::tally::causes::status;
 
-/// The figures that people look for first, of one target.
+/// The most important figures of one target.
 pub(super) fn cards(summary: &Summary<'_>) -> String {
     let tally = &summary.tally;
     let at = |quantile| known(&tally.latency, |latency| duration(latency.quantile(quantile)));
@@ -21,7 +21,7 @@ pub(super) fn cards(summary: &Summary<'_>) -> String {
         ("p99 latency", at(0.99)),
         ("p99.9 latency", at(0.999)),
         ("errors", grouped(tally.errors.total())),
-        ("received per second", octets(summary.transfer())),
+        ("received per second", bytes(summary.transfer())),
     ];
     // Two full rows, whether the server's cost is known or not.
     cards.push(
@@ -56,14 +56,14 @@ pub(super) fn overview(summaries: &[Summary<'_>]) -> String {
         let tally = &summary.tally;
         let at = |quantile| known(&tally.latency, |latency| duration(latency.quantile(quantile)));
         let memory =
-            summary.server.as_ref().map_or_else(|| "–".to_owned(), |server| octets(server.memory as f64));
+            summary.server.as_ref().map_or_else(|| "–".to_owned(), |server| bytes(server.memory as f64));
         let cells = [
             rate(summary.rate()),
             at(0.5),
             at(0.99),
             at(0.999),
             grouped(tally.errors.total()),
-            octets(summary.transfer()),
+            bytes(summary.transfer()),
             cost(summary).unwrap_or_else(|| "–".to_owned()),
             memory,
         ];
@@ -75,7 +75,7 @@ pub(super) fn overview(summaries: &[Summary<'_>]) -> String {
 }
 
 fn row(head: &[&str], name: &str, cells: impl IntoIterator<Item = String>) -> String {
-    // Where the table is too wide for the page, each cell stands behind its column's name.
+    // Where the table is too wide for the page, each cell follows its column's name.
     let columns = head.iter().skip(1);
     let cells: String = columns
         .zip(cells)
@@ -101,7 +101,7 @@ fn facts(facts: &[(&str, String)]) -> String {
     format!("<table class=\"facts\"><tbody>{rows}</tbody></table>\n")
 }
 
-/// Everything that was counted of one target.
+/// All counts of one target.
 pub(super) fn details(plan: &Plan, summary: &Summary<'_>, several: bool) -> String {
     let heading = if several { escape(&summary.target.name) } else { "Times and counts".to_owned() };
     section(&heading, "", &format!("{}{}", times(summary), counts(plan, summary)))
@@ -151,7 +151,7 @@ fn counts(plan: &Plan, summary: &Summary<'_>) -> String {
     };
     let server = summary.server.as_ref().map(|server| {
         let cost = summary.cost_text().map_or_else(String::new, |cost| format!(", {cost}"));
-        format!("{}{cost}, {} of memory", escape(&server.name), octets(server.memory as f64))
+        format!("{}{cost}, {} of memory", escape(&server.name), bytes(server.memory as f64))
     });
     let threads = summary.threads as u64;
     facts(&[
@@ -180,10 +180,10 @@ fn counts(plan: &Plan, summary: &Summary<'_>) -> String {
             "bytes",
             format!(
                 "{} received ({} heads, {} content), {} sent",
-                octets(tally.octets_in as f64),
-                octets(tally.octets_head as f64),
-                octets(tally.octets_content as f64),
-                octets(tally.octets_out as f64)
+                bytes(tally.bytes_in as f64),
+                bytes(tally.bytes_head as f64),
+                bytes(tally.bytes_content as f64),
+                bytes(tally.bytes_out as f64)
             ),
         ),
         ("server", server.unwrap_or_default()),
@@ -204,13 +204,13 @@ fn list(lines: impl Iterator<Item = String>) -> String {
     if lines.is_empty() { "none".to_owned() } else { lines }
 }
 
-/// What is needed to run it again.
+/// The information needed to repeat the run.
 pub(super) fn repeat(report: &Report<'_>) -> String {
     let (plan, about) = (report.plan, report.about);
     let machine = &about.machine;
     let cores = machine.cores as u64;
     let memory = if machine.memory > 0 {
-        format!(", {} of memory", octets(machine.memory as f64))
+        format!(", {} of memory", bytes(machine.memory as f64))
     } else {
         String::new()
     };

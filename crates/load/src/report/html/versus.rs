@@ -1,7 +1,7 @@
 //! Several targets side by side: a table for each measure, with bars of the ratios and whiskers of their intervals.
 
 use super::super::figure::{measured, plural};
-use super::super::text::{decimals, told};
+use super::super::text::{decimals, ratio_text};
 use super::plot::COLOURS;
 use super::{escape, section};
 use crate::Plan;
@@ -37,7 +37,7 @@ fn table(plan: &Plan, comparison: &Comparison, measure: Measure) -> String {
 }
 
 /// The ratio at the right end of the bars. An interval that reaches beyond twice the largest ratio is cut off:
-/// nobody could see the bars otherwise.
+/// otherwise the bars would be too small.
 fn scale(comparison: &Comparison, measure: Measure) -> f64 {
     let figures = || comparison.rows.iter().map(|row| row.figure(measure));
     let ratios = figures().map(|figure| ratio(comparison, figure).unwrap_or(1.0));
@@ -69,7 +69,7 @@ fn line(plan: &Plan, comparison: &Comparison, row: &Row, measure: Measure, most:
     )
 }
 
-/// What the ratio shows, and how it looks.
+/// The verdict of the ratio, and its style.
 fn said(row: &Row, figure: &Figure) -> (&'static str, String) {
     let Some(ratio) = figure.ratio else {
         let words = if row.target == 0 { "baseline" } else { "not comparable" };
@@ -87,7 +87,7 @@ fn said(row: &Row, figure: &Figure) -> (&'static str, String) {
     };
     (
         class,
-        told(&ratio)
+        ratio_text(&ratio)
             .replace(" times", "\u{a0}×")
             .replace(" [", "<br><span class=\"note\">[")
             .replace(']', "]</span>"),
@@ -99,7 +99,7 @@ fn bar(comparison: &Comparison, figure: &Figure, colour: usize, most: f64) -> St
     let place = |ratio: f64| (ratio / most).clamp(0.0, 1.0) * WIDTH;
     let interval = figure.ratio.and_then(|ratio| ratio.interval);
     let whisker = interval.map_or_else(String::new, |(low, high)| {
-        // What is cut off has no end.
+        // A cut-off whisker has no end mark.
         let end = if high <= most { format!("M{:.1} 10v10", place(high)) } else { String::new() };
         let (low, high, middle) = (place(low), place(high), HEIGHT / 2.0);
         format!("<path class=\"whisker\" d=\"M{low:.1} {middle}H{high:.1}M{low:.1} 10v10{end}\"/>")

@@ -1,4 +1,4 @@
-//! Words of a command line, as a shell splits and quotes them.
+//! Splits and quotes command lines as a shell does.
 
 /// Splits a line into words: single and double quotes, and a backslash before any character.
 ///
