@@ -104,4 +104,6 @@ pub enum Body {
     Complete,
     /// Content, the last of which is sent with `end`, or trailers.
     Content,
+    /// The same, but what goes both ways is not content (RFC 9113 §8.5): the answer grants a CONNECT.
+    Tunnel,
 }

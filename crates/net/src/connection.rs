@@ -157,7 +157,7 @@ impl Connection {
         let share_ends = self.link.output.sent() + SHARE;
         worker.budget.begin();
         if self.transport.socket().has_ended() && self.protocol.ends_with_client(&self.link) {
-            self.link.abort(worker, GONE);
+            self.abort(worker, GONE);
         }
         while self.link.stage != Stage::Over {
             let need = self.protocol.answer(&mut self.link, worker);
@@ -223,7 +223,7 @@ impl Connection {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(flushed)) => Poll::Ready(flushed),
             Poll::Ready(Err(error)) => {
-                self.link.abort(worker, reason(&error));
+                self.abort(worker, reason(&error));
                 Poll::Ready(Flushed::All)
             }
         }
@@ -250,7 +250,7 @@ impl Connection {
         self.warming = None;
         // Sending now would have the worker wait for the disk.
         if warmed.is_err_and(|error| blocking::is_refused(&error)) {
-            self.link.abort(worker, "too many file reads are queued");
+            self.abort(worker, "too many file reads are queued");
         }
         self.link.output.warmed();
         Poll::Ready(())
@@ -432,7 +432,7 @@ impl Connection {
             _ if self.protocol.streams_are_late(&mut self.link, worker) => {}
             Wait::Room => {
                 if self.note_sending(worker) <= worker.clock.millis() {
-                    self.link.abort(worker, "the client did not read in time");
+                    self.abort(worker, "the client did not read in time");
                 }
             }
             Wait::Turn => {}
@@ -463,6 +463,13 @@ impl Connection {
         self.link.stage == Stage::Over
     }
 
+    /// Ends the connection with responses unfinished.
+    #[cold]
+    fn abort<S>(&mut self, worker: &Worker<S>, why: &'static str) {
+        self.link.abort(worker, why);
+        self.protocol.abort(&self.link, worker, why);
+    }
+
     /// The connection is over: tells those who wait for the end of a response that there will be none,
     /// and gives the buffers back.
     pub(crate) fn end<S>(&mut self, worker: &Worker<S>) {
@@ -470,7 +477,7 @@ impl Connection {
         if self.link.resets {
             self.transport.socket().reset_on_close();
         }
-        self.protocol.end(worker);
+        self.protocol.abort(&self.link, worker, "the connection was reset");
         self.link.input.end(&worker.pool);
         self.link.output.end(&worker.pool);
         self.transport.end(&worker.pool);

@@ -178,6 +178,11 @@ impl Feed {
         self.has_reader() && self.0.borrow().state == State::Coming
     }
 
+    /// Whether all content has come.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.0.borrow().state == State::Complete
+    }
+
     /// Whether it is open and more should be read.
     pub(crate) fn has_room(&self) -> bool {
         self.is_open() && self.0.borrow().has_room()
@@ -186,12 +191,6 @@ impl Feed {
     /// Whether the handler has asked for content at least once.
     pub(crate) fn is_asked(&self) -> bool {
         self.0.borrow().asked
-    }
-
-    /// Octets that are still to come, if that is known.
-    pub(crate) fn remaining(&self) -> Option<u64> {
-        let pipe = self.0.borrow();
-        pipe.length.map(|length| length.saturating_sub(pipe.received))
     }
 
     /// Wakes the connection, for the exchange that this content belongs to.
@@ -448,7 +447,7 @@ mod tests {
         assert_eq!(fill(&mut incoming, 4, &mut out), Poll::Ready(false));
         feed.put(b"ghi", NOW, PATIENCE);
         feed.complete(None);
-        assert_eq!((feed.taken(), feed.remaining()), (4, Some(0)));
+        assert_eq!((feed.taken(), feed.is_complete()), (4, true));
         assert_eq!(fill(&mut incoming, 4, &mut out), Poll::Ready(false));
         assert_eq!(fill(&mut incoming, 4, &mut out), Poll::Ready(true));
         assert_eq!((&out[..], feed.taken()), (&b"abcdefghi"[..], 5));

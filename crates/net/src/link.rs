@@ -2,9 +2,9 @@
 
 use crate::buffer::Input;
 use crate::clock::{Instant, Millis};
+use crate::exchange::Reports;
 use crate::output::Output;
 use crate::poll::Token;
-use crate::reports::Reports;
 use crate::service::{ConnectionInfo, Request, Service};
 use crate::worker::Worker;
 use hayami_http::RequestHead;
@@ -93,7 +93,12 @@ impl Link {
 
     /// The waker of this connection.
     pub(crate) fn waker<S>(&mut self, worker: &Worker<S>) -> Waker {
-        self.waker.get_or_insert_with(|| worker.woken.waker(self.token, 0)).clone()
+        self.own_waker(worker).clone()
+    }
+
+    /// The same, as the connection keeps it.
+    pub(crate) fn own_waker<S>(&mut self, worker: &Worker<S>) -> &Waker {
+        self.waker.get_or_insert_with(|| worker.woken.waker(self.token, 0))
     }
 
     /// Whether it ends as soon as what is under way is answered.

@@ -189,10 +189,12 @@ impl Protocol {
         }
     }
 
-    /// The connection is lost.
-    pub(crate) fn end<S>(&mut self, worker: &Worker<S>) {
-        if let Self::Http2(http2) = self {
-            http2.end(worker);
+    /// The connection is over, and what is being answered stays incomplete.
+    #[inline]
+    pub(crate) fn abort<S>(&mut self, link: &Link, worker: &Worker<S>, why: &'static str) {
+        match self {
+            Self::Http1(http1) => http1.abort(link, worker, why),
+            Self::Http2(http2) => http2.abort(worker, why),
         }
     }
 }

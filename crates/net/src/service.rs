@@ -171,6 +171,12 @@ pub struct Interim {
 pub(crate) struct InterimHeads(Rc<RefCell<Vec<ResponseHead>>>);
 
 impl InterimHeads {
+    /// Whether there are none.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
     /// Those that were not sent yet, which are sent now.
     pub(crate) fn take(&self) -> Vec<ResponseHead> {
         self.0.take()

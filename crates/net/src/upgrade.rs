@@ -3,7 +3,7 @@
 //! From HTTP/1.1 to HTTP/2 on one connection: `Upgrade: h2c` (RFC 7540 §3.2; RFC 9113 §3.1 no longer
 //! recommends it, and curl and others still ask). To any other protocol: the service's affair.
 
-use crate::service::{ConnectionInfo, Incoming, Upgrade, Wish};
+use crate::service::{ConnectionInfo, Wish};
 use crate::worker::Worker;
 use hayami_http::field::is_token;
 use hayami_http::{Known, Method, RequestHead, Version};
@@ -52,14 +52,6 @@ pub(crate) fn wish(head: &RequestHead) -> Option<(Wish, Vec<u8>)> {
         Some(protocol) => (Wish::ExtendedConnect, protocol.to_vec()),
         None => (Wish::Connect, Vec::new()),
     })
-}
-
-/// The tunnel that a CONNECT of HTTP/2 asks for; `octets` is its content.
-#[cold]
-pub(crate) fn connect(head: &RequestHead, octets: Incoming) -> Option<Upgrade> {
-    let (wish, protocols) = wish(head)?;
-    octets.be_patient();
-    Some(Upgrade { wish, protocols, octets })
 }
 
 /// Those of the protocols in the Upgrade fields that somebody else may choose. Not those of this connection itself:

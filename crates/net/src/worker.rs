@@ -5,6 +5,7 @@ use crate::buffer::Pool;
 use crate::byte_budget::ByteBudget;
 use crate::clock::Clock;
 use crate::common::Common;
+use crate::exchange;
 use crate::liveness::Liveness;
 use crate::pace::Patience;
 use crate::proxy_protocol::Expectation;
@@ -168,6 +169,8 @@ pub(crate) struct Worker<S> {
     /// The head of the request at hand; used again and again.
     pub(crate) head: RefCell<RequestHead>,
     pub(crate) common: Common,
+    /// Memory of exchanges.
+    pub(crate) exchanges: exchange::Pool,
 }
 
 impl<S> Worker<S> {
@@ -188,6 +191,7 @@ impl<S> Worker<S> {
             woken: Arc::clone(&self.woken),
             head: RefCell::default(),
             common: Common::default(),
+            exchanges: exchange::Pool::default(),
         }
     }
 }
@@ -255,6 +259,7 @@ fn serve<S: Service>(
         woken: Woken::new().map_err(no_loop)?,
         head: RefCell::default(),
         common: Common::default(),
+        exchanges: exchange::Pool::default(),
     };
     let woken = Arc::clone(&worker.woken);
     let mut reactor = Reactor::new(worker, outbound, config.listeners).map_err(no_loop)?;

@@ -84,7 +84,7 @@ fn framing(flags: Flags, status: Status, length: Option<u64>) -> (Body, Option<u
         // here.
         _ if status.forbids_content() => (Body::Complete, None),
         // RFC 9113 §8.5: a tunnel follows.
-        _ if flags.is_connect && (200..300).contains(&status.code()) => (Body::Content, None),
+        _ if flags.is_connect && (200..300).contains(&status.code()) => (Body::Tunnel, None),
         _ if flags.is_head => (Body::Complete, length),
         Some(0) => (Body::Complete, length),
         _ => (Body::Content, length),

@@ -1,91 +1,66 @@
-//! HTTP/1.1 on a connection: what the engine's events lead to. Content of requests that somebody takes is
-//! in `content`, what comes after HTTP in `tunnel`.
+//! HTTP/1.1 on a connection: one exchange after the other. What the engine's events lead to is here; how an exchange's
+//! words get on the wire is in `stream`, what comes after HTTP in `tunnel`.
 
-mod content;
+mod stream;
 mod tunnel;
 
+use crate::clock::Millis;
 use crate::connection::Wait;
-use crate::incoming::Feed;
+use crate::exchange::{self, Arrived, DISCARD, Progress, Slot};
 use crate::link::{Link, Need, Stage};
 use crate::pace::Pace;
-use crate::reports::{Extent, Report, UNKNOWN_END};
-use crate::service::{Answer, Interim, InterimHeads, Outcome, Refusal, Request, Service};
+use crate::service::{Refusal, Service};
 use crate::turn_budget::cost;
 use crate::upgrade;
-use crate::worker::Worker;
-use hayami_h1::{Event, Fault, Framing, Next, RequestContent, Server};
-use hayami_http::{Method, RequestHead, Response, Source};
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use crate::worker::{Timeouts, Worker};
+use hayami_h1::{Event, Fault, Next, RequestContent, Server};
+use hayami_http::RequestHead;
+use stream::Stream;
+use tunnel::HalfClose;
 pub(crate) use tunnel::LEAVE;
-use tunnel::Tunnel;
-
-/// Unread request content that is thrown away to keep a connection; with more to come it is cheaper to
-/// close (RFC 9112 §9.3 leaves the choice).
-const DISCARD: u64 = 256 * 1024;
-
-/// Where a connection stands between request and response.
-pub(crate) enum Exchange {
-    /// A request head is awaited.
-    Reading,
-    /// The response is sent, the rest of the request's content is discarded: so many bytes at most.
-    Discarding { most: u64, pace: Box<Pace> },
-    /// The answer needs I/O.
-    Waiting(Waiting),
-    /// The head is sent, the content comes piece by piece.
-    Streaming(Box<dyn Source>),
-    /// The connection is a tunnel.
-    Tunnel(Box<Tunnel>),
-}
-
-/// An answer that is being made.
-pub(crate) struct Waiting {
-    answer: Pin<Box<dyn Future<Output = Answer>>>,
-    interim: Option<InterimHeads>,
-}
 
 /// A connection that speaks HTTP/1.1.
 pub(crate) struct Http1 {
     engine: Server,
-    /// The content of the request at hand, until its response is complete. It ends before who takes it.
-    content: Option<Feed>,
-    exchange: Exchange,
+    /// `None` while the head of a request is awaited.
+    exchange: Slot,
     /// Content of the request at hand is still to come.
     unread_content: bool,
-    /// Somebody wants to hear of the end of the response that is being pulled.
-    observed: bool,
+    half_close: HalfClose,
+}
+
+/// How far content could be handed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fed {
+    /// As far as it is wanted.
+    Enough,
+    /// As far as it has come.
+    All,
 }
 
 impl Http1 {
     pub(crate) fn new() -> Self {
-        Self {
-            engine: Server::new(),
-            content: None,
-            exchange: Exchange::Reading,
-            unread_content: false,
-            observed: false,
-        }
+        Self { engine: Server::new(), exchange: None, unread_content: false, half_close: HalfClose::No }
     }
 
     /// Whether the head of a request is awaited.
     pub(crate) fn is_reading(&self) -> bool {
-        matches!(self.exchange, Exchange::Reading)
+        self.exchange.is_none()
     }
 
     /// Whether what is being answered is given up when the client closes its half of the connection.
     #[inline]
     pub(crate) fn ends_with_client(&self, link: &Link) -> bool {
-        link.info.cancel_on_close.get()
-            && matches!(self.exchange, Exchange::Waiting(_) | Exchange::Streaming(_))
+        let gives_up = |exchange: &exchange::Exchange| !exchange.is_discarding() && !exchange.is_tunnel();
+        link.info.cancel_on_close.get() && self.exchange.as_deref().is_some_and(gives_up)
     }
 
     /// What is waited for when everything received is answered and everything made is sent.
     pub(crate) fn wait(&self) -> Wait {
-        match self.exchange {
-            Exchange::Reading => Wait::Head,
-            Exchange::Discarding { .. } => Wait::Content,
-            Exchange::Waiting(_) | Exchange::Streaming(_) | Exchange::Tunnel(_) => Wait::Answer,
+        match &self.exchange {
+            None => Wait::Head,
+            Some(exchange) if exchange.is_discarding() => Wait::Content,
+            Some(_) => Wait::Answer,
         }
     }
 
@@ -101,11 +76,9 @@ impl Http1 {
             if !worker.budget.spend(cost::FRAME) {
                 return Need::Turn;
             }
-            let need = match self.exchange {
-                Exchange::Reading | Exchange::Discarding { .. } => self.receive(link, worker),
-                Exchange::Waiting(_) => self.go_on(link, worker),
-                Exchange::Streaming(_) => self.pull(link, worker),
-                Exchange::Tunnel(_) => self.pass_on(link, worker),
+            let need = match &self.exchange {
+                Some(exchange) if !exchange.is_discarding() => self.go_on(link, worker),
+                _ => self.receive(link, worker),
             };
             if let Some(need) = need {
                 return need;
@@ -132,14 +105,27 @@ impl Http1 {
                 link.stage = Stage::Closing { linger: true };
                 return Some(Need::Close);
             }
-            Err(fault) => return self.refuse(link, worker, &fault.into(), &mut head),
+            Err(fault) => {
+                self.refuse(link, worker, &fault.into(), &mut head);
+                return None;
+            }
         };
-        link.input.consume(received.consumed);
+        let consumed = received.consumed;
         match received.event {
-            Event::More => return Some(Need::Input),
-            Event::Request(content) => return self.request(link, worker, content, &mut head),
-            Event::Content(range) => self.discard(link, range.len() as u64),
+            Event::Request(content) => {
+                link.input.consume(consumed);
+                return self.request(link, worker, content, &mut head);
+            }
+            Event::More => {
+                link.input.consume(consumed);
+                return Some(Need::Input);
+            }
+            Event::Content(range) => {
+                self.content(link, worker, range);
+                link.input.consume(consumed);
+            }
             Event::End => {
+                link.input.consume(consumed);
                 self.unread_content = false;
                 self.begin_next(link, worker);
             }
@@ -154,7 +140,7 @@ impl Http1 {
         content: RequestContent,
         head: &mut RequestHead,
     ) -> Option<Need> {
-        let content_length = match content {
+        let length = match content {
             RequestContent::None => Some(0),
             RequestContent::Length(octets) => Some(octets),
             RequestContent::Chunked => None,
@@ -162,49 +148,117 @@ impl Http1 {
         if content == RequestContent::None && upgrade::is_wanted(worker, &link.info, head) {
             return Some(Need::Upgrade);
         }
-        self.unread_content = content_length != Some(0);
+        self.unread_content = length != Some(0);
         if link.is_leaving(worker) {
             self.engine.close_after_response();
         }
-        let incoming =
-            if self.unread_content { self.expect_content(link, worker, content_length) } else { None };
-        let asks = self.engine.asks_upgrade() || head.method() == Method::Connect;
-        let upgrade = if asks && !self.unread_content { self.offer(link, worker, head) } else { None };
-        let mut request = link.as_request(worker, head, content_length);
-        (request.content, request.upgrade) = (incoming, upgrade);
-        worker.budget.spend(cost::REQUEST);
-        request.connection.cancel_on_close.set(false);
-        let outcome = worker.service.respond(&mut request);
-        let Request { content, upgrade, interim, .. } = request;
-        drop((content, upgrade));
-        match outcome {
-            Outcome::Ready(answer) => self.send(link, worker, answer),
-            Outcome::Later(answer) => {
-                let interim = interim.map(Interim::into_heads);
-                self.exchange = Exchange::Waiting(Waiting { answer, interim });
+        let mut stream = Stream { engine: &mut self.engine, link, worker };
+        match exchange::begin(&mut stream, worker, head, (length, self.unread_content)) {
+            None => self.complete(link, worker, length.unwrap_or(0)),
+            exchange => self.exchange = exchange,
+        }
+        None
+    }
+
+    /// Goes on with the exchange, with what has come of the request's content.
+    #[inline(never)]
+    fn go_on<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Option<Need> {
+        let fed = self.feed(link, worker);
+        if self.half_close == HalfClose::Due {
+            return Some(Need::HalfClose { hears: self.reads(fed) == Some(true) });
+        }
+        let exchange = self.exchange.as_deref_mut()?;
+        if worker.draining.get() && exchange.is_tunnel() {
+            exchange.drains_since.get_or_insert(worker.clock.millis());
+        }
+        let mut stream = Stream { engine: &mut self.engine, link, worker };
+        match exchange.go_on(&mut stream, worker) {
+            Progress::More if !link.output.is_full() || !exchange.is_tunnel() => None,
+            Progress::More | Progress::Pending => self.need(link, fed),
+            Progress::HalfClosed if self.half_close == HalfClose::No => {
+                self.half_close = HalfClose::Due;
                 None
+            }
+            Progress::HalfClosed => self.need(link, fed),
+            Progress::Complete => {
+                let remaining = exchange.remaining();
+                self.forget(worker);
+                self.complete(link, worker, remaining);
+                None
+            }
+            Progress::Broken => {
+                self.forget(worker);
+                Some(Need::Close)
             }
         }
     }
 
-    /// Polls the answer, with what has come of the request's content.
-    fn go_on<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Option<Need> {
-        let fed = self.feed(link, worker);
-        let Exchange::Waiting(waiting) = &mut self.exchange else { return None };
-        let waker = link.waker(worker);
-        let mut poll = || waiting.answer.as_mut().poll(&mut Context::from_waker(&waker));
-        let answer = match &self.content {
-            Some(feed) => feed.attend(poll),
-            None => poll(),
-        };
-        if let Some(interim) = &waiting.interim {
-            for head in interim.take() {
-                link.output.write(&worker.pool, |out| self.engine.send_interim(&head, out));
+    /// What the exchange waits for.
+    fn need(&self, link: &Link, fed: Fed) -> Option<Need> {
+        let full = self.is_tunnel() && link.output.is_full();
+        match (self.reads(fed), full) {
+            // What the client has sent goes on first.
+            (None, _) => None,
+            (Some(true), true) => Some(Need::RoomOrContent),
+            (Some(false), true) => Some(Need::Room),
+            (Some(true), false) => Some(Need::Content),
+            (Some(false), false) => Some(Need::Later),
+        }
+    }
+
+    /// Whether the client is to be read. `None`: what was read can go on.
+    fn reads(&self, fed: Fed) -> Option<bool> {
+        let wants = self.exchange.as_deref().is_some_and(|exchange| {
+            // What is behind a request may be meant for a tunnel that is not granted yet: then it is not read.
+            let coming = exchange.is_tunnel() || self.unread_content && exchange.is_asked();
+            coming && exchange.has_room()
+        });
+        if wants { (fed == Fed::All).then_some(true) } else { Some(false) }
+    }
+
+    /// Hands content that has been received to who takes it.
+    #[inline]
+    fn feed<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Fed {
+        let wants = self.exchange.as_deref().is_some_and(|exchange| exchange.has_room());
+        if wants { self.feed_some(link, worker) } else { Fed::Enough }
+    }
+
+    #[inline(never)]
+    fn feed_some<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Fed {
+        while let Some(exchange) = self.exchange.as_deref_mut().filter(|exchange| exchange.has_room()) {
+            let received = match self.engine.receive_more(&worker.limits, link.input.unread()) {
+                Ok(received) => received,
+                Err(fault) => {
+                    exchange.refuse_content(fault.into());
+                    break;
+                }
+            };
+            let more = received.event == Event::More;
+            match received.event {
+                Event::Content(range) => self.content(link, worker, range),
+                Event::End => {
+                    self.unread_content = false;
+                    exchange.content_complete(self.engine.take_trailers().map(Box::new));
+                }
+                Event::More | Event::Request(_) => {}
+            }
+            link.input.consume(received.consumed);
+            if more {
+                return Fed::All;
             }
         }
-        match answer {
-            Poll::Pending => self.pause(link, worker, fed),
-            Poll::Ready(answer) => self.send(link, worker, answer),
+        Fed::Enough
+    }
+
+    /// Content has come, at `range` of the input.
+    fn content<S>(&mut self, link: &mut Link, worker: &Worker<S>, range: std::ops::Range<usize>) {
+        let Some(exchange) = self.exchange.as_deref_mut() else { return };
+        let input = std::mem::take(&mut link.input);
+        let mut stream = Stream { engine: &mut self.engine, link, worker };
+        let arrived = exchange.content(&mut stream, worker, &input.unread()[range]);
+        link.input = input;
+        if arrived == Arrived::TooMuch {
+            self.forget(worker);
         }
     }
 
@@ -215,145 +269,94 @@ impl Http1 {
         worker: &Worker<S>,
         refusal: &Refusal,
         head: &mut RequestHead,
-    ) -> Option<Need> {
+    ) {
         self.engine.refuse();
-        let answer = worker.service.refuse(refusal, &mut link.as_request(worker, head, Some(0)));
-        self.send(link, worker, answer);
-        if link.stage == Stage::Open {
-            // A refusal with streamed content has no way to finish.
-            self.exchange = Exchange::Reading;
+        let mut stream = Stream { engine: &mut self.engine, link, worker };
+        // One with streamed content has no way to finish.
+        if let Some(mut exchange) = exchange::refuse(&mut stream, worker, refusal, head, Some(0)) {
+            exchange.abort(&worker.clock, 0, "the connection was reset");
+            worker.exchanges.give(exchange);
         }
         link.stage = Stage::Closing { linger: true };
-        None
     }
 
-    /// Writes a response's head, and its content unless that has to be pulled.
-    fn send<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>, answer: Answer) -> Option<Need> {
-        let Answer { response: Response { head, content }, observer } = answer;
-        self.consider_rest();
-        if link.info.ends.get() {
-            self.engine.close_after_response();
-        }
-        let (common, _) = worker.common.fields(&worker.clock, worker.service.server_name(), &head);
-        let lines = common.wire_form().unwrap_or_default();
-        let length = content.len();
-        let engine = &mut self.engine;
-        let framing = link.output.write(&worker.pool, |out| engine.send_head(&head, length, lines, out));
-        drop(common);
-        if let Some(fields) = head.into_own() {
-            worker.pool.give_fields(fields);
-        }
-        let began = worker.clock.refresh_if_exact();
-        let content_from = Extent::From(link.output.position());
-        let source = match framing {
-            Framing::Complete => None,
-            Framing::Length(octets) => {
-                let source = link.output.put(&worker.pool, content);
-                // What is pulled later is counted then.
-                if source.is_none() {
-                    engine.content_sent(octets);
-                }
-                source
-            }
-            Framing::Chunked | Framing::UntilClose | Framing::Tunnel => {
-                link.output.put(&worker.pool, content)
-            }
-        };
-        self.observed = observer.is_some();
-        if let Some(observer) = observer {
-            let ends = if source.is_some() { UNKNOWN_END } else { link.output.position() };
-            link.reports.expect(Report { observer, began, content: content_from, ends });
-        }
-        match source {
-            Some(source) if framing == Framing::Tunnel => self.begin_tunnel(source),
-            Some(source) => self.exchange = Exchange::Streaming(source),
-            None => self.complete(link, worker),
-        }
-        None
-    }
-
-    /// The response's last octet is in the output.
-    fn complete<S>(&mut self, link: &mut Link, worker: &Worker<S>) {
+    /// The response's last octet is in the output; `remaining` bytes of the request's content are known to be still to
+    /// come.
+    fn complete<S>(&mut self, link: &mut Link, worker: &Worker<S>, remaining: u64) {
         let leaves = link.is_leaving(worker);
+        let rests_much = self.unread_content && remaining > DISCARD;
         match self.engine.next() {
             Next::KeepAlive if leaves && link.input.is_empty() => {
                 link.stage = Stage::Closing { linger: true }
             }
             Next::KeepAlive => self.begin_next(link, worker),
-            Next::Discard if !self.rests_much() => {
-                let pace = Box::new(Pace::new(0, worker.timeouts.receiving()));
-                self.exchange = Exchange::Discarding { most: DISCARD, pace };
+            Next::Discard if !rests_much => {
+                let mut exchange = worker.exchanges.take();
+                exchange.pace = Some(Pace::new(0, worker.timeouts.receiving()));
+                self.exchange = Some(exchange);
             }
             Next::Discard | Next::Close => {
-                let linger = !link.input.is_empty() || self.unread_content || leaves;
+                let is_heard = self.unread_content || self.engine.receive_eof() == Event::End;
+                let linger = !link.input.is_empty() || is_heard || leaves;
                 link.stage = Stage::Closing { linger };
             }
         }
-        self.content = None;
     }
 
     /// Request and response are complete: the next request may come.
     fn begin_next<S>(&mut self, link: &mut Link, worker: &Worker<S>) {
-        self.exchange = Exchange::Reading;
+        self.forget(worker);
         link.idle_since = worker.clock.millis();
         link.begun = worker.clock.now();
     }
 
-    /// Pulls content into the output.
-    fn pull<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Option<Need> {
-        let fed = self.feed(link, worker);
-        let Exchange::Streaming(source) = &mut self.exchange else { return None };
-        let room = link.output.room();
-        let waker = link.waker(worker);
-        let mut cx = Context::from_waker(&waker);
-        let engine = &mut self.engine;
-        let mut fill = || {
-            link.output.write(&worker.pool, |out| {
-                let before = out.len();
-                let mark = engine.begin_chunk(out);
-                let begun = out.len();
-                let filled = source.fill(&mut cx, room, out);
-                let content = out.len() - begun;
-                engine.end_chunk(mark, out);
-                (filled, out.len() - before - content)
-            })
-        };
-        let (filled, framing) = match &self.content {
-            Some(feed) => feed.attend(fill),
-            None => fill(),
-        };
-        if self.observed && framing > 0 {
-            link.reports.framing(framing as u64);
-        }
-        match filled {
-            Poll::Pending => self.pause(link, worker, fed),
-            Poll::Ready(Ok(false)) => None,
-            Poll::Ready(Ok(true)) => self.finish_stream(link, worker),
-            Poll::Ready(Err(_)) => {
-                link.abort(worker, "the content ended early");
-                Some(Need::Close)
-            }
+    /// The exchange is over.
+    #[inline]
+    fn forget<S>(&mut self, worker: &Worker<S>) {
+        if let Some(exchange) = self.exchange.take() {
+            worker.exchanges.give(exchange);
         }
     }
 
-    fn finish_stream<S>(&mut self, link: &mut Link, worker: &Worker<S>) -> Option<Need> {
-        let Exchange::Streaming(mut source) = std::mem::replace(&mut self.exchange, Exchange::Reading) else {
-            return None;
+    /// When [`content_is_late`](Self::content_is_late) or [`expire`](crate::protocol::Protocol::expire) has to be
+    /// called, whatever the connection waits for.
+    #[inline]
+    pub(crate) fn latest(&mut self, now: Millis, timeouts: &Timeouts) -> Millis {
+        match self.exchange.as_deref_mut() {
+            None => Millis::NEVER,
+            Some(exchange) if exchange.is_discarding() => exchange.note_discarding(now, timeouts),
+            Some(exchange) if exchange.is_tunnel() => tunnel::latest(exchange, timeouts),
+            Some(exchange) => exchange.content_due(),
+        }
+    }
+
+    /// Whether a client does not send what a handler waits for: then the handler is told.
+    #[cold]
+    pub(crate) fn content_is_late<S>(&mut self, worker: &Worker<S>) -> bool {
+        let late = |exchange: &&exchange::Exchange| exchange.content_due() <= worker.clock.millis();
+        let late = self.exchange.as_deref().filter(late);
+        if let Some(exchange) = late {
+            exchange.refuse_content(Refusal::Timeout);
+            self.engine.refuse();
+        }
+        late.is_some()
+    }
+
+    /// Whether a client sends content that is discarded, but too slowly.
+    pub(crate) fn discarding_is_late(&self, now: Millis) -> bool {
+        let late = |exchange: &exchange::Exchange| {
+            exchange.is_discarding() && exchange.pace.is_some_and(|pace| pace.is_late(now))
         };
-        let trailers = source.trailers();
-        drop(source);
-        let engine = &mut self.engine;
-        let before = link.output.position();
-        if link.output.write(&worker.pool, |out| engine.send_end(trailers.as_ref(), out)).is_err() {
-            link.abort(worker, "the content is shorter than its Content-Length");
-            return Some(Need::Close);
+        self.exchange.as_deref().is_some_and(late)
+    }
+
+    /// The connection is over: tells who wants to hear how the response ends that there will be no more of it.
+    #[inline]
+    pub(crate) fn abort<S>(&mut self, link: &Link, worker: &Worker<S>, why: &'static str) {
+        if let Some(mut exchange) = self.exchange.take() {
+            let unsent = link.output.position() - link.output.sent();
+            exchange.abort(&worker.clock, unsent, why);
+            worker.exchanges.give(exchange);
         }
-        if self.observed {
-            let end = link.output.position();
-            link.reports.framing(end - before);
-            link.reports.ends(end);
-        }
-        self.complete(link, worker);
-        None
     }
 }

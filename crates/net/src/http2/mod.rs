@@ -1,34 +1,29 @@
 //! HTTP/2 on a connection: what the engine's events lead to.
 //!
 //! ```text
-//! answer ─ frames of the input ─ receive.rs: requests; content.rs: their content
+//! answer ─ frames of the input ─ receive.rs: requests, and their content
 //!        ├ what was woken ────── send.rs: answers that come later, content that was waited for
 //!        └ pump ──────────────── send.rs: content, by priority, as windows and the output have room
 //! ```
 //!
-//! What is different for streams that are tunnels is in tunnel.rs, and which of them are late is found in deadlines.rs.
+//! How an exchange's words get into frames is in stream.rs.
 
-mod body;
-mod content;
-mod deadlines;
 mod receive;
 mod send;
 mod stream;
-mod tunnel;
 
 use crate::clock::Millis;
 use crate::connection::Wait;
+use crate::exchange::{Deadlines, Exchange, Reset, Slot, Streams};
 use crate::http1::LEAVE;
 use crate::link::{Link, Need, Stage};
-use crate::service::{ConnectionInfo, Service};
+use crate::service::{ConnectionInfo, Refusal, Service};
 use crate::turn_budget::cost;
 use crate::upgrade;
 use crate::worker::{Timeouts, Worker};
-use deadlines::Deadlines;
 use hayami_h2::{ErrorCode, Key, PREFACE, Server};
 use std::rc::Rc;
 use std::time::Duration;
-use stream::{Slot, Spare};
 
 /// How long requests may be on the way when the first goodbye is sent: a round trip of most clients.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -41,7 +36,8 @@ pub(crate) struct Http2 {
     engine: Server<Slot>,
     /// What the peer was told of us: a reload changes it for new connections only.
     config: Rc<hayami_h2::Config>,
-    spare: Spare,
+    /// The exchange that has its turn, which is not in the engine's table meanwhile.
+    at_work: Slot,
     /// Streams that wait for a waker: for their answer, or for content.
     waiting: Vec<Key>,
     /// Those of them that were woken.
@@ -105,7 +101,7 @@ impl Http2 {
         Self {
             engine,
             config,
-            spare: Spare::default(),
+            at_work: None,
             waiting: Vec::new(),
             woken: Vec::new(),
             leaving: Leaving::No,
@@ -161,8 +157,35 @@ impl Http2 {
 
     /// When [`expire`](Self::expire) has to be called whatever is waited for.
     pub(crate) fn latest(&mut self, now: Millis, timeouts: &Timeouts) -> Millis {
-        self.forget_tunnels();
-        self.latest_goodbye(timeouts).min(self.next_look(now, timeouts))
+        let engine = &mut self.engine;
+        self.tunnels.retain(|key| engine.get(*key).is_some());
+        let waits = self.deadlines.starving || engine.has_stalled() || self.waiting.is_empty();
+        let look = self.deadlines.next_look(waits && engine.streams() > 0, now, timeouts);
+        self.latest_goodbye(timeouts).min(look)
+    }
+
+    /// Looks at the streams, if that is due: handlers learn that content does not come, responses that are not taken
+    /// are given up. Whether there were any.
+    #[cold]
+    pub(crate) fn streams_are_late<S>(&mut self, link: &mut Link, worker: &Worker<S>) -> bool {
+        if link.stage != Stage::Open {
+            return false;
+        }
+        let (now, timeouts) = (worker.clock.millis(), &worker.timeouts);
+        let Some(look) = self.deadlines.look(&mut self.engine, now, timeouts) else { return false };
+        for key in &look.late {
+            self.reset(link, worker, *key, Reset::Late, "the client did not read in time");
+        }
+        for key in &look.starved {
+            let exchange = self.engine.exchange(*key);
+            if exchange.is_some_and(|exchange| exchange.refuse_content(Refusal::Timeout)) {
+                self.woken.push(key.stream_id());
+            }
+        }
+        if let Some(why) = look.connection {
+            self.give_up(link, worker, ErrorCode::NO_ERROR, why);
+        }
+        !look.starved.is_empty() || !look.late.is_empty() || look.connection.is_some()
     }
 
     fn latest_goodbye(&self, timeouts: &Timeouts) -> Millis {
@@ -184,7 +207,6 @@ impl Http2 {
     pub(crate) fn rest(&mut self) {
         if self.busiest > FEW && self.is_idle() {
             self.engine.release();
-            self.spare.clear();
             self.waiting = Vec::new();
             self.woken = Vec::new();
             self.busiest = 0;
@@ -231,20 +253,55 @@ impl Http2 {
     fn give_up<S>(&mut self, link: &mut Link, worker: &Worker<S>, code: ErrorCode, why: &'static str) {
         let engine = &mut self.engine;
         link.output.write(&worker.pool, |out| engine.abort(code, out));
-        self.forget(worker, why);
+        self.abort(worker, why);
         link.stage = Stage::Closing { linger: true };
     }
 
-    /// The connection is lost.
-    pub(crate) fn end<S>(&mut self, worker: &Worker<S>) {
-        self.forget(worker, "the connection was reset");
+    /// The worker waits no longer for tunnels; it does for answers, which come to an end by themselves.
+    #[cold]
+    fn leave_tunnels<S>(&mut self, link: &mut Link, worker: &Worker<S>) {
+        for key in std::mem::take(&mut self.tunnels) {
+            self.reset(link, worker, key, Reset::Content, "the server is shutting down");
+        }
+        if self.engine.is_over() {
+            link.stage = Stage::Closing { linger: true };
+        }
     }
 
-    /// Tells those who wait for the end of a response that there will be none.
-    fn forget<S>(&mut self, worker: &Worker<S>, why: &'static str) {
-        for stream in self.engine.drain_data().flatten() {
-            stream.abort(&worker.clock, why);
-        }
+    /// Tells those who want to hear of the end of a response that there will be none: the connection is over.
+    pub(crate) fn abort<S>(&mut self, worker: &Worker<S>, why: &'static str) {
+        let exchanges = self.engine.drain_data().chain([self.at_work.take()]);
+        exchanges.flatten().for_each(|exchange| give_up(exchange, worker, why));
         self.waiting.clear();
+    }
+}
+
+/// An exchange ends with its response incomplete.
+fn give_up<S>(mut exchange: Box<Exchange>, worker: &Worker<S>, why: &'static str) {
+    exchange.abort(&worker.clock, 0, why);
+    worker.exchanges.give(exchange);
+}
+
+impl Streams for Server<Slot> {
+    type Key = Key;
+
+    fn keys(&self) -> Vec<Key> {
+        self.keys().collect()
+    }
+
+    fn exchange(&mut self, key: Key) -> Option<&mut Exchange> {
+        self.get(key)?.as_deref_mut()
+    }
+
+    fn is_stalled(&self, key: Key) -> bool {
+        self.is_stalled(key)
+    }
+
+    fn are_all_stalled(&self) -> bool {
+        self.is_all_stalled()
+    }
+
+    fn half_closed(&self) -> usize {
+        self.half_closed_local()
     }
 }

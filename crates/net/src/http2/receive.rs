@@ -1,14 +1,15 @@
 //! Requests and their content, as frames bring them.
 
 use super::Http2;
-use super::stream::{Slot, Work};
+use super::stream::Stream;
+use crate::exchange::{self, Arrived, Streams};
 use crate::link::{Link, Stage};
-use crate::service::{Limit, Outcome, Refusal, Request, Service};
-use crate::turn_budget::cost;
+use crate::service::{Limit, Refusal, Service};
 use crate::upgrade;
 use crate::worker::Worker;
 use hayami_h2::{Event, Key, RequestContent};
-use hayami_http::{Method, RequestHead, Status};
+use hayami_http::{FieldSection, Method, RequestHead, Status};
+use std::ops::Range;
 
 impl Http2 {
     /// Takes one frame from the input. Whether there was one.
@@ -43,18 +44,12 @@ impl Http2 {
                 self.refuse(link, worker, key, content, &refusal, &mut head);
             }
             Event::Content { key, start, len, end } => {
-                let octets = &link.input.unread()[start..start + len];
-                self.content(&mut link.output, worker, key, octets, end);
-                if end && !self.tunnels.is_empty() {
-                    self.end_tunnel(link, key);
+                self.content(link, worker, key, start..start + len);
+                if end {
+                    self.content_complete(link, worker, key, None);
                 }
             }
-            Event::End { key, trailers } => {
-                self.content_complete(key, trailers);
-                if !self.tunnels.is_empty() {
-                    self.end_tunnel(link, key);
-                }
-            }
+            Event::End { key, trailers } => self.content_complete(link, worker, key, trailers),
             Event::Reset { key, data, .. } => {
                 self.end_early(worker, key, data, "the client canceled the request");
             }
@@ -75,37 +70,18 @@ impl Http2 {
         content: RequestContent,
         head: &mut RequestHead,
     ) {
-        let content_length = content_length(content);
-        if content_length.is_some_and(|octets| octets > worker.limits.content) {
+        let length = length(content);
+        if length.is_some_and(|bytes| bytes > worker.limits.content) {
             let refusal = Refusal::Beyond(Limit::Content);
             return self.refuse(link, worker, key, content, &refusal, head);
         }
         link.begun = worker.clock.now();
-        let (feed, incoming) = match content {
-            RequestContent::None => (None, None),
-            _ => self.expect_content(link, worker, key, head, content_length),
-        };
-        let mut request = link.as_request(worker, head, content_length);
-        (request.stream, request.content) = (Some(key.stream_id()), incoming);
-        if request.head.method() == Method::Connect {
-            request.upgrade =
-                request.content.take().and_then(|octets| upgrade::connect(request.head, octets));
-        }
-        worker.budget.spend(cost::REQUEST);
-        let outcome = worker.service.respond(&mut request);
-        let Request { content: untaken, upgrade: ungranted, interim, .. } = request;
-        if feed.is_some() {
-            drop((untaken, ungranted));
-            self.keep_content(key, feed);
-        }
-        match outcome {
-            Outcome::Ready(answer) => self.send(link, worker, key, answer),
-            Outcome::Later(answer) => {
-                if interim.is_some() {
-                    self.keep_interim(key, interim);
-                }
-                self.wait_for(link, worker, key, Work::Answer(answer));
-            }
+        let mut stream =
+            Stream { engine: &mut self.engine, config: &self.config, link, worker, key, room: 0 };
+        if let Some(exchange) =
+            exchange::begin(&mut stream, worker, head, (length, content != RequestContent::None))
+        {
+            self.keep(link, worker, key, Some(exchange));
         }
     }
 
@@ -119,10 +95,62 @@ impl Http2 {
         refusal: &Refusal,
         head: &mut RequestHead,
     ) {
-        let mut request = link.as_request(worker, head, content_length(content));
-        request.stream = Some(key.stream_id());
-        let answer = worker.service.refuse(refusal, &mut request);
-        self.send(link, worker, key, answer);
+        let mut stream =
+            Stream { engine: &mut self.engine, config: &self.config, link, worker, key, room: 0 };
+        let exchange = exchange::refuse(&mut stream, worker, refusal, head, length(content));
+        self.keep(link, worker, key, exchange);
+    }
+
+    /// Content has come, at `range` of the input.
+    #[inline(never)]
+    fn content<S>(&mut self, link: &mut Link, worker: &Worker<S>, key: Key, range: Range<usize>) {
+        self.deadlines.received += range.len() as u64;
+        let Some(slot) = self.engine.get(key) else { return };
+        // Without an exchange, the request is answered already.
+        let exchange = self.at_work.insert(slot.take().unwrap_or_else(|| worker.exchanges.take()));
+        let input = std::mem::take(&mut link.input);
+        let mut stream =
+            Stream { engine: &mut self.engine, config: &self.config, link, worker, key, room: 0 };
+        let arrived = exchange.content(&mut stream, worker, &input.unread()[range]);
+        link.input = input;
+        match arrived {
+            Arrived::Taken { wakes } => {
+                if wakes {
+                    self.woken.push(key.stream_id());
+                }
+                self.put_back(worker, key);
+            }
+            Arrived::TooMuch => {
+                let exchange = self.at_work.take();
+                self.end_early(worker, key, exchange, "the request's content is too large");
+            }
+        }
+    }
+
+    /// All content has come, or the client of a tunnel has ended its direction.
+    #[inline(never)]
+    fn content_complete<S: Service>(
+        &mut self,
+        link: &mut Link,
+        worker: &Worker<S>,
+        key: Key,
+        trailers: Option<Box<FieldSection>>,
+    ) {
+        let Some(exchange) = self.engine.exchange(key) else { return };
+        let wakes = exchange.content_complete(trailers);
+        if exchange.is_half_closed() {
+            // That was the last direction: the engine drops the stream with the next frame.
+            self.waiting.retain(|waiting| *waiting != key);
+            self.go_on(link, worker, key, 0);
+        } else if exchange.is_discarding() {
+            self.engine
+                .get(key)
+                .and_then(Option::take)
+                .into_iter()
+                .for_each(|own| worker.exchanges.give(own));
+        } else if wakes {
+            self.woken.push(key.stream_id());
+        }
     }
 
     /// The request that asked for HTTP/2 is the first one over it.
@@ -138,18 +166,9 @@ impl Http2 {
             Err(_) => link.stage = Stage::Closing { linger: true },
         }
     }
-
-    /// The stream is gone before its time.
-    pub(super) fn end_early<S>(&mut self, worker: &Worker<S>, key: Key, stream: Slot, why: &'static str) {
-        let Some(stream) = stream else { return };
-        if !matches!(stream.work, Work::None) {
-            self.waiting.retain(|waiting| *waiting != key);
-        }
-        stream.abort(&worker.clock, why);
-    }
 }
 
-fn content_length(content: RequestContent) -> Option<u64> {
+fn length(content: RequestContent) -> Option<u64> {
     match content {
         RequestContent::None => Some(0),
         RequestContent::Length(octets) => Some(octets),

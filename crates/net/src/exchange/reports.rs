@@ -9,50 +9,27 @@ use std::collections::VecDeque;
 #[expect(clippy::box_collection, reason = "one pointer in each of many idle connections")]
 pub(crate) struct Reports(Option<Box<VecDeque<Report>>>);
 
-/// The end of a response's content that is still being made.
-pub(crate) const UNKNOWN_END: u64 = u64::MAX;
-
-/// A response that is in the output, as a whole or the first part of it.
+/// A response that is in the output as a whole.
 pub(crate) struct Report {
     pub(crate) observer: Box<dyn Observer>,
     pub(crate) began: Instant,
     pub(crate) content: Extent,
-    /// Position in the output behind its last octet, or [`UNKNOWN_END`].
+    /// Position in the output behind its last byte.
     pub(crate) ends: u64,
 }
 
-/// How many octets of content a response has.
+/// How many bytes of content a response has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Extent {
-    /// All octets of the output from this position to the end.
-    From(u64),
-    /// The same, without so many octets of framing between them.
-    Framed(u64, u64),
+    /// So many, and nothing else is between the first of them and the response's end, but framing.
+    Contiguous(u64),
     /// So many, spread over frames.
-    Octets(u64),
+    Spread(u64),
 }
 
 impl Reports {
     pub(crate) fn expect(&mut self, report: Report) {
         self.0.get_or_insert_default().push_back(report);
-    }
-
-    /// The response that was expected last, whose end was not known, ends at `position`.
-    pub(crate) fn ends(&mut self, position: u64) {
-        if let Some(report) = self.0.as_mut().and_then(|reports| reports.back_mut()) {
-            report.ends = position;
-        }
-    }
-
-    /// So many of the octets of the response that was expected last are framing, and no content.
-    pub(crate) fn framing(&mut self, octets: u64) {
-        if let Some(report) = self.0.as_mut().and_then(|reports| reports.back_mut()) {
-            report.content = match report.content {
-                Extent::From(start) => Extent::Framed(start, octets),
-                Extent::Framed(start, before) => Extent::Framed(start, before + octets),
-                counted => counted,
-            };
-        }
     }
 
     /// Octets up to `position` were handed to the kernel.
@@ -79,12 +56,9 @@ impl Report {
     /// Tells the observer, with `position` octets of the output sent.
     pub(crate) fn tell(self, position: u64, clock: &Clock, aborted: Option<&'static str>) {
         let content_octets = match self.content {
-            Extent::From(start) => position.min(self.ends).saturating_sub(start),
-            // Of an unfinished response, what of the framing has left is not known exactly.
-            Extent::Framed(start, framing) => {
-                position.min(self.ends).saturating_sub(start).saturating_sub(framing)
-            }
-            Extent::Octets(octets) => octets,
+            // Of what has not left, what is framing is not known exactly.
+            Extent::Contiguous(bytes) => bytes.saturating_sub(self.ends.saturating_sub(position)),
+            Extent::Spread(bytes) => bytes,
         };
         let ended = clock.refresh();
         self.observer.ended(&Ended { content_octets, began: self.began, ended, aborted });

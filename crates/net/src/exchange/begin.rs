@@ -1,0 +1,101 @@
+//! The beginning of an exchange: a request has come, and the service is asked.
+
+use super::answer::send;
+use super::protocol::Protocol;
+use super::{Exchange, Slot, Work};
+use crate::incoming::{self, Feed, Incoming};
+use crate::service::{Interim, Outcome, Request, Service, Upgrade, Wish};
+use crate::turn_budget::cost;
+use crate::upgrade;
+use crate::worker::Worker;
+use hayami_http::RequestHead;
+
+/// Content that a request announces.
+struct Announced {
+    feed: Feed,
+    expects_continue: bool,
+    is_tunnel: bool,
+}
+
+/// Asks the service, and sends its answer if it is there; what has to wait is an exchange. `length`: bytes of content,
+/// `None` if that is not known; `follows`: there is content, be it empty.
+#[inline]
+pub(crate) fn begin<P: Protocol, S: Service>(
+    protocol: &mut P,
+    worker: &Worker<S>,
+    head: &mut RequestHead,
+    (length, follows): (Option<u64>, bool),
+) -> Slot {
+    let wish = if protocol.may_tunnel(head, follows) { upgrade::wish(head) } else { None };
+    let (announced, incoming) = match follows || wish.is_some() {
+        true => announce(protocol, worker, head, length, wish.is_some()),
+        false => (None, None),
+    };
+    let mut request = protocol.request(head, length);
+    match wish {
+        Some(wish) => request.upgrade = incoming.map(|incoming| offer(wish, incoming)),
+        None => request.content = incoming,
+    }
+    worker.budget.spend(cost::REQUEST);
+    request.connection.cancel_on_close.set(false);
+    let outcome = worker.service.respond(&mut request);
+    let Request { content, upgrade, interim, .. } = request;
+    drop((content, upgrade));
+    match outcome {
+        Outcome::Ready(answer) => {
+            let unread = announced.as_ref().map_or(0, |announced| announced.unread(length));
+            let unsent = send(protocol, worker, answer, unread)?;
+            let mut exchange = worker.exchanges.take();
+            exchange.expect_content(announced, length);
+            exchange.begin_body(unsent);
+            Some(exchange)
+        }
+        Outcome::Later(answer) => {
+            let mut exchange = worker.exchanges.take();
+            exchange.expect_content(announced, length);
+            exchange.work = Work::Answer(answer);
+            exchange.interim = interim.map(Interim::into_heads);
+            Some(exchange)
+        }
+    }
+}
+
+/// Both ends of the content that a request announces.
+#[inline(never)]
+fn announce<P: Protocol, S>(
+    protocol: &mut P,
+    worker: &Worker<S>,
+    head: &RequestHead,
+    length: Option<u64>,
+    is_tunnel: bool,
+) -> (Option<Announced>, Option<Incoming>) {
+    let expects_continue = protocol.expects_continue(head);
+    // A tunnel has no end that is known.
+    let length = length.filter(|_| !is_tunnel);
+    let (feed, incoming) = incoming::content(length, protocol.waker().into_owned(), &worker.content);
+    (Some(Announced { feed, expects_continue, is_tunnel }), Some(incoming))
+}
+
+#[cold]
+fn offer((wish, protocols): (Wish, Vec<u8>), octets: Incoming) -> Upgrade {
+    octets.be_patient();
+    Upgrade { wish, protocols, octets }
+}
+
+impl Announced {
+    /// Bytes of it that nobody takes.
+    fn unread(&self, length: Option<u64>) -> u64 {
+        if self.feed.has_reader() { 0 } else { length.unwrap_or(0) }
+    }
+}
+
+impl Exchange {
+    /// Somebody may take the content of the request; if nobody does, it is thrown away.
+    fn expect_content(&mut self, announced: Option<Announced>, length: Option<u64>) {
+        self.length = length;
+        let Some(Announced { feed, expects_continue, is_tunnel }) = announced else { return };
+        if feed.has_reader() {
+            (self.content, self.expects_continue, self.tunnel) = (Some(feed), expects_continue, is_tunnel);
+        }
+    }
+}

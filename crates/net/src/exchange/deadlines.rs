@@ -1,0 +1,177 @@
+//! Clients that are late: with content that a handler waits for, with credit for content that waits for it, or with
+//! content that is discarded.
+//!
+//! Where a connection carries one exchange at a time, its deadline is the exchange's. Where it carries many, the
+//! deadlines of their streams are not kept sorted, since nearly none ever passes: while a stream waits for the client,
+//! all of them are looked at a few times within the shortest timeout.
+
+use super::Exchange;
+use crate::clock::Millis;
+use crate::pace::{Pace, Patience};
+use crate::worker::Timeouts;
+use std::time::Duration;
+
+/// How often streams are looked at within the shortest timeout, and so by which share of it a client that is late may be
+/// found late.
+const LOOKS: u32 = 8;
+/// No more often than deadlines pass.
+const LEAST_PAUSE: Duration = crate::poll::SWEEP;
+
+/// The streams of a connection that carries several.
+pub(crate) trait Streams {
+    type Key: Copy;
+
+    /// The open streams.
+    fn keys(&self) -> Vec<Self::Key>;
+
+    /// What is kept for a stream, if it has to wait.
+    fn exchange(&mut self, key: Self::Key) -> Option<&mut Exchange>;
+
+    /// Whether content of a stream waits for nothing but its own window.
+    fn is_stalled(&self, key: Self::Key) -> bool;
+
+    /// Whether content waits for nothing but the connection's window.
+    fn are_all_stalled(&self) -> bool;
+
+    /// Number of streams on which the response is complete and the client still sends.
+    fn half_closed(&self) -> usize;
+}
+
+/// What a connection knows of its streams' deadlines.
+pub(crate) struct Deadlines {
+    /// When the streams are looked at next.
+    next_look: Millis,
+    /// Some handler waits for content.
+    pub(crate) starving: bool,
+    /// Bytes of request content that have come on all streams.
+    pub(crate) received: u64,
+    /// Bytes of response content that have gone out on all streams.
+    pub(crate) sent: u64,
+    /// How slowly content comes while all streams wait for it.
+    idle: Option<Pace>,
+    /// How slowly it comes while any handler waits for it.
+    uploads: Option<Pace>,
+    /// How slowly the peer takes content while its window of the connection is what that waits for.
+    downloads: Option<Pace>,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self {
+            next_look: Millis::NEVER,
+            starving: false,
+            received: 0,
+            sent: 0,
+            idle: None,
+            uploads: None,
+            downloads: None,
+        }
+    }
+}
+
+/// What was found by looking at the streams.
+pub(crate) struct Look<K> {
+    /// Streams whose client grants no credit, and is late with it.
+    pub(crate) late: Vec<K>,
+    /// Streams whose handler has waited too long for content.
+    pub(crate) starved: Vec<K>,
+    /// Why the connection is to be given up.
+    pub(crate) connection: Option<&'static str>,
+}
+
+impl Deadlines {
+    /// When the streams have to be looked at, if any `waits` for the client.
+    pub(crate) fn next_look(&mut self, waits: bool, now: Millis, timeouts: &Timeouts) -> Millis {
+        if !waits {
+            self.next_look = Millis::NEVER;
+        } else if self.next_look == Millis::NEVER {
+            let shortest = timeouts.receive.min(timeouts.send).min(timeouts.idle);
+            self.next_look = now.after((shortest / LOOKS).max(LEAST_PAUSE));
+        }
+        self.next_look
+    }
+
+    /// Looks at the streams, if that is due.
+    pub(crate) fn look<S: Streams>(
+        &mut self,
+        streams: &mut S,
+        now: Millis,
+        timeouts: &Timeouts,
+    ) -> Option<Look<S::Key>> {
+        if self.next_look > now {
+            return None;
+        }
+        self.next_look = Millis::NEVER;
+        let keys = streams.keys();
+        let (mut late, mut starved, mut starving) = (Vec::new(), Vec::new(), 0);
+        for key in &keys {
+            let stalled = streams.is_stalled(*key);
+            let Some(exchange) = streams.exchange(*key) else { continue };
+            if exchange.note_credit(now, stalled, timeouts) {
+                late.push(*key);
+            }
+            starving += usize::from(exchange.note_starvation(now, timeouts));
+            if exchange.content_due() <= now {
+                starved.push(*key);
+            }
+        }
+        self.starving = starving > 0;
+        if !self.are_uploads_late(now, starving, timeouts) {
+            starved.clear();
+        }
+        let receives =
+            |key: &&S::Key| streams.exchange(**key).is_some_and(|exchange| exchange.is_half_closed());
+        let tunnels = keys.iter().filter(receives).count();
+        let all_wait = !keys.is_empty() && starving + streams.half_closed() - tunnels == keys.len();
+        let connection = if self.are_all_late(now, all_wait, timeouts) {
+            Some("the request did not arrive in time")
+        } else if self.are_downloads_late(now, streams.are_all_stalled(), timeouts) {
+            Some("the client did not read in time")
+        } else {
+            None
+        };
+        Some(Look { late, starved, connection })
+    }
+
+    /// Whether content comes too slowly for `starving` handlers that wait for it. A client that sends to all of them in
+    /// turn, as fast as its network lets it, may take long with each.
+    fn are_uploads_late(&mut self, now: Millis, starving: usize, timeouts: &Timeouts) -> bool {
+        let one = timeouts.receiving();
+        if one.min_rate == 0 {
+            return true;
+        }
+        let min_rate = one.min_rate.saturating_mul(u32::try_from(starving).unwrap_or(u32::MAX));
+        let all = Patience { min_rate: min_rate.max(one.min_rate), ..one };
+        Pace::noted(&mut self.uploads, now, self.received, starving > 0, all).is_late(now)
+    }
+
+    /// Whether the peer takes content too slowly while its window of the connection is what that waits for. Streams are
+    /// served one after the other, so none is to blame alone.
+    fn are_downloads_late(&mut self, now: Millis, stalled: bool, timeouts: &Timeouts) -> bool {
+        Pace::noted(&mut self.downloads, now, self.sent, stalled, timeouts.sending()).is_late(now)
+    }
+
+    /// Whether all streams wait for content, of answered requests or for handlers, and it comes too slowly for a
+    /// connection that does nothing else.
+    fn are_all_late(&mut self, now: Millis, all_wait: bool, timeouts: &Timeouts) -> bool {
+        Pace::noted(&mut self.idle, now, self.received, all_wait, timeouts.idling()).is_late(now)
+    }
+}
+
+impl Exchange {
+    /// Takes account of the credit that the client grants for the response, which waits for nothing else if it is
+    /// `stalled`. Whether the client is late with it.
+    fn note_credit(&mut self, now: Millis, stalled: bool, timeouts: &Timeouts) -> bool {
+        // Either side of a tunnel may be silent for as long as it likes.
+        let stalled = stalled && !self.tunnel;
+        if !stalled && self.pace.is_none() {
+            return false;
+        }
+        Pace::noted(&mut self.pace, now, self.sent, stalled, timeouts.sending()).is_late(now)
+    }
+
+    /// Takes account of content that is discarded, and that the connection waits for. When the client is late with it.
+    pub(crate) fn note_discarding(&mut self, now: Millis, timeouts: &Timeouts) -> Millis {
+        Pace::noted(&mut self.pace, now, self.received, true, timeouts.receiving()).due()
+    }
+}
