@@ -1,4 +1,4 @@
-//! `auth.basic`: files of Apache's `htpasswd`, whatever asks and whatever is asked for.
+//! `auth.basic`: files of Apache's `htpasswd`, with various clients and handlers.
 
 use crate::support::h2::{flag, kind};
 use crate::support::peers::Peer;
@@ -177,7 +177,7 @@ fn a_check_loses_nothing_of_the_request() {
     let (dir, upstream) = (site(), Upstream::echo());
     let content = "0123456789".repeat(100_000);
     let length = content.len();
-    // Each server checks the password anew: the first request waits for it.
+    // Each server checks the password again: the first request waits for it.
     let server = before(&dir, &upstream);
     let head = format!("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n");
     let answer = server.connect().send(format!("{head}{AMY}\r\n{content}")).answer();

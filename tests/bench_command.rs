@@ -309,7 +309,7 @@ fn a_run_that_is_stopped_prints_what_there_is() {
 #[test]
 fn who_has_no_patience_with_the_end_ends_it_by_another_signal() {
     let server = Recorder::new(OK);
-    // Nobody reads what it prints, so by itself it never ends.
+    // Its output is not read, so it never ends on its own.
     let (_reader, writer) = std::io::pipe().expect("a pipe");
     fill(&writer);
     let mut child = Command::new(crate::support::PROGRAM)

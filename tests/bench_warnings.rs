@@ -84,7 +84,7 @@ fn a_low_limit_of_open_files_is_raised() {
 fn connections_that_a_server_does_not_take_are_named() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/", listener.local_addr().expect("an address"));
-    // One to see whether anybody is there, two that are served; then nobody listens any more.
+    // One connection to probe the server, two that are served; then the listener is gone.
     let server = std::thread::spawn(move || {
         let streams: Vec<_> = (0..3).filter_map(|_| listener.accept().ok()).collect();
         drop(listener);

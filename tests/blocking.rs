@@ -14,7 +14,7 @@ fn server(dir: &Scratch, dns: &UdpSocket, more: &str) -> Server {
     Server::config(dir, &text)
 }
 
-/// Clients that ask for tunnels to names that the name server says nothing about.
+/// Clients that request tunnels to names for which the name server does not answer.
 fn tunnels(server: &Server, count: usize) -> Vec<Client> {
     let ask = |number: usize| {
         let mut client = server.connect();

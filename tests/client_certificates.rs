@@ -6,8 +6,8 @@ use crate::support::tls::s_client;
 use crate::support::upstream::{Conn, Upstream};
 use crate::support::{Client, Scratch, Server};
 
-/// A site for everybody and one that requires a certificate, on one address; and a port in clear that only the first
-/// one has. The public one leads to the other in every way that there is.
+/// A public host and one that requires a certificate, on one address; and a port without TLS for the first
+/// one. The public one leads to the other in every possible way.
 fn site() -> (Scratch, Upstream, Server) {
     let dir = Scratch::new();
     Authority::new(&dir).issue_leaf().issue(&Leaf {
@@ -75,7 +75,7 @@ fn nothing_leads_to_a_host_that_requires_a_certificate_without_one() {
         assert!(!answer.text().contains("members only"), "{target}: {answer:?}");
     }
     server.until_stderr("requires a client certificate");
-    // Asked for by its name, with an error page of its own.
+    // Requested by its name, with its own error page.
     let said = s_client(&server.address, &name, &request("private.example", "/"));
     assert!(said.has("HTTP/1.1 421 ") && !said.has("members only"), "{said:?}");
 }

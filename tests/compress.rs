@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 const CODINGS: [&str; 3] = ["gzip", "br", "zstd"];
 
-/// A page of so many bytes or a few more.
+/// A page of this many bytes or a few more.
 fn page(bytes: usize) -> String {
     let mut page = String::from("<!doctype html><title>page</title>\n");
     let mut number = 0_u32;
@@ -197,7 +197,7 @@ fn head_has_the_fields_of_get() {
     }
 }
 
-/// An upstream that sends one event after the other, each when it is told to, until it is told no more.
+/// An upstream that sends one event after another, each on a signal from the test, until the channel closes.
 fn events() -> (Upstream, Sender<String>) {
     let (tell, told) = channel::<String>();
     let told: Mutex<Receiver<String>> = Mutex::new(told);

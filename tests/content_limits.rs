@@ -32,7 +32,7 @@ fn application() -> u16 {
     port
 }
 
-/// Begins an upload without a length, and sends so many pieces of 100 kB.
+/// Begins an upload without a length, and sends this many pieces of 100 kB.
 fn upload(server: &Server, pieces: usize) -> Client {
     start_upload(server.connect(), pieces)
 }
@@ -100,7 +100,7 @@ fn a_large_upload_that_fills_all_temporary_files_is_ended_for_a_small_one() {
         until("its file is gone", || server.nameless_bytes() == 0);
     }
     server.until_stderr("and smaller uploads need room (limit-request-spool)");
-    // With nobody else there, it has all of the room.
+    // As the only request, it has all of the budget.
     assert_eq!(upload(&server, 11).send("0\r\n\r\n").answer().text(), "done");
 }
 

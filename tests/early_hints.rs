@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 const LINK: &str = "header.add: \"link: </style.css>; rel=preload; as=style\"";
 
-/// An application that answers when it is told to.
+/// An application that answers on a signal from the test.
 fn slow() -> (Upstream, Sender<()>) {
     let (tell, told) = channel();
     let told = Arc::new(Mutex::new(told));

@@ -141,7 +141,7 @@ fn the_banner_goes_to_the_caller_and_lines_to_the_error_log() {
 fn a_start_that_fails_says_why_to_the_caller_wherever_the_error_log_is() {
     let dir = Scratch::new();
     dir.write("site/a.txt", "four");
-    // So many workers need more descriptors than there are; that is found out last.
+    // This many workers need more descriptors than available; that is detected last.
     let text = format!("error-log: DIR/errors\nnum-threads: 100\ntcp-reuseport: OFF\n{HOSTS}");
     let ended = Launch::config(&dir, &text).after("ulimit -n 160").finish();
     assert_eq!(ended.code, 71, "{}", ended.stderr);

@@ -1,5 +1,5 @@
-//! FastCGI with PHP-FPM behind it: what scripts are told, what they may answer, and what their failures mean. Without
-//! PHP-FPM skipped, unless HAYAMI_ALL_CLIENTS=1.
+//! FastCGI with PHP-FPM: the variables of scripts, their responses, and the handling of their failures.
+//! Without PHP-FPM skipped, unless HAYAMI_ALL_CLIENTS=1.
 
 use crate::support::peers::Peer;
 use crate::support::{Answer, Scratch, Server, missing, needs_root, output, until};

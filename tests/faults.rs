@@ -139,7 +139,7 @@ fn without_descriptors_nothing_becomes_a_404_and_service_resumes() {
         client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
         assert_eq!(client.answer().text(), "front");
     }
-    // Nobody reads what he has asked for, so that every file stays open.
+    // No client reads its response, so that every file stays open.
     let mut statuses = Vec::new();
     for (number, client) in clients.iter_mut().enumerate() {
         client.send(format!("GET /f{number} HTTP/1.1\r\nHost: a\r\n\r\n"));

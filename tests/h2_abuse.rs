@@ -1,5 +1,5 @@
-//! Clients that mean harm: each attack is cut short, the server tells why by ENHANCE_YOUR_CALM where it can,
-//! serves everybody else meanwhile, and does not grow.
+//! Malicious clients: each attack is cut short, the server sends ENHANCE_YOUR_CALM where it can, serves other
+//! clients meanwhile, and does not grow.
 
 use crate::support::h2::{End, PREFACE, code, flag, frame, get, kind, request};
 use crate::support::hpack::{integer, literals};
@@ -55,7 +55,7 @@ fn flood(server: &Server, begin: &[u8], most: u32, mut attack: impl FnMut(u32) -
                 break;
             }
         }
-        // Whoever took everything is told that this was all, so that the reading ends.
+        // If nothing was refused, this frame marks the end, so that reading stops.
         let _ = pushing.shutdown(std::net::Shutdown::Write);
         reading.join().expect("the reading ends")
     });
@@ -75,7 +75,8 @@ fn floods_of_frames_that_cost_nothing_to_send_are_calmed() {
     let dir = site();
     let upstream = hanging();
     let server = with_upstream(&dir, &upstream);
-    // Request and reset, CVE-2023-44487: what is asked for does not fit into the window, so that it is open.
+    // Request and reset, CVE-2023-44487: the response does not fit into the window, so that the stream stays
+    // open.
     calmed("rapid reset", &server, &[], 200_000, |round| {
         let stream = 2 * round + 1;
         [get(stream, "/large"), frame(kind::RST_STREAM, 0, stream, 8_u32.to_be_bytes())].concat()
@@ -190,7 +191,7 @@ fn twenty_thousand_half_open_streams_are_turned_away() {
     assert_eq!(server.get("/ten").text(), "0123456789");
 }
 
-/// Clients that ask for much and read nothing.
+/// Clients that request much and read nothing.
 #[test]
 fn windows_that_stay_at_nothing_hold_no_memory_and_are_cut() {
     let dir = site();

@@ -83,7 +83,7 @@ fn every_host_is_found_by_authority_or_host() {
         let fields = [(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", host.as_str())];
         wire.frame(kind::HEADERS, flag::END_STREAM | flag::END_HEADERS, stream, literals(&fields));
         assert_eq!(wire.answer(stream).text(), name);
-        // RFC 9113 section 8.3.1: without :authority, Host tells.
+        // RFC 9113 section 8.3.1: without :authority, Host names the authority.
         let fields = [(":method", "GET"), (":scheme", "http"), (":path", "/"), ("host", host.as_str())];
         wire.frame(kind::HEADERS, flag::END_STREAM | flag::END_HEADERS, stream + 2, literals(&fields));
         assert_eq!(wire.answer(stream + 2).text(), name);

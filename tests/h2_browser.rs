@@ -11,7 +11,7 @@ fn site() -> Scratch {
     let images: String = (0..IMAGES).map(|number| format!("<img src=/image/{number}.svg>")).collect();
     let script = "onload = () => { const all = [...document.images];\
                   document.title = `loaded ${all.filter(i => i.naturalWidth == 7).length}, ${all[0].width}, ${late}` }";
-    // The script and the style are named behind the images: only priorities bring them first.
+    // The script and the style are listed after the images: only priorities deliver them first.
     let page = format!(
         "<!doctype html><title>loading</title>{images}<link rel=stylesheet href=/page.css><script src=/page.js></script>\
          <script>{script}</script>"
@@ -31,7 +31,7 @@ fn site() -> Scratch {
     dir
 }
 
-/// The hash of the public key by which Chromium trusts a certificate that no authority of its own has signed.
+/// The hash of the public key by which Chromium trusts a certificate of an unknown authority.
 fn spki(dir: &Scratch) -> String {
     let command = format!(
         "openssl x509 -in {} -noout -pubkey | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64",
@@ -63,7 +63,7 @@ fn a_page_with_500_images_loads_whole_and_what_blocks_it_first() {
     let place = |path: &str| lines.iter().position(|line| line.contains(path)).expect("it is in the log");
     for path in ["/page.css", "/page.js"] {
         let before = lines[..place(path)].iter().filter(|line| line.contains("/image/")).count();
-        // Images that left while Chromium had not yet read as far as the style's name.
+        // Images that were sent before Chromium had read the style's name.
         assert!(before < IMAGES / 2, "{path} comes after {before} images");
     }
     if let Ok(path) = std::env::var("HAYAMI_SCREENSHOT") {

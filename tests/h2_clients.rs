@@ -1,4 +1,4 @@
-//! Other people's HTTP/2 clients, in clear and over TLS. One that is not installed is skipped, unless
+//! Third-party HTTP/2 clients, without and over TLS. Those that are not installed are skipped, unless
 //! HAYAMI_ALL_CLIENTS=1.
 
 use crate::support::{Launch, Scratch, Server, missing, missing_module, output, run, tls, until};
@@ -104,7 +104,7 @@ fn nghttp_gets_its_priorities_through() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains("recv RST_STREAM") && !text.contains("error_code=PROTOCOL_ERROR"), "{text}");
-    // -c changes our table size by SETTINGS; -t waits, -m asks for each several times.
+    // -c changes the server's table size by SETTINGS; -t waits, -m requests each several times.
     let text = run("nghttp", &["-nv", "-c", "0", "-m", "20", &url("/612")]);
     assert_eq!(text.matches(":status: 200").count(), 20, "{text}");
     let clear = Server::site(&dir, "");

@@ -1,4 +1,4 @@
-//! h2spec: every case of the conformance suite for RFC 9113 and RFC 7541, in clear and over TLS.
+//! h2spec: every case of the conformance suite for RFC 9113 and RFC 7541, without and over TLS.
 
 use crate::support::{Scratch, Server, missing, output, tls};
 

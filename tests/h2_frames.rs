@@ -1,5 +1,5 @@
-//! What frames do: streams that are reset, flow control, priorities, frames nobody knows, the way a
-//! connection ends (RFC 9113 sections 5 and 6, RFC 9218).
+//! Frames: reset streams, flow control, priorities, unknown frames, the end of a connection (RFC 9113
+//! sections 5 and 6, RFC 9218).
 
 use crate::support::h2::{PREFACE, code, flag, kind};
 use crate::support::{Scratch, Server, Wire};
@@ -67,7 +67,8 @@ fn the_most_urgent_comes_first_and_incremental_ones_share() {
     let server = Server::site(&dir, "");
     let order = |asked: &[(u32, &str)], update: Option<(u32, &str)>| {
         let mut wire = Wire::bare(&server.address);
-        // Streams of 8 MB, a connection of 64 KB: it is full before the others ask, and they wait together.
+        // Streams of 8 MB, a connection of 64 KB: it is full before the others send requests, and they wait
+        // together.
         wire.send(PREFACE).frame(kind::SETTINGS, 0, 0, [0, 4, 0, 0x7f, 0xff, 0xff]);
         wire.get(1, "/large").held(65_535);
         for (stream, priority) in asked {

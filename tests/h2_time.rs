@@ -1,4 +1,4 @@
-//! How long a connection of HTTP/2 may take: to begin, to ask, to be idle, to end.
+//! Timeouts of an HTTP/2 connection: its start, requests, idle time, end.
 
 use crate::support::h2::{PREFACE, code, flag, frame, kind, request};
 use crate::support::{Client, Scratch, Server, Wire, tls, until};

@@ -19,7 +19,7 @@ fn host(name: &str, lines: &str, folder: &str) -> String {
     format!("  \"{name}\":\n    {lines}\n    paths: {{/: {{file.dir: DIR/{folder}}}}}\n")
 }
 
-/// Who answers for this `Host`.
+/// The host that answers for this `Host`.
 fn who(server: &Server, host: &str) -> String {
     server.get_with("/", &format!("Host: {host}\r\n")).text()
 }
@@ -243,7 +243,7 @@ fn a_unix_socket_has_its_permission_and_may_be_left_over() {
         for _ in 0..3 {
             assert_eq!(client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").answer().text(), "one");
         }
-        // The next one finds what a killed server left behind.
+        // The next one finds the socket that a killed server left behind.
         drop(server);
     }
     let _first = Server::config(&dir, &text);
@@ -264,7 +264,7 @@ fn a_unix_socket_is_given_to_its_owner() {
     }
 }
 
-/// A site behind the unix socket `socket` with these options.
+/// A site on the unix socket `socket` with these options.
 fn unix(options: &str) -> String {
     let hosts = host("default", "", "one");
     format!("listen: {{type: unix, port: DIR/socket, {options}}}\nhosts:\n{hosts}")

@@ -181,7 +181,7 @@ fn every_answer_has_date_server_and_length() {
 fn a_client_that_expects_100_gets_an_answer_before_it_sends() {
     let dir = site();
     let server = Server::site(&dir, "");
-    // The method is refused whatever comes: the final answer comes at once, and does not ask for content.
+    // The method is refused in any case: the final response is sent at once, without 100.
     let mut client = server.connect();
     client.send("POST /0 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
     assert_eq!(client.answer().status, 405);

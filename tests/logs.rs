@@ -295,7 +295,7 @@ fn a_worker_that_falls_idle_writes_its_lines_at_once() {
     let dir = site();
     let server = logging(&dir, "DIR/log", "");
     let mut client = server.connect();
-    // Under load a line waits for half a second; the quickest of several tries tells whether it has to.
+    // Under load a line waits for half a second; the quickest of several tries shows whether it has to.
     let quickest = (1..=10).map(|lines| {
         client.send("GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n").answer();
         let begun = Instant::now();

@@ -1,8 +1,8 @@
-//! Black-box tests: they start the real program and speak to it over sockets. A file per feature; the names
-//! say what holds.
+//! Black-box tests: they start the real program and talk to it over sockets. One file per feature; test names
+//! state what holds.
 //!
-//! Started by root, the program becomes `nobody`, as users will have it. What cannot be tried on a machine, since a
-//! program is missing or only root can try it, says so by `skip`; with `HAYAMI_ALL_CLIENTS=1` that is a failure.
+//! Started by root, the program becomes `nobody`, as in production. A test that cannot run, since a program
+//! is missing or only root can run it, calls `skip`; with `HAYAMI_ALL_CLIENTS=1` that is a failure.
 
 mod access;
 mod answers;

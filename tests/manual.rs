@@ -72,7 +72,7 @@ fn whole(block: &Block) -> String {
     }
 }
 
-/// Paths that use the upstream groups of a text: one that nobody uses is a warning.
+/// Paths that use the upstream groups of a text: an unused group is a warning.
 fn uses(text: &str) -> String {
     let lines = text.lines().skip_while(|line| *line != "upstreams:").skip(1);
     let names = lines

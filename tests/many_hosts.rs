@@ -14,7 +14,7 @@ fn configuration(dir: &Scratch) -> String {
     text
 }
 
-/// Asks for a file of a host on a connection of its own, whichever worker accepts that.
+/// Requests a file of a host on a separate connection, whichever worker accepts it.
 fn ask(server: &Server, number: usize) {
     let request = format!("GET /a HTTP/1.1\r\nHost: h{number}.example\r\n\r\n");
     assert_eq!(server.connect().send(request).answer().text(), number.to_string());

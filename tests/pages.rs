@@ -118,7 +118,7 @@ fn a_huge_directory_delays_nobody_and_has_a_bound_in_memory() {
     assert_eq!((shown.len(), shown[0], shown[9_999]), (10_000, "file-099999", "file-090000"));
     assert!(text.contains("; 90000 more not shown"));
     let (by_size, before) = (server.get("/huge/?sort=size").content.len(), server.peak_memory());
-    // Of pages that nobody reads, as many are made as the bound of 32 MiB has room for.
+    // If no client reads, as many pages are generated as fit into the bound of 32 MiB.
     let mut wire = Wire::bare(&server.address);
     wire.send(PREFACE).frame(kind::SETTINGS, 0, 0, [0, 4, 0, 0, 0, 0]);
     let streams = (0..90).map(|number| 2 * number + 1);
@@ -184,7 +184,7 @@ fn errors_are_html_for_browsers_and_the_same_text_for_others_over_every_protocol
             (Some("text/plain; charset=utf-8"), Some("accept"))
         );
         if status == 414 {
-            // The head was not read as far as its fields.
+            // The fields of the head were not read.
             continue;
         }
         let page = ask(browser);

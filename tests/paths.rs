@@ -146,7 +146,7 @@ fn what_may_not_be_read_is_403() {
     dir.write("site/a", "a").write("site/closed/b", "b");
     dir.permit("site/a", 0);
     dir.permit("site/closed", 0);
-    // Started by root, the program becomes nobody, who may not read either.
+    // Started by root, the program becomes `nobody`, which may not read either.
     let server = Server::site(&dir, "");
     assert_eq!(server.get("/a").status, 403);
     assert_eq!(server.get("/closed/b").status, 403);

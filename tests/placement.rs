@@ -1,4 +1,5 @@
-//! Which worker serves a connection: workers have as many as each other, whichever queue connections come to.
+//! Which worker serves a connection: all workers have about the same number, whichever queue connections
+//! arrive at.
 
 use crate::support::tls::{self, wire};
 use crate::support::{Scratch, Server, until};

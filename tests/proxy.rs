@@ -6,7 +6,7 @@ use crate::support::{Answer, Client, Scratch, Server, Wire, until};
 use rustix::process::Signal;
 use std::sync::{Arc, Barrier};
 
-/// The upstream behind `/`, with these lines at the top; one worker, so that its connections can be counted.
+/// The upstream at `/`, with these lines at the top; one worker, so that its connections can be counted.
 #[track_caller]
 fn before(dir: &Scratch, upstream: &Upstream, lines: &str) -> Server {
     let url = format!("http://{}", upstream.address);
@@ -363,7 +363,7 @@ fn a_client_that_goes_away_ends_the_upstreams_work() {
     until("the upstream is let go", || upstream.open() == 0);
 }
 
-/// Who answered, for each of so many requests.
+/// The upstream that answered each of this many requests.
 fn shares(server: &Server, requests: usize) -> Vec<String> {
     let mut client = server.connect();
     let ask = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";

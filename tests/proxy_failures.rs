@@ -22,7 +22,7 @@ fn saying(bytes: &'static str) -> Upstream {
     })
 }
 
-/// Takes a request and says nothing until the proxy gives up.
+/// Reads a request and sends nothing until the proxy gives up.
 fn silent(conn: &mut Conn) {
     if conn.request().is_some() {
         conn.is_closed();
@@ -276,7 +276,7 @@ fn without_descriptors_there_is_503_and_nobody_else_suffers() {
 
 #[test]
 fn where_everybody_is_silent_nobody_waits_twice() {
-    // A full backlog: the kernel answers nobody.
+    // A full backlog: the kernel does not answer.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     rustix::net::listen(&listener, 0).expect("listening");
     let address = listener.local_addr().expect("bound").to_string();

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// An `http` upstream is spoken to over HTTP/2.
 const CLEAR: &str = "proxy.http2.force-cleartext: ON";
 
-/// The upstream behind `/`, with these lines at the top.
+/// The upstream at `/`, with these lines at the top.
 #[track_caller]
 fn before(dir: &Scratch, upstream: &Upstream, lines: &str) -> Server {
     let url = format!("http://{}", upstream.address);
@@ -164,7 +164,7 @@ fn http2_upstream(answer: &'static [(u8, u8, &'static [u8])]) -> Upstream {
 
 #[test]
 fn a_response_without_content_ends_with_its_head_over_http2() {
-    /// `:status: 200` (RFC 7541 appendix A), and `content-length: 0` behind it.
+    /// `:status: 200` (RFC 7541 appendix A), and `content-length: 0` after it.
     const OK: &[u8] = &[0x88];
     const OK_0: &[u8] = &[0x88, 0x0f, 0x0d, 1, b'0'];
     const HEAD: u8 = flag::END_HEADERS;

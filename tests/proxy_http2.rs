@@ -19,7 +19,7 @@ fn curl(args: &[&str]) -> Vec<u8> {
     out
 }
 
-/// A server in clear and over TLS, whose upstreams are these, with these lines at the global level.
+/// A server without and with TLS, with these upstreams, with these lines at the global level.
 fn proxy(dir: &Scratch, upstreams: &str, lines: &str) -> Server {
     if !dir.path("tls/leaf.pem").exists() {
         Authority::new(dir).issue_leaf();
@@ -161,8 +161,8 @@ fn an_upstream_that_is_killed_and_comes_back_loses_no_request_that_may_be_repeat
     drop((steady, restless));
 }
 
-/// Answers every request over HTTP/2 in clear with this field block; tells the names of its fields that were never to be
-/// indexed.
+/// Answers every request over HTTP/2 without TLS with this field block; returns the names of its
+/// never-indexed fields.
 fn upstream_of_frames(block: Vec<u8>) -> (Upstream, Receiver<Vec<String>>) {
     let (tell, told) = channel();
     let script = move |conn: &mut Conn| {
@@ -324,7 +324,7 @@ fn grpc_goes_through_in_clear_and_over_tls_on_both_sides() {
         for args in [&["ask", &addresses[0]][..], &["ask", &own, &ca]] {
             assert!(run(&program, args).ends_with("done\n"), "{args:?}");
         }
-        // The upstream learns of all calls of both clients for which nobody waits any more.
+        // The upstream learns of all abandoned calls of both clients.
         let said = || service.said.lock().expect("no panic within").clone();
         until("the upstream is told", || {
             let said = said();

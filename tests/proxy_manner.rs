@@ -5,7 +5,7 @@ use crate::support::tls::{last, s_client};
 use crate::support::upstream::{Conn, Upstream, nobody};
 use crate::support::{Launch, Scratch, Server, until};
 
-/// The upstream behind `/`, with these lines at the top.
+/// The upstream at `/`, with these lines at the top.
 #[track_caller]
 fn before(dir: &Scratch, address: &str, lines: &str) -> Server {
     let hosts = format!("hosts: {{default: {{paths: {{/: {{proxy.reverse.url: 'http://{address}'}}}}}}}}");
@@ -114,7 +114,7 @@ fn a_request_that_is_refused_by_its_head_brings_no_content() {
     let mut client = server.connect();
     client.send(post("Expect: 100-continue\r\n"));
     assert_eq!(client.answer().status, 403, "and no 100 before it");
-    // What follows on the upstream's side is a connection of its own.
+    // The next request uses a separate upstream connection.
     assert_eq!(server.get("/").status, 403);
     assert_eq!(upstream.connections(), 2);
 }

@@ -11,7 +11,7 @@ fn curl(args: &[&str]) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// nginx with these lines in its one server, and hayami in front of it, over TLS and in clear.
+/// nginx with these lines in its one server, and hayami in front of it, over TLS and without.
 struct Both {
     /// Runs as long as this.
     _nginx: Peer,

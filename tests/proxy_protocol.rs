@@ -27,7 +27,7 @@ fn site(dir: &Scratch, lines: &str) -> Server {
     )
 }
 
-/// The lines of the log, once there are so many.
+/// The lines of the log, once there are this many.
 #[track_caller]
 fn log(dir: &Scratch, lines: usize) -> Vec<String> {
     until("the lines are on disk", || dir.path("log").exists() && dir.read("log").lines().count() >= lines);

@@ -1,5 +1,4 @@
-//! What the configuration makes of a request before an upstream gets it: `proxy.header.*` and the fields that tell whom
-//! the server asks for.
+//! How the configuration changes a request for an upstream: `proxy.header.*` and the forwarding fields.
 
 use crate::support::certificates::Authority;
 use crate::support::tls::{last, listen, s_client};
@@ -8,7 +7,7 @@ use crate::support::{Scratch, Server};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// The upstream behind `/`, with these lines at the path and those at the top.
+/// The upstream at `/`, with these lines at the path and those at the top.
 #[track_caller]
 fn before(dir: &Scratch, upstream: &Upstream, lines: &str, top: &str) -> Server {
     let lines = lines.replace('\n', "\n        ");

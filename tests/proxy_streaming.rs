@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// The upstream behind `/`, with these lines at the top.
+/// The upstream at `/`, with these lines at the top.
 #[track_caller]
 fn before(dir: &Scratch, upstream: &Upstream, lines: &str) -> Server {
     let url = format!("http://{}", upstream.address);

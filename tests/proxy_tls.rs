@@ -1,5 +1,5 @@
-//! The reverse proxy over TLS to a real nginx: who is believed, what is said when nobody is, and sessions that are
-//! taken up again.
+//! The reverse proxy over TLS to a real nginx: which certificates are trusted, the errors for others, and
+//! session resumption.
 
 use crate::support::certificates::{Authority, Leaf};
 use crate::support::peers::Peer;
@@ -42,7 +42,7 @@ fn authority(dir: &Scratch) -> Authority<'_> {
     authority
 }
 
-/// What comes behind `key:` of what the upstream tells.
+/// The text after `key:` in the upstream's response.
 fn told(server: &Server, key: &str) -> String {
     let answer = server.get("/tell");
     assert_eq!(answer.status, 200, "{}", answer.text());
@@ -142,7 +142,7 @@ fn verification_can_be_off_and_another_name_be_asked_for() {
     assert!(off.get("/tell").text().starts_with("localhost TLSv1"));
     let named = upstream.proxy(&dir, "127.0.0.1", "proxy.ssl.name: other.example");
     assert!(named.get("/tell").text().starts_with("other.example TLSv1"));
-    // An address is checked too, and not asked for (RFC 6066 §3).
+    // An address is verified too, and not sent as SNI (RFC 6066 §3).
     let leaf = Upstream::new(&dir, "leaf", "");
     assert!(leaf.proxy(&dir, "127.0.0.1", "").get("/tell").text().starts_with(" TLSv1"));
 }
@@ -197,7 +197,7 @@ fn an_upstream_that_asks_who_we_are_is_told() {
     let (certificate, key) = (dir.text("tls/other.pem"), dir.text("tls/other.key"));
     let ours = format!("proxy.ssl.certificate: {{certificate-file: {certificate}, key-file: {key}}}");
     assert_eq!(told(&upstream.proxy(&dir, "localhost", &ours), "client"), "CN=other");
-    // nginx says so in an answer of its own.
+    // nginx says so in its own error response.
     let answer = upstream.proxy(&dir, "localhost", "").get("/tell");
     assert_eq!(answer.status, 400, "{}", answer.text());
 }

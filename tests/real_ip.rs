@@ -1,4 +1,4 @@
-//! `real-ip`: the client behind a proxy, and everything that asks for its address.
+//! `real-ip`: the client behind a proxy, and every use of its address.
 
 use crate::support::peers::Peer;
 use crate::support::upstream::Upstream;

@@ -23,7 +23,7 @@ fn hosts(head: &str, paths: &[String]) -> String {
     format!("{head}hosts:\n  default:\n    paths:\n{}", paths.concat())
 }
 
-/// Writes the configuration anew.
+/// Replaces the configuration.
 fn write(dir: &Scratch, text: &str) {
     let listen = if text.contains("listen:") { "" } else { "listen: 127.0.0.1:0\n" };
     dir.replace("hayami.conf", format!("{listen}{text}").replace("DIR", &dir.text("")));

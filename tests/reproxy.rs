@@ -10,7 +10,7 @@ fn ok(fields: &str, content: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{fields}\r\n{content}", content.len())
 }
 
-/// An application that sends whoever asks for `/FIELD?value` there.
+/// An application that answers `/FIELD?value` with that field.
 fn application() -> Upstream {
     Upstream::scripted(|conn: &mut Conn| {
         while let Some(asked) = conn.request() {
@@ -188,7 +188,7 @@ fn files_below_the_directory_are_sent_and_no_others() {
         assert_eq!((answer.status, answer.field("x-sendfile")), (502, None), "{wrong}");
     }
     server.until_stderr("is not the absolute path of a file below the directory of reproxy.sendfile");
-    // The others are not followed unless that is asked for.
+    // The others are not followed unless configured.
     let answer = server.get("/x-accel-redirect?/inner/ten");
     assert_eq!((answer.text(), answer.field("x-accel-redirect")), ("thrown away".into(), Some("/inner/ten")));
 }

@@ -81,7 +81,7 @@ impl Drop for Example {
     }
 }
 
-/// Whether a process runs; one that has ended and that nobody has waited for does not.
+/// Whether a process runs; a zombie does not.
 fn runs(id: i32) -> bool {
     std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
@@ -213,8 +213,8 @@ fn a_silent_database_is_503(example: &Example) {
     until("it answers again", || ask(&mut client, "GET", "/api/products/p-00001", "", "").status == 200);
 }
 
-/// Clients ask without a pause while one process of the API is killed and started again, then the other, and then both
-/// are restarted as for a new version.
+/// Clients send requests continuously while one process of the API is killed and restarted, then the other,
+/// and then both are restarted as for a new version.
 fn killed_and_restarted_it_loses_nothing(example: &Example) {
     let (done, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
     let more = |count: usize| {

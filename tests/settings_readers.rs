@@ -1,8 +1,9 @@
-//! No field of the settings is read by nothing: a directive without an effect would be accepted in silence.
+//! Every field of the settings has a reader: otherwise a directive without an effect would be accepted
+//! silently.
 //!
 //! The compiler does not find such fields, since they are public. So the sources are searched for every field's name
-//! behind a dot or in a pattern, outside tests and setters. Fields of the same name stand in for each other: what is
-//! reported is certain, what is not reported is likely.
+//! after a dot or in a pattern, outside tests and setters. Fields of the same name stand in for each other:
+//! what is reported is certain, what is not reported is likely.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -164,7 +165,7 @@ fn readers(tokens: &[String], read: &mut HashSet<String>) {
     }
 }
 
-/// Whether the field behind the dot at `dot` is read.
+/// Whether the field after the dot at `dot` is read.
 fn is_read(tokens: &[String], dot: usize) -> bool {
     let token = |at: usize| tokens.get(at).map_or("", String::as_str);
     match (token(dot + 2), token(dot + 3)) {

@@ -162,7 +162,7 @@ fn over_http_2_a_discarded_upload_that_trickles_ends_the_connection() {
     assert!(begun.elapsed() < AT_MOST);
 }
 
-/// A client that gives each stream a window of nothing, and the connection as much as it likes.
+/// A client that gives each stream an empty window, and the connection a large one.
 fn without_credit(server: &Server) -> Wire {
     let mut wire = Wire::bare(&server.address).without_credit();
     wire.send(PREFACE).frame(kind::SETTINGS, 0, 0, [0, 4, 0, 0, 0, 0]).ping();

@@ -14,7 +14,7 @@ fn before(dir: &Scratch, address: &str, lines: &str) -> Server {
     Server::config(dir, &format!("num-threads: 1\n{lines}\n{hosts}\n"))
 }
 
-/// What has come to the upstream, without the request that makes sure that all of it has.
+/// The bytes received by the upstream, without the final request that makes sure that all have arrived.
 #[track_caller]
 fn arrived(server: &Server, recorder: &Recorder, what: &str) -> Vec<Request> {
     assert_eq!(server.get("/done").status, 200, "after {what:?}");
@@ -26,7 +26,7 @@ fn arrived(server: &Server, recorder: &Recorder, what: &str) -> Vec<Request> {
 
 const SECOND: &str = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
 
-/// A request with these field lines, and this behind its head.
+/// A request with these field lines, and this after its head.
 fn post(lines: &str, rest: &str) -> String {
     format!("POST /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{lines}\r\n{rest}")
 }

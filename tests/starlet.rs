@@ -1,5 +1,5 @@
-//! A PSGI application on Starlet behind hayami: the example in examples/psgi, as its manual says. What is not installed is
-//! skipped, unless HAYAMI_ALL_CLIENTS=1.
+//! A PSGI application on Starlet behind hayami: the example in examples/psgi, as its manual says. Tests are
+//! skipped if a program is not installed, unless HAYAMI_ALL_CLIENTS=1.
 
 use crate::support::peers::{free_port, listens};
 use crate::support::{Scratch, Server, missing, missing_perl, output, until};
@@ -154,7 +154,7 @@ fn a_request_that_kills_its_worker_is_502_and_repeated_only_if_that_may_be() {
     assert_eq!(dir.read("asked"), "POST\n", "what may have been done is not done again");
     server.until_stderr(&format!("for \"/die\": upstream {}", starlet.url));
     assert_eq!(server.get("/die").status, 502);
-    // The workers that died are replaced, and nothing of it is left behind.
+    // The workers that died are replaced, and nothing is left behind.
     until("it is answered again", || server.get("/").status == 200);
 }
 

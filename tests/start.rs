@@ -268,7 +268,7 @@ fn the_pid_file_is_there_while_it_runs() {
     let mut server = Server::config(&dir, &format!("pid-file: DIR/pid\n{HOSTS}"));
     assert_eq!(dir.read("pid").trim(), server.id().to_string());
     assert_eq!(server.stop(), Some(0));
-    // Started by root, the program is another user by then, who may write the file and not remove it.
+    // Started by root, the program is another user by then, which may write the file but not remove it.
     assert_eq!(dir.path("pid").exists(), is_root());
     assert_eq!(dir.read("pid"), "");
     dir.permit("", 0o777);

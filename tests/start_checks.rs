@@ -24,7 +24,7 @@ fn site() -> Scratch {
     dir
 }
 
-/// By root, who becomes nobody, or by the ordinary user who runs the tests.
+/// By root, switching to `nobody`, or by the ordinary user that runs the tests.
 fn config(dir: &Scratch, text: &str) -> Launch {
     let text = if text.contains("hosts:") { text.to_owned() } else { format!("{text}{HOSTS}") };
     Launch::config(dir, &text)

@@ -182,7 +182,8 @@ fn broken_chunks_end_the_connection() {
         "1\r\na\r\n0\r\nX: a\rb\r\n\r\n",
     ];
     for content in chunks {
-        // A file refuses the method whatever content comes; who takes content learns that it is broken.
+        // A file refuses the method whatever the content; a handler that reads content sees that it is
+        // malformed.
         for (target, status) in [("/", 405), ("/up", 400)] {
             let head = format!("POST {target} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
             let answers = server.ask(format!("{head}{content}{SMUGGLED}"));
@@ -206,7 +207,7 @@ fn what_is_lenient_is_lenient_on_purpose() {
         "GET / HTTP/1.1\r\nHost:\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: \t a \t \r\nX: \u{e9}\r\n\r\n",
         "GET / HTTP/1.1\r\nhOST: a\r\n\r\n",
-        // RFC 9110 §2.5: a higher minor version is understood as ours.
+        // RFC 9110 §2.5: a higher minor version is treated as 1.1.
         "GET / HTTP/1.2\r\nHost: a\r\n\r\n",
         // Bytes that should have been percent-encoded but mean nothing else.
         "GET /?{|}^`\"\u{e9} HTTP/1.1\r\nHost: a\r\n\r\n",

@@ -1,4 +1,4 @@
-//! Early data of TLS 1.3 (RFC 8446 section 2.3, RFC 8470): off unless asked for, and then for safe methods.
+//! Early data of TLS 1.3 (RFC 8446 section 2.3, RFC 8470): off by default, and only for safe methods.
 
 use crate::support::tls::{Said, last, s_client, site as serve};
 use crate::support::{Scratch, Server};

@@ -41,7 +41,7 @@ fn only_versions_that_are_safe_are_spoken() {
     }
 }
 
-/// What `gnutls-cli` says of a connection on which it asks for `/ten`, wanting servers of this type.
+/// The output of `gnutls-cli` for a request of `/ten`, with this server certificate type.
 fn gnutls(server: &Server, kind: &str) -> String {
     let (host, port) = server.address.split_once(':').expect("an address");
     let priority = format!("NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-CTYPE-SRV-ALL:{kind}");
@@ -170,7 +170,7 @@ fn many_hosts_share_one_address_each_with_its_certificate() {
         );
         assert!(said.has(who) && said.has(&format!("subject={certificate}")), "{name}: {said:?}");
     }
-    // Nobody's name, or none: the first.
+    // An unknown name, or none: the first.
     for args in [&["-servername", "other.example"][..], &["-noservername"]] {
         let said = s_client(&server.address, args, &last("/who"));
         assert!(said.has("subject=CN = one.example"), "{said:?}");

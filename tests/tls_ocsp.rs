@@ -17,7 +17,7 @@ fn leaf(dir: &Scratch, port: u16) {
     let responder = format!("authorityInfoAccess=OCSP;URI:http://127.0.0.1:{port}/");
     authority.issue(&Leaf { file: "leaf", names: "DNS:localhost", rsa: false, extensions: &[&responder] });
     authority.enter("leaf");
-    // The chain: the issuer is needed to ask.
+    // The chain: the request needs the issuer.
     let chain = dir.read("tls/leaf.pem") + &dir.read("tls/ca.pem");
     dir.write("tls/leaf.pem", chain);
 }

@@ -1,4 +1,4 @@
-//! SIGHUP: a new certificate for new connections, while those that run go on with theirs.
+//! SIGHUP: a new certificate for new connections, while existing ones keep theirs.
 
 use crate::support::certificates::{Authority, Leaf};
 use crate::support::tls::{last, s_client, site as serve};

@@ -28,7 +28,7 @@ fn peer<T: Send + 'static>(script: impl FnOnce(TcpStream) -> T + Send + 'static)
     (address, told)
 }
 
-/// A head, without what comes behind it.
+/// A head, without the bytes after it.
 fn head(stream: &mut TcpStream) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -471,7 +471,7 @@ fn connect_over_http_2_is_a_tunnel_of_one_stream() {
         said.extend_from_slice(&last.payload);
     }
     assert_eq!((said.as_slice(), told.recv().expect("the script ends")), (&b"bye"[..], b"end".to_vec()));
-    // Whoever resets a stream resets the connection behind it, and the other way round (RFC 9113 §8.5).
+    // Resetting a stream resets the tunneled connection, and vice versa (RFC 9113 §8.5).
     let (address, told) = peer(|mut stream| rest(&mut stream).is_err());
     wire.frame(kind::HEADERS, flag::END_HEADERS, 3, block(&address));
     until("the tunnel is there", || wire.ping().status(3) == Some(200));

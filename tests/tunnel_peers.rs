@@ -1,6 +1,6 @@
-//! Tunnels between other people's clients and servers: WebSocket with Node's `ws` and Python's `websockets`, over
-//! HTTP/1.1 and HTTP/2, in clear and over TLS; curl through CONNECT. One that is not installed is skipped, unless
-//! HAYAMI_ALL_CLIENTS=1.
+//! Tunnels between third-party clients and servers: WebSocket with Node's `ws` and Python's `websockets`,
+//! over HTTP/1.1 and HTTP/2, without and over TLS; curl through CONNECT. Those that are not installed are
+//! skipped, unless HAYAMI_ALL_CLIENTS=1.
 
 use crate::support::certificates::Authority;
 use crate::support::peers::{Peer, free_port, listens};
@@ -34,7 +34,7 @@ impl Drop for Echo {
     }
 }
 
-/// hayami in front of that port, over TLS and in clear: the addresses of both, and the authority.
+/// hayami in front of that port, over TLS and without: the addresses of both, and the authority.
 fn before(dir: &Scratch, port: u16) -> (Server, String, String, String) {
     Authority::new(dir).issue_leaf();
     let listen = tls::listen("").replace("listen:\n  ", "  - ").replace("\n  ", "\n    ");
@@ -58,7 +58,7 @@ fn websocket_of_node_passes_by_every_protocol() {
         return;
     }
     for scheme in ["ws", "wss", "http", "https"] {
-        // It dies of the last thing that it is told.
+        // The last command makes it exit.
         let echo = Echo::start("node", &[&script("server.js")]);
         let dir = Scratch::new();
         let (server, clear, secure, ca) = before(&dir, echo.port);

@@ -133,7 +133,7 @@ fn a_backup_takes_over_and_gives_back() {
     assert_eq!(backup.requests().len(), asked);
 }
 
-/// An upstream that holds its requests back until it is told to go on, and counts how many it has at once.
+/// An upstream that delays its responses until signaled, and counts its concurrent requests.
 struct Held {
     upstream: Upstream,
     most: Arc<AtomicUsize>,
@@ -158,7 +158,7 @@ fn held() -> Held {
     Held { upstream, most, go, now }
 }
 
-/// What so many clients get that ask at the same time.
+/// The responses of this many concurrent clients.
 fn ask_together(server: &Server, clients: usize, meanwhile: impl FnOnce()) -> Vec<Answer> {
     let answers = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -236,7 +236,7 @@ fn an_upstream_that_hangs_costs_its_own_requests_only() {
     });
     let group = format!("{{backends: [http://{}, http://{}]}}", hanging.address, good.address);
     let server = one_worker(&dir, &group);
-    // One in two gets no answer for as long as the test runs; the others have theirs.
+    // Every second request gets no answer during the test; the others are answered.
     let mut waiting = Vec::new();
     for number in 0..20 {
         let mut client = server.connect();

@@ -114,7 +114,7 @@ fn a_restarted_nginx_loses_no_repeatable_request_under_load() {
             peers[at].take().expect("it runs").stop();
             until("requests went on without it", || asked.load(Ordering::SeqCst) > so_far + 200);
             peers[at] = Some(start(at));
-            // The other one goes next: this one has to be asked again first.
+            // The other one is next: this one has to be tried again first.
             let log = dirs[at].path("access");
             let length = || std::fs::metadata(&log).map_or(0, |file| file.len());
             let before = length();
@@ -191,7 +191,8 @@ fn of_two_addresses_a_silent_one_costs_a_moment_and_not_the_timeout() {
             conn.send(ok("good"));
         }
     });
-    // RFC 5737: nobody has it. Where packets to it are refused at once, the next address is tried at once.
+    // RFC 5737: an unassigned address. Where packets to it are refused at once, the next address is tried at
+    // once.
     dns.addresses("app.test", 60, &[Ipv4Addr::new(192, 0, 2, 1), good]);
     let group = format!("'http://app.test:{port}'");
     let lines = format!("num-threads: 1\nproxy.timeout.connect: 60000\nresolver: '{}'", dns.address);

@@ -6,7 +6,7 @@ use crate::support::upstream::Upstream;
 use crate::support::{Launch, Scratch, Server, until};
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// A site, and an application whose upstream has a name that these name servers are asked for.
+/// A site, and an application whose upstream name is resolved by these name servers.
 fn config(resolver: SocketAddr, handler: &str) -> String {
     format!(
         "num-threads: 1\nresolver: {resolver}\nhosts: {{default: {{paths: {{/: {{file.dir: DIR/site}}, /app: {{{handler}}}}}}}}}\n"

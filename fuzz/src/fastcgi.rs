@@ -4,8 +4,8 @@ use crate::Decisions;
 use hayami_fcgi::{Client, Event, Fault, Limits, RequestOptions};
 use hayami_http::{FieldSection, ResponseHead, Status};
 
-/// A client never panics or loops, gives no more content than was announced, no head that could split a
-/// response, and finds the same whole, by byte and in any other split.
+/// A client never panics or loops, returns no more content than was announced and no head that could split a
+/// response, and finds the same for the whole input, byte by byte and in any other split.
 pub fn fastcgi(bytes: &[u8]) {
     let (mut decisions, wire) = Decisions::and_rest(bytes);
     let small = Limits { head: 40, fields: 4, content: 40, overhead: 300 };

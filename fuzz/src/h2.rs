@@ -60,7 +60,7 @@ fn serve(config: &Config, wire: &[u8], step: usize) -> (Vec<u8>, usize) {
     (out, events)
 }
 
-/// What a client with two requests wrote, and how many events there were.
+/// The output of a client with two requests, and its number of events.
 fn ask(config: &Config, wire: &[u8], step: usize) -> (Vec<u8>, usize) {
     let mut client: Client<u8> = Client::new(config);
     let (mut head, mut out) = (ResponseHead::new(Status::OK), Vec::new());
@@ -109,7 +109,7 @@ struct Peer {
     head: RequestHead,
     out: Vec<u8>,
     keys: Vec<Key>,
-    /// Those for which the server was told last that there is content.
+    /// Those last marked as having content.
     ready: Vec<Key>,
     windows: Windows,
     now: u32,
@@ -172,7 +172,7 @@ impl Peer {
         }
     }
 
-    /// Whose turn it is has something to send and may send it; if it is nobody's turn, that is so of nobody.
+    /// The stream whose turn it is has content and may send it; if there is none, no stream has.
     fn send_next(&mut self) {
         let stalled = |key: &Key| self.server.room(*key) == 0;
         assert!(!self.server.has_stalled() || self.ready.iter().any(stalled));
@@ -187,7 +187,7 @@ impl Peer {
         }
     }
 
-    /// Tells the engine, and remembers it.
+    /// Sets it in the engine, and records it.
     fn set_ready(&mut self, key: Key, ready: bool) {
         self.server.set_ready(key, ready);
         self.ready.retain(|own| *own != key);

@@ -10,8 +10,8 @@ use hayami_http::{FieldSection, ResponseHead, Status};
 use std::collections::BTreeMap;
 
 /// A client never panics and never sends beyond a window, whatever frames come between whatever calls. It never grants
-/// more than its largest windows. Each request has at most one response, content comes behind its head, is as long as
-/// that says, and ends once.
+/// more than its largest windows. Each request has at most one response, content follows its head, has the
+/// announced length, and ends once.
 pub fn h2_client(bytes: &[u8]) {
     let mut program = Decisions::of(bytes);
     let config = if program.next().is_multiple_of(2) { SMALL } else { Config::default() };

@@ -3,7 +3,7 @@
 use hayami_h1::{Event, Fault, Limits, RequestContent, Server};
 use hayami_http::{Known, RequestHead, Version};
 
-/// A request head gives the same whole and byte by byte; one that is taken obeys RFC 9112, and httparse
+/// A request head gives the same result whole and byte by byte; an accepted one obeys RFC 9112, and httparse
 /// reads the same from it.
 pub fn request_head(bytes: &[u8]) {
     for limits in [Limits::default(), crate::SMALL] {
@@ -78,8 +78,8 @@ fn compare_with_httparse(taken: &[u8], head: &RequestHead) {
     assert!(theirs.eq(head.fields().iter()));
 }
 
-/// Chunked content gives the same whole and byte by byte; content that is taken equals what a plain
-/// decoder, written without regard to speed, makes of it.
+/// Chunked content gives the same result whole and byte by byte; accepted content equals the output of a
+/// plain, slow decoder.
 pub fn chunked(bytes: &[u8]) {
     for limits in [Limits::default(), crate::SMALL] {
         let whole = content_of(&limits, bytes, bytes.len().max(1));

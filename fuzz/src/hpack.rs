@@ -5,8 +5,8 @@ use hayami_hpack::{Decoder, Encoder, Fault, Field, Indexing};
 
 type Lines = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Blocks of any bytes break a rule or give fields; those handed out are no larger than asked for, and they
-/// are all there is if the section isn't too large. Encoded and decoded again they are the same.
+/// Blocks of any bytes break a rule or give fields; those handed out stay within the limit, and are complete
+/// if the section isn't too large. Encoded and decoded again they are the same.
 pub fn hpack(bytes: &[u8]) {
     let mut rest = bytes;
     let (mut decoder, mut second) = (Decoder::new(4096), Decoder::new(4096));

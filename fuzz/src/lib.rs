@@ -126,7 +126,7 @@ impl<'a> Decisions<'a> {
         self.0.is_empty()
     }
 
-    /// So many bytes as the next decision says, as far as there are so many.
+    /// As many bytes as the next decision says, if there are so many.
     pub(crate) fn piece(&mut self) -> &'a [u8] {
         let len = usize::from(self.next()).min(self.0.len());
         let (piece, rest) = self.0.split_at(len);

@@ -6,9 +6,9 @@ use hayami_net::names::message::{Answer, Kind, Question, Record, Reply};
 /// Records of an answer that count.
 const MOST_RECORDS: usize = 256;
 
-/// Whatever a server sends: records are of the kind that was asked for, and not too many; an alias is told only where there
-/// are no records; names go into logs, so they are text; and nothing counts that does not begin as an answer to this
-/// question does, or lacks its last byte.
+/// Whatever a server sends: records are of the kind that was asked for, and not too many; an alias is
+/// returned only where there are no records; names go into logs, so they are text; and a message counts only
+/// if it begins as an answer to this question, and is complete.
 pub fn dns_answer(bytes: &[u8]) {
     let mut decisions = Decisions::of(bytes);
     let first = decisions.next();

@@ -4,8 +4,8 @@ use crate::Decisions;
 use hayami_h1::{Client, ClientEvent, Event, Framing, Limits, Next, RequestContent, ResponseContent, Server};
 use hayami_http::{FieldSection, RequestHead, ResponseHead, Status};
 
-/// What a client asks, pipelined and in any pieces, a server finds, and what the server answers, the client
-/// finds: heads, content and trailers; then both agree on whether the connection stays.
+/// A server finds a client's requests, pipelined and in any pieces, and the client finds the responses:
+/// heads, content and trailers; then both agree on whether the connection stays open.
 pub fn exchanges(bytes: &[u8]) {
     let mut program = Decisions::of(bytes);
     let exchanges: Vec<_> = (0..program.next() % 5).map(|_| Exchange::read(&mut program)).collect();

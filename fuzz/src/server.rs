@@ -118,7 +118,7 @@ impl Connection {
     }
 
     fn check_output(&self) {
-        // Whoever refuses to wait for a request answers it all the same.
+        // A server that refuses to wait for a request still answers it.
         assert!(self.responses.len() <= self.requests + usize::from(self.refused));
         for start in &self.responses {
             let mut fields = [httparse::EMPTY_HEADER; 8];

@@ -13,7 +13,7 @@ pub fn ticket_keys(bytes: &[u8]) {
     assert_eq!(again.as_ref(), Some(&written));
 }
 
-/// Every value that a store gives stands in its replies; whatever it replies, the calls end.
+/// Every value that a store returns is part of its replies; whatever it replies, the calls end.
 pub fn store_replies(bytes: &[u8]) {
     for kind in [fuzzing::Store::Memcached, fuzzing::Store::Redis] {
         let (ours, mut theirs) = connection();
@@ -41,8 +41,8 @@ fn connection() -> (TcpStream, TcpStream) {
     (ours, theirs)
 }
 
-/// A response that is good with the issuer's signature is good where nobody can check that; none is good for ever, and
-/// what it says is within its bytes.
+/// A response that is valid with the issuer's signature is valid where the signature can't be checked; none
+/// is valid forever, and its contents lie within its bytes.
 pub fn ocsp_response(bytes: &[u8]) {
     const LEAF: &[u8] = include_bytes!("fixtures/ocsp_leaf.der");
     const ISSUER: &[u8] = include_bytes!("fixtures/ocsp_issuer.der");

@@ -5,7 +5,7 @@ use crate::tls::{ACCEPTOR, CONNECTOR};
 use hayami_tls::fuzzing::Unruly;
 use hayami_tls::{ClientSession, Fault, Progress, Session};
 
-/// Bytes that one end has to say without being asked for content: an alert, a key update and tickets.
+/// Bytes that one end sends besides content: an alert, a key update and tickets.
 const MOST_SAID: usize = 2_048;
 /// Records without content in a row that are taken.
 const MOST_IDLE: usize = 32;

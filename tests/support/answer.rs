@@ -20,8 +20,8 @@ enum Length {
 }
 
 impl Answer {
-    /// The first response in `bytes` and the number of bytes it takes; `None` if it is not whole yet.
-    /// `closed` tells that no more bytes come, `bodiless` that the request was a HEAD.
+    /// The first response in `bytes` and the number of bytes it takes; `None` if it is incomplete. `closed`
+    /// means that no more bytes follow, `bodiless` that the request was a HEAD.
     pub(crate) fn parse(bytes: &[u8], bodiless: bool, closed: bool) -> Option<(Self, usize)> {
         let end = find(bytes, b"\r\n\r\n")?;
         let head = String::from_utf8_lossy(&bytes[..end]);
@@ -93,7 +93,7 @@ impl Answer {
 }
 
 impl Answer {
-    /// Adds the trailer section to the fields; the place behind it.
+    /// Adds the trailer section to the fields; returns the index after it.
     fn take_trailers(&mut self, bytes: &[u8], mut at: usize) -> Option<usize> {
         loop {
             let line = find(bytes.get(at..)?, b"\r\n")?;

@@ -1,4 +1,4 @@
-//! `hayami bench` and what it says, and a server that remembers what it was asked.
+//! `hayami bench` and its output, and a server that records its requests.
 
 use super::{Finished, Launch, Scratch};
 use serde_json::Value;

@@ -158,7 +158,7 @@ impl Client {
         match received {
             Ok(0) => self.closed = true,
             Ok(count) => self.buffer.extend_from_slice(&piece[..count]),
-            // What we sent and nobody read makes a reset of a close.
+            // Unread data would turn the close into a reset.
             Err(error) if error.kind() == ErrorKind::ConnectionReset => self.closed = true,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => panic!("nothing came and the connection stayed open: {error}"),

@@ -31,7 +31,7 @@ impl Dns {
             while let Ok((length, from)) = socket.recv_from(&mut bytes) {
                 let mut answer = answer(&bytes[..length], &known.lock().expect("no panic within"));
                 if failing.load(Ordering::SeqCst) {
-                    // RFC 1035 §4.1.1: the server cannot tell, for a reason of its own.
+                    // RFC 1035 §4.1.1: the server fails for internal reasons.
                     (answer[3], answer[7]) = (answer[3] & 0xf0 | 2, 0);
                 }
                 let _ = socket.send_to(&answer, from);
@@ -40,12 +40,12 @@ impl Dns {
         Self { address, zone, fails }
     }
 
-    /// One that answers nobody.
+    /// A server that never answers.
     pub(crate) fn silent() -> UdpSocket {
         UdpSocket::bind("127.0.0.1:0").expect("a port")
     }
 
-    /// From now on a name has these addresses for so many seconds.
+    /// From now on a name has these addresses, with this TTL in seconds.
     pub(crate) fn addresses(&self, name: &str, seconds: u32, addresses: &[Ipv4Addr]) {
         let records = addresses.iter().map(|ip| (A, seconds, ip.octets().to_vec())).collect();
         self.zone.lock().expect("no panic within").insert(name.to_owned(), records);
@@ -61,7 +61,7 @@ impl Dns {
         self.zone.lock().expect("no panic within").insert(name.to_owned(), records);
     }
 
-    /// From now on it can tell nothing about any name, or can again.
+    /// From now on it fails for every name, or works again.
     pub(crate) fn set_failing(&self, fails: bool) {
         self.fails.store(fails, Ordering::SeqCst);
     }
@@ -90,7 +90,7 @@ fn answer(query: &[u8], zone: &Zone) -> Vec<u8> {
     let kind = u16::from_be_bytes([query[at + 1], query[at + 2]]);
     let records = zone.get(&name.join(".").to_ascii_lowercase());
     let fit: Vec<_> = records.into_iter().flatten().filter(|(own, ..)| *own == kind).collect();
-    // A response, recursion asked for and done; 3: there is no such name.
+    // A response, recursion desired and available; 3: there is no such name.
     let flags: u16 = if records.is_none() { 0x8183 } else { 0x8180 };
     let counts = [1, fit.len() as u16, 0, 0].map(u16::to_be_bytes).concat();
     let mut bytes = [&query[..2], &flags.to_be_bytes(), &counts, question].concat();

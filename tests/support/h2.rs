@@ -1,5 +1,5 @@
-//! An HTTP/2 client that sends frames as they are given, right or wrong, and tells what comes back
-//! (RFC 9113). Its own courtesies: it acknowledges SETTINGS and PING and gives back what DATA used up.
+//! An HTTP/2 client that sends frames as given, valid or not, and returns the received ones (RFC 9113). By
+//! itself it only acknowledges SETTINGS and PING, and grants again what DATA used up.
 
 use super::hpack::{Decoder, literals};
 use super::{Answer, PATIENCE};
@@ -114,7 +114,7 @@ pub(crate) struct Wire {
     kept: Option<u32>,
     /// Whether streams are given back what their content used up.
     credits_streams: bool,
-    /// Whether somebody else sends by [`Self::pushing`]: then this one only reads.
+    /// Whether another thread sends by [`Self::pushing`]: then this one only reads.
     mute: bool,
     /// Interim responses: stream, status, the values of `link`.
     pub(crate) interim: Vec<(u32, u16, Vec<String>)>,
@@ -349,7 +349,7 @@ impl Wire {
         }
     }
 
-    /// Gives the connection no credit back from now on, and reads until that much of it is used up.
+    /// Grants the connection no more credit from now on, and reads until that much of it is used up.
     #[track_caller]
     pub(crate) fn held(&mut self, bytes: u32) -> &mut Self {
         self.kept = Some(0);
@@ -359,13 +359,13 @@ impl Wire {
         self
     }
 
-    /// Gives streams no credit back from now on.
+    /// Grants streams no more credit from now on.
     pub(crate) fn without_credit(mut self) -> Self {
         self.credits_streams = false;
         self
     }
 
-    /// Gives back what was kept, and everything at once from now on.
+    /// Grants the withheld credit, and from now on all credit at once.
     pub(crate) fn release(&mut self) -> &mut Self {
         let kept = self.kept.take().unwrap_or_default();
         self.frame(kind::WINDOW_UPDATE, 0, 0, kept.to_be_bytes())

@@ -157,7 +157,7 @@ fn take_text(block: &mut &[u8]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Reads Huffman codes bit by bit: the first code of each length, and how many there are, tell all.
+/// Reads Huffman codes bit by bit: the first code of each length and their number define the code.
 fn unpacked(bytes: &[u8]) -> Vec<u8> {
     let mut by_length: Vec<usize> = (0..BITS.len()).collect();
     by_length.sort_by_key(|byte| (BITS[*byte], *byte));

@@ -96,7 +96,7 @@ impl Launch {
         let begin = Instant::now();
         while child.try_wait().expect("a child").is_none() {
             if begin.elapsed() > PATIENCE {
-                // What it wrote tells why it did not end.
+                // Its output shows why it did not end.
                 let _ = child.kill();
             }
             std::thread::sleep(Duration::from_millis(2));

@@ -1,8 +1,7 @@
-//! What every black-box test needs: a folder of its own, the program started in front of it, a client that
-//! speaks bytes, and waiting for something to become true; for HTTP/2 and TLS a client that speaks frames,
-//! certificates, and other people's programs.
+//! Support for black-box tests: a scratch directory, the running program, a byte-level client, and waiting
+//! for conditions; for HTTP/2 and TLS a frame-level client, certificates, and third-party programs.
 //!
-//! Nothing here knows what the program should answer; that stands in the tests.
+//! The expected responses are in the tests, not here.
 
 mod answer;
 mod client;

@@ -19,7 +19,7 @@ impl Peer {
     pub(crate) fn memcached() -> Self {
         let port = free_port();
         let number = port.to_string();
-        // Root must say who it becomes; who is not root stays what he is.
+        // Root must name the user to become; other users stay as they are.
         Self::start(port, "memcached", &["-l", "127.0.0.1", "-p", &number, "-U", "0", "-u", "nobody"])
     }
 
@@ -46,7 +46,7 @@ impl Peer {
         Self::nginx_speaking(dir, "", lines)
     }
 
-    /// The same, with that behind the address on which it listens: `ssl`.
+    /// The same, with this after the listen address: `ssl`.
     #[track_caller]
     pub(crate) fn nginx_speaking(dir: &Scratch, protocol: &str, lines: &str) -> Self {
         Self::nginx_by(dir, free_port(), "worker_processes 1", protocol, lines)
@@ -76,7 +76,7 @@ server {{ listen 127.0.0.1:{port} {protocol}; {lines} }} }}
         Self::start(port, "nginx", &["-c", &dir.text("nginx.conf"), "-e", &dir.text("nginx.err")])
     }
 
-    /// PHP-FPM with so many processes, and these lines for its pool. `None`: it is not installed.
+    /// PHP-FPM with this many processes, and these lines for its pool. `None`: it is not installed.
     #[track_caller]
     pub(crate) fn php_fpm(dir: &Scratch, processes: usize, lines: &str) -> Option<Self> {
         Self::php_fpm_at(free_port(), dir, processes, lines)
@@ -124,7 +124,7 @@ server {{ listen 127.0.0.1:{port} {protocol}; {lines} }} }}
         Self::start(port, "haproxy", &["-db", "-f", &dir.text("haproxy.conf")])
     }
 
-    /// nghttpd, for the files in the folder `site`, on that port: over HTTP/2 and nothing else, in clear or with the
+    /// nghttpd, for the files in the folder `site`, on that port: over HTTP/2 only, without TLS or with the
     /// certificate of the authority in the folder `tls`.
     #[track_caller]
     pub(crate) fn nghttpd(dir: &Scratch, port: u16, secure: bool) -> Self {
@@ -198,8 +198,8 @@ impl Drop for Peer {
     }
 }
 
-/// Whether somebody listens there. The system is asked: a connection without a word would keep openssl's
-/// responder busy for ever.
+/// Whether there is a listener, according to /proc: an idle connection would keep openssl's responder busy
+/// forever.
 pub(crate) fn listens(port: u16) -> bool {
     let end = format!(":{port:04X}");
     let tables =
@@ -211,7 +211,7 @@ pub(crate) fn listens(port: u16) -> bool {
     })
 }
 
-/// A port that nobody had a moment ago.
+/// A port that was free a moment ago.
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("an address").port()

@@ -81,7 +81,7 @@ impl Server {
         urls.map(|url| url.trim_end_matches('/').to_owned()).collect()
     }
 
-    /// What stands behind a name in its banner.
+    /// The value of a name in its banner.
     pub(crate) fn banner(&self, name: &str) -> String {
         let banner = self.stderr();
         let row = banner.lines().find_map(|line| line.trim().strip_prefix(name));

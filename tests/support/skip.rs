@@ -1,4 +1,4 @@
-//! Tests that cannot be run on this machine say so where people see it; where nothing may be missing, they fail.
+//! Tests that cannot run on this machine report that visibly; with `HAYAMI_ALL_CLIENTS=1` they fail.
 //!
 //! This needs nothing but the standard library: tests of the crates include the file by `#[path]`.
 

@@ -80,7 +80,7 @@ fn renumbered(text: &str) -> String {
     lines
 }
 
-/// The line, with the user who runs the tests in place of the one for whom only root can act.
+/// The line, with the user that runs the tests in place of one that only root can become.
 fn as_this_user(line: &str) -> String {
     if is_root() {
         return line.to_owned();

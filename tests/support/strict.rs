@@ -1,5 +1,5 @@
-//! An upstream that records every byte and believes nothing: what comes must be well-formed requests, one behind the
-//! other, as the strictest reading of RFC 9112 has them.
+//! An upstream that records every byte and validates it: the input must be consecutive well-formed requests,
+//! by the strictest reading of RFC 9112.
 
 use super::PATIENCE;
 use std::io::{Read, Write};
@@ -54,7 +54,7 @@ impl Recorder {
         Self { address, seen }
     }
 
-    /// The requests since it was asked last; or what was no request.
+    /// The requests since the last call; or the malformed input.
     pub(crate) fn take(&self) -> Result<Vec<Request>, Wrong> {
         let mut seen = self.seen.lock().expect("no panic within");
         match seen.wrong.take() {

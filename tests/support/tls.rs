@@ -1,4 +1,4 @@
-//! Sites over TLS, and `openssl s_client` as the client that tells most about a handshake.
+//! Sites over TLS, and `openssl s_client` as the client that shows most about a handshake.
 
 use super::certificates::Authority;
 use super::{PATIENCE, Scratch, Server, Wire};

@@ -46,7 +46,7 @@ pub(crate) fn missing_perl(modules: &str) -> bool {
     missing("perl") || lacks("perl", &["-e", &uses], modules)
 }
 
-/// Whether a program ends badly with what asks for one of its libraries.
+/// Whether a program fails when it loads one of its libraries.
 fn lacks(program: &str, args: &[&str], library: &str) -> bool {
     let found = Command::new(program).args(args).stderr(Stdio::null()).status();
     let found = found.is_ok_and(|status| status.success());

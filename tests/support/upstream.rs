@@ -189,7 +189,7 @@ impl Conn {
         Some(String::from_utf8_lossy(&head).into_owned())
     }
 
-    /// So many bytes, whatever they are.
+    /// This many arbitrary bytes.
     pub(crate) fn bytes(&mut self, count: usize) -> Option<Vec<u8>> {
         self.take(count)
     }
@@ -289,7 +289,7 @@ impl Conn {
     }
 }
 
-/// A port of this machine at which nobody listens.
+/// A port of this machine without a listener.
 pub(crate) fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("bound").to_string()
