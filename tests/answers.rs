@@ -2,7 +2,7 @@
 
 use crate::support::h2::{flag, kind};
 use crate::support::hpack::literals;
-use crate::support::upstream::{Upstream, nobody};
+use crate::support::upstream::{Upstream, unused_address};
 use crate::support::{Scratch, Server, Wire};
 
 fn site() -> Scratch {
@@ -91,7 +91,7 @@ fn error_pages_may_come_from_a_folder_and_from_another_server() {
 ",
         page.address,
         broken.address,
-        nobody()
+        unused_address()
     );
     let server = Server::config(&dir, &text);
     assert_eq!(server.get("/none").text(), "<p>a folder</p>");

@@ -248,7 +248,7 @@ fn clients_of_connect_log_in_to_the_proxy() {
 }
 
 #[test]
-fn applications_are_told_the_user() {
+fn applications_get_the_users_name() {
     let dir = site();
     dir.write(
         "site/who.php",
@@ -265,7 +265,7 @@ fn applications_are_told_the_user() {
 }
 
 #[test]
-fn guesses_fill_their_own_queue_and_nobody_elses() {
+fn guesses_fill_only_their_own_queue() {
     let dir = site();
     // A check takes a quarter of a second and more.
     dir.write("users", USERS.replace("$04$", "$12$"));

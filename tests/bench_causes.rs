@@ -51,7 +51,7 @@ fn a_certificate_that_is_not_trusted_is_named_with_the_option_that_accepts_it() 
 }
 
 #[test]
-fn a_port_where_nobody_listens_is_told_before_the_run() {
+fn a_port_without_a_listener_is_reported_before_the_run() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
     drop(listener);
@@ -61,7 +61,7 @@ fn a_port_where_nobody_listens_is_told_before_the_run() {
 }
 
 #[test]
-fn the_death_of_a_server_is_told_with_its_time_and_cause() {
+fn the_death_of_a_server_is_reported_with_its_time_and_cause() {
     let dir = Scratch::new();
     dir.write("site/index.html", "front");
     let mut server = Server::site(&dir, "access-log: DIR/log");
@@ -102,7 +102,7 @@ fn a_server_that_answers_to_the_end_is_not_called_dead() {
 }
 
 #[test]
-fn a_server_that_resets_connections_is_told() {
+fn a_server_that_resets_connections_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/", listener.local_addr().expect("an address"));
     std::thread::spawn(move || {
@@ -116,7 +116,7 @@ fn a_server_that_resets_connections_is_told() {
 }
 
 #[test]
-fn a_server_that_closes_instead_of_answering_is_told() {
+fn a_server_that_closes_instead_of_answering_is_reported() {
     let whole = Recorder::new("HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\nhalf");
     let (report, code) = measured(&["-n", "4", "-c", "2", &whole.url]);
     let short = "the server closed the connection in the middle of a response";
@@ -124,7 +124,7 @@ fn a_server_that_closes_instead_of_answering_is_told() {
 }
 
 #[test]
-fn a_silent_server_is_told_with_the_time_that_it_had() {
+fn a_silent_server_is_reported_with_the_timeout() {
     let server = Recorder::new("");
     let (report, code) = measured(&["-n", "2", "-c", "2", "--timeout", "200ms", &server.url]);
     assert_eq!((code, cause(&report)), (1, ("timeout", "no response within 200ms", 2)), "{report}");
@@ -134,7 +134,7 @@ fn a_silent_server_is_told_with_the_time_that_it_had() {
 }
 
 #[test]
-fn a_server_of_another_protocol_is_told_with_what_to_write() {
+fn a_server_of_another_protocol_is_reported_with_the_remedy() {
     let plain = Recorder::new(OK);
     let dir = Scratch::new();
     let server = Server::folder(&dir);

@@ -240,7 +240,7 @@ fn distance_is_emulated() {
 }
 
 #[test]
-fn another_tools_command_is_run_and_ours_is_printed() {
+fn another_tools_command_is_run_and_the_equivalent_is_printed() {
     let (_dir, server) = site();
     let url = format!("http://{}/", server.address);
     let ended = bench(&["--like", &format!("ab -c 2 -n 30 {url}")]);
@@ -307,7 +307,7 @@ fn a_run_that_is_stopped_prints_what_there_is() {
 }
 
 #[test]
-fn who_has_no_patience_with_the_end_ends_it_by_another_signal() {
+fn a_second_signal_ends_the_run_at_once() {
     let server = Recorder::new(OK);
     // Its output is not read, so it never ends on its own.
     let (_reader, writer) = std::io::pipe().expect("a pipe");

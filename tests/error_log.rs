@@ -45,7 +45,7 @@ fn complaining(bytes: &'static [u8]) -> Upstream {
     })
 }
 
-fn nobody() -> String {
+fn unused_address() -> String {
     TcpListener::bind("127.0.0.1:0").and_then(|own| own.local_addr()).expect("a port").to_string()
 }
 
@@ -55,7 +55,7 @@ fn every_line_has_a_time_a_severity_and_a_first_word_of_the_manual() {
     symlink("/dev/full", dir.path("full")).expect("a link");
     let application = complaining(b"one\ntwo\r\x1b[31m\0\n");
     let port = application.address.rsplit(':').next().expect("a port").to_owned();
-    let (dead, gone) = (nobody(), nobody());
+    let (dead, gone) = (unused_address(), unused_address());
     let text = format!(
         "num-threads: 1\nlisten: 127.0.0.1:0\nlisten: {{host: 127.0.0.2, port: 0, proxy-protocol: ON}}\n\
          access-log: DIR/full\n\

@@ -216,7 +216,7 @@ fn requests_wait_for_their_turn_at_an_application_that_is_as_busy_as_it_may_be()
 }
 
 #[test]
-fn who_gives_up_ends_the_work_of_the_application() {
+fn a_client_that_gives_up_aborts_the_application() {
     let dir = Scratch::new();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let server = server(&dir, listener.local_addr().expect("bound").port());

@@ -78,7 +78,7 @@ fn a_command_that_fails_is_tried_again_less_and_less_often() {
 }
 
 #[test]
-fn who_is_not_there_starts_nothing() {
+fn an_unknown_user_starts_nothing() {
     let dir = Scratch::new();
     dir.write("site/a.php", "");
     let text = text("php-cgi").replace("'php-cgi'", "{command: php-cgi, user: no-such-user}");

@@ -53,7 +53,7 @@ fn a_folder_shows_its_index_or_nothing() {
 }
 
 #[test]
-fn compressed_neighbours_are_sent_to_those_who_take_them() {
+fn precompressed_files_are_sent_to_clients_that_accept_them() {
     let dir = Scratch::new();
     dir.write("site/a.js", "plain")
         .write("site/a.js.br", "brotli")
@@ -105,7 +105,7 @@ fn compressed_neighbours_are_sent_to_those_who_take_them() {
 }
 
 #[test]
-fn gunzip_unpacks_for_those_who_take_no_gzip() {
+fn gunzip_unpacks_for_clients_that_do_not_accept_gzip() {
     if missing("gzip") {
         return;
     }

@@ -113,7 +113,7 @@ fn incremental_streams_of_one_urgency_take_turns() {
 }
 
 #[test]
-fn what_nobody_knows_is_ignored() {
+fn unknown_frames_are_ignored() {
     let dir = site();
     let server = Server::site(&dir, "");
     let mut wire = Wire::open(&server.address);

@@ -20,7 +20,7 @@ fn hasty(dir: &Scratch) -> Server {
 }
 
 #[test]
-fn an_idle_connection_is_told_and_closed() {
+fn an_idle_connection_gets_goaway_and_is_closed() {
     let dir = site();
     let server = hasty(&dir);
     let begin = Instant::now();

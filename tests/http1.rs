@@ -193,7 +193,7 @@ fn a_client_that_expects_100_gets_an_answer_before_it_sends() {
 }
 
 #[test]
-fn content_nobody_wants_is_drained_and_the_connection_reused() {
+fn unwanted_content_is_drained_and_the_connection_reused() {
     let dir = site();
     let server = Server::site(&dir, "");
     let chunked = "POST /0 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";

@@ -101,7 +101,7 @@ fn listings_are_sorted_and_searched_by_their_query() {
 }
 
 #[test]
-fn a_huge_directory_delays_nobody_and_has_a_bound_in_memory() {
+fn a_huge_directory_delays_no_request_and_has_a_bound_in_memory() {
     let dir = site();
     for number in 0..100_000 {
         dir.write(&format!("site/huge/file-{number:06}"), "");

@@ -46,7 +46,7 @@ fn exact_paths_come_first_then_regular_expressions_then_prefixes() {
 }
 
 #[test]
-fn behind_a_regular_expression_handlers_get_the_whole_path() {
+fn handlers_at_a_regular_expression_get_the_whole_path() {
     let (dir, upstream) = (Scratch::new(), Upstream::echo());
     dir.write("site/a/b.txt", "file").write("site/a/index.html", "index").write("site/page.html", "page");
     let text = format!(
@@ -108,7 +108,7 @@ fn what_no_key_may_be_is_said_with_its_place() {
 }
 
 #[test]
-fn ten_thousand_hosts_and_a_thousand_paths_are_told_apart() {
+fn ten_thousand_hosts_and_a_thousand_paths_are_distinguished() {
     let dir = Scratch::new();
     let mut text = "listen: 127.0.0.1:0\nnum-threads: 1\nhosts:\n".to_owned();
     for host in 0..10_000 {

@@ -126,7 +126,7 @@ fn symbolic_links_follow_the_policy() {
 }
 
 #[test]
-fn what_is_no_file_is_not_served_and_holds_nobody_up() {
+fn what_is_no_file_is_not_served_and_delays_no_request() {
     let dir = Scratch::new();
     dir.write("site/a", "a");
     let made = std::process::Command::new("mkfifo").arg(dir.path("site/fifo")).status();

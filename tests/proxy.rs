@@ -1,7 +1,7 @@
 //! The reverse proxy between clients and good upstreams: what reaches either side.
 
 use crate::support::h2::{flag, frame, kind, request};
-use crate::support::upstream::{Conn, Upstream, nobody};
+use crate::support::upstream::{Conn, Upstream, unused_address};
 use crate::support::{Answer, Client, Scratch, Server, Wire, until};
 use rustix::process::Signal;
 use std::sync::{Arc, Barrier};
@@ -26,7 +26,7 @@ fn post(fields: &str, content: &str) -> String {
 }
 
 #[test]
-fn the_upstream_sees_the_path_below_and_who_asked() {
+fn the_upstream_sees_the_path_below_and_the_client() {
     let (dir, upstream) = (Scratch::new(), Upstream::answering(ok("x")));
     let url = format!("http://{}/v1", upstream.address);
     let paths = format!("hosts: {{default: {{paths: {{/api: {{proxy.reverse.url: {url}}}}}}}}}\n");
@@ -312,7 +312,7 @@ fn resident(server: &Server) -> usize {
 }
 
 #[test]
-fn interim_responses_reach_those_who_understand_them() {
+fn interim_responses_reach_clients_that_understand_them() {
     let early = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n";
     let (dir, upstream) = (Scratch::new(), Upstream::answering(early.to_owned() + &ok("x")));
     let server = before(&dir, &upstream, "");
@@ -387,8 +387,8 @@ fn requests_are_shared_out_by_weight() {
 }
 
 #[test]
-fn an_upstream_that_is_down_costs_nobody_an_error() {
-    let (dir, good, dead) = (Scratch::new(), Upstream::answering(ok("good")), nobody());
+fn an_upstream_that_is_down_causes_no_error() {
+    let (dir, good, dead) = (Scratch::new(), Upstream::answering(ok("good")), unused_address());
     let urls = format!("[http://{dead}, http://{}]", good.address);
     let server = Server::config(&dir, &config(&urls, ""));
     assert!(shares(&server, 20).iter().all(|text| text == "good"));

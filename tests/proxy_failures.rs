@@ -1,7 +1,7 @@
 //! The reverse proxy and upstreams that fail: what the client gets, and what the logs say.
 
 use crate::support::h2::{code, flag, frame, get, kind, request};
-use crate::support::upstream::{Conn, Upstream, nobody};
+use crate::support::upstream::{Conn, Upstream, unused_address};
 use crate::support::{Answer, Launch, Scratch, Server, Wire, until};
 use std::time::Duration;
 
@@ -117,8 +117,8 @@ fn truncated_content_never_looks_complete() {
 }
 
 #[test]
-fn nobody_at_home_is_502_and_the_page_of_the_site_is_shown() {
-    let (dir, dead) = (Scratch::new(), nobody());
+fn a_refused_connection_is_502_and_the_error_page_of_the_site_is_shown() {
+    let (dir, dead) = (Scratch::new(), unused_address());
     dir.write("site/502.html", "we are sorry");
     let hosts = format!(
         "error-doc: {{status: 502, url: /errors/502.html}}\nhosts: {{default: {{paths: {{/: {{proxy.reverse.url: \
@@ -186,7 +186,7 @@ fn an_upstream_that_dies_under_load_loses_no_request_that_may_be_repeated() {
 }
 
 #[test]
-fn requests_that_could_be_read_in_two_ways_reach_nobody() {
+fn ambiguous_requests_reach_no_upstream() {
     let (dir, upstream) = (Scratch::new(), Upstream::echo());
     let server = before(&dir, &upstream, "");
     let cases = [
@@ -259,7 +259,7 @@ fn an_answer_before_the_contents_end_is_delivered() {
 }
 
 #[test]
-fn without_descriptors_there_is_503_and_nobody_else_suffers() {
+fn without_descriptors_there_is_503_and_other_requests_succeed() {
     let (dir, upstream) = (Scratch::new(), Upstream::scripted(silent));
     let text = config(&format!("http://{}", upstream.address), "");
     let server = Launch::config(&dir, &text).after("ulimit -n 48").serve();
@@ -275,7 +275,7 @@ fn without_descriptors_there_is_503_and_nobody_else_suffers() {
 }
 
 #[test]
-fn where_everybody_is_silent_nobody_waits_twice() {
+fn with_all_upstreams_silent_no_request_waits_twice() {
     // A full backlog: the kernel does not answer.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     rustix::net::listen(&listener, 0).expect("listening");

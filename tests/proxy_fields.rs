@@ -68,7 +68,7 @@ fn what_is_between_a_client_and_its_proxy_does_not_go_on() {
 }
 
 #[test]
-fn a_list_of_names_is_refused_beyond_its_bound_whoever_sends_it() {
+fn a_list_of_names_is_refused_beyond_its_bound_from_any_sender() {
     let list = |count: usize| (0..count).map(|number| format!("x-{number}")).collect::<Vec<_>>().join(",");
     let (dir, upstream) = (Scratch::new(), Upstream::answering(ok("")));
     let server = before(&dir, &upstream, "");

@@ -216,7 +216,7 @@ fn what_is_never_to_be_indexed_is_not_indexed_behind_the_proxy_either() {
 }
 
 #[test]
-fn secrets_that_could_be_guessed_enter_no_table_of_ours() {
+fn guessable_secrets_enter_no_compression_table() {
     const SHORT: &str = "0123456789abcdefghi";
     let names = ["authorization", "cookie", "set-cookie"];
     let (upstream, told) = upstream_of_frames([&[0x88][..], &indexed(&[("set-cookie", SHORT)])].concat());

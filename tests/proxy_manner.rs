@@ -2,7 +2,7 @@
 //! together, early data, and what logs say of upstreams.
 
 use crate::support::tls::{last, s_client};
-use crate::support::upstream::{Conn, Upstream, nobody};
+use crate::support::upstream::{Conn, Upstream, unused_address};
 use crate::support::{Launch, Scratch, Server, until};
 
 /// The upstream at `/`, with these lines at the top.
@@ -21,7 +21,7 @@ fn post(fields: &str) -> String {
 }
 
 #[test]
-fn an_upstream_is_told_whose_connection_it_is() {
+fn an_upstream_gets_the_clients_address_in_a_proxy_header() {
     let (dir, upstream) = (Scratch::new(), Upstream::answering(ok("x")));
     let server = before(&dir, &upstream.address, "proxy.proxy-protocol: ON");
     let mut client = server.connect();
@@ -195,7 +195,7 @@ fn the_log_knows_how_long_the_upstream_took_for_what() {
     let line = logged(&dir, &upstream.address, all, &(post("") + "hello"));
     let sizes: Vec<usize> = line.split(' ').map(|word| word.parse().expect("bytes")).collect();
     assert_eq!((sizes[0], sizes[2]), (sizes[1] + 5, 5), "{line}");
-    let gone = nobody();
+    let gone = unused_address();
     let line = logged(&dir, &gone, "%s %{proxy.upstream}x %{proxy.total-time}x", "GET / HTTP/1.0\r\n\r\n");
     assert_eq!(line, format!("502 http://{gone} -"));
 }

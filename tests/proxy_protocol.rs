@@ -62,7 +62,7 @@ fn copy(mut from: TcpStream, mut to: TcpStream) {
 }
 
 #[test]
-fn the_client_is_who_the_balancer_says() {
+fn the_balancer_names_the_client() {
     let dir = Scratch::new();
     let server = site(&dir, "");
     let v6 = b"PROXY TCP6 2001:db8::1 ::1 1 2\r\n";
@@ -140,7 +140,7 @@ fn site_for(dir: &Scratch, whom: &str, lines: &str) -> Server {
 }
 
 #[test]
-fn where_a_header_is_optional_those_who_are_named_may_send_one_or_not() {
+fn where_a_header_is_optional_the_listed_peers_may_send_one_or_not() {
     let dir = Scratch::new();
     let server = site_for(&dir, "from: [127.0.0.0/8, '::1'], optional: ON", "handshake-timeout: 1\n");
     let request = last("/ten");
@@ -167,7 +167,7 @@ fn where_a_header_is_optional_those_who_are_named_may_send_one_or_not() {
 }
 
 #[test]
-fn where_a_header_is_optional_nobody_else_is_listened_to() {
+fn where_a_header_is_optional_other_peers_may_not_send_one() {
     let dir = Scratch::new();
     let server = site_for(&dir, "from: 192.0.2.7, optional: ON", "");
     let request = last("/ten");
@@ -264,7 +264,7 @@ fn a_header_comes_before_tls() {
 }
 
 #[test]
-fn haproxy_and_curl_say_who_asks() {
+fn haproxy_and_curl_name_the_client() {
     if missing("haproxy") || missing("curl") {
         return;
     }

@@ -86,7 +86,7 @@ fn content_goes_both_ways_over_connections_that_are_kept() {
 }
 
 #[test]
-fn whoever_is_not_to_be_believed_is_502_and_the_log_says_why() {
+fn an_untrusted_upstream_is_502_and_the_log_says_why() {
     if missing("nginx") {
         return;
     }
@@ -186,7 +186,7 @@ fn sessions_are_taken_up_again_unless_that_is_off() {
 }
 
 #[test]
-fn an_upstream_that_asks_who_we_are_is_told() {
+fn an_upstream_that_requests_a_client_certificate_gets_it() {
     if missing("nginx") {
         return;
     }

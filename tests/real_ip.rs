@@ -75,7 +75,7 @@ fn every_stream_of_a_proxys_connection_has_its_own_client() {
 }
 
 #[test]
-fn upstreams_are_told_the_client() {
+fn upstreams_get_the_clients_address() {
     let (dir, upstream) = (site(), Upstream::echo());
     let text = format!(
         "real-ip: {{from: 127.0.0.1}}\nproxy.emit-forwarded-header: ON\nhosts: {{default: {{paths: {{/: \
@@ -111,7 +111,7 @@ fn requests_of_a_client_go_to_one_upstream_whatever_proxy_brings_them() {
 }
 
 #[test]
-fn applications_are_told_the_client() {
+fn applications_get_the_clients_address() {
     let dir = site();
     dir.write("site/who.php", "<?php echo $_SERVER['REMOTE_ADDR'];");
     let Some(fpm) = Peer::php_fpm(&dir, 1, "") else { return };

@@ -97,7 +97,7 @@ fn another_server_is_asked_when_the_url_names_one() {
         ("GET /a/b?c=d HTTP/1.1", vec![]),
         "GET, and no content"
     );
-    let nobody = crate::support::upstream::nobody();
+    let nobody = crate::support::upstream::unused_address();
     assert_eq!(server.get(&format!("/x-reproxy-url?http://{nobody}/")).status, 502);
     server.until_stderr(&format!("upstream http://{nobody}: Connection refused"));
 }
@@ -126,7 +126,7 @@ fn another_origin_does_not_get_the_clients_credentials() {
 }
 
 #[test]
-fn a_name_that_cannot_be_resolved_is_told_from_one_that_is_none() {
+fn an_unresolvable_name_is_distinguished_from_an_invalid_one() {
     let (dir, upstream, other, dns) =
         (Scratch::new(), application(), Upstream::answering(ok("", "other")), Dns::new());
     let server = site(&dir, &upstream, &format!("reproxy: ON\nresolver: '{}'", dns.address));
@@ -159,7 +159,7 @@ fn a_head_request_stays_one_and_conditions_hold_for_what_is_named() {
 }
 
 #[test]
-fn an_internal_path_answers_nobody_else() {
+fn an_internal_path_answers_no_other_request() {
     let (dir, upstream) = (Scratch::new(), application());
     let server = site(&dir, &upstream, "reproxy: ON");
     for fields in ["", "X-Accel-Redirect: /inner/ten\r\n", "X-Reproxy-URL: /inner/ten\r\n"] {

@@ -57,7 +57,7 @@ hosts:
 }
 
 #[test]
-fn the_times_of_an_upstream_are_told_too() {
+fn the_times_of_an_upstream_are_reported_too() {
     let slow = Upstream::scripted(|conn| {
         while conn.request().is_some() {
             std::thread::sleep(Duration::from_millis(50));

@@ -99,7 +99,7 @@ fn a_user_whose_group_lets_it_in_serves() {
 }
 
 #[test]
-fn an_ordinary_user_is_told_which_directory_it_cannot_enter() {
+fn the_error_names_the_directory_that_the_user_cannot_enter() {
     if !needs_root() {
         return;
     }

@@ -268,7 +268,7 @@ fn clients_without_the_right_certificate_are_refused_where_one_is_asked_for() {
 }
 
 #[test]
-fn plain_http_at_the_port_of_tls_is_told_so() {
+fn plain_http_on_a_tls_port_is_answered_so() {
     let dir = site();
     let server = serve(&dir, "", "");
     for request in [

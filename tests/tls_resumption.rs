@@ -212,7 +212,7 @@ fn processes_share_sessions_and_tickets_by_redis() {
 }
 
 #[test]
-fn redis_is_told_the_password_and_a_wrong_one_costs_resumption_only() {
+fn redis_gets_the_password_and_a_wrong_one_costs_resumption_only() {
     if missing("redis-server") {
         return;
     }

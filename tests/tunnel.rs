@@ -3,7 +3,7 @@
 
 use crate::support::h2::{Wire, flag, frame, kind, request};
 use crate::support::hpack::literals;
-use crate::support::upstream::{Upstream, nobody};
+use crate::support::upstream::{Upstream, unused_address};
 use crate::support::{Client, PATIENCE, Scratch, Server, until};
 use rustix::process::Signal;
 use std::io::{Read, Write};
@@ -227,7 +227,7 @@ fn an_answer_that_does_not_switch_leaves_http_and_what_comes_early_is_a_request(
 }
 
 #[test]
-fn a_server_that_switches_to_what_nobody_asked_for_is_a_bad_gateway() {
+fn a_server_that_switches_to_an_unrequested_protocol_is_a_bad_gateway() {
     let plain = "GET /chat HTTP/1.1\r\nHost: a\r\n\r\n";
     let cases = [
         (UPGRADE, "HTTP/1.1 101 x\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\nGET"),
@@ -364,7 +364,7 @@ fn over_http_2_the_upstream_is_asked_over_http_1_and_has_to_prove_that_it_unders
 #[test]
 fn extended_connect_is_announced_only_where_something_comes_of_it() {
     let dir = Scratch::new();
-    let nobody = nobody();
+    let nobody = unused_address();
     for (lines, want) in [("", true), ("proxy.tunnel: OFF", false)] {
         let server = before(&dir, &nobody, lines);
         let mut wire = Wire::open(&server.address);
@@ -402,7 +402,7 @@ fn connect_makes_a_way_to_a_server_whatever_is_spoken_there() {
 
 #[test]
 fn connect_goes_only_where_a_rule_allows_it() {
-    let nobody = nobody();
+    let nobody = unused_address();
     let port = nobody.rsplit(':').next().expect("a port");
     let refused = "refused (os error 111) while connecting".to_owned();
     let denied = "the rules of proxy.connect deny all of its addresses".to_owned();

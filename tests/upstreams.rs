@@ -1,7 +1,7 @@
 //! Groups of upstreams: names shared by paths, the hashing balancer, backups, bounds with a queue, slow ones beside
 //! good ones.
 
-use crate::support::upstream::{Conn, Upstream, nobody};
+use crate::support::upstream::{Conn, Upstream, unused_address};
 use crate::support::{Answer, Launch, Scratch, Server, Wire, until};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -111,7 +111,7 @@ fn a_cookie_leads_to_the_same_upstream_over_either_protocol_and_in_any_case() {
 #[test]
 fn a_backup_takes_over_and_gives_back() {
     let (dir, backup) = (Scratch::new(), Upstream::answering(ok("backup")));
-    let address = nobody();
+    let address = unused_address();
     let group = format!(
         "{{backends: [http://{address}, {{url: 'http://{}', backup: YES}}, {{url: 'http://127.0.0.1:9', down: YES}}]}}",
         backup.address
@@ -188,7 +188,7 @@ fn no_upstream_has_more_requests_than_it_may_and_the_others_wait_whichever_worke
 }
 
 #[test]
-fn who_finds_the_queue_full_or_waits_too_long_is_told_to_come_back() {
+fn requests_that_find_the_queue_full_or_wait_too_long_get_retry_after() {
     let (dir, held) = (Scratch::new(), held());
     let group = format!(
         "{{backends: [{{url: 'http://{}', max-connections: 1}}], queue: {{length: 2, timeout: 1500}}}}",

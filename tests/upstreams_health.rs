@@ -2,7 +2,7 @@
 
 use crate::support::dns::Dns;
 use crate::support::peers::{Peer, free_port};
-use crate::support::upstream::{Upstream, nobody};
+use crate::support::upstream::{Upstream, unused_address};
 use crate::support::{Scratch, Server, missing, until};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ fn a_check_takes_an_upstream_out_that_answers_500_and_brings_it_back() {
 #[test]
 fn checks_are_made_once_for_all_workers_and_need_no_path() {
     let dir = Scratch::new();
-    let address = nobody();
+    let address = unused_address();
     let group = format!(
         "{{backends: ['http://{address}'], health-check: {{tcp: YES, interval: 50, rises: 1, falls: 1}}}}"
     );

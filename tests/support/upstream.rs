@@ -290,7 +290,7 @@ impl Conn {
 }
 
 /// A port of this machine without a listener.
-pub(crate) fn nobody() -> String {
+pub(crate) fn unused_address() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("bound").to_string()
 }
