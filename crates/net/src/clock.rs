@@ -59,27 +59,27 @@ impl Millis {
     pub const NEVER: Self = Self(u64::MAX);
 
     /// A moment at `millis`, for tests.
-    #[cfg(test)]
-    pub(crate) const fn at(millis: u64) -> Self {
+    #[doc(hidden)]
+    pub const fn at(millis: u64) -> Self {
         Self(millis)
     }
 
     /// `timeout` from this moment on, never [`NEVER`](Self::NEVER).
     #[inline]
-    pub(crate) fn after(self, timeout: Duration) -> Self {
+    pub fn after(self, timeout: Duration) -> Self {
         let timeout = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         Self(self.0.saturating_add(timeout).min(u64::MAX - 1))
     }
 
     /// The time since `earlier` in milliseconds; zero if that is later.
     #[inline]
-    pub(crate) fn since(self, earlier: Self) -> u64 {
+    pub fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
     /// The lower 32 bits, for those to whom only differences count.
     #[inline]
-    pub(crate) fn low(self) -> u32 {
+    pub fn low(self) -> u32 {
         self.0 as u32
     }
 }
@@ -152,7 +152,7 @@ impl Clock {
 
     /// The time of this clock at the last reading, in milliseconds: for deadlines.
     #[inline]
-    pub(crate) fn millis(&self) -> Millis {
+    pub fn millis(&self) -> Millis {
         Millis(FIRST.0 + self.now.get().0.saturating_sub(self.epoch.0) / 1_000_000)
     }
 

@@ -7,6 +7,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// What the connections of a worker share, buffers and counters, is sound at every moment; what `work` alone was
 /// changing is the caller's to throw away.
 #[inline]
-pub(crate) fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).ok()
 }

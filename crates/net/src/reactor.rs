@@ -13,7 +13,7 @@ use crate::poll::{Deadlines, Events, Interest, Kind, Poll, Readiness, SWEEP, Slo
 use crate::service::{ConnectionInfo, Service};
 use crate::transport::Transport;
 use crate::update::{ListenerUpdate, Update};
-use crate::upstream::Outbound;
+use crate::upstream_io::UpstreamIo;
 use crate::waker::Target;
 use crate::worker::{Listener, Worker};
 use std::io;
@@ -36,7 +36,7 @@ const IDLE: u64 = 5;
 pub(crate) struct Reactor<S: Service> {
     worker: Worker<S>,
     poll: Rc<Poll>,
-    outbound: Outbound,
+    outbound: UpstreamIo,
     events: Events,
     connections: Slots<Box<Connection>>,
     deadlines: Deadlines,
@@ -56,7 +56,7 @@ pub(crate) struct Reactor<S: Service> {
 }
 
 impl<S: Service> Reactor<S> {
-    pub(crate) fn new(worker: Worker<S>, outbound: Outbound, listeners: Vec<Listener>) -> io::Result<Self> {
+    pub(crate) fn new(worker: Worker<S>, outbound: UpstreamIo, listeners: Vec<Listener>) -> io::Result<Self> {
         let poll = outbound.loop_poll();
         let acceptors: Vec<Acceptor> = listeners.into_iter().map(Acceptor::new).collect();
         acceptors.iter().try_for_each(|acceptor| watch_new(&poll, acceptor))?;

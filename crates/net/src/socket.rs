@@ -82,7 +82,7 @@ impl Socket {
     }
 
     /// There is nothing to read before the loop says so: the peer speaks second.
-    pub(crate) fn must_not_read(&self) {
+    pub fn must_not_read(&self) {
         self.readable.set(false);
     }
 
@@ -94,7 +94,7 @@ impl Socket {
 
     /// Whether a read may find something.
     #[inline]
-    pub(crate) fn is_readable(&self) -> bool {
+    pub fn is_readable(&self) -> bool {
         self.readable.get()
     }
 
@@ -147,7 +147,7 @@ impl Socket {
 
     /// As [`read`](Self::read), but `most` octets at most, for which room is made.
     #[allow(unsafe_code)]
-    pub(crate) fn read_at_most(&self, buffer: &mut Vec<u8>, most: usize) -> Poll<io::Result<usize>> {
+    pub fn read_at_most(&self, buffer: &mut Vec<u8>, most: usize) -> Poll<io::Result<usize>> {
         while self.readable.get() {
             buffer.reserve(most);
             let spare = &mut buffer.spare_capacity_mut()[..most];
@@ -192,7 +192,7 @@ impl Socket {
     }
 
     /// Asks the kernel, and not only the loop, whether the peer has neither sent something nor ended.
-    pub(crate) fn is_quiet(&self) -> bool {
+    pub fn is_quiet(&self) -> bool {
         let peek = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         matches!(rustix::net::recv(&self.fd, &mut [0; 1], peek), Err(Errno::AGAIN))
     }
@@ -236,7 +236,7 @@ impl Socket {
 
     /// Has the peer told by a reset that the connection broke off, when it is closed.
     #[cold]
-    pub(crate) fn reset_on_close(&self) {
+    pub fn reset_on_close(&self) {
         // Without it the peer finds an ordinary end.
         let _ = rustix::net::sockopt::set_socket_linger(&self.fd, Some(std::time::Duration::ZERO));
     }

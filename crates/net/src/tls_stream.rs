@@ -11,10 +11,10 @@ use std::io::{self, IoSlice};
 use std::task::{Poll, ready};
 
 /// One record of the greatest size (RFC 8446 §5.2).
-pub(crate) const RECORD: usize = 16 * 1024 + 256 + 5;
+pub const RECORD: usize = 16 * 1024 + 256 + 5;
 
 /// A session and its records on the way in and out.
-pub(crate) struct TlsStream<S: Side> {
+pub struct TlsStream<S: Side> {
     session: SessionCommon<S>,
     /// Bytes of the peer that are no whole record yet.
     received: Vec<u8>,
@@ -24,12 +24,13 @@ pub(crate) struct TlsStream<S: Side> {
 }
 
 impl<S: Side> TlsStream<S> {
-    pub(crate) fn new(session: SessionCommon<S>) -> Self {
+    /// A stream with nothing on its way.
+    pub fn new(session: SessionCommon<S>) -> Self {
         Self { session, received: Vec::new(), sealed: Vec::new(), sent: 0 }
     }
 
     /// As a session that speaks first: `start` appends what it says.
-    pub(crate) fn starting(
+    pub fn starting(
         mut session: SessionCommon<S>,
         pool: &Pool,
         start: impl FnOnce(&mut SessionCommon<S>, &mut Vec<u8>),
@@ -40,34 +41,34 @@ impl<S: Side> TlsStream<S> {
     }
 
     /// What the handshake has agreed on.
-    pub(crate) fn info(&self) -> Option<&Info> {
+    pub fn info(&self) -> Option<&Info> {
         self.session.info()
     }
 
     /// Whether the bytes opened last came before the handshake was complete (RFC 8446 §2.3).
-    pub(crate) fn is_early(&self) -> bool {
+    pub fn is_early(&self) -> bool {
         self.session.is_early()
     }
 
     /// Nothing was sent for a while: the congestion window is small again, and so are the first records.
-    pub(crate) fn was_idle(&mut self) {
+    pub fn was_idle(&mut self) {
         self.session.was_idle();
     }
 
     /// Bytes of records that wait to be sent.
     #[inline]
-    pub(crate) fn unsent(&self) -> usize {
+    pub fn unsent(&self) -> usize {
         self.sealed.len() - self.sent
     }
 
     /// Bytes of records that are there in part.
     #[inline]
-    pub(crate) fn unopened(&self) -> usize {
+    pub fn unopened(&self) -> usize {
         self.received.len()
     }
 
     /// Whether it holds nothing in either direction.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.received.is_empty() && self.sealed.is_empty()
     }
 
@@ -75,12 +76,7 @@ impl<S: Side> TlsStream<S> {
     ///
     /// # Errors
     /// The peer is gone.
-    pub(crate) fn read(
-        &mut self,
-        socket: &Socket,
-        pool: &Pool,
-        most: Option<usize>,
-    ) -> Poll<io::Result<usize>> {
+    pub fn read(&mut self, socket: &Socket, pool: &Pool, most: Option<usize>) -> Poll<io::Result<usize>> {
         if self.received.capacity() == 0 {
             if !socket.is_readable() {
                 return Poll::Pending;
@@ -96,7 +92,7 @@ impl<S: Side> TlsStream<S> {
 
     /// Takes memory for what is sent, which the next call will hardly do without.
     #[inline]
-    pub(crate) fn prepare(&mut self, pool: &Pool) {
+    pub fn prepare(&mut self, pool: &Pool) {
         if self.sealed.capacity() == 0 {
             self.sealed = pool.take();
         }
@@ -106,23 +102,23 @@ impl<S: Side> TlsStream<S> {
     ///
     /// # Errors
     /// The session is over; an alert may wait to be sent.
-    pub(crate) fn open(&mut self, plain: &mut Vec<u8>) -> Result<Progress, Fault> {
+    pub fn open(&mut self, plain: &mut Vec<u8>) -> Result<Progress, Fault> {
         self.session.receive(&mut self.received, plain, &mut self.sealed)
     }
 
     /// Moves the bytes that were read and not opened: the peer does not speak TLS.
-    pub(crate) fn give_up(&mut self, to: &mut Vec<u8>) {
+    pub fn give_up(&mut self, to: &mut Vec<u8>) {
         to.append(&mut self.received);
     }
 
     /// Seals bytes; they leave by [`flush`](Self::flush).
-    pub(crate) fn seal(&mut self, pool: &Pool, plain: &[u8]) {
+    pub fn seal(&mut self, pool: &Pool, plain: &[u8]) {
         self.prepare(pool);
         self.session.seal(plain, &mut self.sealed);
     }
 
     /// As [`seal`](Self::seal), with the first `most` bytes of `pieces`. Returns how many.
-    pub(crate) fn seal_gathered(&mut self, pool: &Pool, pieces: &[IoSlice<'_>], most: usize) -> usize {
+    pub fn seal_gathered(&mut self, pool: &Pool, pieces: &[IoSlice<'_>], most: usize) -> usize {
         self.prepare(pool);
         self.session.seal_gathered(pieces, most, &mut self.sealed)
     }
@@ -132,7 +128,7 @@ impl<S: Side> TlsStream<S> {
     /// # Errors
     /// The peer is gone.
     #[inline]
-    pub(crate) fn flush(&mut self, socket: &Socket) -> Poll<io::Result<()>> {
+    pub fn flush(&mut self, socket: &Socket) -> Poll<io::Result<()>> {
         while self.sent < self.sealed.len() {
             self.sent += ready!(socket.send(&self.sealed[self.sent..], false))?;
         }
@@ -142,14 +138,14 @@ impl<S: Side> TlsStream<S> {
     }
 
     /// Tells the peer that this was all, and nothing was cut off (RFC 8446 §6.1).
-    pub(crate) fn close(&mut self, socket: &Socket) {
+    pub fn close(&mut self, socket: &Socket) {
         self.session.close(&mut self.sealed);
         // A peer that does not read loses nothing but this.
         let _ = self.flush(socket);
     }
 
     /// Gives memory back that holds nothing.
-    pub(crate) fn release(&mut self, pool: &Pool) {
+    pub fn release(&mut self, pool: &Pool) {
         for buffer in [&mut self.received, &mut self.sealed] {
             if buffer.is_empty() && buffer.capacity() > 0 {
                 pool.give(std::mem::take(buffer));
@@ -158,7 +154,7 @@ impl<S: Side> TlsStream<S> {
     }
 
     /// Gives all memory back, whatever is in it: the connection has ended.
-    pub(crate) fn end(&mut self, pool: &Pool) {
+    pub fn end(&mut self, pool: &Pool) {
         pool.give(std::mem::take(&mut self.received));
         pool.give(std::mem::take(&mut self.sealed));
         self.sent = 0;
@@ -168,7 +164,7 @@ impl<S: Side> TlsStream<S> {
 #[cfg(test)]
 impl<S: Side> TlsStream<S> {
     /// Has bytes wait to be sent, for tests of peers that do not read.
-    pub(crate) fn stuff(&mut self, bytes: Vec<u8>) {
+    pub fn stuff(&mut self, bytes: Vec<u8>) {
         self.sealed = bytes;
     }
 }

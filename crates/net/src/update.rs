@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::proxy_protocol::Expectation;
-use crate::upstream::Outbound;
+use crate::upstream_io::UpstreamIo;
 use crate::worker::{Http2Config, Listener, Timeouts};
 use hayami_h1::Limits;
 use hayami_tls::Acceptor;
@@ -30,7 +30,7 @@ pub struct Update<S> {
 }
 
 /// Makes the service of a worker, on its thread, from the one that it takes the place of.
-pub type MakeService<S> = Box<dyn FnOnce(&Rc<Clock>, &Outbound, &S) -> S + Send>;
+pub type MakeService<S> = Box<dyn FnOnce(&Rc<Clock>, &UpstreamIo, &S) -> S + Send>;
 
 /// A listener after a reload.
 #[derive(Debug)]

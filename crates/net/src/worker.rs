@@ -14,7 +14,7 @@ use crate::runtime;
 use crate::service::{Address, Service};
 use crate::turn_budget::TurnBudget;
 use crate::update::Updates;
-use crate::upstream::Outbound;
+use crate::upstream_io::UpstreamIo;
 use crate::waker::Woken;
 use hayami_h1::Limits;
 use hayami_http::RequestHead;
@@ -207,7 +207,7 @@ impl<S> Worker<S> {
 pub fn run<S: Service>(
     config: Config,
     phase: watch::Receiver<Phase>,
-    make: impl FnOnce(&Rc<Clock>, &Outbound) -> io::Result<S>,
+    make: impl FnOnce(&Rc<Clock>, &UpstreamIo) -> io::Result<S>,
 ) -> io::Result<()> {
     let (_, updates) = mpsc::unbounded_channel();
     run_with_updates(config, phase, updates, make)
@@ -221,7 +221,7 @@ pub fn run_with_updates<S: Service>(
     config: Config,
     phase: watch::Receiver<Phase>,
     updates: Updates<S>,
-    make: impl FnOnce(&Rc<Clock>, &Outbound) -> io::Result<S>,
+    make: impl FnOnce(&Rc<Clock>, &UpstreamIo) -> io::Result<S>,
 ) -> io::Result<()> {
     // Before the worker is bound to its CPU: the thread that all workers share is bound to none.
     let runtime = runtime::shared().map_err(no_loop)?;
@@ -236,14 +236,14 @@ fn serve<S: Service>(
     config: Config,
     mut phase: watch::Receiver<Phase>,
     mut updates: Updates<S>,
-    make: impl FnOnce(&Rc<Clock>, &Outbound) -> io::Result<S>,
+    make: impl FnOnce(&Rc<Clock>, &UpstreamIo) -> io::Result<S>,
     runtime: &Handle,
 ) -> io::Result<()> {
     let mut tasks = LocalSet::new();
     let _tasks = tasks.enter();
     let clock = Rc::new(Clock::default());
     let pool = Rc::new(Pool::default());
-    let outbound = Outbound::new(&clock, &pool, config.upstreams).map_err(no_loop)?;
+    let outbound = UpstreamIo::new(&clock, &pool, config.upstreams).map_err(no_loop)?;
     let worker = Worker {
         service: make(&clock, &outbound)?,
         clock,

@@ -4,7 +4,7 @@ use crate::generation::Generation;
 use crate::modules::file::FileCache;
 use crate::modules::upstreams::Pools;
 use hayami_net::Clock;
-use hayami_net::upstream::Outbound;
+use hayami_net::upstream_io::UpstreamIo;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub struct WorkerContext {
     /// The worker's clock.
     pub clock: Rc<Clock>,
     /// The worker's way to upstreams; `None` where a configuration is only checked.
-    pub outbound: Option<Outbound>,
+    pub outbound: Option<UpstreamIo>,
     /// The worker's groups of upstreams.
     pub upstreams: Rc<Pools>,
     /// Number of workers of the process; budgets that hold for the process are divided by it.
@@ -27,7 +27,7 @@ impl WorkerContext {
     pub fn new(
         generation: &Generation,
         clock: &Rc<Clock>,
-        outbound: Option<Outbound>,
+        outbound: Option<UpstreamIo>,
         workers: usize,
     ) -> Self {
         let files = Rc::new(FileCache::new(&generation.settings().global.file_cache, workers));

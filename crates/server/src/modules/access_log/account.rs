@@ -2,8 +2,8 @@
 //! has left. There is one only if a log wants it.
 
 use super::value;
+use hayami_client::Timing;
 use hayami_http::{FieldSection, Source, SourceError};
-use hayami_net::upstream::Timing;
 use hayami_net::{Clock, Instant};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

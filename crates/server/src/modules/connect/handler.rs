@@ -8,11 +8,12 @@ use super::{Identity, Settings};
 use crate::handler::{Exchange, Handler, Outcome};
 use crate::modules::proxy;
 use crate::worker::WorkerContext;
+use hayami_client::Tunnel;
 use hayami_http::{Method, Response, ResponseHead, Status, split_authority};
 use hayami_net::blocking::{self, Lane};
 use hayami_net::names::{self, Family};
 use hayami_net::service::{Incoming, Upgrade, Wish};
-use hayami_net::upstream::{Outbound, Tunnel};
+use hayami_net::upstream_io::UpstreamIo;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ struct Ways {
     /// Who speaks in `proxy-status`, if that is sent.
     identity: Option<String>,
     /// `None` where a configuration is only tried.
-    outbound: Option<Outbound>,
+    outbound: Option<UpstreamIo>,
 }
 
 /// The handler of a path.

@@ -2,7 +2,7 @@
 //! HTTP/2.
 //!
 //! ```text
-//! handler ─ candidates: look-ups (off the loop), rules ─ race ─▶ hayami_net::upstream::dial ─ tunnel
+//! handler ─ candidates: look-ups (off the loop), rules ─ race ─▶ hayami_client::dial ─ tunnel
 //! ```
 //!
 //! Rules are applied to each address of a name, and what they let through is what is connected to: a name cannot

@@ -2,8 +2,9 @@
 
 use super::candidates::{Candidates, Next};
 use super::status::Failure;
+use hayami_client::{Dialing, Tunnel, dial};
 use hayami_net::dial::Peer;
-use hayami_net::upstream::{Dialing, Outbound, Tunnel, dial};
+use hayami_net::upstream_io::UpstreamIo;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
@@ -28,7 +29,7 @@ pub(super) struct Patience {
 /// # Errors
 /// Why none of them did.
 pub(super) async fn run(
-    outbound: &Outbound,
+    outbound: &UpstreamIo,
     mut candidates: Candidates<'_>,
     patience: Patience,
 ) -> Result<(SocketAddr, Tunnel), Failure> {

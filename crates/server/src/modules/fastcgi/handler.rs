@@ -12,9 +12,9 @@ use crate::modules::env::{self, Environment};
 use crate::modules::proxy::Upload;
 use crate::modules::upstreams::{Asking, Pool, Transport, Uploads};
 use crate::worker::WorkerContext;
+use hayami_client::Call;
 use hayami_http::{Method, RequestHead, Source};
 use hayami_net::service::{ConnectionInfo, Refusals};
-use hayami_net::upstream::Call;
 use std::rc::Rc;
 use std::sync::Arc;
 

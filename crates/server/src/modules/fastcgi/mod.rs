@@ -26,8 +26,8 @@ pub use handler::build;
 pub use script::Script;
 pub use spawn::{Spawn, is_used, spawned, take_over};
 
+use hayami_client::{BUFFER, Origin, Protocol, Timeouts};
 use hayami_net::dial::Peer;
-use hayami_net::upstream::{BUFFER, Origin, Protocol, Timeouts};
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! What an application writes to its standard error, on its way to the error log.
 
 use crate::modules::upstreams::Pool;
-use hayami_net::upstream::ErrorSink;
+use hayami_client::ErrorSink;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 

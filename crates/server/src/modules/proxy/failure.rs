@@ -3,9 +3,9 @@
 use super::streaming::StoodStill;
 use crate::handler::Outcome;
 use crate::modules::upstreams::Manner;
+use hayami_client::{Cause, Failure, Phase};
 use hayami_http::{Response, Status};
 use hayami_net::service::{Refusal, Refusals};
-use hayami_net::upstream::{Cause, Failure, Phase};
 use rustix::io::Errno;
 use std::{fmt, io};
 

@@ -15,9 +15,9 @@ use crate::handler::{Exchange, Handler, Outcome};
 use crate::modules::access_log::Way;
 use crate::modules::upstreams::{Asking, Member, Pool, Transport};
 use crate::worker::WorkerContext;
+use hayami_client::Call;
 use hayami_http::{Method, ResponseHead, Source, encode_path};
 use hayami_net::service::Interim;
-use hayami_net::upstream::Call;
 use std::rc::Rc;
 
 /// Passes requests on.

@@ -4,7 +4,7 @@ use super::Settings;
 use crate::config::directive::{Directive, Levels, Scope};
 use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
-use hayami_net::upstream::{BUFFER, Protocol};
+use hayami_client::{BUFFER, Protocol};
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[

@@ -5,10 +5,10 @@ use super::Settings;
 use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
 use crate::handler::Exchange;
+use hayami_client::Manner;
 use hayami_http::{Known, Version as HttpVersion};
 use hayami_net::proxy_protocol::{self, Version};
 use hayami_net::service::Address;
-use hayami_net::upstream::Manner;
 use std::time::Duration;
 
 /// As configured.

@@ -1,8 +1,8 @@
 //! How an upstream is spoken to, as `proxy.*` says.
 
 use super::{Settings, Streaming, Url};
+use hayami_client::{Origin, Timeouts};
 use hayami_net::dial::Peer;
-use hayami_net::upstream::{Origin, Timeouts};
 use hayami_tls::Error;
 
 /// Connections to an upstream that may wait for requests. They were all busy a moment ago, so what bounds

@@ -7,10 +7,11 @@ use crate::config::yaml::Node;
 use crate::handler::Outcome;
 use crate::modules::upstreams;
 use crate::worker::WorkerContext;
+use hayami_client::{Backend, Call, Origin, Reply, call};
 use hayami_http::{FieldSection, RequestHead, Response, Status};
 use hayami_net::blocking::{self, Lane};
 use hayami_net::service::{Address, ConnectionInfo};
-use hayami_net::upstream::{Backend, Call, Origin, Outbound, Reply, call};
+use hayami_net::upstream_io::UpstreamIo;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ const CREDENTIALS: [&[u8]; 3] = [b"cookie", b"authorization", b"proxy-authorizat
 pub struct Remote(Rc<Asking>);
 
 struct Asking {
-    outbound: Outbound,
+    outbound: UpstreamIo,
     /// The URLs of the path's own upstreams: they have had the client's credentials.
     own: Vec<Url>,
     /// Name servers that are asked; none: the system's.

@@ -8,8 +8,8 @@
 
 use super::Settings;
 use crate::config::directive::{Directive, Levels};
+use hayami_client::OverHttp2;
 use hayami_http::{Content, FieldSection, Known, RequestHead, Source, SourceError, Version};
-use hayami_net::upstream::OverHttp2;
 use std::cell::Cell;
 use std::fmt;
 use std::future::Future;

@@ -10,7 +10,7 @@ use crate::config::directive::{Directive, Levels, Scope};
 use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
 use crate::modules::listen::ssl::{FileName, Files};
-use hayami_net::upstream;
+use hayami_client as upstream;
 use hayami_tls::{Authorities, ClientSettings, Connector, Error, Identity, Sessions, Trust};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};

@@ -9,9 +9,9 @@ use crate::config::directive::{Directive, Levels, Scope};
 use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
 use crate::handler::{Exchange, Outcome};
+use hayami_client::{Call, Switch, Tunnel};
 use hayami_http::{Known, Method, Response, ResponseHead, Status};
 use hayami_net::service::{Incoming, Upgrade, Wish};
-use hayami_net::upstream::{Call, Switch, Tunnel};
 use std::time::Duration;
 
 /// How many milliseconds a tunnel may stand still: h2o's `proxy.websocket.timeout`.

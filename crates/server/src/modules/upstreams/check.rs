@@ -7,9 +7,10 @@ use super::settings::Check;
 use super::shared::{SharedGroup, SharedMember};
 use super::transport::Transport;
 use crate::observe::{Severity, Subject, report};
+use hayami_client::{Backend, Call, Origin, Timeouts, call, reach};
 use hayami_http::FieldSection;
 use hayami_net::Clock;
-use hayami_net::upstream::{Backend, Call, Origin, Outbound, Timeouts, call, reach};
+use hayami_net::upstream_io::UpstreamIo;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -19,7 +20,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 pub(super) struct Checker {
     group: Weak<SharedGroup>,
     check: Check,
-    outbound: Outbound,
+    outbound: UpstreamIo,
     clock: Rc<Clock>,
     transport: Transport,
 }
@@ -27,7 +28,7 @@ pub(super) struct Checker {
 impl Checker {
     pub(super) fn new(
         group: &Arc<SharedGroup>,
-        outbound: &Outbound,
+        outbound: &UpstreamIo,
         clock: &Rc<Clock>,
         transport: &Transport,
     ) -> Self {

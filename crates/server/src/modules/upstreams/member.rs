@@ -5,8 +5,9 @@ use super::settings::Patience;
 use super::shared::{SharedGroup, SharedMember};
 use super::transport::Transport;
 use crate::modules::proxy::Url;
+use hayami_client::Backend;
 use hayami_net::Instant;
-use hayami_net::upstream::{Backend, Outbound};
+use hayami_net::upstream_io::UpstreamIo;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ impl Member {
     }
 
     /// Makes what is missing for these transports, and tells the rest its addresses.
-    pub(super) fn renew(&self, outbound: &Outbound, transports: &[Transport]) {
+    pub(super) fn renew(&self, outbound: &UpstreamIo, transports: &[Transport]) {
         let mut backends = self.backends.borrow_mut();
         let peers = self.shared.peers();
         backends.iter().for_each(|backend| backend.set_peers(peers.to_vec()));

@@ -10,7 +10,7 @@ use super::watch;
 use crate::observe::{Reporter, Severity, Subject};
 use hayami_http::RequestHead;
 use hayami_net::service::Address;
-use hayami_net::upstream::Outbound;
+use hayami_net::upstream_io::UpstreamIo;
 use hayami_net::{Clock, Instant};
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -58,7 +58,7 @@ impl Pools {
     }
 
     /// The group of that index, as the configuration has numbered it.
-    pub fn get(&self, index: usize, outbound: &Outbound, clock: &Rc<Clock>) -> Rc<Pool> {
+    pub fn get(&self, index: usize, outbound: &UpstreamIo, clock: &Rc<Clock>) -> Rc<Pool> {
         let mut pools = self.pools.borrow_mut();
         if let Some((_, pool)) = pools.iter().find(|(own, _)| *own == index) {
             return Rc::clone(pool);
@@ -77,7 +77,7 @@ pub struct Pool {
     generation: Cell<u32>,
     balancer: RefCell<Balancer>,
     transports: RefCell<Vec<Transport>>,
-    outbound: Outbound,
+    outbound: UpstreamIo,
     reporter: Reporter,
     clock: Rc<Clock>,
 }
@@ -121,7 +121,7 @@ const RANKS: [Rank; 4] = [
 ];
 
 impl Pool {
-    fn new(group: Arc<SharedGroup>, outbound: &Outbound, clock: &Rc<Clock>) -> Self {
+    fn new(group: Arc<SharedGroup>, outbound: &UpstreamIo, clock: &Rc<Clock>) -> Self {
         let pool = Self {
             members: RefCell::new(Rc::new([])),
             generation: Cell::new(group.generation()),
@@ -285,7 +285,7 @@ impl Pool {
         self.reporter.line(Severity::Error, Subject::Application, text);
     }
 
-    pub(in crate::modules) fn outbound(&self) -> &Outbound {
+    pub(in crate::modules) fn outbound(&self) -> &UpstreamIo {
         &self.outbound
     }
 

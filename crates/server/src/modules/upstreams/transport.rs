@@ -2,8 +2,8 @@
 
 use crate::modules::fastcgi;
 use crate::modules::proxy::{self, Url};
+use hayami_client::Origin;
 use hayami_net::dial::Peer;
-use hayami_net::upstream::Origin;
 use hayami_tls::Error;
 
 /// What is spoken, with the timeouts and whatever else belongs to a connection. Paths that say the same share

@@ -7,7 +7,7 @@ use super::transport::Transport;
 use crate::observe::{Severity, Subject, report};
 use hayami_net::Clock;
 use hayami_net::blocking::{self, Lane};
-use hayami_net::upstream::Outbound;
+use hayami_net::upstream_io::UpstreamIo;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -19,7 +19,12 @@ const AGAIN: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(8)];
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Begins. To be called once for each group.
-pub(super) fn start(group: &Arc<SharedGroup>, outbound: &Outbound, clock: &Rc<Clock>, transport: &Transport) {
+pub(super) fn start(
+    group: &Arc<SharedGroup>,
+    outbound: &UpstreamIo,
+    clock: &Rc<Clock>,
+    transport: &Transport,
+) {
     for (entry, upstream) in group.settings.upstreams.iter().enumerate() {
         if !upstream.down && names::may_change(upstream) {
             tokio::task::spawn_local(follow(Arc::downgrade(group), entry));

@@ -2,10 +2,10 @@
 
 use super::backend::Tls;
 use super::call::Cause;
-use super::outbound::{Outbound, Wire};
 use super::tls::{self, ClientTls};
-use crate::buffer::{Input, Pool};
-use crate::dial::{self, Peer};
+use hayami_net::buffer::{Input, Pool};
+use hayami_net::dial::{self, Peer};
+use hayami_net::upstream_io::{SocketHandle, UpstreamIo};
 use hayami_tls::{Alpn, Info};
 use std::io;
 use std::rc::Rc;
@@ -17,12 +17,12 @@ const DIRECT: usize = 4 * 1024;
 /// The octets of one connection. Dropped, it is closed.
 pub(super) struct Channel {
     /// The socket, and what the loop knows of it.
-    pub(super) wire: Rc<Wire>,
+    pub(super) wire: Rc<SocketHandle>,
     secure: Option<Box<ClientTls>>,
     /// What goes out before everything else, as far as it has not.
     announcement: Option<Box<[u8]>>,
     sends: Sends,
-    outbound: Outbound,
+    outbound: UpstreamIo,
 }
 
 /// What is known of when octets leave. Nagle's algorithm holds nothing back before something is sent and not
@@ -43,7 +43,7 @@ impl Channel {
     /// # Errors
     /// The system has no descriptor or no port left, or knows already that nobody is there.
     pub(super) fn open(
-        outbound: &Outbound,
+        outbound: &UpstreamIo,
         peer: &Peer,
         tls: Option<&Tls>,
         alpn: &[Alpn],
@@ -234,7 +234,7 @@ impl Drop for Channel {
 impl Sends {
     /// Before something is sent.
     #[inline]
-    fn and_another(self, wire: &Wire) -> Self {
+    fn and_another(self, wire: &SocketHandle) -> Self {
         match self {
             Self::First => Self::Later,
             Self::Later => {

@@ -3,8 +3,8 @@
 mod calls;
 
 use calls::*;
+use hayami_client::Origin;
 use hayami_net::dial::Peer;
-use hayami_net::upstream::Origin;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;

@@ -4,9 +4,9 @@ use super::super::backend::InFlight;
 use super::super::call::Cause;
 use super::asking::Asked;
 use super::upload::Upload;
-use crate::clock::Millis;
 use hayami_h2::ResponseContent;
 use hayami_http::{FieldSection, Source, SourceError};
+use hayami_net::clock::Millis;
 use std::task::{Context, Poll};
 
 /// Content that is being received.

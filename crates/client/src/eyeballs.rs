@@ -4,8 +4,8 @@
 use super::backend::Backend;
 use super::call::{Cause, Failure, Phase};
 use super::connection::Connection;
-use crate::clock::Millis;
-use crate::poll::Sleep;
+use hayami_net::clock::Millis;
+use hayami_net::poll::Sleep;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;

@@ -1,7 +1,6 @@
-//! What the worker's loop knows of connections to upstreams: their sockets, who waits for them, until when.
+//! What the worker's loop knows of connections to upstreams: their sockets, what waits for them, until when. What is spoken
+//! over them is the affair of the crate `hayami-client`.
 
-use super::Backend;
-use super::http2::Session;
 use crate::buffer::Pool;
 use crate::clock::{Clock, Millis};
 use crate::contain::contained;
@@ -24,7 +23,7 @@ const SPARE: RangeInclusive<usize> = 512..=COPY_SIZE;
 
 /// A worker's way to connections that it opens itself; [`run`](crate::run) makes it.
 #[derive(Clone)]
-pub struct Outbound(Rc<Inner>);
+pub struct UpstreamIo(Rc<Inner>);
 
 struct Inner {
     clock: Rc<Clock>,
@@ -34,12 +33,12 @@ struct Inner {
     /// The loop's own.
     poll: Rc<Poll>,
     timers: Timers,
-    wires: RefCell<Slots<Rc<Wire>>>,
+    wires: RefCell<Slots<Rc<SocketHandle>>>,
     /// No deadline passes before it.
     earliest: Earliest,
     spare: RefCell<Arc<[u8]>>,
     /// Sessions that have their turn at the end of the round.
-    queue: RefCell<Vec<Rc<Session>>>,
+    queue: RefCell<Vec<Rc<dyn Driver>>>,
     /// The loop is in the middle of a round.
     in_round: Cell<bool>,
     /// The worker's task.
@@ -50,8 +49,9 @@ struct Inner {
 type Earliest = Rc<Cell<Millis>>;
 
 /// A socket to an upstream, as the loop and its user share it.
-pub(super) struct Wire {
-    pub(super) socket: Socket,
+pub struct SocketHandle {
+    /// The socket.
+    pub socket: Socket,
     token: Token,
     /// What the kernel was asked to tell.
     watched: Cell<Interest>,
@@ -62,13 +62,27 @@ pub(super) struct Wire {
     earliest: Earliest,
     /// A deadline has passed.
     expired: Cell<bool>,
-    /// Where it waits for its next request.
-    idle_at: RefCell<Weak<Backend>>,
-    /// Whose it is, if many calls share it.
-    session: RefCell<Weak<Session>>,
+    /// What is told while no task waits for it.
+    driver: RefCell<Option<Weak<dyn Driver>>>,
 }
 
-impl Outbound {
+/// What drives connections that no task waits for: a pool in which they wait for their next request, or a session that many
+/// calls share.
+pub trait Driver {
+    /// Something has happened to this socket, or its deadline has passed.
+    fn on_event(self: Rc<Self>, socket: &SocketHandle);
+
+    /// Its turn at the end of a round, after [`UpstreamIo::queue`].
+    fn turn(self: Rc<Self>);
+
+    /// Whether it was not queued before: from now on it is.
+    fn queues(&self) -> bool;
+
+    /// It has panicked, and the others of the worker go on without it.
+    fn collapse(&self);
+}
+
+impl UpstreamIo {
     pub(crate) fn new(clock: &Rc<Clock>, pool: &Rc<Pool>, liveness: Liveness) -> io::Result<Self> {
         Ok(Self(Rc::new(Inner {
             clock: Rc::clone(clock),
@@ -94,7 +108,8 @@ impl Outbound {
         &self.0.timers
     }
 
-    pub(super) fn clock(&self) -> &Clock {
+    /// The worker's clock.
+    pub fn clock(&self) -> &Clock {
         &self.0.clock
     }
 
@@ -103,13 +118,14 @@ impl Outbound {
         self.pool().take_fields()
     }
 
-    pub(super) fn pool(&self) -> &Pool {
+    /// The worker's buffers.
+    pub fn pool(&self) -> &Pool {
         &self.0.pool
     }
 
     /// A copy of a response's content. That of most responses is copied into their client's output and
     /// dropped in the same turn, so that its memory serves the next one.
-    pub(super) fn share(&self, octets: &[u8]) -> Shared {
+    pub fn share(&self, octets: &[u8]) -> Shared {
         if !SPARE.contains(&octets.len()) {
             return Shared::new(Arc::from(octets));
         }
@@ -124,7 +140,7 @@ impl Outbound {
     }
 
     /// Begins a connection. The kernel watches it once somebody waits for it.
-    pub(super) fn connect(&self, peer: &Peer) -> io::Result<Rc<Wire>> {
+    pub fn connect(&self, peer: &Peer) -> io::Result<Rc<SocketHandle>> {
         let socket = dial::connect(peer)?;
         if let Peer::Tcp(_) = peer {
             // Without it, a connection is better than none.
@@ -139,7 +155,7 @@ impl Outbound {
     /// # Errors
     /// The system's limit of watches is reached.
     #[inline]
-    pub(super) fn watch(&self, wire: &Wire) -> io::Result<()> {
+    pub fn watch(&self, wire: &SocketHandle) -> io::Result<()> {
         let wanted = if wire.socket.is_blocked() { Interest::ReadWrite } else { Interest::Read };
         match (wire.watched.get(), wanted) {
             (Interest::None, _) => self.0.poll.register(&wire.socket, wire.token, wanted)?,
@@ -153,7 +169,7 @@ impl Outbound {
     }
 
     /// The connection is over.
-    pub(super) fn forget(&self, wire: &Wire) {
+    pub fn forget(&self, wire: &SocketHandle) {
         self.0.wires.borrow_mut().remove(wire.token);
     }
 
@@ -168,9 +184,11 @@ impl Outbound {
 
     /// Tells the user of `wire`. If that panics, the wire is lost, and with it what was sent over it; the other ones
     /// of the worker are not.
-    fn tell(&self, wire: &Wire) {
+    fn tell(&self, wire: &SocketHandle) {
         if contained(|| wire.tell()).is_none() {
-            wire.session.borrow().upgrade().inspect(|session| session.collapse());
+            if let Some(driver) = wire.driver() {
+                driver.collapse();
+            }
             self.forget(wire);
         }
     }
@@ -191,19 +209,20 @@ impl Outbound {
     pub(crate) fn end_round(&self) {
         self.0.in_round.set(false);
         let queue = self.0.queue.take();
-        for session in queue {
-            if contained(|| session.turn()).is_none() {
-                session.collapse();
+        for driver in queue {
+            if contained(|| Rc::clone(&driver).turn()).is_none() {
+                driver.collapse();
             }
         }
     }
 
-    /// A session has its turn at the end of the round, or in a round to come.
-    pub(super) fn queue(&self, session: &Rc<Session>) {
-        if !session.queues() {
+    /// `driver` has its turn at the end of the round, or in a round to come.
+    pub fn queue<D: Driver + 'static>(&self, driver: &Rc<D>) {
+        if !driver.queues() {
             return;
         }
-        self.0.queue.borrow_mut().push(Rc::clone(session));
+        let driver: Rc<dyn Driver> = Rc::clone(driver) as Rc<dyn Driver>;
+        self.0.queue.borrow_mut().push(driver);
         if !self.0.in_round.get()
             && let Some(task) = &*self.0.task.borrow()
         {
@@ -216,9 +235,9 @@ impl Outbound {
         self.0.earliest.get()
     }
 
-    fn insert(&self, socket: Socket) -> Rc<Wire> {
+    fn insert(&self, socket: Socket) -> Rc<SocketHandle> {
         let mut wires = self.0.wires.borrow_mut();
-        let wire = Rc::new(Wire {
+        let wire = Rc::new(SocketHandle {
             socket,
             token: wires.announce(),
             watched: Cell::new(Interest::None),
@@ -226,15 +245,14 @@ impl Outbound {
             deadline: Cell::new(Millis::NEVER),
             earliest: Rc::clone(&self.0.earliest),
             expired: Cell::new(false),
-            idle_at: RefCell::default(),
-            session: RefCell::default(),
+            driver: RefCell::new(None),
         });
         wires.insert(Rc::clone(&wire));
         wire
     }
 
     /// Those whose deadline has passed at `now`; of the others the earliest is found anew.
-    fn passed(&self, now: Millis) -> Vec<Rc<Wire>> {
+    fn passed(&self, now: Millis) -> Vec<Rc<SocketHandle>> {
         let (mut passed, mut earliest) = (Vec::new(), Millis::NEVER);
         for wire in self.0.wires.borrow().iter() {
             match wire.deadline.get() {
@@ -257,70 +275,67 @@ impl Outbound {
     }
 }
 
-impl Tokened for Wire {
+impl Tokened for SocketHandle {
     #[inline]
     fn token(&self) -> Token {
         self.token
     }
 }
 
-impl Wire {
+impl SocketHandle {
     /// Something has happened to it.
     #[inline]
     fn tell(&self) {
         if let Some(waker) = &*self.waker.borrow() {
             return waker.wake_by_ref();
         }
-        let backend = self.idle_at.borrow().upgrade();
-        if let Some(backend) = backend {
-            return backend.lose(self);
-        }
-        let session = self.session.borrow().upgrade();
-        if let Some(session) = session {
-            session.turn();
+        if let Some(driver) = self.driver() {
+            driver.on_event(self);
         }
     }
 
-    /// From now on `session` is told.
-    pub(super) fn driven_by(&self, session: &Rc<Session>) {
-        *self.session.borrow_mut() = Rc::downgrade(session);
+    fn driver(&self) -> Option<Rc<dyn Driver>> {
+        self.driver.borrow().as_ref()?.upgrade()
+    }
+
+    /// From now on `driver` is told, while no task waits.
+    pub fn driven_by<D: Driver + 'static>(&self, driver: &Rc<D>) {
+        *self.waker.borrow_mut() = None;
+        let mut known = self.driver.borrow_mut();
+        // It mostly goes back to the same pool.
+        let is_known = |known: &Weak<dyn Driver>| std::ptr::addr_eq(known.as_ptr(), Rc::as_ptr(driver));
+        if !known.as_ref().is_some_and(is_known) {
+            let driver: Weak<D> = Rc::downgrade(driver);
+            *known = Some(driver);
+        }
     }
 
     /// From now on `waker` is told.
     #[inline]
-    pub(super) fn wakes(&self, waker: &Waker) {
+    pub fn wakes(&self, waker: &Waker) {
         let mut known = self.waker.borrow_mut();
         if !known.as_ref().is_some_and(|known| known.will_wake(waker)) {
             *known = Some(waker.clone());
         }
     }
 
-    /// It waits for its next request, and `backend` is told.
-    pub(super) fn rests_at(&self, backend: &Rc<Backend>) {
-        *self.waker.borrow_mut() = None;
-        let mut at = self.idle_at.borrow_mut();
-        // It never waits anywhere else.
-        if at.strong_count() == 0 {
-            *at = Rc::downgrade(backend);
-        }
-    }
-
+    /// Sets a deadline, on the worker's clock.
     #[inline]
-    pub(super) fn set_deadline(&self, deadline: Millis) {
+    pub fn set_deadline(&self, deadline: Millis) {
         self.deadline.set(deadline);
         self.earliest.set(self.earliest.get().min(deadline));
     }
 
     /// Something that was waited for is there.
     #[inline]
-    pub(super) fn progressed(&self) {
+    pub fn progressed(&self) {
         self.deadline.set(Millis::NEVER);
         self.expired.set(false);
     }
 
     /// Sets a deadline unless one is set.
     #[inline]
-    pub(super) fn set_deadline_once(&self, deadline: Millis) {
+    pub fn set_deadline_once(&self, deadline: Millis) {
         if self.deadline.get() == Millis::NEVER {
             self.set_deadline(deadline);
         }
@@ -328,13 +343,13 @@ impl Wire {
 
     /// Sets a deadline unless an earlier one is set.
     #[inline]
-    pub(super) fn set_deadline_before(&self, deadline: Millis) {
+    pub fn set_deadline_before(&self, deadline: Millis) {
         self.set_deadline(self.deadline.get().min(deadline));
     }
 
     /// Whether a deadline has passed.
     #[inline]
-    pub(super) fn is_late(&self) -> bool {
+    pub fn is_late(&self) -> bool {
         self.expired.get()
     }
 }
@@ -352,7 +367,7 @@ mod tests {
     #[test]
     fn memory_of_content_is_used_again_once_nobody_holds_it() {
         let (clock, pool) = (Rc::default(), Rc::default());
-        let outbound = Outbound::new(&clock, &pool, Liveness::default()).expect("an epoll");
+        let outbound = UpstreamIo::new(&clock, &pool, Liveness::default()).expect("an epoll");
         let (a, b) = (vec![b'a'; 600], vec![b'b'; 700]);
         let first = outbound.share(&a);
         let second = outbound.share(&b);
@@ -367,7 +382,7 @@ mod tests {
     #[test]
     fn the_kernel_notices_when_an_upstream_is_gone() {
         let (clock, pool) = (Rc::default(), Rc::default());
-        let outbound = Outbound::new(&clock, &pool, Liveness::default()).expect("an epoll");
+        let outbound = UpstreamIo::new(&clock, &pool, Liveness::default()).expect("an epoll");
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let peer = Peer::Tcp(listener.local_addr().expect("bound"));
         let wire = outbound.connect(&peer).expect("begun");
@@ -377,7 +392,7 @@ mod tests {
     #[test]
     fn a_late_event_does_not_reach_the_next_connection_of_its_slot() {
         let (clock, pool) = (Rc::default(), Rc::default());
-        let outbound = Outbound::new(&clock, &pool, Liveness::default()).expect("an epoll");
+        let outbound = UpstreamIo::new(&clock, &pool, Liveness::default()).expect("an epoll");
         let first = outbound.insert(socket());
         first.socket.must_not_read();
         let poll = outbound.loop_poll();

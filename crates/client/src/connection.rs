@@ -2,8 +2,8 @@
 
 use super::channel::Channel;
 use super::engine::Engine;
-use crate::buffer::Input;
 use hayami_http::{Known, ResponseHead};
+use hayami_net::buffer::Input;
 use std::time::Duration;
 
 /// A connection. Dropped, it is closed.

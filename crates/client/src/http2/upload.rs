@@ -2,9 +2,9 @@
 
 use super::super::call::Cause;
 use super::session::Session;
-use crate::buffer::Pool;
 use hayami_h2::{Key, RequestContent};
 use hayami_http::{FieldSection, Source, SourceError};
+use hayami_net::buffer::Pool;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 

@@ -4,9 +4,9 @@ use super::super::backend::{Protocol, Timeouts};
 use super::super::call::Cause;
 use super::session::{Session, Stage, State};
 use super::stream::Reach;
-use crate::clock::Millis;
-use crate::contain::contained;
 use hayami_h2::{ErrorCode, Key};
+use hayami_net::clock::Millis;
+use hayami_net::contain::contained;
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
@@ -109,7 +109,7 @@ impl Session {
 
     /// A turn has panicked, and what it left behind is not to be trusted: the connection is closed, its calls fail.
     #[cold]
-    pub(in crate::upstream) fn collapse(&self) {
+    pub(super) fn give_up(&self) {
         let cause = Cause::Io(io::Error::other("an internal error; the error log has the panic's message"));
         let failed = contained(|| self.fail(&mut self.state(), &cause));
         if failed.is_none() {

@@ -2,13 +2,15 @@
 //!
 //! `cargo run --release -p hayami-net --example forward -- 127.0.0.1:8090 127.0.0.1:8091`
 
+use hayami_client as upstream;
+use hayami_client::{Backend, Call, Origin, Timeouts as Patience};
 use hayami_h1::Limits;
 use hayami_http::field::FieldLine;
 use hayami_http::{Content, FieldSection, Known, Response, Source, Status};
 use hayami_net::dial::Peer;
 use hayami_net::listen::{Endpoint, Options, bind, bound_address};
 use hayami_net::service::{Answer, Outcome, Refusal, Request, Service};
-use hayami_net::upstream::{self, Backend, Call, Origin, Outbound, Timeouts as Patience};
+use hayami_net::upstream_io::UpstreamIo;
 use hayami_net::{Config, Http2Config, Listener, Phase, Quota, Timeouts, run};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -61,7 +63,7 @@ impl Service for Forward {
     }
 }
 
-fn backend(outbound: &Outbound, upstream: SocketAddr) -> Rc<Backend> {
+fn backend(outbound: &UpstreamIo, upstream: SocketAddr) -> Rc<Backend> {
     let patience = Duration::from_secs(30);
     let timeouts = Patience { connect: patience, first_byte: patience, io: patience, keep_alive: patience };
     let origin = Origin {
@@ -70,7 +72,7 @@ fn backend(outbound: &Outbound, upstream: SocketAddr) -> Rc<Backend> {
         tls: None,
         limits: Limits::default(),
         streams: 100,
-        buffer: hayami_net::upstream::BUFFER,
+        buffer: hayami_client::BUFFER,
         timeouts,
         idle: 1000,
     };

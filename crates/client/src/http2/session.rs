@@ -1,15 +1,15 @@
 //! One connection to an upstream that carries many calls: its socket, what is to be sent, who waits to send more.
 
-use super::super::Outbound;
 use super::super::backend::Backend;
 use super::super::call::Cause;
 use super::super::channel::Channel;
-use super::super::outbound::Wire;
 use super::stream::{Slot, Stream};
-use crate::buffer::Input;
-use crate::clock::Millis;
 use hayami_h2::{Client, Config, ErrorCode, Key, Request};
 use hayami_http::{FieldSection, ResponseHead, Status};
+use hayami_net::buffer::Input;
+use hayami_net::clock::Millis;
+use hayami_net::upstream_io::UpstreamIo;
+use hayami_net::upstream_io::{Driver, SocketHandle};
 use hayami_tls::Alpn;
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::{Rc, Weak};
@@ -23,10 +23,10 @@ const MOST_UNSENT: usize = 256 * 1024;
 const MUCH_SENT: usize = 64 * 1024;
 
 /// A connection. Dropped, it is closed.
-pub(in crate::upstream) struct Session {
+pub(crate) struct Session {
     pub(super) backend: Weak<Backend>,
-    pub(super) outbound: Outbound,
-    pub(super) wire: Rc<Wire>,
+    pub(super) outbound: UpstreamIo,
+    pub(super) wire: Rc<SocketHandle>,
     /// Index of its address among those of the origin.
     pub(super) at: usize,
     state: RefCell<State>,
@@ -76,6 +76,24 @@ pub(super) enum Stage {
     Leaving,
     /// It has ended.
     Over,
+}
+
+impl Driver for Session {
+    fn on_event(self: Rc<Self>, _: &SocketHandle) {
+        self.take_turn();
+    }
+
+    fn turn(self: Rc<Self>) {
+        self.take_turn();
+    }
+
+    fn queues(&self) -> bool {
+        !self.queued.replace(true)
+    }
+
+    fn collapse(&self) {
+        self.give_up();
+    }
 }
 
 impl Session {
@@ -171,7 +189,7 @@ impl Session {
         let news = self.is_idle() && !is_quiet(&mut self.state.borrow_mut());
         if news {
             self.wire.socket.may_read(false);
-            self.turn();
+            self.take_turn();
         }
         !news || self.is_idle()
     }
@@ -243,7 +261,7 @@ impl Session {
     }
 
     /// Its turn: something has happened to its socket, a deadline has passed, or calls have written something.
-    pub(in crate::upstream) fn turn(self: &Rc<Self>) {
+    fn take_turn(self: &Rc<Self>) {
         self.queued.set(false);
         let mut state = self.state.borrow_mut();
         if state.stage == Stage::Over {
@@ -253,11 +271,6 @@ impl Session {
             self.fail(&mut state, &cause);
         }
         self.settle(&mut state);
-    }
-
-    /// Whether it has to be put into the list of those that have a turn at the round's end.
-    pub(in crate::upstream) fn queues(&self) -> bool {
-        !self.queued.replace(true)
     }
 
     fn go_on(self: &Rc<Self>, state: &mut State) -> Result<(), Cause> {

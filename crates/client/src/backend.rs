@@ -1,14 +1,13 @@
 //! One origin as one worker sees it: where it is, and the connections to it that wait for their next request.
 
-use super::Outbound;
 use super::channel::Channel;
 use super::connection::Connection;
 use super::engine::Engine;
 use super::http2::{self, Sessions};
-use super::outbound::Wire;
-use crate::clock::Millis;
-use crate::dial::Peer;
 use hayami_h1::Limits;
+use hayami_net::clock::Millis;
+use hayami_net::dial::Peer;
+use hayami_net::upstream_io::{Driver, SocketHandle, UpstreamIo};
 use hayami_tls::{Alpn, Connector};
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -92,7 +91,7 @@ pub struct Counters {
 
 /// One origin and its connections.
 pub struct Backend {
-    pub(super) outbound: Outbound,
+    pub(super) outbound: UpstreamIo,
     pub(super) limits: Limits,
     pub(super) timeouts: Timeouts,
     pub(super) protocol: Protocol,
@@ -112,9 +111,24 @@ pub struct Backend {
     counters: Cell<Counters>,
 }
 
+/// As the pool of connections that wait for their next request.
+impl Driver for Backend {
+    fn on_event(self: Rc<Self>, socket: &SocketHandle) {
+        self.lose(socket);
+    }
+
+    fn turn(self: Rc<Self>) {}
+
+    fn queues(&self) -> bool {
+        false
+    }
+
+    fn collapse(&self) {}
+}
+
 impl Backend {
     /// An origin to which nothing is open yet.
-    pub fn new(outbound: &Outbound, origin: Origin) -> Rc<Self> {
+    pub fn new(outbound: &UpstreamIo, origin: Origin) -> Rc<Self> {
         Rc::new(Self {
             outbound: outbound.clone(),
             limits: origin.limits,
@@ -186,7 +200,7 @@ impl Backend {
         if !wanted || !connection.is_fit() || self.outbound.watch(wire).is_err() {
             return;
         }
-        wire.rests_at(self);
+        wire.driven_by(self);
         wire.set_deadline(self.outbound.clock().millis().after(keep_alive));
         connection.input.release(self.outbound.pool());
         connection.channel.release();
@@ -196,7 +210,7 @@ impl Backend {
     /// An idle connection has ended, has octets that nobody asked for, or was idle for too long; or TLS has something
     /// to say that ends nothing.
     #[cold]
-    pub(super) fn lose(&self, wire: &Wire) {
+    fn lose(&self, wire: &SocketHandle) {
         let at =
             self.idle.borrow().iter().position(|connection| std::ptr::eq(&*connection.channel.wire, wire));
         let Some(at) = at else { return };

@@ -22,8 +22,8 @@ pub(super) use session::Session;
 
 use super::backend::{Backend, Protocol};
 use super::call::Call;
-use crate::clock::Millis;
 use hayami_h2::Config;
+use hayami_net::clock::Millis;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;

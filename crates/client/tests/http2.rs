@@ -4,8 +4,8 @@ mod calls;
 
 use calls::http2::*;
 use calls::{Server, impatient, origin, read_until, server};
+use hayami_client::{Origin, Protocol};
 use hayami_h2::{Config, ErrorCode};
-use hayami_net::upstream::{Origin, Protocol};
 use rustix::net::{AddressFamily, SocketType};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};

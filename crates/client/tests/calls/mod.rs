@@ -3,12 +3,14 @@
 
 pub(crate) mod http2;
 
+use hayami_client as upstream;
+use hayami_client::{Backend, Call, Origin, Timeouts as Patience};
 use hayami_h1::Limits;
 use hayami_http::{FieldSection, Response, Source, SourceError, Status};
 use hayami_net::dial::Peer;
 use hayami_net::listen::{Endpoint, Options, bind, bound_address};
 use hayami_net::service::{Address, Answer, Outcome, Refusal, Request, Service};
-use hayami_net::upstream::{self, Backend, Call, Origin, Outbound, Timeouts as Patience};
+use hayami_net::upstream_io::UpstreamIo;
 use hayami_net::{Config, Http2Config, Listener, Phase, Quota, Timeouts, run};
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -161,16 +163,7 @@ pub(crate) fn origin(peers: &[SocketAddr]) -> Origin {
     let timeouts = Patience { connect: long, first_byte: long, io: long, keep_alive: long };
     let peers = peers.iter().copied().map(Peer::Tcp).collect();
     let (protocol, tls, limits) = (Default::default(), None, Limits::default());
-    Origin {
-        peers,
-        protocol,
-        tls,
-        limits,
-        streams: 100,
-        buffer: hayami_net::upstream::BUFFER,
-        timeouts,
-        idle: 1000,
-    }
+    Origin { peers, protocol, tls, limits, streams: 100, buffer: hayami_client::BUFFER, timeouts, idle: 1000 }
 }
 
 pub(crate) fn impatient(peers: &[SocketAddr]) -> Origin {
@@ -196,7 +189,7 @@ pub(crate) fn server(origin: Origin) -> Server {
             quota: Arc::new(Quota::new(1000, None)),
             ready: Box::new(|| ()),
         };
-        let make = |_: &_, outbound: &Outbound| Ok(Forward(Backend::new(outbound, origin)));
+        let make = |_: &_, outbound: &UpstreamIo| Ok(Forward(Backend::new(outbound, origin)));
         run(config, phases, make).expect("ran");
     });
     Server { address: ip, phase, thread }

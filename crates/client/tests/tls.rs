@@ -3,7 +3,7 @@
 mod calls;
 
 use calls::*;
-use hayami_net::upstream::{Origin, Tls};
+use hayami_client::{Origin, Tls};
 use hayami_tls::{Authorities, ClientSettings, Connector, Trust};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};

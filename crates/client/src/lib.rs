@@ -1,20 +1,23 @@
-//! Connections to upstreams: opened, pooled and watched by the worker that needs them (RFC 9110 §3.7).
+//! Requests that this program makes: connections to upstreams, opened, pooled and watched by the worker that needs them
+//! (RFC 9110 §3.7).
 //!
 //! ```text
-//! call ─ exchange ── request out, head and content in     engine (hayami_h1)
+//! call ─ exchange ── request out, head and content in     engine (hayami_h1, hayami_fcgi)
 //!           │
 //!        backend ─── connections that wait for their next request
 //!           │
-//!        channel ─── octets, in clear or over TLS (secure)
+//!        channel ─── bytes, in clear or over TLS
 //!           │
-//!        outbound ── what the worker's loop knows of them: events, deadlines
+//!        hayami_net::upstream_io ── what the worker's loop knows of them: events, deadlines
 //! ```
 //!
-//! Over HTTP/2 many calls share a connection: see `http2`.
+//! Over HTTP/2 many calls share a connection: see `http2`. [`dial`] opens a connection for any other protocol.
 //!
 //! A [`Backend`] is one origin as one worker sees it; nothing here is shared between workers, and nothing
 //! locks. Which backend a request goes to, what it says, and what a failure means to the client is the
-//! affair of the layer above.
+//! affair of the layer above. All of it runs in the worker's loop: [`hayami_net::run`] hands out the
+//! [`UpstreamIo`](hayami_net::upstream_io::UpstreamIo) that a backend begins with.
+#![forbid(unsafe_code)]
 
 mod backend;
 mod body;
@@ -27,7 +30,6 @@ mod exchange;
 mod eyeballs;
 mod fastcgi;
 mod http2;
-mod outbound;
 mod sending;
 mod tls;
 mod tunnel;
@@ -38,6 +40,4 @@ pub use call::{
 };
 pub use calling::{Calling, call};
 pub use eyeballs::reach;
-pub use outbound::Outbound;
-
 pub use tunnel::{Dialing, Switch, Tunnel, dial};

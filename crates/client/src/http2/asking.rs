@@ -7,9 +7,9 @@ use super::body::Body;
 use super::session::Session;
 use super::stream::{Ending, Reach, Stream};
 use super::upload::{Sending, Upload};
-use crate::clock::Instant;
 use hayami_h2::{ErrorCode, Key, Request, ResponseContent};
 use hayami_http::{Content, Known, ResponseHead};
+use hayami_net::clock::Instant;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use std::time::Duration;
 const REPEATS: u8 = 2;
 
 /// A request under way.
-pub(in crate::upstream) struct Asking {
+pub(crate) struct Asking {
     backend: InFlight,
     call: Call,
     upload: Upload,
@@ -54,7 +54,7 @@ enum Waits {
 }
 
 /// Why there is no response.
-pub(in crate::upstream) enum Failed {
+pub(crate) enum Failed {
     /// The upstream speaks HTTP/1.1 only.
     Protocol,
     /// Something went wrong.
@@ -62,10 +62,10 @@ pub(in crate::upstream) enum Failed {
 }
 
 /// How far a request had come, what was wrong, and whether the upstream cannot have acted on it.
-pub(in crate::upstream) type Unanswered = (Phase, Cause, bool);
+pub(crate) type Unanswered = (Phase, Cause, bool);
 
 impl Asking {
-    pub(in crate::upstream) fn new(backend: &Rc<Backend>, mut call: Call) -> Self {
+    pub(crate) fn new(backend: &Rc<Backend>, mut call: Call) -> Self {
         let upload = Upload::new(call.content.take());
         call.upgrade = None;
         call.note_protocol(true);
@@ -83,7 +83,7 @@ impl Asking {
     }
 
     /// Asks, and waits for the response's head.
-    pub(in crate::upstream) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Answered, Failed>> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Answered, Failed>> {
         loop {
             let mut asked = match self.asked.take() {
                 Some(asked) => asked,
@@ -213,7 +213,7 @@ impl Asking {
     }
 
     #[cold]
-    pub(in crate::upstream) fn fail(mut self, (phase, cause, unseen): Unanswered) -> Failure {
+    pub(crate) fn fail(mut self, (phase, cause, unseen): Unanswered) -> Failure {
         let elapsed = self.elapsed();
         let again = self.upload.can_repeat() && (unseen || self.call.repeatable);
         self.call.content = self.upload.into_content();
@@ -221,12 +221,12 @@ impl Asking {
     }
 
     /// The call, of which nothing was sent.
-    pub(in crate::upstream) fn into_call(mut self) -> (Rc<Backend>, Call) {
+    pub(crate) fn into_call(mut self) -> (Rc<Backend>, Call) {
         self.call.content = self.upload.into_content();
         (Rc::clone(&self.backend), self.call)
     }
 
-    pub(in crate::upstream) fn reply(mut self, answered: Answered) -> Reply {
+    pub(crate) fn reply(mut self, answered: Answered) -> Reply {
         self.timing.head = self.elapsed();
         if self.timing.sent.is_zero() {
             self.timing.sent = self.timing.head;
@@ -257,7 +257,7 @@ impl Asking {
 }
 
 /// A request whose response's head is there.
-pub(in crate::upstream) struct Answered {
+pub(crate) struct Answered {
     asked: Asked,
     head: ResponseHead,
     content: ResponseContent,

@@ -5,9 +5,9 @@
 
 use super::backend::Tls;
 use super::call::Cause;
-use crate::buffer::Pool;
-use crate::socket::Socket;
-use crate::tls_stream::{RECORD, TlsStream};
+use hayami_net::buffer::Pool;
+use hayami_net::socket::Socket;
+use hayami_net::tls_stream::{RECORD, TlsStream};
 use hayami_tls::{Alpn, ClientSession, ClientSide, Info, Progress};
 use std::io;
 use std::task::{Poll, ready};

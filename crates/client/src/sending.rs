@@ -3,9 +3,9 @@
 use super::backend::Backend;
 use super::call::{Call, Cause};
 use super::engine::Engine;
-use crate::buffer::Pool;
 use hayami_h1::RequestContent;
 use hayami_http::{Source, SourceError};
+use hayami_net::buffer::Pool;
 use std::task::{Context, Poll};
 
 /// Octets of content that are taken at once: they fit a record of FastCGI, whose length has 16 bits.

@@ -1,9 +1,9 @@
 //! What a call and its session share: what came of the response, and who waits for more.
 
 use super::super::call::Cause;
-use crate::clock::Millis;
 use hayami_h2::ResponseContent;
 use hayami_http::{FieldSection, ResponseHead};
+use hayami_net::clock::Millis;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;

@@ -12,9 +12,9 @@ use super::backend::{InFlight, Protocol};
 use super::channel::Channel;
 use super::connection::Connection;
 use super::engine::Engine;
-use super::outbound::Outbound;
-use crate::dial::Peer;
 use hayami_http::{Content, Known, ResponseHead, Source, SourceError};
+use hayami_net::dial::Peer;
+use hayami_net::upstream_io::UpstreamIo;
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -46,7 +46,7 @@ struct Line {
     out: Vec<u8>,
     sent: usize,
     idle: Duration,
-    outbound: Outbound,
+    outbound: UpstreamIo,
     /// Both directions have come to their ends.
     complete: bool,
     _in_flight: Option<InFlight>,
@@ -86,7 +86,7 @@ impl Tunnel {
     fn of(
         connection: Box<Connection>,
         idle: Duration,
-        outbound: Outbound,
+        outbound: UpstreamIo,
         in_flight: Option<InFlight>,
     ) -> Self {
         Self(Box::new(Line {
@@ -119,7 +119,7 @@ impl fmt::Debug for Tunnel {
 pub struct Dialing {
     channel: Option<Channel>,
     idle: Duration,
-    outbound: Outbound,
+    outbound: UpstreamIo,
 }
 
 /// Begins a connection to `peer` that becomes a tunnel as soon as it is made, within `timeout`. In the tunnel nothing
@@ -127,7 +127,7 @@ pub struct Dialing {
 ///
 /// # Errors
 /// The system has no descriptor or no port left, or knows already that nobody is there.
-pub fn dial(outbound: &Outbound, peer: &Peer, timeout: Duration, idle: Duration) -> io::Result<Dialing> {
+pub fn dial(outbound: &UpstreamIo, peer: &Peer, timeout: Duration, idle: Duration) -> io::Result<Dialing> {
     let channel = Channel::open(outbound, peer, None, &[])?;
     channel.wire.set_deadline(outbound.clock().millis().after(timeout));
     Ok(Dialing { channel: Some(channel), idle, outbound: outbound.clone() })
