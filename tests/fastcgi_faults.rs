@@ -69,7 +69,7 @@ fn broken_answers_become_statuses_and_words() {
         (other_id, 502, "a record belongs to a request that was never made"),
         (endless, 502, "the response's head is longer than the limit"),
         (split, 502, "a field value of the response has a control character"),
-        (stdout("Status: 20x\n\n"), 502, "the response's Status field is no status"),
+        (stdout("Status: 20x\n\n"), 502, "the response's Status field is not a status from 200 to 999"),
         (
             stdout("a: b\n\n")[..10].to_vec(),
             502,
