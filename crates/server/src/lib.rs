@@ -16,6 +16,7 @@ pub mod config;
 mod content_source;
 mod generation;
 pub mod handler;
+mod internal_target;
 pub mod media_type;
 pub mod modules;
 mod network_table;

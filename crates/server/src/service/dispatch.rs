@@ -1,9 +1,10 @@
 //! From a request to a response: the route, its handlers, internal redirects.
 
 use super::phases::{Passed, PendingPhase};
-use super::{Core, plain, target};
+use super::{Core, plain};
 use crate::client::Client;
 use crate::handler::{Delegated, Exchange, Handler, Interims, Later, Outcome};
+use crate::internal_target as target;
 use crate::modules::access_log::Record;
 use crate::modules::early_hints::Recipients;
 use crate::modules::fastcgi::Script;

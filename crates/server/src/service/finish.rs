@@ -1,8 +1,9 @@
 //! From a handler's response to the answer that leaves: error page, filters, log.
 
 use super::dispatch::{Pending, Progress, Scratch, Way};
-use super::{Core, page, target};
+use super::{Core, page};
 use crate::handler::RequestInfo;
+use crate::internal_target as target;
 use crate::modules::error_doc;
 use hayami_http::{Known, Method, RequestHead, Response, Status};
 use hayami_net::service::{Answer, Observer, Outcome};

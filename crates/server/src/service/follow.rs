@@ -1,8 +1,9 @@
 //! Answers that say where the real one is (`reproxy`): followed, a bounded number of times.
 
 use super::dispatch::{Scratch, Way};
-use super::{Core, plain, target};
+use super::{Core, plain};
 use crate::handler::{Exchange, Outcome};
+use crate::internal_target as target;
 use crate::modules::reproxy::{Instruction, Kept, Rules};
 use hayami_http::{RequestHead, Response, Status, TargetForm, encode_path};
 use std::rc::Rc;

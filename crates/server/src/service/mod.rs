@@ -10,12 +10,10 @@ mod finish;
 mod follow;
 mod page;
 mod phases;
-mod target;
 #[cfg(test)]
 mod tests;
 
 pub use page::{moved, plain};
-pub(crate) use target::path_and_query;
 
 use crate::generation::Generation;
 use crate::handler;

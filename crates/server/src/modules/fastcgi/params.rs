@@ -6,8 +6,8 @@
 use super::Script;
 use super::script::joined;
 use crate::client::Client;
+use crate::internal_target::path_and_query;
 use crate::modules::env::Environment;
-use crate::service::path_and_query;
 use hayami_http::field::FieldLine;
 use hayami_http::{FieldSection, Known, RequestHead, Version, split_authority};
 use hayami_net::service::ConnectionInfo;

@@ -1,16 +1,16 @@
-//! Heads of requests that the server makes from others: internal redirects and error pages.
+//! Heads of requests that the server makes from others: internal redirects and subrequests.
 
 use hayami_http::request::RequestLine;
 use hayami_http::{RequestHead, Span, TargetForm, Version};
 
 /// The head of a `GET` without fields for `url`, which may be relative to the target of `head`.
-pub(super) fn page(head: &RequestHead, url: &[u8]) -> RequestHead {
+pub(crate) fn page(head: &RequestHead, url: &[u8]) -> RequestHead {
     with_target(b"GET", &resolve(head.path(), url), b"", head.version())
 }
 
 /// `head` with another target: of the same authority, unless the target names another one. Without `keep_method`, all
 /// methods but HEAD become GET.
-pub(super) fn redirected(head: &RequestHead, to: &[u8], keep_method: bool) -> RequestHead {
+pub(crate) fn redirected(head: &RequestHead, to: &[u8], keep_method: bool) -> RequestHead {
     let kept = keep_method || head.method_name() == b"HEAD";
     let method = if kept { head.method_name() } else { b"GET" };
     let mut changed = with_target(method, &resolve(head.path(), to), head.authority(), head.version());
@@ -25,7 +25,7 @@ pub(crate) fn path_and_query(head: &RequestHead) -> Vec<u8> {
 }
 
 /// Whether the target is a URL of `https`.
-pub(super) fn is_https(head: &RequestHead) -> bool {
+pub(crate) fn is_https(head: &RequestHead) -> bool {
     head.target().get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"https:"))
 }
 
