@@ -1,11 +1,10 @@
 //! From a handler's response to the answer that leaves: error page, filters, log.
 
 use super::dispatch::{Pending, Progress, Scratch, Way};
+use super::error_page::with_page;
 use super::{Core, page};
 use crate::handler::RequestInfo;
-use crate::internal_target as target;
-use crate::modules::error_doc;
-use hayami_http::{Known, Method, RequestHead, Response, Status};
+use hayami_http::{Method, RequestHead, Response, Status};
 use hayami_net::service::{Answer, Observer, Outcome};
 use std::rc::Rc;
 
@@ -22,21 +21,10 @@ pub(super) struct Journey {
 
 impl Journey {
     /// Waits for the response.
-    async fn response(&mut self, core: &Core, mut pending: Pending) -> Response {
+    pub(super) async fn response(&mut self, core: &Core, mut pending: Pending) -> Response {
         loop {
             match core.proceed(&mut self.way, &mut self.head, &mut self.scratch, pending).await {
                 Progress::Ready(response) => return response,
-                Progress::Later(next) => pending = next,
-            }
-        }
-    }
-
-    /// Waits for an error page.
-    async fn page(&mut self, core: &Core, mut pending: Pending) -> Response {
-        loop {
-            let response = self.response(core, pending).await;
-            match core.follow_page(self, Progress::Ready(response)) {
-                Progress::Ready(page) => return page,
                 Progress::Later(next) => pending = next,
             }
         }
@@ -102,70 +90,6 @@ impl Core {
             _ => way.leave(head, b"/", response),
         }
     }
-
-    /// The page that stands for an error of this status, fetched from this server itself.
-    #[inline]
-    fn error_page(&self, way: &Way, head: &RequestHead, status: Status) -> Option<(Journey, Progress)> {
-        if !status.is_error() {
-            return None;
-        }
-        let url = way.route.error_pages.url(status)?;
-        Some(self.fetch(way, target::page(head, url.as_bytes())))
-    }
-
-    /// Asks this server itself, or the one that the URL names: no log, no error page of the error page.
-    #[cold]
-    fn fetch(&self, way: &Way, mut head: RequestHead) -> (Journey, Progress) {
-        let named = self.router.named_host(target::is_https(&head), head.authority());
-        let is_path = head.authority().is_empty();
-        let remote = way.route.error_pages.remote.as_ref().filter(|_| !is_path && named.is_none());
-        let client = way.client.clone();
-        let mut way = self.enter(if is_path { way.host } else { named }, &way.connection);
-        // The configuration names the page, not the client.
-        (way.client, way.is_own) = (client, true);
-        let mut scratch = Scratch::default();
-        let outcome = match remote {
-            Some(remote) => remote.ask(&head, &way.connection, way.client.address(&way.connection), false),
-            None => self.locate(&mut way, &head, &mut scratch),
-        };
-        let step = self.advance(&mut way, &mut head, &mut scratch, outcome);
-        let mut journey = Journey { way, head, scratch };
-        let step = self.follow_page(&mut journey, step);
-        (journey, step)
-    }
-
-    /// Follows redirects of an error page within this server: `/errors` leads to `/errors/` where a directory is.
-    fn follow_page(&self, page: &mut Journey, mut step: Progress) -> Progress {
-        while let Progress::Ready(response) = &step {
-            let Some(next) = self.redirected_page(page, response) else { break };
-            step = next;
-        }
-        step
-    }
-
-    /// Where an error page has moved to, if it has and that is on this server.
-    fn redirected_page(&self, page: &mut Journey, response: &Response) -> Option<Progress> {
-        let moved = matches!(response.head.status().code(), 301 | 302 | 303 | 307 | 308);
-        let location = response.head.get(Known::Location).filter(|_| moved)?;
-        // No host of this server has answered.
-        page.way.host?;
-        let head = target::page(&page.head, location);
-        let host = match head.authority().is_empty() {
-            true => page.way.host,
-            false => Some(self.router.named_host(target::is_https(&head), head.authority())?),
-        };
-        if !self.may_redirect(&mut page.way) {
-            return None;
-        }
-        (page.way.host, page.head) = (host, head);
-        let outcome = self.locate(&mut page.way, &page.head, &mut page.scratch);
-        Some(self.advance(&mut page.way, &mut page.head, &mut page.scratch, outcome))
-    }
-}
-
-/// `response` with the page's content, if there is a page: an error page that is an error itself is none.
-fn with_page(response: Response, page: Response) -> Response {
-    if page.head.status() == Status::OK { error_doc::merge(response, page) } else { response }
 }
 
 /// Whether a response of this status makes the stream, or the connection, a tunnel (RFC 9110 §7.8, §9.3.6; RFC 8441 §5).

@@ -6,6 +6,7 @@
 //! ```
 
 mod dispatch;
+mod error_page;
 mod finish;
 mod follow;
 mod page;

@@ -1,0 +1,92 @@
+//! Error pages (`error-doc`): subrequests whose content takes the place of the server's own texts.
+
+use super::Core;
+use super::dispatch::{Pending, Progress, Scratch, Way};
+use super::finish::Journey;
+use crate::internal_target as target;
+use crate::modules::error_doc;
+use hayami_http::{Known, RequestHead, Response, Status};
+
+impl Journey {
+    /// Waits for an error page.
+    pub(super) async fn page(&mut self, core: &Core, mut pending: Pending) -> Response {
+        loop {
+            let response = self.response(core, pending).await;
+            match core.follow_page(self, Progress::Ready(response)) {
+                Progress::Ready(page) => return page,
+                Progress::Later(next) => pending = next,
+            }
+        }
+    }
+}
+
+impl Core {
+    /// The page that stands for an error of this status, fetched from this server itself.
+    #[inline]
+    pub(super) fn error_page(
+        &self,
+        way: &Way,
+        head: &RequestHead,
+        status: Status,
+    ) -> Option<(Journey, Progress)> {
+        if !status.is_error() {
+            return None;
+        }
+        let url = way.route.error_pages.url(status)?;
+        Some(self.fetch(way, target::page(head, url.as_bytes())))
+    }
+
+    /// Asks this server itself, or the one that the URL names: no log, no error page of the error page.
+    #[cold]
+    fn fetch(&self, way: &Way, mut head: RequestHead) -> (Journey, Progress) {
+        let named = self.router.named_host(target::is_https(&head), head.authority());
+        let is_path = head.authority().is_empty();
+        let remote = way.route.error_pages.remote.as_ref().filter(|_| !is_path && named.is_none());
+        let client = way.client.clone();
+        let mut way = self.enter(if is_path { way.host } else { named }, &way.connection);
+        // The configuration names the page, not the client.
+        (way.client, way.is_own) = (client, true);
+        let mut scratch = Scratch::default();
+        let outcome = match remote {
+            Some(remote) => remote.ask(&head, &way.connection, way.client.address(&way.connection), false),
+            None => self.locate(&mut way, &head, &mut scratch),
+        };
+        let step = self.advance(&mut way, &mut head, &mut scratch, outcome);
+        let mut journey = Journey { way, head, scratch };
+        let step = self.follow_page(&mut journey, step);
+        (journey, step)
+    }
+
+    /// Follows redirects of an error page within this server: `/errors` leads to `/errors/` where a directory is.
+    fn follow_page(&self, page: &mut Journey, mut step: Progress) -> Progress {
+        while let Progress::Ready(response) = &step {
+            let Some(next) = self.redirected_page(page, response) else { break };
+            step = next;
+        }
+        step
+    }
+
+    /// Where an error page has moved to, if it has and that is on this server.
+    fn redirected_page(&self, page: &mut Journey, response: &Response) -> Option<Progress> {
+        let moved = matches!(response.head.status().code(), 301 | 302 | 303 | 307 | 308);
+        let location = response.head.get(Known::Location).filter(|_| moved)?;
+        // No host of this server has answered.
+        page.way.host?;
+        let head = target::page(&page.head, location);
+        let host = match head.authority().is_empty() {
+            true => page.way.host,
+            false => Some(self.router.named_host(target::is_https(&head), head.authority())?),
+        };
+        if !self.may_redirect(&mut page.way) {
+            return None;
+        }
+        (page.way.host, page.head) = (host, head);
+        let outcome = self.locate(&mut page.way, &page.head, &mut page.scratch);
+        Some(self.advance(&mut page.way, &mut page.head, &mut page.scratch, outcome))
+    }
+}
+
+/// `response` with the page's content, if there is a page: an error page that is an error itself is none.
+pub(super) fn with_page(response: Response, page: Response) -> Response {
+    if page.head.status() == Status::OK { error_doc::merge(response, page) } else { response }
+}
