@@ -25,6 +25,7 @@ mod pattern;
 pub mod phase;
 pub mod router;
 pub mod service;
+pub mod subrequest;
 mod watched_file;
 pub mod worker;
 

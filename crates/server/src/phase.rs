@@ -14,6 +14,7 @@
 
 use crate::client::Client;
 use crate::handler::Outcome;
+use crate::subrequest::Subrequests;
 use hayami_http::{RequestHead, Response};
 use hayami_net::service::ConnectionInfo;
 use std::future::Future;
@@ -49,6 +50,10 @@ pub struct PhaseRequest<'a> {
     pub connection: &'a Rc<ConnectionInfo>,
     /// What is known of the client.
     pub client: &'a mut Client,
+    /// Path and query that the client asked for, if an internal redirect has changed them.
+    pub asked: Option<&'a [u8]>,
+    /// Starts subrequests on its behalf.
+    pub subrequests: &'a dyn Subrequests,
 }
 
 impl PhaseRequest<'_> {

@@ -2,6 +2,8 @@
 
 use super::{Exchange, Handler, Outcome};
 use crate::client::Client;
+use crate::phase::{PhaseRequest, Step, Verdict};
+use crate::subrequest::{Responding, Subrequest, Subrequests};
 use hayami_http::request::RequestLine;
 use hayami_http::{RequestHead, Span, normalize};
 use hayami_net::Instant;
@@ -65,4 +67,23 @@ pub(crate) fn handle(handler: &dyn Handler, head: &RequestHead, below: usize) ->
         asked: None,
         script: None,
     })
+}
+
+/// What a step says to a request that cannot make subrequests.
+pub(crate) fn pass(step: &dyn Step, head: &mut RequestHead, client: &mut Client) -> Verdict {
+    step.check(&mut PhaseRequest {
+        head,
+        connection: &connection(),
+        client,
+        asked: None,
+        subrequests: &NoSubrequests,
+    })
+}
+
+struct NoSubrequests;
+
+impl Subrequests for NoSubrequests {
+    fn start(&self, _: Subrequest) -> Responding {
+        panic!("a subrequest")
+    }
 }

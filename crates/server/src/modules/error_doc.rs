@@ -1,11 +1,10 @@
 //! `error-doc`: pages of the site itself in place of the server's short error texts.
 
-use super::proxy::{self, Everywhere, Remote};
+use super::proxy;
 use crate::config::directive::{Directive, Level, Levels, Scope};
 use crate::config::error::ConfigError;
-use crate::config::settings::{self as config, Inherited};
+use crate::config::settings as config;
 use crate::config::yaml::{Node, Place};
-use crate::worker::WorkerContext;
 use hayami_http::{Response, Status};
 
 /// The error pages in force at one place of the configuration, those of inner levels first.
@@ -102,39 +101,14 @@ pub fn is_remote_anywhere(settings: &config::Settings) -> bool {
 
 impl Settings {
     /// The URL of the page for `status`: the innermost level decides.
+    #[inline]
     pub fn url(&self, status: Status) -> Option<&str> {
         self.pages.iter().find(|page| page.status == status).map(|page| page.url.as_str())
     }
 
-    fn has_absolute(&self) -> bool {
+    /// Whether a page may be one of another server.
+    pub fn has_absolute(&self) -> bool {
         self.pages.iter().any(|page| base_of(&page.url).is_some())
-    }
-}
-
-/// The error pages of a route.
-#[derive(Default)]
-pub struct Pages {
-    settings: Settings,
-    /// What fetches pages from servers other than this one.
-    pub remote: Option<Remote>,
-}
-
-impl Pages {
-    /// Those of a path.
-    pub fn new(inherited: &Inherited, everywhere: Everywhere, worker: &WorkerContext) -> Self {
-        let settings = inherited.error_doc.clone();
-        let remote = if settings.has_absolute() {
-            Remote::new(&inherited.proxy, Vec::new(), everywhere, worker)
-        } else {
-            None
-        };
-        Self { settings, remote }
-    }
-
-    /// The URL of the page for `status`.
-    #[inline]
-    pub fn url(&self, status: Status) -> Option<&str> {
-        self.settings.url(status)
     }
 }
 

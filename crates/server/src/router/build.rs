@@ -9,10 +9,11 @@ use crate::modules::access_log::{Logs, PathLogs};
 use crate::modules::env::{self, Environment};
 use crate::modules::identity::SendServerName;
 use crate::modules::{
-    access, auth, compress, connect, error_doc, expires, fastcgi, file, headers, proxy, real_ip, redirect,
-    reproxy, rewrite, static_response, throttle, try_files,
+    access, auth, compress, connect, expires, fastcgi, file, headers, proxy, real_ip, redirect, reproxy,
+    rewrite, static_response, throttle, try_files,
 };
 use crate::phase::Phases;
+use crate::subrequest::RemoteServers;
 use crate::worker::WorkerContext;
 use std::rc::Rc;
 
@@ -36,9 +37,10 @@ impl Builder<'_> {
             }
             Scope::Host(host) => {
                 let host = &self.settings.hosts[host];
-                Ok(self.route(&host.name, &host.inherited, Vec::new(), None))
+                let remote = self.remote(&host.inherited, Vec::new());
+                Ok(Rc::new(Route { remote, ..self.route(&host.name, &host.inherited) }))
             }
-            Scope::Nowhere => Ok(self.route("", &Inherited::default(), Vec::new(), None)),
+            Scope::Nowhere => Ok(Rc::new(self.route("", &Inherited::default()))),
         }
     }
 
@@ -56,9 +58,10 @@ impl Builder<'_> {
         });
         let handlers =
             handlers.collect::<Result<_, _>>().map_err(|e| format!("{host}, path {}: {e}", path.key))?;
-        let (everywhere, upstreams) = (self.everywhere(&path.inherited), self.upstreams(path));
-        let reproxy = reproxy::Rules::build(&path.inherited, upstreams, everywhere, self.worker)?;
-        Ok(self.route(host, &path.inherited, handlers, reproxy))
+        let reproxy = reproxy::Rules::build(&path.inherited, self.worker)?;
+        let remote = self.remote(&path.inherited, self.upstreams(path).collect());
+        let route = self.route(host, &path.inherited);
+        Ok(Rc::new(Route { handlers, reproxy, remote, ..route }))
     }
 
     fn handler(
@@ -115,28 +118,33 @@ impl Builder<'_> {
         Box::new(fastcgi::build(group, &inherited.fastcgi, env, reports_errors, self.worker))
     }
 
-    fn route(
-        &self,
-        host: &str,
-        inherited: &Inherited,
-        handlers: Vec<Box<dyn Handler>>,
-        reproxy: Option<reproxy::Rules>,
-    ) -> Rc<Route> {
+    /// What asks servers that are not this one, where something may lead to them; `own` are the path's upstreams.
+    fn remote(&self, inherited: &Inherited, own: Vec<proxy::Url>) -> Option<Box<dyn RemoteServers>> {
+        if !inherited.reproxy.follow && !inherited.error_doc.has_absolute() {
+            return None;
+        }
+        let remote = proxy::Remote::new(&inherited.proxy, own, self.everywhere(inherited), self.worker)?;
+        Some(Box::new(remote))
+    }
+
+    /// A route without handlers.
+    fn route(&self, host: &str, inherited: &Inherited) -> Route {
         let env = Rc::new(Environment::new(&inherited.env));
-        Rc::new(Route {
+        Route {
             phases: phases(inherited, self.worker),
-            handlers,
-            reproxy,
+            handlers: Vec::new(),
+            reproxy: None,
+            remote: None,
             internal: inherited.reproxy.internal,
             filters: filters(inherited),
             server_timing: inherited.server_timing,
-            error_pages: error_doc::Pages::new(inherited, self.everywhere(inherited), self.worker),
+            error_pages: inherited.error_doc.clone(),
             early: headers::of_early_hints(&inherited.headers),
             hints: headers::early(&inherited.headers, inherited.early_hints.preload).map(Rc::new),
             logs: Rc::new(PathLogs::new(&inherited.access_log, self.logs, host, &env)),
             env,
             reports_errors: inherited.error_log.emit_request_errors,
-        })
+        }
     }
 }
 

@@ -21,6 +21,7 @@ use crate::modules::{error_doc, reproxy, server_timing};
 use crate::observe::{Severity, Subject, report};
 use crate::pattern::PatternMemory;
 use crate::phase::Phases;
+use crate::subrequest::RemoteServers;
 use crate::worker::WorkerContext;
 use build::Builder;
 use hayami_http::{FieldSection, split_authority};
@@ -50,6 +51,8 @@ pub struct Route {
     pub handlers: Vec<Box<dyn Handler>>,
     /// What handlers' answers may say is to be done instead of sending them.
     pub reproxy: Option<reproxy::Rules>,
+    /// What answers for servers that this one does not stand for, if anything may lead to them.
+    pub remote: Option<Box<dyn RemoteServers>>,
     /// Whether clients find nothing here.
     pub internal: bool,
     /// Applied in order to every answer.
@@ -57,7 +60,7 @@ pub struct Route {
     /// Whether clients are told how long it took.
     pub server_timing: server_timing::Mode,
     /// Pages in place of the server's own error texts.
-    pub error_pages: error_doc::Pages,
+    pub error_pages: error_doc::Settings,
     /// What goes out as 103 while an answer is being made.
     pub hints: Option<Rc<FieldSection>>,
     /// What changes the 103 of an upstream.

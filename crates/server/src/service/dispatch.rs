@@ -49,8 +49,10 @@ pub(super) struct Way {
     pub(super) next: usize,
     /// The access phase of the route has not been passed yet.
     pub(super) unchecked: bool,
-    /// The server itself asks, for an error page: access is not checked.
-    pub(super) is_own: bool,
+    /// On behalf of how many requests, one of the other, the server itself asks; 0: a client asks.
+    pub(super) depth: u8,
+    /// Where it is said why the request is not answered as it should be.
+    pub(super) faults: Faults,
     /// Internal redirects so far.
     redirects: u32,
     /// Answers followed so far that said where the real one is.
@@ -58,9 +60,27 @@ pub(super) struct Way {
     /// What stays of an answer that said where the real one is.
     pub(super) kept: Option<Kept>,
     /// Path and query that the client asked for, if a redirect has changed them.
-    asked: Option<Vec<u8>>,
+    pub(super) asked: Option<Vec<u8>>,
     /// Why the target has no route.
     pub(super) fault: Option<PathFault>,
+}
+
+/// What happens to the reason why a request is not answered as it should be.
+pub(super) enum Faults {
+    /// Logs and error log get it.
+    Logged,
+    /// The request that this one is made for gets it.
+    Kept(Option<String>),
+}
+
+impl Faults {
+    /// The reason, if it was kept.
+    pub(super) fn take(&mut self) -> Option<String> {
+        match self {
+            Self::Logged => None,
+            Self::Kept(reason) => reason.take(),
+        }
+    }
 }
 
 /// What comes next on the way.
@@ -101,7 +121,8 @@ impl Core {
             below: 0,
             next: 0,
             unchecked: false,
-            is_own: false,
+            depth: 0,
+            faults: Faults::Logged,
             redirects: 0,
             delegations: 0,
             kept: None,
@@ -185,7 +206,7 @@ impl Core {
     /// Goes on from `outcome` until there is a response or nothing to do but wait.
     #[inline]
     pub(super) fn advance(
-        &self,
+        self: &Rc<Self>,
         way: &mut Way,
         head: &mut RequestHead,
         scratch: &mut Scratch,
@@ -193,7 +214,7 @@ impl Core {
     ) -> Progress {
         loop {
             outcome = match outcome {
-                Outcome::Declined if way.unchecked => match way.pass_access(head) {
+                Outcome::Declined if way.unchecked => match way.pass_access(self, head) {
                     Passed::Now(outcome) => outcome,
                     Passed::Later(pending) => return Progress::Later(Pending::Phase(pending)),
                 },
@@ -229,7 +250,7 @@ impl Core {
 
     /// Waits for what is pending, and goes on from there.
     pub(super) async fn proceed(
-        &self,
+        self: &Rc<Self>,
         way: &mut Way,
         head: &mut RequestHead,
         scratch: &mut Scratch,
@@ -239,7 +260,7 @@ impl Core {
             Pending::Handler(outcome) => Passed::Now(outcome.await),
             Pending::Phase(PendingPhase { walk, waiting }) => {
                 let resumption = waiting.await;
-                way.resume(head, *walk, resumption)
+                way.resume(self, head, *walk, resumption)
             }
         };
         self.go_on(way, head, scratch, passed)
@@ -248,7 +269,7 @@ impl Core {
     /// Goes on from where a phase has ended.
     #[inline]
     pub(super) fn go_on(
-        &self,
+        self: &Rc<Self>,
         way: &mut Way,
         head: &mut RequestHead,
         scratch: &mut Scratch,
@@ -289,6 +310,9 @@ impl Core {
     /// Tells log and error log why a request was refused.
     #[cold]
     pub(super) fn report(&self, way: &mut Way, head: &RequestHead, status: Status, reason: &str) {
+        if let Faults::Kept(kept) = &mut way.faults {
+            return *kept = Some(reason.to_owned());
+        }
         if let Some(record) = &mut way.record {
             record.set_error(reason);
         }
@@ -319,7 +343,7 @@ impl Way {
     /// A route was found: its access phase comes before its handlers.
     #[inline]
     fn require_access(&mut self) {
-        self.unchecked = !self.route.phases.access.is_empty() && !self.is_own;
+        self.unchecked = !self.route.phases.access.is_empty() && self.depth == 0;
     }
 
     /// Asks the next handler.

@@ -1,15 +1,18 @@
 //! Error pages (`error-doc`): subrequests whose content takes the place of the server's own texts.
 
 use super::Core;
-use super::dispatch::{Pending, Progress, Scratch, Way};
+use super::dispatch::{Pending, Progress, Way};
 use super::finish::Journey;
+use super::subrequest::Parent;
 use crate::internal_target as target;
 use crate::modules::error_doc;
+use crate::subrequest::Subrequest;
 use hayami_http::{Known, RequestHead, Response, Status};
+use std::rc::Rc;
 
 impl Journey {
     /// Waits for an error page.
-    pub(super) async fn page(&mut self, core: &Core, mut pending: Pending) -> Response {
+    pub(super) async fn page(&mut self, core: &Rc<Core>, mut pending: Pending) -> Response {
         loop {
             let response = self.response(core, pending).await;
             match core.follow_page(self, Progress::Ready(response)) {
@@ -21,10 +24,10 @@ impl Journey {
 }
 
 impl Core {
-    /// The page that stands for an error of this status, fetched from this server itself.
+    /// The page that stands for an error of this status: from this server itself, or the one that its URL names.
     #[inline]
     pub(super) fn error_page(
-        &self,
+        self: &Rc<Self>,
         way: &Way,
         head: &RequestHead,
         status: Status,
@@ -36,29 +39,17 @@ impl Core {
         Some(self.fetch(way, target::page(head, url.as_bytes())))
     }
 
-    /// Asks this server itself, or the one that the URL names: no log, no error page of the error page.
     #[cold]
-    fn fetch(&self, way: &Way, mut head: RequestHead) -> (Journey, Progress) {
-        let named = self.router.named_host(target::is_https(&head), head.authority());
-        let is_path = head.authority().is_empty();
-        let remote = way.route.error_pages.remote.as_ref().filter(|_| !is_path && named.is_none());
-        let client = way.client.clone();
-        let mut way = self.enter(if is_path { way.host } else { named }, &way.connection);
-        // The configuration names the page, not the client.
-        (way.client, way.is_own) = (client, true);
-        let mut scratch = Scratch::default();
-        let outcome = match remote {
-            Some(remote) => remote.ask(&head, &way.connection, way.client.address(&way.connection), false),
-            None => self.locate(&mut way, &head, &mut scratch),
-        };
-        let step = self.advance(&mut way, &mut head, &mut scratch, outcome);
-        let mut journey = Journey { way, head, scratch };
-        let step = self.follow_page(&mut journey, step);
-        (journey, step)
+    fn fetch(self: &Rc<Self>, way: &Way, head: RequestHead) -> (Journey, Progress) {
+        let parent = Parent { early: false, ..way.as_parent(self) };
+        let page = parent.enter(&head);
+        let (mut journey, progress) = self.run(page, &way.route, Subrequest { head, handler: None });
+        let progress = self.follow_page(&mut journey, progress);
+        (journey, progress)
     }
 
     /// Follows redirects of an error page within this server: `/errors` leads to `/errors/` where a directory is.
-    fn follow_page(&self, page: &mut Journey, mut step: Progress) -> Progress {
+    fn follow_page(self: &Rc<Self>, page: &mut Journey, mut step: Progress) -> Progress {
         while let Progress::Ready(response) = &step {
             let Some(next) = self.redirected_page(page, response) else { break };
             step = next;
@@ -67,7 +58,7 @@ impl Core {
     }
 
     /// Where an error page has moved to, if it has and that is on this server.
-    fn redirected_page(&self, page: &mut Journey, response: &Response) -> Option<Progress> {
+    fn redirected_page(self: &Rc<Self>, page: &mut Journey, response: &Response) -> Option<Progress> {
         let moved = matches!(response.head.status().code(), 301 | 302 | 303 | 307 | 308);
         let location = response.head.get(Known::Location).filter(|_| moved)?;
         // No host of this server has answered.

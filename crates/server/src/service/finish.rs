@@ -21,7 +21,7 @@ pub(super) struct Journey {
 
 impl Journey {
     /// Waits for the response.
-    pub(super) async fn response(&mut self, core: &Core, mut pending: Pending) -> Response {
+    pub(super) async fn response(&mut self, core: &Rc<Core>, mut pending: Pending) -> Response {
         loop {
             match core.proceed(&mut self.way, &mut self.head, &mut self.scratch, pending).await {
                 Progress::Ready(response) => return response,
@@ -83,7 +83,12 @@ impl Core {
     }
 
     /// Finishes a refusal, which cannot wait: an error page that is not at hand is done without.
-    pub(super) fn finish_now(&self, mut way: Way, head: &RequestHead, response: Response) -> Answer {
+    pub(super) fn finish_now(
+        self: &Rc<Self>,
+        mut way: Way,
+        head: &RequestHead,
+        response: Response,
+    ) -> Answer {
         way.note_original(&response);
         match self.error_page(&way, head, response.head.status()) {
             Some((_, Progress::Ready(page))) => way.leave(head, b"/", with_page(response, page)),

@@ -1,6 +1,7 @@
 //! Answers that say where the real one is (`reproxy`): followed, a bounded number of times.
 
 use super::dispatch::{Scratch, Way};
+use super::subrequest::elsewhere;
 use super::{Core, plain};
 use crate::handler::{Exchange, Outcome};
 use crate::internal_target as target;
@@ -55,7 +56,7 @@ impl Core {
             Instruction::Ask { target, kept } => {
                 keep(way, kept);
                 *head = target::redirected(head, &target, false);
-                self.ask(rules, way, head, scratch)
+                self.ask(way, head, scratch)
             }
             Instruction::File { path, kept } => {
                 keep(way, kept);
@@ -65,15 +66,14 @@ impl Core {
     }
 
     /// Asks this server, or the one that the target names.
-    fn ask(&self, rules: &Rules, way: &mut Way, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
+    fn ask(&self, way: &mut Way, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
         if head.form() == TargetForm::Absolute {
-            match (self.router.named_host(target::is_https(head), head.authority()), &rules.remote) {
-                (None, Some(remote)) => {
-                    let client = way.client.address(&way.connection);
-                    return remote.ask(head, &way.connection, client, way.early);
-                }
-                (host, _) => way.host = host,
+            let host = self.router.named_host(target::is_https(head), head.authority());
+            if let Some(remote) = elsewhere(head, host, &way.route) {
+                let client = way.client.address(&way.connection);
+                return remote.ask(head, &way.connection, client, way.early);
             }
+            way.host = host;
         }
         self.locate(way, head, scratch)
     }
@@ -98,7 +98,7 @@ fn send_file(
     encode_path(&path, &mut target);
     *head = target::redirected(head, &target, false);
     scratch.path = path;
-    way.ask_only(files, head, &scratch.path)
+    way.ask_only(files, head, &scratch.path, 1)
 }
 
 fn failed(reason: String) -> Outcome {
@@ -107,17 +107,18 @@ fn failed(reason: String) -> Outcome {
 
 impl Way {
     /// Asks a handler that is none of the path's; who else is there is not asked.
-    fn ask_only(
+    pub(super) fn ask_only(
         &mut self,
         handler: &dyn crate::handler::Handler,
         head: &mut RequestHead,
         path: &[u8],
+        below: usize,
     ) -> Outcome {
         self.next = usize::MAX;
         handler.handle(&mut Exchange {
             head,
             path,
-            below: 1,
+            below,
             connection: &self.connection,
             client: &self.client,
             env: &self.route.env,

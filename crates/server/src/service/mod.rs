@@ -11,6 +11,7 @@ mod finish;
 mod follow;
 mod page;
 mod phases;
+mod subrequest;
 #[cfg(test)]
 mod tests;
 
@@ -141,7 +142,7 @@ impl Service for Site {
         };
         let passed = match way.route.phases.early.is_empty() {
             true => Passed::Now(located),
-            false => way.pass_early(request.head, located),
+            false => way.pass_early(core, request.head, located),
         };
         way.record = core.logs.begin(&way.route.logs, request, &way.client);
         way.timing = core.timing(&way, request);
@@ -185,7 +186,7 @@ impl Service for Site {
         let mut way = core.enter(host, request.connection);
         if !way.route.phases.early.is_empty() {
             // A refusal can neither wait nor be answered by a step: what is known of the client is all it needs.
-            drop(way.pass_early(request.head, handler::Outcome::Declined));
+            drop(way.pass_early(core, request.head, handler::Outcome::Declined));
         }
         way.record = core.logs.begin(&way.route.logs, request, &way.client);
         way.timing = core.timing(&way, request);

@@ -1,6 +1,8 @@
 //! A request's way through the steps of a phase.
 
+use super::Core;
 use super::dispatch::Way;
+use super::subrequest::Parent;
 use crate::handler::Outcome;
 use crate::phase::{PhaseRequest, Reply, Resumption, Satisfy, Step, Verdict, Waiting};
 use crate::router::Route;
@@ -44,36 +46,72 @@ enum Phase {
 impl Way {
     /// The early phase of the request's route, and `then` behind it.
     #[cold]
-    pub(super) fn pass_early(&mut self, head: &mut RequestHead, then: Outcome) -> Passed {
-        self.walk(Phase::Early, then).run(self, head, Verdict::Pass)
+    pub(super) fn pass_early(&mut self, core: &Rc<Core>, head: &mut RequestHead, then: Outcome) -> Passed {
+        self.walk(Phase::Early, then).run(core, self, head, Verdict::Pass)
     }
 
     /// The access phase of the request's route, and its handlers behind it.
-    pub(super) fn pass_access(&mut self, head: &mut RequestHead) -> Passed {
+    pub(super) fn pass_access(&mut self, core: &Rc<Core>, head: &mut RequestHead) -> Passed {
         self.unchecked = false;
         // What an answer that led here has asked for is over.
         self.connection.cancel_on_close.set(false);
-        self.walk(Phase::Access, Outcome::Declined).run(self, head, Verdict::Pass)
+        self.walk(Phase::Access, Outcome::Declined).run(core, self, head, Verdict::Pass)
     }
 
     /// Goes on with a phase when the wait of a step is over.
-    pub(super) fn resume(&mut self, head: &mut RequestHead, walk: Walk, resumption: Resumption) -> Passed {
-        let verdict = resumption(&mut self.as_steps_see_it(head));
-        walk.run(self, head, verdict)
+    pub(super) fn resume(
+        &mut self,
+        core: &Rc<Core>,
+        head: &mut RequestHead,
+        walk: Walk,
+        resumption: Resumption,
+    ) -> Passed {
+        // What a subrequest has asked for is over with it.
+        self.connection.cancel_on_close.set(false);
+        let verdict = self.show(core, head, resumption);
+        walk.run(core, self, head, verdict)
     }
 
     fn walk(&self, phase: Phase, then: Outcome) -> Walk {
         Walk { route: Rc::clone(&self.route), phase, next: 0, refused: None, then }
     }
 
-    fn as_steps_see_it<'a>(&'a mut self, head: &'a mut RequestHead) -> PhaseRequest<'a> {
-        PhaseRequest { head, connection: &self.connection, client: &mut self.client }
+    /// Shows the request to a step.
+    fn show<R>(
+        &mut self,
+        core: &Rc<Core>,
+        head: &mut RequestHead,
+        to: impl FnOnce(&mut PhaseRequest<'_>) -> R,
+    ) -> R {
+        let mut client = self.client.clone();
+        let shown = to(&mut PhaseRequest {
+            head,
+            connection: &self.connection,
+            client: &mut client,
+            asked: self.asked.as_deref(),
+            subrequests: &self.as_parent(core),
+        });
+        self.client = client;
+        shown
+    }
+
+    /// The request, as one on whose behalf subrequests are made.
+    pub(super) fn as_parent<'a>(&'a self, core: &'a Rc<Core>) -> Parent<'a> {
+        Parent {
+            core,
+            host: self.host,
+            route: &self.route,
+            connection: &self.connection,
+            client: self.client.clone(),
+            depth: self.depth,
+            early: self.early,
+        }
     }
 }
 
 impl Walk {
     /// Asks the steps in turn, after one has given this verdict.
-    fn run(mut self, way: &mut Way, head: &mut RequestHead, mut verdict: Verdict) -> Passed {
+    fn run(mut self, core: &Rc<Core>, way: &mut Way, head: &mut RequestHead, mut verdict: Verdict) -> Passed {
         loop {
             match verdict {
                 Verdict::Pass => {}
@@ -88,7 +126,7 @@ impl Walk {
             let next = self.next;
             self.next += 1;
             let Some(step) = self.steps().get(next) else { return Passed::Now(self.end()) };
-            verdict = step.check(&mut way.as_steps_see_it(head));
+            verdict = way.show(core, head, |request| step.check(request));
         }
     }
 

@@ -6,6 +6,7 @@ use super::{Everywhere, Settings, Url, failure, response};
 use crate::config::yaml::Node;
 use crate::handler::Outcome;
 use crate::modules::upstreams;
+use crate::subrequest::RemoteServers;
 use crate::worker::WorkerContext;
 use hayami_client::{Backend, Call, Origin, Reply, call};
 use hayami_http::{FieldSection, RequestHead, Response, Status};
@@ -51,15 +52,10 @@ impl Remote {
             keep_server: everywhere.keep_server,
         })))
     }
+}
 
-    /// Asks for what `head` names, whose target is a URL.
-    pub fn ask(
-        &self,
-        head: &RequestHead,
-        connection: &ConnectionInfo,
-        client: &Address,
-        early: bool,
-    ) -> Outcome {
+impl RemoteServers for Remote {
+    fn ask(&self, head: &RequestHead, connection: &ConnectionInfo, client: &Address, early: bool) -> Outcome {
         let asking = Rc::clone(&self.0);
         let (path, query) = (head.path(), head.query());
         let mut target = if path.is_empty() { b"/".to_vec() } else { path.to_vec() };

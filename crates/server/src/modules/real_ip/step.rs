@@ -79,8 +79,8 @@ mod tests {
             let (name, value) = field.split_once(": ").expect("a field");
             head.fields_mut().append(name.as_bytes(), value.as_bytes());
         }
-        let mut request = PhaseRequest { head: &mut head, connection: &connection, client: &mut client };
-        assert!(matches!(step.check(&mut request), Verdict::Pass));
+        let verdict = testing::pass(&*step, &mut head, &mut client);
+        assert!(matches!(verdict, Verdict::Pass));
         let address = client.address(&connection);
         format!("{address}:{}", address.port())
     }

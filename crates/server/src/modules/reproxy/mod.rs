@@ -14,7 +14,6 @@ use crate::config::settings::Inherited;
 use crate::config::yaml::Node;
 use crate::handler::Handler;
 use crate::modules::file;
-use crate::modules::proxy::{Everywhere, Remote, Url};
 use crate::worker::WorkerContext;
 use hayami_http::ResponseHead;
 use std::os::unix::ffi::OsStrExt;
@@ -83,21 +82,14 @@ pub struct Rules {
     follow: bool,
     /// The directory without a slash at its end, and what sends files below it.
     files: Option<(Vec<u8>, Box<dyn Handler>)>,
-    /// What asks servers that are not this one.
-    pub remote: Option<Remote>,
 }
 
 impl Rules {
-    /// Those of a path with these upstreams; `None` if nothing is followed there.
+    /// Those of a path; `None` if nothing is followed there.
     ///
     /// # Errors
     /// This system can never serve the directory; a line for the user.
-    pub fn build(
-        inherited: &Inherited,
-        upstreams: impl Iterator<Item = Url>,
-        everywhere: Everywhere,
-        worker: &WorkerContext,
-    ) -> Result<Option<Self>, String> {
+    pub fn build(inherited: &Inherited, worker: &WorkerContext) -> Result<Option<Self>, String> {
         let Settings { follow, files, .. } = &inherited.reproxy;
         if !follow && files.is_none() {
             return Ok(None);
@@ -107,9 +99,7 @@ impl Rules {
             let root = path.as_os_str().as_bytes();
             Ok::<_, String>((root.strip_suffix(b"/").unwrap_or(root).to_vec(), handler))
         });
-        let remote =
-            follow.then(|| Remote::new(&inherited.proxy, upstreams.collect(), everywhere, worker)).flatten();
-        Ok(Some(Self { follow: *follow, files: files.transpose()?, remote }))
+        Ok(Some(Self { follow: *follow, files: files.transpose()? }))
     }
 
     /// What an answer says is to be done instead, if it does.
