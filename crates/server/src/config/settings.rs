@@ -151,7 +151,7 @@ pub enum HandlerSettings {
     /// `fastcgi.connect`, `fastcgi.spawn`: the index of the application's group.
     FastCgi(usize),
     /// `proxy.reverse.url`
-    Proxy(proxy::ReverseSettings),
+    Proxy(upstreams::Reference),
     /// `proxy.connect`
     Connect(connect::Rules),
 }

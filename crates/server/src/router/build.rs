@@ -10,7 +10,7 @@ use crate::modules::env::{self, Environment};
 use crate::modules::identity::SendServerName;
 use crate::modules::{
     access, auth, compress, connect, expires, fastcgi, file, headers, proxy, real_ip, redirect, reproxy,
-    rewrite, static_response, throttle, try_files,
+    rewrite, static_response, throttle, try_files, upstreams,
 };
 use crate::phase::Phases;
 use crate::subrequest::RemoteServers;
@@ -90,7 +90,7 @@ impl Builder<'_> {
         connect::build(rules, &inherited.connect, &inherited.proxy, identity, self.worker)
     }
 
-    fn proxy(&self, reverse: &proxy::ReverseSettings, path: &PathSettings) -> Box<dyn Handler> {
+    fn proxy(&self, reverse: &upstreams::Reference, path: &PathSettings) -> Box<dyn Handler> {
         let PathSettings { key, inherited, .. } = path;
         proxy::build(reverse, key.prefix(), &inherited.proxy, self.everywhere(inherited), self.worker)
     }

@@ -10,10 +10,10 @@ use super::streaming::Watch;
 use super::target::Below;
 use super::tunnel::{Passed, Tunnels};
 use super::upload::Upload;
-use super::{ReverseSettings, Settings, Streaming, Telling};
+use super::{Settings, Streaming, Telling};
 use crate::handler::{Exchange, Handler, Outcome};
 use crate::modules::access_log::Way;
-use crate::modules::upstreams::{Asking, Member, Pool, Transport};
+use crate::modules::upstreams::{Asking, Member, Pool, Reference, Transport};
 use crate::worker::WorkerContext;
 use hayami_client::Call;
 use hayami_http::{Method, ResponseHead, Source, encode_path};
@@ -57,7 +57,7 @@ pub struct Everywhere {
 
 /// The handler of the path with that prefix. Without a loop there is nothing to connect with: then it is for show.
 pub fn build(
-    reverse: &ReverseSettings,
+    reverse: &Reference,
     prefix: &str,
     settings: &Settings,
     everywhere: Everywhere,

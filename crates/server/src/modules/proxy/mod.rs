@@ -37,7 +37,6 @@ pub use manner::{Expect, Particulars};
 pub(in crate::modules) use origin::origin;
 pub use remote::Remote;
 pub(in crate::modules) use response::clean;
-pub use reverse::ReverseSettings;
 pub use streaming::{DIRECTIVES as STREAMING, Streaming};
 pub use tls::{DIRECTIVES as TLS_DIRECTIVES, Tls};
 pub use tunnel::{DIRECTIVES as TUNNELS, Tunnels};

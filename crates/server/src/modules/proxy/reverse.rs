@@ -1,6 +1,5 @@
 //! `proxy.reverse.url`: the upstreams of a path, its own or those of a name.
 
-use super::Url;
 use crate::config::directive::Scope;
 use crate::config::error::ConfigError;
 use crate::config::path_key::PathKey;
@@ -8,23 +7,8 @@ use crate::config::settings::HandlerSettings;
 use crate::config::yaml::Node;
 use crate::modules::upstreams;
 
-/// The upstreams of a path.
-#[derive(Clone, Debug)]
-pub struct ReverseSettings {
-    /// The index of their group.
-    pub group: usize,
-    /// The path of the URL, if that names a group; otherwise each upstream has its own.
-    pub path: Option<String>,
-}
-
 pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
-    let settings = match named(scope, node)? {
-        Some(settings) => settings,
-        None => {
-            let group = upstreams::group(node)?;
-            ReverseSettings { group: scope.global.upstreams.add(group), path: None }
-        }
-    };
+    let settings = upstreams::reference(scope, node)?;
     let upstreams = &scope.global.upstreams.groups[settings.group].upstreams;
     if matches!(scope.path, Some(PathKey::Pattern(_))) {
         let own = upstreams.iter().map(|upstream| &upstream.url.path);
@@ -46,22 +30,6 @@ fn check_without_path<'a>(
     let error =
         node.error(format!("the URL must not have a path (`{path}`) where `paths` has a regular expression"));
     Err(error.help("remove it: the upstream gets the path of the request, which `rewrite` can change"))
-}
-
-/// A URL whose host is the name of a group.
-fn named(scope: &mut Scope<'_>, node: &Node) -> Result<Option<ReverseSettings>, ConfigError> {
-    let Some(text) = node.text().ok().filter(|_| scope.global.upstreams.has_names()) else { return Ok(None) };
-    let authority = text.split_once("://").and_then(|(_, rest)| rest.split('/').next());
-    let Some(group) = authority.and_then(|name| scope.global.upstreams.find(name)) else { return Ok(None) };
-    let url = Url::read(node)?;
-    if !text.starts_with("http://") {
-        let error = node.error(format!("`{}` is the name of an upstream group", url.authority));
-        let help =
-            format!("write `http://{}{}`: the URLs in the group set the protocol", url.authority, url.path);
-        return Err(error.help(help));
-    }
-    scope.global.upstreams.groups[group].used = true;
-    Ok(Some(ReverseSettings { group, path: Some(url.path) }))
 }
 
 #[cfg(test)]
