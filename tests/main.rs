@@ -7,6 +7,7 @@
 mod access;
 mod answers;
 mod auth;
+mod auth_request;
 mod bench_causes;
 mod bench_command;
 mod bench_json;

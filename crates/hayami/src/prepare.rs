@@ -14,7 +14,7 @@ use hayami_server::config::load::Loaded;
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::error_log::Target;
 use hayami_server::modules::listen::Acceptors;
-use hayami_server::modules::{access_log, fastcgi, process, proxy};
+use hayami_server::modules::{access_log, auth_request, fastcgi, process, proxy};
 use nix::unistd::User;
 
 /// The result, with which a start continues.
@@ -151,7 +151,7 @@ fn check_files(
 /// `max-connections`, or as many as the open-files limit has room for. A client whose requests are passed on
 /// needs a second connection.
 fn connections(settings: &Settings, files: OpenFiles, warn: &(dyn Fn(&str) + Sync)) -> usize {
-    let each = if proxy::is_used(settings) { 2 } else { 1 };
+    let each = if proxy::is_used(settings) || auth_request::asks_upstreams(settings) { 2 } else { 1 };
     let room = usize::try_from(files.connections() / each).unwrap_or(usize::MAX);
     match settings.global.limits.max_connections {
         Some(wanted) if wanted > room => {

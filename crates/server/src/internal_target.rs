@@ -8,6 +8,11 @@ pub(crate) fn page(head: &RequestHead, url: &[u8]) -> RequestHead {
     with_target(b"GET", &resolve(head.path(), url), b"", head.version())
 }
 
+/// The head of a `GET` without fields for a path and query, of the same authority.
+pub(crate) fn get(head: &RequestHead, target: &[u8]) -> RequestHead {
+    with_target(b"GET", target, head.authority(), head.version())
+}
+
 /// `head` with another target: of the same authority, unless the target names another one. Without `keep_method`, all
 /// methods but HEAD become GET.
 pub(crate) fn redirected(head: &RequestHead, to: &[u8], keep_method: bool) -> RequestHead {

@@ -7,8 +7,8 @@
 //! **early**: what is known of the client is put right (`real-ip`). Once for each request of a client, on the route
 //! that its own target leads to.
 //!
-//! **access**: whether the client may have what is there: `allow` and `deny`, then `auth.basic`. Again on every route
-//! that an internal redirect leads to; not for error pages, which the server itself asks for.
+//! **access**: whether the client may have what is there: `allow` and `deny`, then `auth.basic`, then `auth.request`.
+//! Again on every route that an internal redirect leads to; not for subrequests, which the server itself makes.
 //!
 //! A route has a slice of steps for each phase, made when the router is built. An empty slice costs a comparison.
 

@@ -59,6 +59,7 @@ pub(super) const DEVIATIONS: &[Deviation] = &[
 pub(super) const OWN: &[&str] = &[
     "allow",
     "auth.basic",
+    "auth.request",
     "deny",
     "file.cache.descriptors",
     "file.cache.max-file-size",

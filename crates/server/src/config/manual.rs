@@ -5,7 +5,7 @@ use super::deviation::{BEHAVIOUR, DEVIATIONS, OWN};
 use super::directive::{Directive, Level};
 use super::not_yet;
 use super::registry::{self, GROUPS};
-use crate::modules::{auth, listen, real_ip, session_resumption};
+use crate::modules::{auth, auth_request, listen, real_ip, session_resumption};
 
 /// What stands above the tables.
 const HEAD: &str = "# Directives
@@ -61,6 +61,7 @@ fn attributes(directive: &str) -> String {
         "listen" => rows("`ssl`", listen::ssl::ATTRIBUTES),
         "real-ip" => rows("the mapping", real_ip::ATTRIBUTES),
         "auth.basic" => rows("the mapping", auth::ATTRIBUTES),
+        "auth.request" => rows("the mapping", auth_request::ATTRIBUTES),
         "ssl-session-resumption" => rows("the mapping", session_resumption::ATTRIBUTES),
         _ => String::new(),
     }

@@ -2,10 +2,10 @@
 
 use super::directive::Directive;
 use crate::modules::{
-    access, access_log, auth, compress, connect, early_hints, env, error_doc, error_log, expires, fastcgi,
-    file, headers, hosts, http1, http2, identity, limits, listen, process, proxy, real_ip, redirect, reproxy,
-    rewrite, server_timing, session_resumption, stash, static_response, tcp, throttle, tolerated, try_files,
-    upstreams,
+    access, access_log, auth, auth_request, compress, connect, early_hints, env, error_doc, error_log,
+    expires, fastcgi, file, headers, hosts, http1, http2, identity, limits, listen, process, proxy, real_ip,
+    redirect, reproxy, rewrite, server_timing, session_resumption, stash, static_response, tcp, throttle,
+    tolerated, try_files, upstreams,
 };
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -50,6 +50,7 @@ pub const GROUPS: &[Group] = &[
     group("The client's address", real_ip::DIRECTIVES),
     group("Access control", access::DIRECTIVES),
     group("Authentication", auth::DIRECTIVES),
+    group("Authorization by a subrequest", auth_request::DIRECTIVES),
     group("Response fields", headers::DIRECTIVES),
     group("Expiration", expires::DIRECTIVES),
     group("Compression", compress::DIRECTIVES),

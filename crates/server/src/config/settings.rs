@@ -7,9 +7,10 @@ use super::error::ConfigError;
 use super::path_key::PathKey;
 use super::yaml::{Node, Place};
 use crate::modules::{
-    access, access_log, auth, compress, connect, early_hints, env, error_doc, error_log, expires, fastcgi,
-    file, headers, http1, http2, identity, limits, listen, process, proxy, real_ip, redirect, reproxy,
-    rewrite, server_timing, session_resumption, static_response, tcp, throttle, try_files, upstreams,
+    access, access_log, auth, auth_request, compress, connect, early_hints, env, error_doc, error_log,
+    expires, fastcgi, file, headers, http1, http2, identity, limits, listen, process, proxy, real_ip,
+    redirect, reproxy, rewrite, server_timing, session_resumption, static_response, tcp, throttle, try_files,
+    upstreams,
 };
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
@@ -198,8 +199,10 @@ pub struct Inherited {
     pub real_ip: real_ip::Settings,
     /// `allow`, `deny`, `satisfy`
     pub access: access::Settings,
-    /// `auth.*`
+    /// `auth.basic`
     pub auth: auth::Settings,
+    /// `auth.request`
+    pub auth_request: auth_request::Settings,
     /// `header.*`
     pub headers: headers::Settings,
     /// `expires`

@@ -3,6 +3,7 @@
 pub mod access;
 pub mod access_log;
 pub mod auth;
+pub mod auth_request;
 pub mod compress;
 pub mod connect;
 pub mod early_hints;

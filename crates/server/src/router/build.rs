@@ -9,8 +9,8 @@ use crate::modules::access_log::{Logs, PathLogs};
 use crate::modules::env::{self, Environment};
 use crate::modules::identity::SendServerName;
 use crate::modules::{
-    access, auth, compress, connect, expires, fastcgi, file, headers, proxy, real_ip, redirect, reproxy,
-    rewrite, static_response, throttle, try_files, upstreams,
+    access, auth, auth_request, compress, connect, expires, fastcgi, file, headers, proxy, real_ip, redirect,
+    reproxy, rewrite, static_response, throttle, try_files, upstreams,
 };
 use crate::phase::Phases;
 use crate::subrequest::RemoteServers;
@@ -127,11 +127,34 @@ impl Builder<'_> {
         Some(Box::new(remote))
     }
 
+    /// The steps of each phase, in the order that the manual gives.
+    fn phases(&self, inherited: &Inherited) -> Phases {
+        let early = [real_ip::build(&inherited.real_ip)];
+        let access = [
+            auth_request::build_guard(&inherited.auth_request),
+            access::build(&inherited.access, self.worker),
+            auth::build(&inherited.auth, self.worker),
+            auth_request::build(&inherited.auth_request, self.authorizer(inherited)),
+        ];
+        Phases {
+            early: early.into_iter().flatten().collect(),
+            access: access.into_iter().flatten().collect(),
+            satisfy: inherited.access.satisfy,
+        }
+    }
+
+    /// What asks the upstream of `auth.request`, if it names one.
+    fn authorizer(&self, inherited: &Inherited) -> Option<Rc<dyn Handler>> {
+        let upstreams = inherited.auth_request.upstreams()?;
+        let settings = inherited.proxy.keeping_locations();
+        Some(Rc::from(proxy::build(upstreams, "", &settings, self.everywhere(inherited), self.worker)))
+    }
+
     /// A route without handlers.
     fn route(&self, host: &str, inherited: &Inherited) -> Route {
         let env = Rc::new(Environment::new(&inherited.env));
         Route {
-            phases: phases(inherited, self.worker),
+            phases: self.phases(inherited),
             handlers: Vec::new(),
             reproxy: None,
             remote: None,
@@ -145,17 +168,6 @@ impl Builder<'_> {
             env,
             reports_errors: inherited.error_log.emit_request_errors,
         }
-    }
-}
-
-/// The steps of each phase, in the order that the manual gives.
-fn phases(inherited: &Inherited, worker: &WorkerContext) -> Phases {
-    let early = [real_ip::build(&inherited.real_ip)];
-    let access = [access::build(&inherited.access, worker), auth::build(&inherited.auth, worker)];
-    Phases {
-        early: early.into_iter().flatten().collect(),
-        access: access.into_iter().flatten().collect(),
-        satisfy: inherited.access.satisfy,
     }
 }
 

@@ -192,13 +192,16 @@ impl Map {
     }
 }
 
-/// The upstream groups that a path's handlers use.
+/// The upstream groups that a path uses: its handlers, and what authorizes its requests.
 fn groups(path: &PathSettings) -> impl Iterator<Item = usize> {
-    path.handlers.iter().chain(path.inherited.file.rules.handlers()).filter_map(|handler| match handler {
+    let authorizer = path.inherited.auth_request.upstreams().map(|reference| reference.group);
+    let handlers = path.handlers.iter().chain(path.inherited.file.rules.handlers());
+    let groups = handlers.filter_map(|handler| match handler {
         HandlerSettings::Proxy(reverse) => Some(reverse.group),
         HandlerSettings::FastCgi(group) => Some(*group),
         _ => None,
-    })
+    });
+    groups.chain(authorizer)
 }
 
 /// The hosts that answer on a listener, where keys without a port stand for these.

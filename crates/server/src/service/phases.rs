@@ -6,7 +6,7 @@ use super::subrequest::Parent;
 use crate::handler::Outcome;
 use crate::phase::{PhaseRequest, Reply, Resumption, Satisfy, Step, Verdict, Waiting};
 use crate::router::Route;
-use hayami_http::{RequestHead, Status};
+use hayami_http::RequestHead;
 use std::rc::Rc;
 
 /// What a phase has come to.
@@ -141,11 +141,12 @@ impl Walk {
         self.phase == Phase::Access && self.route.phases.satisfy == Satisfy::Any
     }
 
-    /// Keeps a refusal. One that asks for credentials wins: with them the client may be admitted.
+    /// Keeps a refusal. One that asks for credentials, or leads to where they are asked for, wins: with them the client
+    /// may be admitted.
     fn note(&mut self, reply: Box<Reply>) {
         let asks = |reply: &Reply| {
             let status = reply.response.head.status();
-            matches!(status, Status::UNAUTHORIZED | Status::PROXY_AUTHENTICATION_REQUIRED)
+            matches!(status.code(), 300..=399 | 401 | 407)
         };
         if !self.refused.as_ref().is_some_and(|known| asks(known)) {
             self.refused = Some(reply);

@@ -199,7 +199,7 @@ mod tests {
             ("documentroot", Some("instead of Apache's `documentroot`, use `file.dir` in a path")),
             ("file_server", Some("instead of Caddy's `file_server`, use `file.dir` in a path")),
             ("tcp_nodelay", Some("nginx's `tcp_nodelay` is not needed: it is always enabled")),
-            ("auth_request", Some("nginx's `auth_request` is not supported")),
+            ("auth_request", Some("instead of nginx's `auth_request`, use `auth.request` with `url`")),
             ("proxy_cache_key", Some("nginx's `proxy_cache_key` is not supported")),
             ("wroker_processes", None),
         ] {

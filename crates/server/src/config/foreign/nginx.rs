@@ -50,7 +50,7 @@ pub(super) const NAMES: &[(&str, Answer)] = &[
     ("limit_except", NotNeeded("files answer GET, HEAD and OPTIONS only")),
     ("auth_basic", Write("`auth.basic` with `realm` and `file`")),
     ("auth_basic_user_file", Write("`auth.basic` with `realm` and `file`")),
-    ("auth_request", Unsupported("")),
+    ("auth_request", Write("`auth.request` with `url`")),
     // Responses
     ("add_header", Write("`header.add`")),
     ("etag", Write("`file.etag`")),

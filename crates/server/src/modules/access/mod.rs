@@ -62,8 +62,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL_HOST_PATH,
         argument: "all | any",
         default: "all",
-        help: "Whether a client must be admitted both by `allow` and `deny` and by `auth.basic`, or by one of \
-               them.",
+        help: "Whether a client must be admitted by all of `allow` and `deny`, `auth.basic` and `auth.request`, as \
+               far as they are set, or by one of them.",
         set: |scope, node| {
             let choices = [Satisfy::All, Satisfy::Any];
             scope.inherited.access.satisfy = choices[node.one_of(&["all", "any"])?];

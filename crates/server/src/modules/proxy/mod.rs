@@ -97,6 +97,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The same, but that Location fields stay as the upstream sends them.
+    pub fn keeping_locations(&self) -> Self {
+        Self { keeps_location: true, ..self.clone() }
+    }
+
     /// What requests are changed by.
     fn rewriting(&self, telling: Telling) -> Rewriting {
         Rewriting { telling, commands: self.commands.clone(), underscores: self.underscores }

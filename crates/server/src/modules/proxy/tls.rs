@@ -90,7 +90,7 @@ impl Tls {
     ///
     /// # Errors
     /// This machine trusts nobody.
-    pub(super) fn check(&self, node: &Node) -> Result<(), ConfigError> {
+    pub(in crate::modules) fn check(&self, node: &Node) -> Result<(), ConfigError> {
         self.connector().map(drop).map_err(|error| {
             let help = "name a file of certificate authorities in `proxy.ssl.cafile`";
             node.error(error.to_string()).help(help)

@@ -60,8 +60,8 @@ pub const DIRECTIVES: &[Directive] = &[
         argument: "ON | OFF",
         default: "OFF",
         help: "Whether requests of clients for this path get 404: the path is available to \
-               `x-accel-redirect`, `x-reproxy-url`, `redirect` with `internal: YES`, `rewrite`, `try-files` and \
-               `error-doc` only.",
+               `x-accel-redirect`, `x-reproxy-url`, `redirect` with `internal: YES`, `rewrite`, `try-files`, \
+               `error-doc` and `auth.request` only.",
         set: |scope, node| node.on_off().map(|on| scope.inherited.reproxy.internal = on),
     },
 ];
