@@ -1,7 +1,7 @@
 //! Sockets, timers and the loop: the only layer that touches the network.
 //!
 //! ```text
-//! worker ── reactor ── connection ── protocol ┬ http1 ── Service (the layer above)
+//! worker ── reactor ── connection ── session ─┬ http1 ─┬─ exchange ── Service (the layer above)
 //!           │  │         │      │             └ http2     hayami_h1, hayami_h2 (octets ⇄ events)
 //!      accept  poll      │    output
 //!                     transport ┬ socket
@@ -36,12 +36,12 @@ pub mod output;
 mod pace;
 mod placement;
 pub mod poll;
-mod protocol;
 pub mod proxy_protocol;
 mod reactor;
 mod refusal;
 mod runtime;
 pub mod service;
+mod session;
 pub mod socket;
 pub mod socket_option;
 pub mod tls_stream;

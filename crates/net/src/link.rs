@@ -1,7 +1,8 @@
-//! What the protocols of a connection work on: its octets in and out, and how far it is from its end.
+//! What the session of a connection works on: its bytes in and out, and how far it is from its end.
 
 use crate::buffer::Input;
 use crate::clock::{Instant, Millis};
+use crate::connection::{Event, Stage};
 use crate::exchange::Reports;
 use crate::output::Output;
 use crate::poll::Token;
@@ -11,50 +12,14 @@ use hayami_http::RequestHead;
 use std::rc::Rc;
 use std::task::Waker;
 
-/// How far a connection is from its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// Requests are answered.
-    Open,
-    /// What waits is still sent; `linger`: octets of the peer's may be on the way.
-    Closing { linger: bool },
-    /// Everything is sent; octets that come are thrown away until the peer closes.
-    Lingering { octets: u32 },
-    /// Over.
-    Over,
-}
-
-/// Why a protocol stopped answering.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Need {
-    /// Everything received is answered.
-    Input,
-    /// The turn's budget is used up; there is more to do.
-    Turn,
-    /// Too much waits to be sent.
-    Room,
-    /// The answer is not there yet.
-    Later,
-    /// The answer is not there yet, and takes more of the request's content.
-    Content,
-    /// Too much waits to be sent in a tunnel, which takes more of what the client sends.
-    RoomOrContent,
-    /// When everything is sent, the client is to be told that nothing more comes; `hears`: it is read meanwhile.
-    HalfClose { hears: bool },
-    /// The connection goes on in HTTP/2, with the request in the worker's head as its first.
-    Upgrade,
-    /// The connection ends.
-    Close,
-}
-
-/// A connection as its protocol sees it.
+/// A connection as its session sees it.
 pub(crate) struct Link {
     pub(crate) info: Rc<ConnectionInfo>,
     pub(crate) input: Input,
     pub(crate) output: Output,
     pub(crate) stage: Stage,
     pub(crate) reports: Reports,
-    /// When the first octet of the request at hand was seen.
+    /// When the first byte of the request at hand was seen.
     pub(crate) begun: Instant,
     /// When the connection became idle, in milliseconds of the worker's clock.
     pub(crate) idle_since: Millis,
@@ -134,9 +99,21 @@ impl Link {
         }
     }
 
+    /// Something happens to the connection.
+    #[inline]
+    pub(crate) fn on(&mut self, event: Event) {
+        self.stage = self.stage.on(event);
+    }
+
+    /// Ends the connection when everything is sent; `linger`: bytes of the peer's may be on the way.
+    #[inline]
+    pub(crate) fn close(&mut self, linger: bool) {
+        self.on(Event::Close { linger });
+    }
+
     /// Ends the connection with responses unfinished.
     pub(crate) fn abort<S>(&mut self, worker: &Worker<S>, why: &'static str) {
         self.reports.aborted(why, self.output.sent(), &worker.clock);
-        self.stage = Stage::Over;
+        self.on(Event::Lost);
     }
 }

@@ -171,7 +171,7 @@ impl<S: Service> Reactor<S> {
         for token in leaving {
             let Some(connection) = self.connections.get_mut(token) else { continue };
             connection.leave();
-            if connection.is_multiplexed() || !self.close_if_idle(token) {
+            if connection.says_goodbye() || !self.close_if_idle(token) {
                 self.again.push((token, 0));
             }
         }
@@ -447,7 +447,7 @@ impl<S: Service> Reactor<S> {
     fn close_idle(&mut self, most: usize, min_age: u64) -> usize {
         let now = self.worker.clock.millis();
         // Those that speak HTTP/2 leave by themselves, after a goodbye.
-        let leaves = |c: &Connection| self.worker.draining.get() && c.is_multiplexed();
+        let leaves = |c: &Connection| self.worker.draining.get() && c.says_goodbye();
         let age = |c: &Connection| Some((c.idle_millis(now)?, c.link.token)).filter(|_| !leaves(c));
         let mut idle: Vec<(u64, Token)> =
             self.connections.iter().filter_map(|connection| age(connection)).collect();

@@ -19,7 +19,7 @@ pub(super) struct Unsent {
 }
 
 /// Writes the head of an answer, and its content if that goes out at once. `unread`: bytes of the request's content
-/// that nobody takes.
+/// that the handler does not take.
 #[inline]
 pub(super) fn send<P: Protocol, S: Service>(
     protocol: &mut P,
@@ -124,7 +124,7 @@ impl Exchange {
 
     /// The response's last byte is written.
     fn complete<P: Protocol>(&mut self, protocol: &mut P) {
-        // What has not come yet nobody takes any more: the client may send it to be thrown away.
+        // What has not come yet is not read any more: the client may send it to be thrown away.
         let held = self.content.take().filter(|feed| !feed.is_complete()).map_or(0, Feed::end);
         self.work = Work::Discard;
         if held > 0 {

@@ -83,14 +83,14 @@ fn offer((wish, protocols): (Wish, Vec<u8>), octets: Incoming) -> Upgrade {
 }
 
 impl Announced {
-    /// Bytes of it that nobody takes.
+    /// Bytes of it that the handler does not take.
     fn unread(&self, length: Option<u64>) -> u64 {
         if self.feed.has_reader() { 0 } else { length.unwrap_or(0) }
     }
 }
 
 impl Exchange {
-    /// Somebody may take the content of the request; if nobody does, it is thrown away.
+    /// Keeps the content of the request for the handler; if that has dropped its end, the content is thrown away.
     fn expect_content(&mut self, announced: Option<Announced>, length: Option<u64>) {
         self.length = length;
         let Some(Announced { feed, expects_continue, is_tunnel }) = announced else { return };

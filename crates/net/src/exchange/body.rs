@@ -13,7 +13,7 @@ use std::io::IoSliceMut;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-/// Octets of a cold file that are brought into memory at once.
+/// Bytes of a cold file that are brought into memory at once.
 const WARM: u64 = 1024 * 1024;
 
 /// Content that is being sent.

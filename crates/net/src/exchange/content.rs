@@ -29,7 +29,7 @@ impl Exchange {
         self.content.as_ref().is_some_and(Feed::has_room)
     }
 
-    /// Whether somebody may take content of the request.
+    /// Whether the handler may still take content of the request.
     pub(crate) fn has_reader(&self) -> bool {
         self.content.as_ref().is_some_and(Feed::has_reader)
     }
@@ -80,7 +80,7 @@ impl Exchange {
         self.content.as_ref().is_some_and(|feed| feed.refuse(refusal))
     }
 
-    /// Content that nobody takes.
+    /// Content that has no reader.
     fn discard<P: Protocol, S>(&mut self, protocol: &mut P, worker: &Worker<S>, bytes: usize) -> Arrived {
         protocol.discarded(bytes);
         let held = self.content.take().map_or(0, Feed::end);

@@ -67,11 +67,11 @@ pub(crate) type Slot = Option<Box<Exchange>>;
 /// A request whose answer, or the rest of it, has to wait.
 #[derive(Default)]
 pub(crate) struct Exchange {
-    /// The request's content, while somebody may take it. It ends before who takes it.
+    /// The request's content, while it has a reader. It ends before its reader.
     content: Option<Feed>,
     work: Work,
     interim: Option<InterimHeads>,
-    /// Who wants to hear how the response ends, and when its head was written.
+    /// The observer of the response's end, and when the head was written.
     observer: Option<(Box<dyn Observer>, Instant)>,
     /// Bytes of response content so far.
     sent: u64,
@@ -155,7 +155,7 @@ impl Exchange {
     /// Nothing is left of it, and nothing to do. Field by field: an exchange that is complete has few.
     fn reset(&mut self) {
         let Self { content, work, interim, observer, sent, received, length, pace, drains_since, .. } = self;
-        // It ends before who takes it.
+        // It ends before its reader.
         *content = None;
         *work = Work::Discard;
         (*interim, *observer, *pace, *drains_since) = (None, None, None, None);
@@ -165,7 +165,7 @@ impl Exchange {
 
     /// The response will not be complete. Of what was written of it, `unsent` bytes have not left.
     pub(crate) fn abort(&mut self, clock: &Clock, unsent: u64, why: &'static str) {
-        // It ends before who takes it.
+        // It ends before its reader.
         self.content = None;
         self.work = Work::Discard;
         if let Some((observer, began)) = self.observer.take() {

@@ -28,7 +28,7 @@ pub(crate) trait Protocol {
     /// Writes an interim response, if that is allowed.
     fn interim(&mut self, head: &ResponseHead);
 
-    /// Nobody takes content of the request of which so many bytes are still to come, and the head is written next.
+    /// Content of the request has no reader, and so many bytes of it are still to come; the head is written next.
     fn will_not_read(&mut self, bytes: u64) {
         let _ = bytes;
     }
@@ -57,7 +57,7 @@ pub(crate) trait Protocol {
     /// Breaks the response off, so that it does not look complete.
     fn reset(&mut self, reset: Reset, why: &'static str);
 
-    /// Tells the client to send no more of the request: nobody takes it.
+    /// Tells the client to send no more of the request: it has no reader.
     fn stop_receiving(&mut self, reset: Reset);
 
     /// Bytes of the response that were written and have not left, as far as the protocol knows.
@@ -119,7 +119,7 @@ pub(crate) enum Reset {
     Response,
     /// The other end of a tunnel failed, or is gone.
     Tunnel,
-    /// The request has more content than is read when nobody takes it.
+    /// The request has more content than is read without a reader.
     Content,
     /// The client does not take the response.
     Late,

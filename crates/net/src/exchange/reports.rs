@@ -1,4 +1,4 @@
-//! Responses whose end somebody wants to hear of: told when their last octet has left.
+//! Observers of responses: told when the last byte has left.
 
 use crate::clock::{Clock, Instant};
 use crate::service::{Ended, Observer};
@@ -32,7 +32,7 @@ impl Reports {
         self.0.get_or_insert_default().push_back(report);
     }
 
-    /// Octets up to `position` were handed to the kernel.
+    /// Bytes up to `position` were handed to the kernel.
     #[inline]
     pub(crate) fn sent(&mut self, position: u64, clock: &Clock) {
         if let Some(reports) = &mut self.0 {
@@ -53,7 +53,7 @@ impl Reports {
 }
 
 impl Report {
-    /// Tells the observer, with `position` octets of the output sent.
+    /// Tells the observer, with `position` bytes of the output sent.
     pub(crate) fn tell(self, position: u64, clock: &Clock, aborted: Option<&'static str>) {
         let content_octets = match self.content {
             // Of what has not left, what is framing is not known exactly.

@@ -15,7 +15,7 @@ impl Exchange {
         self.tunnel && !self.awaits_answer()
     }
 
-    /// Whether the client of a tunnel still sends, and somebody takes that.
+    /// Whether the client of a tunnel still sends, and that has a reader.
     pub(super) fn is_heard(&self) -> bool {
         self.tunnel && self.content.as_ref().is_some_and(Feed::is_open)
     }

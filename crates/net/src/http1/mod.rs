@@ -5,16 +5,18 @@ mod stream;
 mod tunnel;
 
 use crate::clock::Millis;
-use crate::connection::Wait;
-use crate::exchange::{self, Arrived, DISCARD, Progress, Slot};
-use crate::link::{Link, Need, Stage};
+use crate::connection::{self, Need, Stage};
+use crate::exchange::{self, Arrived, DISCARD, Exchange, Progress, Slot};
+use crate::link::Link;
 use crate::pace::Pace;
 use crate::service::{Refusal, Service};
+use crate::session::Session;
 use crate::turn_budget::cost;
 use crate::upgrade;
 use crate::worker::{Timeouts, Worker};
 use hayami_h1::{Event, Fault, Next, RequestContent, Server};
 use hayami_http::RequestHead;
+use std::time::Duration;
 use stream::Stream;
 use tunnel::HalfClose;
 pub(crate) use tunnel::LEAVE;
@@ -43,66 +45,23 @@ impl Http1 {
         Self { engine: Server::new(), exchange: None, unread_content: false, half_close: HalfClose::No }
     }
 
-    /// Whether the head of a request is awaited.
-    pub(crate) fn is_reading(&self) -> bool {
-        self.exchange.is_none()
-    }
-
-    /// Whether what is being answered is given up when the client closes its half of the connection.
-    #[inline]
-    pub(crate) fn ends_with_client(&self, link: &Link) -> bool {
-        let gives_up = |exchange: &exchange::Exchange| !exchange.is_discarding() && !exchange.is_tunnel();
-        link.info.cancel_on_close.get() && self.exchange.as_deref().is_some_and(gives_up)
-    }
-
-    /// What is waited for when everything received is answered and everything made is sent.
-    pub(crate) fn wait(&self) -> Wait {
-        match &self.exchange {
-            None => Wait::Head,
-            Some(exchange) if exchange.is_discarding() => Wait::Content,
-            Some(_) => Wait::Answer,
-        }
-    }
-
-    /// Answers what has been received, as far as there is room.
-    pub(crate) fn answer<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Need {
-        loop {
-            if link.stage != Stage::Open {
-                return Need::Close;
-            }
-            if link.output.is_full() && !self.is_tunnel() {
-                return Need::Room;
-            }
-            if !worker.budget.spend(cost::FRAME) {
-                return Need::Turn;
-            }
-            let need = match &self.exchange {
-                Some(exchange) if !exchange.is_discarding() => self.go_on(link, worker),
-                _ => self.receive(link, worker),
-            };
-            if let Some(need) = need {
-                return need;
-            }
-        }
-    }
-
     /// Hands the input to the engine and acts on what it says.
     fn receive<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Option<Need> {
-        // The end of content is an event of its own, which needs no more octets.
+        // The end of content is an event of its own, which needs no more bytes.
         if link.input.is_empty() && !self.unread_content {
-            return Some(Need::Input);
+            return Some(self.need_of_request());
         }
         let mut head = worker.head.borrow_mut();
         let received = match self.engine.receive(&worker.limits, link.input.unread(), &mut head) {
             Ok(received) => received,
-            // An answer would only mislead who speaks another protocol (RFC 9113 §3.4 for HTTP/2's).
+            // An answer would only mislead a client that speaks another protocol (RFC 9113 §3.4 for HTTP/2's).
             Err(Fault::NotHttp) if link.requests == 0 => {
-                link.stage = Stage::Closing { linger: true };
+                link.close(true);
                 return Some(Need::Close);
             }
             // It was answered already.
-            Err(_) if !self.is_reading() => {
-                link.stage = Stage::Closing { linger: true };
+            Err(_) if self.exchange.is_some() => {
+                link.close(true);
                 return Some(Need::Close);
             }
             Err(fault) => {
@@ -118,7 +77,7 @@ impl Http1 {
             }
             Event::More => {
                 link.input.consume(consumed);
-                return Some(Need::Input);
+                return Some(self.need_of_request());
             }
             Event::Content(range) => {
                 self.content(link, worker, range);
@@ -142,7 +101,7 @@ impl Http1 {
     ) -> Option<Need> {
         let length = match content {
             RequestContent::None => Some(0),
-            RequestContent::Length(octets) => Some(octets),
+            RequestContent::Length(bytes) => Some(bytes),
             RequestContent::Chunked => None,
         };
         if content == RequestContent::None && upgrade::is_wanted(worker, &link.info, head) {
@@ -165,7 +124,7 @@ impl Http1 {
     fn go_on<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Option<Need> {
         let fed = self.feed(link, worker);
         if self.half_close == HalfClose::Due {
-            return Some(Need::HalfClose { hears: self.reads(fed) == Some(true) });
+            return Some(Need::HalfClose { reads: self.reads(fed) == Some(true) });
         }
         let exchange = self.exchange.as_deref_mut()?;
         if worker.draining.get() && exchange.is_tunnel() {
@@ -195,15 +154,13 @@ impl Http1 {
 
     /// What the exchange waits for.
     fn need(&self, link: &Link, fed: Fed) -> Option<Need> {
-        let full = self.is_tunnel() && link.output.is_full();
-        match (self.reads(fed), full) {
-            // What the client has sent goes on first.
-            (None, _) => None,
-            (Some(true), true) => Some(Need::RoomOrContent),
-            (Some(false), true) => Some(Need::Room),
-            (Some(true), false) => Some(Need::Content),
-            (Some(false), false) => Some(Need::Later),
-        }
+        // `None`: what the client has sent goes on first.
+        let reads = self.reads(fed)?;
+        Some(match reads {
+            reads if self.is_tunnel() => Need::Tunnel { reads, full: link.output.is_full() },
+            true => Need::Content,
+            false => Need::Answer,
+        })
     }
 
     /// Whether the client is to be read. `None`: what was read can go on.
@@ -216,7 +173,7 @@ impl Http1 {
         if wants { (fed == Fed::All).then_some(true) } else { Some(false) }
     }
 
-    /// Hands content that has been received to who takes it.
+    /// Hands content that has been received to its reader.
     #[inline]
     fn feed<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Fed {
         let wants = self.exchange.as_deref().is_some_and(|exchange| exchange.has_room());
@@ -263,7 +220,7 @@ impl Http1 {
     }
 
     /// Answers what is no request, and closes.
-    pub(crate) fn refuse<S: Service>(
+    fn refuse<S: Service>(
         &mut self,
         link: &mut Link,
         worker: &Worker<S>,
@@ -277,18 +234,29 @@ impl Http1 {
             exchange.abort(&worker.clock, 0, "the connection was reset");
             worker.exchanges.give(exchange);
         }
-        link.stage = Stage::Closing { linger: true };
+        link.close(true);
     }
 
-    /// The response's last octet is in the output; `remaining` bytes of the request's content are known to be still to
+    /// Answers what is no request, and has not been read.
+    #[cold]
+    pub(crate) fn refuse_unread<S: Service>(
+        &mut self,
+        link: &mut Link,
+        worker: &Worker<S>,
+        refusal: &Refusal,
+    ) {
+        let mut head = worker.head.borrow_mut();
+        head.reset_to(b"");
+        self.refuse(link, worker, refusal, &mut head);
+    }
+
+    /// The response's last byte is in the output; `remaining` bytes of the request's content are known to be still to
     /// come.
     fn complete<S>(&mut self, link: &mut Link, worker: &Worker<S>, remaining: u64) {
         let leaves = link.is_leaving(worker);
         let rests_much = self.unread_content && remaining > DISCARD;
         match self.engine.next() {
-            Next::KeepAlive if leaves && link.input.is_empty() => {
-                link.stage = Stage::Closing { linger: true }
-            }
+            Next::KeepAlive if leaves && link.input.is_empty() => link.close(true),
             Next::KeepAlive => self.begin_next(link, worker),
             Next::Discard if !rests_much => {
                 let mut exchange = worker.exchanges.take();
@@ -298,7 +266,7 @@ impl Http1 {
             Next::Discard | Next::Close => {
                 let is_heard = self.unread_content || self.engine.receive_eof() == Event::End;
                 let linger = !link.input.is_empty() || is_heard || leaves;
-                link.stage = Stage::Closing { linger };
+                link.close(linger);
             }
         }
     }
@@ -318,22 +286,57 @@ impl Http1 {
         }
     }
 
-    /// When [`content_is_late`](Self::content_is_late) or [`expire`](crate::protocol::Protocol::expire) has to be
-    /// called, whatever the connection waits for.
+    /// A request, or the rest of one that is answered.
+    fn need_of_request(&self) -> Need {
+        if self.exchange.is_some() { Need::Rest } else { Need::Request }
+    }
+}
+
+impl Session for Http1 {
+    fn answer<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Need {
+        loop {
+            if link.stage != Stage::Open {
+                return Need::Close;
+            }
+            if link.output.is_full() && !self.is_tunnel() {
+                return Need::Room;
+            }
+            if !worker.budget.spend(cost::FRAME) {
+                return Need::Turn;
+            }
+            let need = match &self.exchange {
+                Some(exchange) if !exchange.is_discarding() => self.go_on(link, worker),
+                _ => self.receive(link, worker),
+            };
+            if let Some(need) = need {
+                return need;
+            }
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.exchange.is_none()
+    }
+
     #[inline]
-    pub(crate) fn latest(&mut self, now: Millis, timeouts: &Timeouts) -> Millis {
+    fn idle_timeout(&self, timeouts: &Timeouts) -> Duration {
+        timeouts.request
+    }
+
+    #[inline]
+    fn deadline(&mut self, now: Millis, timeouts: &Timeouts) -> Millis {
         match self.exchange.as_deref_mut() {
             None => Millis::NEVER,
             Some(exchange) if exchange.is_discarding() => exchange.note_discarding(now, timeouts),
-            Some(exchange) if exchange.is_tunnel() => tunnel::latest(exchange, timeouts),
+            Some(exchange) if exchange.is_tunnel() => tunnel::deadline(exchange, timeouts),
             Some(exchange) => exchange.content_due(),
         }
     }
 
-    /// Whether a client does not send what a handler waits for: then the handler is told.
+    /// A client that does not send what a handler waits for: the handler is told.
     #[cold]
-    pub(crate) fn content_is_late<S>(&mut self, worker: &Worker<S>) -> bool {
-        let late = |exchange: &&exchange::Exchange| exchange.content_due() <= worker.clock.millis();
+    fn expire_exchanges<S>(&mut self, _: &mut Link, worker: &Worker<S>) -> bool {
+        let late = |exchange: &&Exchange| exchange.content_due() <= worker.clock.millis();
         let late = self.exchange.as_deref().filter(late);
         if let Some(exchange) = late {
             exchange.refuse_content(Refusal::Timeout);
@@ -342,17 +345,51 @@ impl Http1 {
         late.is_some()
     }
 
-    /// Whether a client sends content that is discarded, but too slowly.
-    pub(crate) fn discarding_is_late(&self, now: Millis) -> bool {
-        let late = |exchange: &exchange::Exchange| {
-            exchange.is_discarding() && exchange.pace.is_some_and(|pace| pace.is_late(now))
-        };
-        self.exchange.as_deref().is_some_and(late)
+    #[cold]
+    fn expire<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) {
+        let now = worker.clock.millis();
+        match self.exchange.as_deref() {
+            None if !link.input.is_empty() => self.refuse_unread(link, worker, &Refusal::Timeout),
+            None => link.on(connection::Event::Lost),
+            Some(exchange) if exchange.is_tunnel() => self.leave_tunnel(link, worker),
+            Some(exchange)
+                if exchange.is_discarding() && exchange.pace.is_some_and(|pace| pace.is_late(now)) =>
+            {
+                link.on(connection::Event::Lost);
+            }
+            Some(_) => {}
+        }
     }
 
-    /// The connection is over: tells who wants to hear how the response ends that there will be no more of it.
+    #[cold]
+    fn half_closed(&mut self) -> bool {
+        let Some(exchange) = self.exchange.as_deref_mut().filter(|exchange| exchange.is_tunnel()) else {
+            return false;
+        };
+        if self.engine.receive_eof() == Event::End {
+            exchange.content_complete(None);
+        }
+        true
+    }
+
+    #[cold]
+    fn half_close_sent(&mut self) {
+        self.half_close = HalfClose::Done;
+    }
+
     #[inline]
-    pub(crate) fn abort<S>(&mut self, link: &Link, worker: &Worker<S>, why: &'static str) {
+    fn cancels_on_close(&self, link: &Link) -> bool {
+        let gives_up = |exchange: &Exchange| !exchange.is_discarding() && !exchange.is_tunnel();
+        link.info.cancel_on_close.get() && self.exchange.as_deref().is_some_and(gives_up)
+    }
+
+    /// A tunnel learns how long it has.
+    fn takes_leave(&self) -> bool {
+        self.is_tunnel()
+    }
+
+    #[inline]
+    fn abort<S>(&mut self, link: &Link, worker: &Worker<S>, why: &'static str) {
         if let Some(mut exchange) = self.exchange.take() {
             let unsent = link.output.position() - link.output.sent();
             exchange.abort(&worker.clock, unsent, why);

@@ -2,7 +2,7 @@
 
 use crate::clock::Instant;
 use crate::exchange::{Extent, Follows, Piece, Protocol, Report, Reset, Room};
-use crate::link::{Link, Stage};
+use crate::link::Link;
 use crate::service::{Observer, Request};
 use crate::worker::Worker;
 use hayami_h1::{CutShort, Framing, Server};
@@ -115,7 +115,7 @@ impl<S> Protocol for Stream<'_, S> {
     }
 
     fn stop_receiving(&mut self, _: Reset) {
-        self.link.stage = Stage::Closing { linger: true };
+        self.link.close(true);
     }
 
     fn unsent(&self) -> u64 {

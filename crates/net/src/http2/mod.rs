@@ -13,11 +13,12 @@ mod send;
 mod stream;
 
 use crate::clock::Millis;
-use crate::connection::Wait;
+use crate::connection::{Need, Stage};
 use crate::exchange::{Deadlines, Exchange, Reset, Slot, Streams};
 use crate::http1::LEAVE;
-use crate::link::{Link, Need, Stage};
+use crate::link::Link;
 use crate::service::{ConnectionInfo, Refusal, Service};
+use crate::session::Session;
 use crate::turn_budget::cost;
 use crate::upgrade;
 use crate::worker::{Timeouts, Worker};
@@ -67,7 +68,7 @@ enum Leaving {
     },
 }
 
-/// What the first octets of a connection say about its protocol.
+/// What the first bytes of a connection say about its protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Preface {
     /// It is HTTP/2.
@@ -121,24 +122,6 @@ impl Http2 {
         http2
     }
 
-    /// Answers what has been received, and sends as far as there is room.
-    pub(crate) fn answer<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Need {
-        if link.is_leaving(worker) {
-            self.leave(link, worker);
-        }
-        while link.stage == Stage::Open
-            && !link.output.is_overfull()
-            && worker.budget.spend(cost::FRAME)
-            && self.receive(link, worker)
-        {}
-        self.take_woken(link, worker);
-        match link.stage {
-            Stage::Open if self.expects_preface => Need::Input,
-            Stage::Open => self.pump(link, worker),
-            _ => Need::Close,
-        }
-    }
-
     /// Says that no more requests are taken; those that are on the way still are.
     fn leave<S>(&mut self, link: &mut Link, worker: &Worker<S>) {
         if self.leaving == Leaving::No {
@@ -151,12 +134,83 @@ impl Http2 {
         let engine = &mut self.engine;
         link.output.write(&worker.pool, |out| engine.go_away(out));
         if self.engine.is_over() {
-            link.stage = Stage::Closing { linger: true };
+            link.close(true);
         }
     }
 
-    /// When [`expire`](Self::expire) has to be called whatever is waited for.
-    pub(crate) fn latest(&mut self, now: Millis, timeouts: &Timeouts) -> Millis {
+    fn latest_goodbye(&self, timeouts: &Timeouts) -> Millis {
+        match self.leaving {
+            Leaving::Announced { at } => at.after(GOODBYE),
+            Leaving::Final { since } if !timeouts.graceful.is_zero() => since.after(timeouts.graceful),
+            Leaving::Final { since } if !self.tunnels.is_empty() => since.after(LEAVE),
+            Leaving::No | Leaving::Final { .. } => Millis::NEVER,
+        }
+    }
+
+    /// Ends the connection with responses unfinished.
+    fn give_up<S>(&mut self, link: &mut Link, worker: &Worker<S>, code: ErrorCode, why: &'static str) {
+        let engine = &mut self.engine;
+        link.output.write(&worker.pool, |out| engine.abort(code, out));
+        self.abort(link, worker, why);
+        link.close(true);
+    }
+
+    /// The worker waits no longer for tunnels; it does for answers, which come to an end by themselves.
+    #[cold]
+    fn leave_tunnels<S>(&mut self, link: &mut Link, worker: &Worker<S>) {
+        for key in std::mem::take(&mut self.tunnels) {
+            self.reset(link, worker, key, Reset::Content, "the server is shutting down");
+        }
+        if self.engine.is_over() {
+            link.close(true);
+        }
+    }
+}
+
+impl Session for Http2 {
+    fn answer<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Need {
+        if link.is_leaving(worker) {
+            self.leave(link, worker);
+        }
+        while link.stage == Stage::Open
+            && !link.output.is_overfull()
+            && worker.budget.spend(cost::FRAME)
+            && self.receive(link, worker)
+        {}
+        self.take_woken(link, worker);
+        match link.stage {
+            Stage::Open if self.expects_preface => Need::Frames { idle: self.is_idle() },
+            Stage::Open => self.pump(link, worker),
+            _ => Need::Close,
+        }
+    }
+
+    fn woken(&mut self, stream: u32) {
+        if stream != 0 {
+            self.woken.push(stream);
+        }
+    }
+
+    fn release(&mut self) {
+        if self.busiest > FEW && self.is_idle() {
+            self.engine.release();
+            self.waiting = Vec::new();
+            self.woken = Vec::new();
+            self.busiest = 0;
+        }
+    }
+
+    /// Whether no stream is open.
+    fn is_idle(&self) -> bool {
+        self.engine.streams() == 0
+    }
+
+    #[inline]
+    fn idle_timeout(&self, timeouts: &Timeouts) -> Duration {
+        timeouts.idle
+    }
+
+    fn deadline(&mut self, now: Millis, timeouts: &Timeouts) -> Millis {
         let engine = &mut self.engine;
         self.tunnels.retain(|key| engine.get(*key).is_some());
         let waits = self.deadlines.starving || engine.has_stalled() || self.waiting.is_empty();
@@ -165,9 +219,9 @@ impl Http2 {
     }
 
     /// Looks at the streams, if that is due: handlers learn that content does not come, responses that are not taken
-    /// are given up. Whether there were any.
+    /// are given up.
     #[cold]
-    pub(crate) fn streams_are_late<S>(&mut self, link: &mut Link, worker: &Worker<S>) -> bool {
+    fn expire_exchanges<S>(&mut self, link: &mut Link, worker: &Worker<S>) -> bool {
         if link.stage != Stage::Open {
             return false;
         }
@@ -188,49 +242,8 @@ impl Http2 {
         !look.starved.is_empty() || !look.late.is_empty() || look.connection.is_some()
     }
 
-    fn latest_goodbye(&self, timeouts: &Timeouts) -> Millis {
-        match self.leaving {
-            Leaving::Announced { at } => at.after(GOODBYE),
-            Leaving::Final { since } if !timeouts.graceful.is_zero() => since.after(timeouts.graceful),
-            Leaving::Final { since } if !self.tunnels.is_empty() => since.after(LEAVE),
-            Leaving::No | Leaving::Final { .. } => Millis::NEVER,
-        }
-    }
-
-    pub(crate) fn woken(&mut self, stream: u32) {
-        if stream != 0 {
-            self.woken.push(stream);
-        }
-    }
-
-    /// Nothing happens for a while: gives memory back that holds nothing.
-    pub(crate) fn rest(&mut self) {
-        if self.busiest > FEW && self.is_idle() {
-            self.engine.release();
-            self.waiting = Vec::new();
-            self.woken = Vec::new();
-            self.busiest = 0;
-        }
-    }
-
-    /// Whether no stream is open.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.engine.streams() == 0
-    }
-
-    /// Whether the last stream that we take has ended, and the client knows that it is the last.
-    pub(crate) fn is_over(&self) -> bool {
-        self.engine.is_over()
-    }
-
-    /// What is waited for when everything received is answered and everything made is sent.
-    pub(crate) fn wait(&self) -> Wait {
-        if self.is_idle() { Wait::Stream } else { Wait::Answer }
-    }
-
-    /// What was waited for did not come in time.
     #[cold]
-    pub(crate) fn expire<S>(&mut self, link: &mut Link, worker: &Worker<S>) {
+    fn expire<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) {
         match self.leaving {
             Leaving::Announced { at } if worker.clock.millis() >= at.after(GOODBYE) => {
                 self.leaving = Leaving::Final { since: at };
@@ -249,27 +262,16 @@ impl Http2 {
         }
     }
 
-    /// Ends the connection with responses unfinished.
-    fn give_up<S>(&mut self, link: &mut Link, worker: &Worker<S>, code: ErrorCode, why: &'static str) {
-        let engine = &mut self.engine;
-        link.output.write(&worker.pool, |out| engine.abort(code, out));
-        self.abort(worker, why);
-        link.stage = Stage::Closing { linger: true };
+    fn says_goodbye(&self) -> bool {
+        true
     }
 
-    /// The worker waits no longer for tunnels; it does for answers, which come to an end by themselves.
-    #[cold]
-    fn leave_tunnels<S>(&mut self, link: &mut Link, worker: &Worker<S>) {
-        for key in std::mem::take(&mut self.tunnels) {
-            self.reset(link, worker, key, Reset::Content, "the server is shutting down");
-        }
-        if self.engine.is_over() {
-            link.stage = Stage::Closing { linger: true };
-        }
+    /// Whether the last stream that is answered has ended, and the client knows that it is the last.
+    fn may_end(&self) -> bool {
+        self.engine.is_over()
     }
 
-    /// Tells those who want to hear of the end of a response that there will be none: the connection is over.
-    pub(crate) fn abort<S>(&mut self, worker: &Worker<S>, why: &'static str) {
+    fn abort<S>(&mut self, _: &Link, worker: &Worker<S>, why: &'static str) {
         let exchanges = self.engine.drain_data().chain([self.at_work.take()]);
         exchanges.flatten().for_each(|exchange| give_up(exchange, worker, why));
         self.waiting.clear();

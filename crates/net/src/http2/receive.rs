@@ -3,7 +3,7 @@
 use super::Http2;
 use super::stream::Stream;
 use crate::exchange::{self, Arrived, Streams};
-use crate::link::{Link, Stage};
+use crate::link::Link;
 use crate::service::{Limit, Refusal, Service};
 use crate::upgrade;
 use crate::worker::Worker;
@@ -23,7 +23,7 @@ impl Http2 {
         let received = match received {
             Ok(received) => received,
             Err(_) => {
-                link.stage = Stage::Closing { linger: true };
+                link.close(true);
                 return false;
             }
         };
@@ -56,7 +56,7 @@ impl Http2 {
         }
         link.input.consume(consumed);
         if self.engine.is_over() {
-            link.stage = Stage::Closing { linger: true };
+            link.close(true);
         }
         true
     }
@@ -163,7 +163,7 @@ impl Http2 {
         let key = link.output.write(&worker.pool, |out| engine.upgrade(config, &settings, is_head, out));
         match key {
             Ok(key) => self.request(link, worker, key, RequestContent::None, &mut head),
-            Err(_) => link.stage = Stage::Closing { linger: true },
+            Err(_) => link.close(true),
         }
     }
 }
@@ -171,7 +171,7 @@ impl Http2 {
 fn length(content: RequestContent) -> Option<u64> {
     match content {
         RequestContent::None => Some(0),
-        RequestContent::Length(octets) => Some(octets),
+        RequestContent::Length(bytes) => Some(bytes),
         RequestContent::Unknown => None,
     }
 }

@@ -2,8 +2,9 @@
 
 use super::stream::Stream;
 use super::{Http2, give_up};
+use crate::connection::Need;
 use crate::exchange::{Exchange, Progress, Protocol, Reset, Slot, Streams};
-use crate::link::{Link, Need};
+use crate::link::Link;
 use crate::output::ROOM;
 use crate::service::Service;
 use crate::turn_budget::cost;
@@ -51,7 +52,8 @@ impl Http2 {
     pub(super) fn pump<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Need {
         while !link.output.is_full() {
             let Some((key, room)) = self.engine.next() else {
-                return if worker.budget.is_used_up() { Need::Turn } else { Need::Input };
+                let idle = self.engine.streams() == 0;
+                return if worker.budget.is_used_up() { Need::Turn } else { Need::Frames { idle } };
             };
             let frame = self.engine.max_data().min(ROOM);
             // Of a file as many frames as there is room for, since each read of it is a system call.
@@ -59,7 +61,7 @@ impl Http2 {
             self.go_on(link, worker, key, room.min(most));
             worker.budget.spend(cost::SYSTEM_CALL);
         }
-        Need::Room
+        Need::RoomOrFrames
     }
 
     /// Goes on with the exchange of a stream, which may send so many bytes of content.

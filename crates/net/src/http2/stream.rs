@@ -153,7 +153,7 @@ impl<S> Protocol for Stream<'_, S> {
         self.link.reports.expect(Report { observer, began, content, ends });
     }
 
-    /// The connection's window is opened at once: whoever takes nothing does not hold up the other streams.
+    /// The connection's window is opened at once: a handler that takes nothing does not hold up the other streams.
     fn kept(&mut self, bytes: usize) {
         let config = self.config;
         self.write(|engine, key, out| engine.release_connection_window(config, key, bytes, out));

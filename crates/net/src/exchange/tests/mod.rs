@@ -147,24 +147,24 @@ mod over {
         an_answer_that_is_ready_has_no_exchange
         a_late_answer_goes_out_when_it_is_there
         what_is_said_before_the_answer_goes_out_at_once
-        content_reaches_who_takes_it_with_its_trailers
+        content_reaches_its_reader_with_its_trailers
         the_client_is_asked_for_content_that_is_wanted_and_no_other
-        content_that_nobody_takes_is_thrown_away
-        too_much_content_that_nobody_takes_is_stopped
-        who_stops_halfway_leaves_the_rest_to_be_thrown_away
+        content_without_a_reader_is_thrown_away
+        too_much_content_without_a_reader_is_stopped
+        content_whose_reader_stops_halfway_is_thrown_away
         an_echo_comes_back_while_the_content_goes_in
         trailers_follow_the_content
         content_that_fails_does_not_look_complete
         a_client_that_does_not_read_holds_its_response_up
         a_client_that_does_not_read_for_long_is_given_up
-        content_that_does_not_come_is_refused_by_who_waits_for_it
-        content_over_the_limit_is_refused_by_who_takes_it
+        content_that_does_not_come_is_refused_by_its_reader
+        content_over_the_limit_is_refused_by_its_reader
         an_answer_that_costs_others_work_is_given_up_with_its_client
         a_response_is_broken_off_with_its_client
         a_client_that_has_nothing_more_to_say_is_answered
         a_tunnel_goes_both_ways_until_its_client_ends
         a_tunnel_whose_server_has_ended_still_hears_its_client
-        a_tunnel_that_nobody_hears_any_more_is_stopped
+        a_tunnel_that_has_lost_its_reader_is_stopped
         a_tunnel_that_breaks_is_reset
         the_client_of_a_tunnel_is_heard_while_it_does_not_read
     }
@@ -197,7 +197,7 @@ fn what_is_said_before_the_answer_goes_out_at_once<C: Client>() {
     client.check(200, "hinted");
 }
 
-fn content_reaches_who_takes_it_with_its_trailers<C: Client>() {
+fn content_reaches_its_reader_with_its_trailers<C: Client>() {
     let mut client = C::new();
     for (body, trailers, want) in [
         (Body::Length(7), None, "7 bytes"),
@@ -233,7 +233,7 @@ fn the_client_is_asked_for_content_that_is_wanted_and_no_other<C: Client>() {
     assert_eq!(client.seen().interim, []);
 }
 
-fn content_that_nobody_takes_is_thrown_away<C: Client>() {
+fn content_without_a_reader_is_thrown_away<C: Client>() {
     let mut client = C::new();
     client.ask("/now", Body::Length(100_000));
     client.check(200, "now");
@@ -243,7 +243,7 @@ fn content_that_nobody_takes_is_thrown_away<C: Client>() {
     client.check_next();
 }
 
-fn too_much_content_that_nobody_takes_is_stopped<C: Client>() {
+fn too_much_content_without_a_reader_is_stopped<C: Client>() {
     let mut client = C::new();
     client.ask("/now", Body::Unknown);
     client.check(200, "now");
@@ -252,7 +252,7 @@ fn too_much_content_that_nobody_takes_is_stopped<C: Client>() {
     assert!(seen.stopped, "{:?} {:?}", seen.stopped, seen.closed);
 }
 
-fn who_stops_halfway_leaves_the_rest_to_be_thrown_away<C: Client>() {
+fn content_whose_reader_stops_halfway_is_thrown_away<C: Client>() {
     let mut client = C::new();
     client.ask("/half", Body::Length(100_000));
     client.say(&[b'x'; 50_000]);
@@ -317,7 +317,7 @@ fn a_client_that_does_not_read_for_long_is_given_up<C: Client>() {
     assert!(news.len() == 1 && news[0].starts_with("broken off after "), "{news:?}");
 }
 
-fn content_that_does_not_come_is_refused_by_who_waits_for_it<C: Client>() {
+fn content_that_does_not_come_is_refused_by_its_reader<C: Client>() {
     let mut client = C::new();
     client.ask("/sum", Body::Length(9));
     client.say(b"abc");
@@ -331,7 +331,7 @@ fn content_that_does_not_come_is_refused_by_who_waits_for_it<C: Client>() {
     client.check(408, "refused");
 }
 
-fn content_over_the_limit_is_refused_by_who_takes_it<C: Client>() {
+fn content_over_the_limit_is_refused_by_its_reader<C: Client>() {
     let mut client = C::new();
     client.ask("/sum", Body::Unknown);
     assert_eq!(client.say(&vec![b'x'; LIMIT as usize]).status, None);
@@ -385,14 +385,14 @@ fn a_tunnel_whose_server_has_ended_still_hears_its_client<C: Client>() {
     client.check(200, "word");
     client.say(b"abc");
     client.finish();
-    let mut octets = client.stage().heard.take().expect("a tunnel");
+    let mut content = client.stage().heard.take().expect("a tunnel");
     let mut heard = Vec::new();
-    let filled = octets.fill(&mut Context::from_waker(Waker::noop()), 9, &mut heard);
+    let filled = content.fill(&mut Context::from_waker(Waker::noop()), 9, &mut heard);
     assert!(matches!(filled, Poll::Ready(Ok(true))) && heard == b"abc", "{filled:?} {heard:?}");
     assert_eq!(client.stage().news(), ["complete after 4"]);
 }
 
-fn a_tunnel_that_nobody_hears_any_more_is_stopped<C: Client>() {
+fn a_tunnel_that_has_lost_its_reader_is_stopped<C: Client>() {
     let mut client = C::new();
     client.connect("hears:1");
     client.turn();

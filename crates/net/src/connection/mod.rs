@@ -1,0 +1,112 @@
+//! One connection.
+//!
+//! ```text
+//! preamble ──▸ turn: answer ─▸ flush ─▸ step ──▸ … ──▸ lifecycle: rests until woken, readable, late; ends
+//! (PROXY,        session         output   state
+//!  TLS)
+//! ```
+//!
+//! A turn answers what has arrived, sends what there is in one write, and reads when nothing is left to answer. What the
+//! bytes mean is the [session's](crate::session) affair; what may happen when is in `state`.
+
+mod lifecycle;
+mod preamble;
+mod state;
+mod turn;
+
+use crate::blocking::Task;
+use crate::clock::Millis;
+use crate::link::Link;
+use crate::pace::Pace;
+use crate::poll::{Token, Tokened};
+use crate::service::{ConnectionInfo, Service};
+use crate::session::{AnySession, Session, ask};
+use crate::socket::Socket;
+use crate::transport::Transport;
+use crate::worker::Worker;
+use state::Wait;
+pub(crate) use state::{Event, Need, Stage};
+pub(crate) use turn::Turn;
+
+pub(crate) struct Connection {
+    pub(crate) link: Link,
+    session: AnySession,
+    transport: Transport,
+    /// Reads cold file content.
+    warming: Option<Task<()>>,
+    wait: Wait,
+    deadline: Millis,
+    /// How slowly the peer takes what waits for it; `None` while nothing does.
+    sending: Option<Box<Pace>>,
+}
+
+impl Tokened for Connection {
+    #[inline]
+    fn token(&self) -> Token {
+        self.link.token
+    }
+}
+
+impl Connection {
+    /// A connection that will have this token among those of its worker.
+    pub(crate) fn new<S: Service>(
+        worker: &Worker<S>,
+        transport: Transport,
+        info: ConnectionInfo,
+        token: Token,
+    ) -> Self {
+        Self {
+            link: Link::new(worker, info, token),
+            session: AnySession::new(),
+            transport,
+            warming: None,
+            wait: Wait::Request,
+            deadline: Millis::NEVER,
+            sending: None,
+        }
+    }
+
+    pub(crate) fn socket(&self) -> &Socket {
+        self.transport.socket()
+    }
+
+    /// When [`expire`](Self::expire) has to be called, in milliseconds of the worker's clock.
+    pub(crate) fn deadline(&self) -> Millis {
+        self.deadline
+    }
+
+    /// Whether it waits for an answer, and nothing that its client sends could bring that nearer.
+    pub(crate) fn awaits_answer(&self) -> bool {
+        self.wait == Wait::Answer
+    }
+
+    /// Whether it says goodbye, and ends by itself, when the worker ends.
+    pub(crate) fn says_goodbye(&self) -> bool {
+        ask!(&self.session, own => own.says_goodbye())
+    }
+
+    /// Whether it has something to do when the worker ends, besides its exchanges.
+    pub(crate) fn takes_leave(&self) -> bool {
+        ask!(&self.session, own => own.takes_leave())
+    }
+
+    /// Has it take no more requests: it ends when those under way are answered, and at once if there are none.
+    pub(crate) fn leave(&mut self) {
+        self.link.leaves = true;
+    }
+
+    /// Something that one of its streams waits for is there.
+    pub(crate) fn woken(&mut self, stream: u32) {
+        ask!(&mut self.session, own => own.woken(stream));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_connection_is_small() {
+        assert!(size_of::<Connection>() <= 368, "{} bytes", size_of::<Connection>());
+    }
+}
