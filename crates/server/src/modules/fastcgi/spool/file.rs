@@ -122,11 +122,14 @@ mod tests {
         let _entered = runtime.enter();
         let written = runtime.block_on(SpoolFile::append(None, vec![b'x'; 1 << 20]));
         let (mut file, mut out) = (written.expect("written"), Vec::new());
-        // On disk, and in memory no more.
+        // On disk, and no longer in memory: the kernel keeps pages that another processor is still working on.
         file.file.sync_all().expect("synced");
-        rustix::fs::fadvise(&file.file, 0, None, rustix::fs::Advice::DontNeed).expect("evicted");
-        let first = file.poll_read(&mut Context::from_waker(Waker::noop()), 0, 60_000, &mut out);
-        assert!(first.is_pending() && out.is_empty(), "the event loop does not wait for the disk");
+        let waits = (0..1000).any(|_| {
+            out.clear();
+            rustix::fs::fadvise(&file.file, 0, None, rustix::fs::Advice::DontNeed).expect("evicted");
+            file.poll_read(&mut Context::from_waker(Waker::noop()), 0, 60_000, &mut out).is_pending()
+        });
+        assert!(waits && out.is_empty(), "the event loop does not wait for the disk");
         // There is less room by now.
         let bytes = runtime.block_on(poll_fn(|cx| file.poll_read(cx, 0, 1000, &mut out))).expect("read");
         assert_eq!((bytes, &out[..]), (1000, &[b'x'; 1000][..]));
