@@ -18,6 +18,9 @@ const EXEMPT: &[(&str, &str)] = &[
 /// Methods that only write to what they are called on.
 const WRITERS: &[&str] = &["push", "extend", "insert", "clear", "append", "push_str"];
 
+/// Under this name stand the types that features declare as their settings.
+const SETTINGS: &str = "impl FeatureSetting, impl HandlerSetting";
+
 /// A struct or an enum of the settings.
 #[derive(Default)]
 struct Type {
@@ -34,7 +37,9 @@ fn every_field_of_the_settings_has_a_reader() {
     let declared = files(&server.join("modules")).into_iter().chain([server.join("config/settings.rs")]);
     let mut types: HashMap<String, Type> = HashMap::new();
     for file in declared {
-        declarations(&file, &tokens(&file), &mut types);
+        let tokens = tokens(&file);
+        declarations(&file, &tokens, &mut types);
+        settings(&tokens, &mut types);
     }
     let mut read = HashSet::new();
     for folder in ["server", "hayami"] {
@@ -51,7 +56,7 @@ fn every_field_of_the_settings_has_a_reader() {
 /// The names of all types that the settings consist of.
 fn reachable(types: &HashMap<String, Type>) -> HashSet<&str> {
     let mut found = HashSet::new();
-    let mut next = vec!["Settings"];
+    let mut next: Vec<&str> = types[SETTINGS].words.iter().map(String::as_str).collect();
     while let Some(name) = next.pop() {
         let Some((name, kind)) = types.get_key_value(name) else { continue };
         if found.insert(name.as_str()) {
@@ -137,6 +142,17 @@ fn declarations(file: &Path, tokens: &[String], types: &mut HashMap<String, Type
     }
 }
 
+/// Collects the types that a source declares as settings of its feature.
+fn settings(tokens: &[String], types: &mut HashMap<String, Type>) {
+    let declared = tokens.windows(4).filter_map(|words| match words {
+        [word, contract, of, name] if word == "impl" && of == "for" => {
+            matches!(contract.as_str(), "FeatureSetting" | "HandlerSetting").then(|| name.clone())
+        }
+        _ => None,
+    });
+    types.entry(SETTINGS.to_owned()).or_default().words.extend(declared);
+}
+
 /// What stands between the brace at `open` and its partner.
 fn body(tokens: &[String], open: usize) -> &[String] {
     let mut depth = 0;
@@ -179,12 +195,25 @@ fn is_read(tokens: &[String], dot: usize) -> bool {
     }
 }
 
-/// The first word of an expression of fields, of which `dot` is one of the dots.
+/// The first word of an expression of fields and `get::<T>()`, of which `dot` is one of the dots.
 fn root(tokens: &[String], mut dot: usize) -> &str {
-    while dot >= 2 && tokens[dot - 2] == "." {
-        dot -= 2;
+    loop {
+        let word = member(tokens, dot);
+        match word.checked_sub(1).map(|at| tokens[at].as_str()) {
+            Some(".") => dot = word - 1,
+            _ => return tokens.get(word).map_or("", String::as_str),
+        }
     }
-    dot.checked_sub(1).map_or("", |word| &tokens[word])
+}
+
+/// Where the name of the field or method stands whose value the dot at `dot` follows.
+fn member(tokens: &[String], dot: usize) -> usize {
+    let before = |at: usize, wanted: &str| at.checked_sub(1).filter(|at| tokens[*at] == wanted);
+    let arguments = before(dot, ")").and_then(|at| before(at, "("));
+    let Some(open) = arguments else { return dot.saturating_sub(1) };
+    let generic = before(open, ">").and_then(|end| (0..end).rev().find(|at| tokens[*at] == "<"));
+    // In front of `<` stand two colons.
+    generic.map_or(open, |start| start.saturating_sub(2)).saturating_sub(1)
 }
 
 /// Whether the brace at `open` belongs to a pattern of a struct.
@@ -217,6 +246,9 @@ fn a_field_that_is_only_set_is_found() {
         ("fn f() { x.field() } // x.field", false),
         ("\"x.field\"", false),
         ("scope.inherited.field.check(node)?;", false),
+        ("scope.inherited.get::<Settings>().field.check(node)?;", false),
+        ("scope.inherited.get_mut().field.check(node)?;", false),
+        ("let most = settings.global.get::<limits::Settings>().field;", true),
         ("let most = settings.global.limits.field;", true),
         ("match x { _ if most > self.field => 1 }", true),
         ("if self.field == 1 {}", true),

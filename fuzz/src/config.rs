@@ -1,6 +1,7 @@
 //! Targets of the configuration. Its author is no enemy, but may be tired.
 
-use hayami_server::config::{effective, load_text};
+use hayami_server::effective;
+use hayami_server::features::load_text;
 use hayami_server::modules::access_log::{Escape, Format};
 
 /// A text is a configuration that can be shown, or has errors that can be shown; twice the same.

@@ -4,12 +4,9 @@ use hayami_net::listen::{Endpoint, Options, bind, bound_address};
 use hayami_net::service::Address;
 use hayami_net::{ByteBudget, Config, Http2Config, Listener, Phase, Quota, Timeouts, run};
 use hayami_server::Generation;
-use hayami_server::config::load::load_text;
-use hayami_server::modules::file::FileCache;
-use hayami_server::modules::upstreams::{Pools, Shared};
-use hayami_server::worker::WorkerContext;
+use hayami_server::features::load_text;
+use hayami_server::service::{Site, objects};
 use std::net::SocketAddr;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::watch;
@@ -56,14 +53,11 @@ fn serve(config: Config, phases: watch::Receiver<Phase>, upstream: SocketAddr) {
     let settings = load_text("forward", &text).unwrap_or_else(|errors| panic!("{errors}")).settings;
     let mut generation = Generation::new(Arc::clone(&settings)).expect("a generation");
     generation.open_logs().expect("logs");
+    generation.open_upstreams(Default::default());
     let generation = Arc::new(generation);
     let ran = run(config, phases, |clock, outbound| {
-        let files = Rc::new(FileCache::new(&settings.global.file_cache, 1));
-        let upstreams =
-            Rc::new(Pools::new(Arc::new(Shared::new(&settings.global.upstreams, Default::default()))));
-        let outbound = Some(outbound.clone());
-        let worker = WorkerContext { clock: Rc::clone(clock), outbound, upstreams, workers: 1, files };
-        Ok(generation.service(worker))
+        let worker = objects::first(&generation, clock, Some(outbound.clone()), 1);
+        Ok(Site::new(&generation, worker))
     });
     ran.expect("a worker");
 }

@@ -4,7 +4,7 @@ use crate::args::Args;
 use crate::exit::{Failure, print};
 use crate::prepare::prepare;
 use crate::site;
-use hayami_server::config::effective;
+use hayami_server::effective;
 
 /// Checks everything that a start checks before it binds its addresses. With `-v` prints what is
 /// set, with `-vv` the defaults too.

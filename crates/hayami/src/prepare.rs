@@ -11,10 +11,12 @@ use crate::sockets::Sockets;
 use crate::{reach, site, sockets, user, workers};
 use hayami_server::Generation;
 use hayami_server::config::load::Loaded;
+use hayami_server::config::settings::GlobalSettings;
 use hayami_server::config::settings::Settings;
-use hayami_server::modules::error_log::Target;
+use hayami_server::modules::error_log::{Destination, Target};
+use hayami_server::modules::limits;
 use hayami_server::modules::listen::Acceptors;
-use hayami_server::modules::{access_log, auth_request, fastcgi, process, proxy};
+use hayami_server::modules::{access_log, fastcgi, process};
 use nix::unistd::User;
 
 /// The result, with which a start continues.
@@ -69,7 +71,7 @@ pub(crate) fn prepare(
     let site::Site { loaded, dev_tls } = site::load(args, warn)?;
     let explain = Explain::new(args, &loaded, warn);
     let settings = &loaded.settings;
-    let process = &settings.global.process;
+    let process = settings.global.get::<process::Settings>();
     let user = match before {
         None => user::find(process.user.as_deref()),
         // The process cannot change its user again; another user takes effect after a restart.
@@ -128,13 +130,13 @@ fn check_files(
     explain: &Explain<'_>,
 ) -> Result<(), Failure> {
     // The error log and the pid file do not change.
-    let unchanged = process::Settings::default();
-    let process = if before.is_some() { &unchanged } else { &settings.global.process };
+    let unchanged = GlobalSettings::default();
+    let global = if before.is_some() { &unchanged } else { &settings.global };
     let is_new = |target: &&Target| !before.is_some_and(|before| before.generation.logs().has_open(target));
     let logs = access_log::targets(settings).filter(is_new).filter_map(Target::file);
     let logs = logs.map(|path| ("access-log", path));
-    let log = process.error_log.iter().filter_map(Target::file).map(|path| ("error-log", path));
-    let pid = process.pid_file.iter().map(|path| ("pid-file", path.as_path()));
+    let log = global.get::<Destination>().0.iter().filter_map(Target::file).map(|path| ("error-log", path));
+    let pid = global.get::<process::Settings>().pid_file.iter().map(|path| ("pid-file", path.as_path()));
     // A log may be a link: to another disk, or to /dev/stdout.
     let logs = logs.chain(log).map(|(directive, path)| (directive, path, check_writable(path)));
     let pid = pid.map(|(directive, path)| (directive, path, check_own_file(path)));
@@ -151,9 +153,9 @@ fn check_files(
 /// `max-connections`, or as many as the open-files limit has room for. A client whose requests are passed on
 /// needs a second connection.
 fn connections(settings: &Settings, files: OpenFiles, warn: &(dyn Fn(&str) + Sync)) -> usize {
-    let each = if proxy::is_used(settings) || auth_request::asks_upstreams(settings) { 2 } else { 1 };
+    let each = if settings.connect() { 2 } else { 1 };
     let room = usize::try_from(files.connections() / each).unwrap_or(usize::MAX);
-    match settings.global.limits.max_connections {
+    match settings.global.get::<limits::Settings>().max_connections {
         Some(wanted) if wanted > room => {
             let files = files.now;
             warn(&format!(

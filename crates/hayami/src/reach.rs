@@ -107,7 +107,7 @@ fn denial(own: &file::Unreachable, user: Option<&User>, explain: &Explain<'_>) -
 /// Warnings about upstreams whose unix sockets this user may not connect to, or which cannot exist at their
 /// path.
 fn closed_sockets(settings: &Settings) -> Vec<String> {
-    let sockets = upstreams::unix_sockets(&settings.global.upstreams);
+    let sockets = upstreams::unix_sockets(settings.global.get::<upstreams::Settings>());
     let fault = |path: &Path| {
         let user = whoami();
         let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());

@@ -13,7 +13,10 @@ use crate::sockets::Sockets;
 use crate::workers::{self, Workers};
 use hayami_server::Generation;
 use hayami_server::config::settings::Settings;
+use hayami_server::modules::error_log::Destination;
 use hayami_server::modules::listen::Acceptors;
+use hayami_server::modules::session_resumption;
+use hayami_server::modules::{limits, process};
 use hayami_server::observe::{Severity, Subject, report};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -112,7 +115,7 @@ impl Running {
         let (sockets, new) = self.sockets.next(&wanted, workers.number())?;
         generation.assign_listeners(sockets.listeners());
         generation.follow(&self.generation).map_err(Failure::CannotCreate)?;
-        acceptors.start(settings.global.ocsp_updaters.0, &workers::report());
+        acceptors.start(settings.global.get::<session_resumption::OcspUpdaters>().0, &workers::report());
         let shares = sockets.share_out(new, workers.number(), &acceptors);
         let generation = Arc::new(generation);
         let updated = workers.update(&generation, shares).await;
@@ -144,17 +147,16 @@ impl Running {
 
 /// Directives whose changes need a restart: they are properties of the process.
 fn fixed(old: &Settings, new: &Settings) -> Vec<&'static str> {
-    let ((old, new), (old_limits, new_limits)) =
-        ((&old.global, &new.global), (&old.global.limits, &new.global.limits));
+    let (old_limits, new_limits) =
+        (old.global.get::<limits::Settings>(), new.global.get::<limits::Settings>());
+    let (old_log, new_log) = (old.global.get::<Destination>(), new.global.get::<Destination>());
+    let (old, new) = (old.global.get::<process::Settings>(), new.global.get::<process::Settings>());
     let changes = [
-        ("num-threads", format!("{:?}", old.process.threads) != format!("{:?}", new.process.threads)),
-        ("user", old.process.user != new.process.user),
-        ("pid-file", old.process.pid_file != new.process.pid_file),
-        ("error-log", old.process.error_log != new.process.error_log),
-        (
-            "num-name-resolution-threads",
-            old.process.name_resolution_threads != new.process.name_resolution_threads,
-        ),
+        ("num-threads", format!("{:?}", old.threads) != format!("{:?}", new.threads)),
+        ("user", old.user != new.user),
+        ("pid-file", old.pid_file != new.pid_file),
+        ("error-log", old_log != new_log),
+        ("num-name-resolution-threads", old.name_resolution_threads != new.name_resolution_threads),
         ("max-connections", old_limits.max_connections != new_limits.max_connections),
         ("soft-connection-limit", old_limits.soft_connection_limit != new_limits.soft_connection_limit),
         (

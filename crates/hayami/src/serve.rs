@@ -16,6 +16,10 @@ use crate::workers::{self, Plan, WorkerEvent, Workers};
 use crate::{error_log, spawner, user};
 use hayami_net::{ByteBudget, ListenerUpdate, Phase, Quota, blocking};
 use hayami_server::config::settings::Settings;
+use hayami_server::modules::error_log::Destination;
+use hayami_server::modules::limits;
+use hayami_server::modules::process;
+use hayami_server::modules::session_resumption;
 use hayami_server::modules::upstreams::{Spool, Uploads};
 use hayami_server::observe::{Severity, Subject, report};
 use std::io;
@@ -36,12 +40,12 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     let Prepared { mut generation, dev_tls, mut acceptors, user, sockets, files, connections, cpus, .. } =
         prepare(args, None, &|warnings| eprint!("{warnings}"))?;
     let settings = Arc::clone(generation.settings());
-    let process = &settings.global.process;
+    let process = settings.global.get::<process::Settings>();
     let (sockets, new) = Sockets::default().next(&sockets, cpus.len())?;
     generation.assign_listeners(sockets.listeners());
     generation.open_logs().map_err(Failure::CannotCreate)?;
     let pid_file = process.pid_file.as_deref().map(PidFile::write).transpose()?;
-    let console = Console::redirect(process.error_log.as_ref())?;
+    let console = Console::redirect(settings.global.get::<Destination>().0.as_ref())?;
     error_log::catch_panics();
     let control = control_socket(user.as_ref());
     let applications = spawner::start(&settings, user.as_ref()).map_err(|why| console.fail(why))?;
@@ -49,7 +53,7 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
         user::become_user(user).map_err(|why| console.fail(why))?;
     }
     // Threads started earlier would keep their rights.
-    acceptors.start(settings.global.ocsp_updaters.0, &workers::report());
+    acceptors.start(settings.global.get::<session_resumption::OcspUpdaters>().0, &workers::report());
     let what = args.conf.as_ref().unwrap_or(&args.dir).display().to_string();
     let (bound, dev_tls) = (sockets.bound(), dev_tls.as_ref());
     let control_path = control.as_ref().map(ControlSocket::path);
@@ -57,7 +61,7 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
         Facts { what, bound, workers: cpus.len(), files, connections, control: control_path, dev_tls };
     let ready = Ready { banner: banner::text(&facts), line: banner::line(&facts), console };
     let shares = sockets.share_out(new, cpus.len(), &acceptors);
-    let limits = &settings.global.limits;
+    let limits = settings.global.get::<limits::Settings>();
     let content = Arc::new(ByteBudget::new(limits.request_memory));
     let quota = Arc::new(Quota::new(connections, soft_limit(&settings)));
     let spool = Arc::new(Spool::new(limits.request_spool));
@@ -215,6 +219,6 @@ fn outcome(thread: JoinHandle<io::Result<()>>) -> Result<(), Failure> {
 }
 
 fn soft_limit(settings: &Settings) -> Option<(usize, Duration)> {
-    let limits = &settings.global.limits;
+    let limits = settings.global.get::<limits::Settings>();
     limits.soft_connection_limit.map(|limit| (limit, limits.soft_connection_min_age))
 }

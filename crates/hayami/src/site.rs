@@ -5,7 +5,8 @@ use crate::dev_tls::{self, DevTls};
 use crate::exit::Failure;
 use crate::explain::CONFIG;
 use crate::hints::check_directory;
-use hayami_server::config::load::{self, Loaded};
+use hayami_server::config::Loaded;
+use hayami_server::features::{load_file, load_text};
 use hayami_server::modules::upstreams;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -23,13 +24,13 @@ pub(crate) fn load(args: &Args, warn: &(dyn Fn(&str) + Sync)) -> Result<Site, Fa
             "there is no file `{}`; `-c` takes a configuration file",
             file.display()
         )))?,
-        Some(file) => load::load_file(file),
-        None => load::load_text("the command line", &folder(&args.dir, &listen(args), dev_tls.as_ref())?),
+        Some(file) => load_file(file),
+        None => load_text("the command line", &folder(&args.dir, &listen(args), dev_tls.as_ref())?),
     };
     let mut loaded =
         loaded.map_err(|errors| Failure::Rendered { code: CONFIG, text: errors.text(styled) })?;
     let settings = Arc::make_mut(&mut loaded.settings);
-    loaded.warnings.extend(upstreams::look_up_names(&mut settings.global.upstreams));
+    loaded.warnings.extend(upstreams::look_up_names(settings.global.get_mut::<upstreams::Settings>()));
     warn(&loaded.warnings_text(styled));
     Ok(Site { loaded, dev_tls })
 }
@@ -132,7 +133,7 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("hayami 'odd' name: {}", std::process::id()));
         std::fs::create_dir(&dir).expect("made");
         let text = folder(&dir, "8080", None).expect("a configuration");
-        let loaded = load::load_text("test", &text).map_err(|e| e.text(false)).expect("it loads");
+        let loaded = load_text("test", &text).map_err(|e| e.text(false)).expect("it loads");
         assert_eq!(loaded.settings.hosts.len(), 1);
         std::fs::remove_dir(&dir).expect("removed");
         assert_eq!(folder(&dir, "8080", None).expect_err("gone").code(), 66);

@@ -12,9 +12,12 @@ use hayami_net::service::Address as BoundAddress;
 use hayami_net::{ListenerUpdate, names};
 use hayami_server::config::error::ConfigError;
 use hayami_server::config::settings::Settings;
+use hayami_server::modules::http1;
 use hayami_server::modules::listen::{
     self, Acceptors, Address, Host, HostPort, Listener, UnixSocket, bindings,
 };
+use hayami_server::modules::process;
+use hayami_server::modules::tcp;
 use nix::unistd::{Gid, getegid, geteuid, getgroups};
 use std::collections::HashMap;
 use std::fmt;
@@ -261,13 +264,16 @@ fn open(wanted: &Wanted, workers: usize) -> Result<(BoundAddress, Vec<OwnedFd>),
 
 fn options(settings: &Settings, own: &listen::Options) -> Options {
     Options {
-        reuse_port: settings.global.process.tcp_reuseport,
-        fast_open: settings.global.process.tcp_fastopen,
+        reuse_port: settings.global.get::<process::Settings>().tcp_reuseport,
+        fast_open: settings.global.get::<process::Settings>().tcp_fastopen,
         send_buffer: own.send_buffer,
         receive_buffer: own.receive_buffer,
         congestion: own.congestion.clone(),
         initial_window: own.initial_window,
-        liveness: settings.global.tcp.of_clients(settings.global.http1.response_io_timeout),
+        liveness: settings
+            .global
+            .get::<tcp::Settings>()
+            .of_clients(settings.global.get::<http1::Settings>().response_io_timeout),
         only_v6: true,
     }
 }

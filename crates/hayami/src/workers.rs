@@ -9,12 +9,17 @@ use hayami_net::{
 };
 use hayami_server::Generation;
 use hayami_server::config::settings::Settings;
+use hayami_server::modules::http1;
+use hayami_server::modules::http2;
+use hayami_server::modules::limits;
 use hayami_server::modules::listen::{Acceptors, bindings};
 use hayami_server::modules::process::Threads;
 use hayami_server::modules::proxy;
+use hayami_server::modules::session_resumption;
+use hayami_server::modules::tcp;
 use hayami_server::observe::{self, Severity, Subject};
-use hayami_server::service::Site;
-use hayami_server::worker::WorkerContext;
+use hayami_server::router;
+use hayami_server::service::{Site, objects};
 use hayami_tls::Resumption;
 use hayami_tls::resumption::Report;
 use std::future::Future;
@@ -104,8 +109,8 @@ pub(crate) fn cpus(threads: &Threads) -> Vec<Option<usize>> {
 /// [`Failure::Config`] with the reason.
 pub(crate) fn generation(settings: &Arc<Settings>) -> Result<Generation, Failure> {
     let check = |generation: Generation| {
-        let worker = WorkerContext::new(&generation, &Rc::new(Clock::default()), None, 1);
-        generation.check(&worker).map(|()| generation)
+        let worker = objects::first(&generation, &Rc::new(Clock::default()), None, 1);
+        router::check(&generation, &worker).map(|()| generation)
     };
     Generation::new(Arc::clone(settings)).and_then(check).map_err(Failure::Config)
 }
@@ -120,9 +125,10 @@ pub(crate) fn acceptors(
     before: Option<&Before<'_>>,
     explain: &Explain<'_>,
 ) -> Result<Acceptors, Failure> {
-    let wanted = &settings.global.session_resumption;
-    let same = before
-        .filter(|old| speaks_tls(old.settings()) && old.settings().global.session_resumption == *wanted);
+    let wanted = settings.global.get::<session_resumption::Settings>();
+    let same = before.filter(|old| {
+        speaks_tls(old.settings()) && *old.settings().global.get::<session_resumption::Settings>() == *wanted
+    });
     let resumption = match same {
         Some(before) => before.acceptors.resumption(),
         // Without TLS there is no resumption, and no keys are needed.
@@ -213,7 +219,7 @@ fn run(
         limits: limits(settings),
         http2: http2(settings),
         timeouts: timeouts(settings),
-        upstreams: settings.global.tcp.of_upstreams(),
+        upstreams: settings.global.get::<tcp::Settings>().of_upstreams(),
         quota,
         content,
         // The receiver may have been dropped in the meantime.
@@ -223,18 +229,18 @@ fn run(
     };
     // The closure takes the generation along; a later one replaces it.
     hayami_net::run_with_updates(config, phase, updates, move |clock, outbound| {
-        let worker = WorkerContext::new(&generation, clock, Some(outbound.clone()), workers);
-        Ok(generation.service(worker))
+        let worker = objects::first(&generation, clock, Some(outbound.clone()), workers);
+        Ok(Site::new(&generation, worker))
     })
 }
 
 fn limits(settings: &Settings) -> Limits {
-    let http1 = &settings.global.http1;
+    let http1 = settings.global.get::<http1::Settings>();
     Limits {
         request_line: http1.request_line,
         head: http1.head,
         fields: http1.fields,
-        content: settings.global.limits.request_body,
+        content: settings.global.get::<limits::Settings>().request_body,
         chunk_line: http1.chunk_line,
         chunk_extensions: http1.chunk_extensions,
         trailer: http1.trailer,
@@ -243,21 +249,21 @@ fn limits(settings: &Settings) -> Limits {
 }
 
 fn timeouts(settings: &Settings) -> Timeouts {
-    let http1 = &settings.global.http1;
+    let http1 = settings.global.get::<http1::Settings>();
     Timeouts {
         request: http1.request_timeout,
         receive: http1.request_io_timeout,
         send: http1.response_io_timeout,
-        min_rate: settings.global.limits.min_rate,
-        idle: settings.global.http2.idle_timeout,
-        graceful: settings.global.http2.graceful_shutdown_timeout.unwrap_or_default(),
-        handshake: settings.global.limits.handshake_timeout,
+        min_rate: settings.global.get::<limits::Settings>().min_rate,
+        idle: settings.global.get::<http2::Settings>().idle_timeout,
+        graceful: settings.global.get::<http2::Settings>().graceful_shutdown_timeout.unwrap_or_default(),
+        handshake: settings.global.get::<limits::Settings>().handshake_timeout,
         ..Timeouts::default()
     }
 }
 
 fn http2(settings: &Settings) -> Http2Config {
-    let (http1, http2) = (&settings.global.http1, &settings.global.http2);
+    let (http1, http2) = (settings.global.get::<http1::Settings>(), settings.global.get::<http2::Settings>());
     let defaults = hayami_h2::Config::default();
     let engine = hayami_h2::Config {
         max_concurrent_streams: http2.concurrent_streams(),

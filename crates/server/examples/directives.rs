@@ -1,5 +1,5 @@
 //! Prints docs/directives.md.
 
 fn main() {
-    print!("{}", hayami_server::config::manual::directives());
+    print!("{}", hayami_server::manual::directives());
 }

@@ -1,16 +1,16 @@
 //! A generation: everything that a configuration means, built once and shared by all workers.
 //!
 //! What belongs to one worker (caches, pools of connections, buffers of logs, the routes that its requests have met) hangs
-//! beside it, in the service that [`Generation::service`] makes. A reload builds the next generation; a request stays with
+//! beside it, in its [`Site`](crate::service::Site). A reload builds the next generation; a request stays with
 //! the one that it began with, and the last one that uses a generation frees it.
 
 use crate::config::settings::Settings;
 use crate::modules::access_log::Logs;
 use crate::modules::fastcgi;
+use crate::modules::proxy;
+use crate::modules::upstreams;
 use crate::modules::upstreams::{Shared, Uploads};
-use crate::router::{self, Map};
-use crate::service::Site;
-use crate::worker::WorkerContext;
+use crate::router::Map;
 use std::sync::Arc;
 
 /// A configuration, ready to be served.
@@ -62,7 +62,7 @@ impl Generation {
     /// Begins to know its upstreams; `uploads` bounds the content of requests that waits for them. To be called after
     /// applications have been started, and before there are services.
     pub fn open_upstreams(&mut self, uploads: Uploads) {
-        self.upstreams = Arc::new(Shared::new(&self.settings.global.upstreams, uploads));
+        self.upstreams = Arc::new(Shared::new(self.settings.global.get::<upstreams::Settings>(), uploads));
     }
 
     /// Opens the access logs, and takes over what the generation `before` has that stays: the commands of logs, and the
@@ -76,10 +76,10 @@ impl Generation {
         let transport = |generation: &Self, group| {
             let (host, path) = generation.map.first_user(group)?;
             let inherited = &generation.settings.hosts[host].paths[path].inherited;
-            Some((inherited.proxy.clone(), inherited.fastcgi.clone()))
+            Some((inherited.get::<proxy::Settings>().clone(), inherited.get::<fastcgi::Settings>().clone()))
         };
         let same_transport = |new, old| transport(self, new) == transport(before, old);
-        let settings = &self.settings.global.upstreams;
+        let settings = self.settings.global.get::<upstreams::Settings>();
         self.upstreams = Arc::new(Shared::after(settings, &before.upstreams, same_transport));
         Ok(())
     }
@@ -88,19 +88,5 @@ impl Generation {
     /// bindings are indexes in a configuration. To be called before there are services.
     pub fn assign_listeners(&mut self, listeners: impl Iterator<Item = (usize, usize)>) {
         self.map.assign_listeners(listeners);
-    }
-
-    /// Builds every route once, one after the other, and keeps none: a route of a checked generation can be built.
-    ///
-    /// # Errors
-    /// One line for the user: what cannot be built, where it stands and why.
-    pub fn check(&self, worker: &WorkerContext) -> Result<(), String> {
-        router::check(self, worker)
-    }
-
-    /// The service of one worker. To be called on the worker's thread, within its runtime: the access log's timer is
-    /// started there.
-    pub fn service(self: &Arc<Self>, worker: WorkerContext) -> Site {
-        Site::new(self, worker)
     }
 }

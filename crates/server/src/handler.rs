@@ -1,8 +1,8 @@
 //! The two contracts of this layer: a [`Handler`] answers a request, a [`Filter`] changes a response.
 
 use crate::client::Client;
-use crate::modules::access_log::Account;
-use crate::modules::fastcgi::Script;
+use crate::script::Script;
+use crate::upstream_trace::UpstreamTrace;
 use hayami_http::{RequestHead, Response};
 use hayami_net::service::{Address, ConnectionInfo, Incoming, Upgrade};
 use std::future::Future;
@@ -30,7 +30,7 @@ pub struct Exchange<'a> {
     /// What is known of the client beyond that.
     pub client: &'a Client,
     /// The request's environment (`setenv`), innermost level last; shared by all requests of a path.
-    pub env: &'a Rc<crate::modules::env::Environment>,
+    pub env: &'a Rc<crate::environment::Environment>,
     /// Its content, `None` if there is none. Nothing of it is read before a handler asks for it; what no handler takes is
     /// thrown away.
     pub content: &'a mut Option<Incoming>,
@@ -38,8 +38,8 @@ pub struct Exchange<'a> {
     pub upgrade: &'a mut Option<Upgrade>,
     /// Where interim responses go, if the client may have them.
     pub interims: Option<Interims<'a>>,
-    /// Where upstreams that are asked are noted, if a log wants it.
-    pub account: Option<&'a Rc<Account>>,
+    /// Records the upstreams that are called, if a log or `server-timing` needs it.
+    pub trace: Option<&'a Rc<UpstreamTrace>>,
     /// It came before the TLS handshake was complete (RFC 8470).
     pub early: bool,
     /// Path and query that the client asked for, if an internal redirect has changed them.

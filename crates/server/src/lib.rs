@@ -1,7 +1,7 @@
 //! What to answer: the configuration, the router, handlers, filters and logs.
 //!
 //! ```text
-//! configuration file ─ config::yaml ─▶ nodes ─ config::registry (directive tables) ─▶ Settings
+//! configuration file ─ config::yaml ─▶ nodes ─ features (directive tables) ─▶ Settings
 //! Settings ─▶ Generation, once for all workers ─ service ─▶ Router of a worker: hosts ▶ paths ▶ handlers, filters, logs
 //! net::Request ─ Router ─▶ handler ─▶ filters ─▶ net::Answer
 //! ```
@@ -14,9 +14,14 @@ mod calendar;
 pub mod client;
 pub mod config;
 mod content_source;
+pub mod effective;
+pub mod environment;
+pub mod feature;
+pub mod features;
 mod generation;
 pub mod handler;
 mod internal_target;
+pub mod manual;
 pub mod media_type;
 pub mod modules;
 mod network_table;
@@ -24,8 +29,10 @@ pub mod observe;
 mod pattern;
 pub mod phase;
 pub mod router;
+pub mod script;
 pub mod service;
 pub mod subrequest;
+pub mod upstream_trace;
 mod watched_file;
 pub mod worker;
 

@@ -1,49 +1,41 @@
 //! What the runtime objects of one worker share.
 
-use crate::generation::Generation;
-use crate::modules::file::FileCache;
-use crate::modules::upstreams::Pools;
 use hayami_net::Clock;
 use hayami_net::upstream_io::UpstreamIo;
+use std::any::Any;
+use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
 
-/// Handed to every `build` function: one per worker and generation.
+/// Handed to every function that builds a part of a route: one per worker and generation.
 pub struct WorkerContext {
     /// The worker's clock.
     pub clock: Rc<Clock>,
-    /// The worker's way to upstreams; `None` where a configuration is only checked.
+    /// The worker's connections to upstreams; `None` where a configuration is only checked.
     pub outbound: Option<UpstreamIo>,
-    /// The worker's groups of upstreams.
-    pub upstreams: Rc<Pools>,
     /// Number of workers of the process; budgets that hold for the process are divided by it.
     pub workers: usize,
-    /// The worker's share of the file cache.
-    pub files: Rc<FileCache>,
+    objects: RefCell<Vec<Rc<dyn Any>>>,
 }
 
 impl WorkerContext {
-    /// What one of `workers` workers has for its first generation.
-    pub fn new(
-        generation: &Generation,
-        clock: &Rc<Clock>,
-        outbound: Option<UpstreamIo>,
-        workers: usize,
-    ) -> Self {
-        let files = Rc::new(FileCache::new(&generation.settings().global.file_cache, workers));
-        let upstreams = Rc::new(Pools::new(Arc::clone(generation.upstreams())));
-        Self { clock: Rc::clone(clock), outbound, upstreams, workers, files }
+    /// The context of one of `workers` workers, which has no objects yet.
+    pub fn new(clock: &Rc<Clock>, outbound: Option<UpstreamIo>, workers: usize) -> Self {
+        Self { clock: Rc::clone(clock), outbound, workers, objects: RefCell::default() }
     }
 
-    /// What the same worker has for the next generation: its cache and its connections stay where they may.
-    pub(crate) fn next(&self, before: &Generation, generation: &Generation) -> Self {
-        let settings = &generation.settings().global.file_cache;
-        let files = match *settings == before.settings().global.file_cache {
-            true => Rc::clone(&self.files),
-            false => Rc::new(FileCache::new(settings, self.workers)),
-        };
-        let upstreams = Rc::new(Pools::after(Arc::clone(generation.upstreams()), &self.upstreams));
-        let (clock, outbound) = (Rc::clone(&self.clock), self.outbound.clone());
-        Self { clock, outbound, upstreams, workers: self.workers, files }
+    /// Adds an object of a feature: its cache, its pools. There is one of each type.
+    pub fn with<T: Any>(self, object: Rc<T>) -> Self {
+        self.objects.borrow_mut().push(object);
+        self
+    }
+
+    /// The object of that type; the default if none was added.
+    pub fn get<T: Any + Default>(&self) -> Rc<T> {
+        let known = self.objects.borrow().iter().find_map(|object| Rc::clone(object).downcast().ok());
+        known.unwrap_or_else(|| {
+            let object = Rc::<T>::default();
+            self.objects.borrow_mut().push(Rc::clone(&object) as _);
+            object
+        })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! With HAYAMI_WRITE_FIXTURES=1 in the environment, what is said is written down instead of compared.
 
-use hayami_server::config::load_file;
+use hayami_server::features::load_file;
 use std::path::{Path, PathBuf};
 
 fn cases() -> Vec<PathBuf> {

@@ -1,9 +1,21 @@
 //! Configurations that are read, and what they mean.
 
+use hayami_server::config::Loaded;
 use hayami_server::config::settings::{HandlerSettings, Settings};
-use hayami_server::config::{Loaded, effective, load_file, load_text};
+use hayami_server::effective;
+use hayami_server::features::{load_file, load_text};
+use hayami_server::modules::error_log;
+use hayami_server::modules::file::FileSettings;
+use hayami_server::modules::http2;
+use hayami_server::modules::identity;
+use hayami_server::modules::limits;
+use hayami_server::modules::listen;
 use hayami_server::modules::listen::{Address, Host, HostPort, Listener, bindings};
+use hayami_server::modules::process;
 use hayami_server::modules::process::Threads;
+use hayami_server::modules::redirect;
+use hayami_server::modules::upstreams;
+use hayami_server::modules::upstreams::Reference;
 use std::path::Path;
 
 fn load(text: &str) -> Loaded {
@@ -15,17 +27,18 @@ fn directories(settings: &Settings) -> Vec<String> {
     let paths = settings.hosts.iter().flat_map(|host| host.paths.iter().map(move |path| (host, path)));
     let handlers =
         paths.flat_map(|(host, path)| path.handlers.iter().map(move |handler| (host, path, handler)));
-    let text = |handler: &HandlerSettings| match handler {
-        HandlerSettings::FileDir(dir) => dir.path.display().to_string(),
-        HandlerSettings::FileFile(file) => file.path.display().to_string(),
-        HandlerSettings::Redirect(redirect) => redirect.url.clone(),
-        HandlerSettings::Proxy(proxy) => {
-            settings.global.upstreams.groups[proxy.group].upstreams[0].url.to_string()
+    let text = |handler: &HandlerSettings| {
+        let file = handler.get::<FileSettings>().map(|file| &*file.path);
+        if let Some(path) = handler.directory().or(file) {
+            return path.display().to_string();
         }
-        HandlerSettings::TryFiles(settings) => format!("{settings:?}"),
-        HandlerSettings::FastCgi(application) => format!("{application:?}"),
-        HandlerSettings::Connect(_) => "CONNECT".to_owned(),
-        HandlerSettings::Rewrite(_) | HandlerSettings::StaticResponse(_) => format!("{handler:?}"),
+        match (handler.get::<redirect::Settings>(), handler.get::<Reference>()) {
+            (Some(redirect), _) => redirect.url.clone(),
+            (_, Some(proxy)) => {
+                settings.global.get::<upstreams::Settings>().groups[proxy.group].upstreams[0].url.to_string()
+            }
+            _ => format!("{handler:?}"),
+        }
     };
     handlers.map(|(host, path, handler)| format!("{}{} {}", host.name, path.key, text(handler))).collect()
 }
@@ -40,18 +53,18 @@ fn the_published_configurations_run_unmodified() {
         load_file(Path::new("../../fixtures/config/s0.conf")).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(loaded.warnings_text(false), "");
     let global = &loaded.settings.global;
-    assert_eq!(global.process.threads, Threads::Number(16));
-    assert_eq!(global.process.name_resolution_threads, 1);
-    assert_eq!(global.limits.max_connections, Some(10240));
-    assert_eq!(addresses(&global.listen), ["0.0.0.0:80 and [::]:80"]);
+    assert_eq!(global.get::<process::Settings>().threads, Threads::Number(16));
+    assert_eq!(global.get::<process::Settings>().name_resolution_threads, 1);
+    assert_eq!(global.get::<limits::Settings>().max_connections, Some(10240));
+    assert_eq!(addresses(global.get::<listen::Listeners>()), ["0.0.0.0:80 and [::]:80"]);
     assert_eq!(directories(&loaded.settings), ["127.0.0.1:80/ /usr/local/nginx/html"]);
 
     let loaded =
         load_file(Path::new("../../fixtures/config/s3.conf")).unwrap_or_else(|errors| panic!("{errors}"));
-    assert_eq!(loaded.settings.global.process.user.as_deref(), Some("root"));
+    assert_eq!(loaded.settings.global.get::<process::Settings>().user.as_deref(), Some("root"));
     assert_eq!(directories(&loaded.settings), ["0.0.0.0.xip.io:8080/ examples/doc_root"]);
     assert_eq!(loaded.warnings_text(false), "");
-    assert_eq!(loaded.settings.global.http2.concurrent_streams(), 1024);
+    assert_eq!(loaded.settings.global.get::<http2::Settings>().concurrent_streams(), 1024);
 }
 
 #[test]
@@ -79,7 +92,7 @@ fn listeners_are_written_in_many_ways() {
         ),
     ] {
         let loaded = load(&format!("listen: {text}\nhosts: {{a: {{paths: {{}}}}}}\n"));
-        assert_eq!(addresses(&loaded.settings.global.listen), [want], "{text}");
+        assert_eq!(addresses(loaded.settings.global.get::<listen::Listeners>()), [want], "{text}");
         assert_eq!(loaded.warnings.len(), usize::from(text.contains("QUIC")), "{text}");
     }
 }
@@ -135,7 +148,7 @@ listen: 80
     );
     assert_eq!(directories(&loaded.settings), ["a/ /first", "a/ /second", "a/img/ /img", "b/ /b"]);
     let emit = |host: usize, path: usize| {
-        loaded.settings.hosts[host].paths[path].inherited.error_log.emit_request_errors
+        loaded.settings.hosts[host].paths[path].inherited.get::<error_log::Settings>().emit_request_errors
     };
     assert_eq!([emit(0, 0), emit(0, 1), emit(1, 0)], [true, false, true]);
 }
@@ -144,7 +157,7 @@ listen: 80
 fn merges_give_way_to_keys_below_them_and_keep_their_place_above() {
     let threads = |text: &str| {
         let loaded = load(&format!("{text}\nlisten: 80\nhosts: {{a: {{paths: {{}}}}}}\n"));
-        match &loaded.settings.global.process.threads {
+        match &loaded.settings.global.get::<process::Settings>().threads {
             Threads::Number(number) => *number,
             other => panic!("{other:?}"),
         }
@@ -198,7 +211,7 @@ fn a_pattern_joins_files_in_the_order_of_their_names() {
 fn the_environment_gives_values() {
     // Cargo sets this one for every test.
     let loaded = load("listen: 80\nserver-name: !env CARGO_PKG_NAME\nhosts: {a: {paths: {}}}\n");
-    assert_eq!(loaded.settings.global.identity.server_name, "hayami-server");
+    assert_eq!(loaded.settings.global.get::<identity::Settings>().server_name, "hayami-server");
 }
 
 #[test]

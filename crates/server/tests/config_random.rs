@@ -1,6 +1,7 @@
 //! Whatever stands in a configuration: it is read or refused, and never more than that.
 
-use hayami_server::config::{effective, load_text};
+use hayami_server::effective;
+use hayami_server::features::load_text;
 use proptest::prelude::*;
 
 /// Reads `text` and makes every text of it that there is.

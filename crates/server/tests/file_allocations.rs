@@ -7,9 +7,13 @@ use hayami_net::Clock;
 use hayami_net::Instant;
 use hayami_net::service::{Address, ConnectionInfo};
 use hayami_server::client::Client;
-use hayami_server::config::settings::Inherited;
+use hayami_server::config::feature_settings::FeatureSettings;
+use hayami_server::config::settings::Settings;
+use hayami_server::feature::RouteContext;
+use hayami_server::features::FEATURES;
 use hayami_server::handler::{Exchange, Handler, Outcome};
-use hayami_server::modules::file::{CacheSettings, DirSettings, FileCache, SendCompressed, build_dir};
+use hayami_server::modules::file;
+use hayami_server::modules::file::{DirSettings, SendCompressed, build_dir};
 use hayami_server::worker::WorkerContext;
 use std::path::Path;
 use std::rc::Rc;
@@ -27,14 +31,8 @@ struct Asking {
 }
 
 impl Asking {
-    fn new(root: &Path, path: &str, fields: &[(&str, &str)], inherited: &Inherited) -> Self {
-        let worker = WorkerContext {
-            outbound: None,
-            upstreams: Rc::default(),
-            clock: Rc::new(Clock::default()),
-            workers: 1,
-            files: Rc::new(FileCache::new(&CacheSettings::default(), 1)),
-        };
+    fn new(root: &Path, path: &str, fields: &[(&str, &str)], inherited: &FeatureSettings) -> Self {
+        let worker = WorkerContext::new(&Rc::new(Clock::default()), None, 1);
         let connection = ConnectionInfo {
             id: 1,
             listener: 0,
@@ -45,8 +43,18 @@ impl Asking {
             ends: Default::default(),
             cancel_on_close: Default::default(),
         };
+        let settings = Settings::default();
+        let route = RouteContext {
+            features: FEATURES,
+            settings: &settings,
+            host: "",
+            path: None,
+            inherited,
+            extension: None,
+            worker: &worker,
+        };
         Self {
-            handler: build_dir(&DirSettings { path: root.into() }, inherited, &worker).expect("a directory"),
+            handler: build_dir(&DirSettings { path: root.into() }, &route).expect("a directory"),
             head: head(path, fields),
             path: path.as_bytes().to_vec(),
             connection: Rc::new(connection),
@@ -58,7 +66,7 @@ impl Asking {
         self.ask_with(&env)
     }
 
-    fn ask_with(&mut self, env: &Rc<hayami_server::modules::env::Environment>) -> Outcome {
+    fn ask_with(&mut self, env: &Rc<hayami_server::environment::Environment>) -> Outcome {
         self.handler.handle(&mut Exchange {
             head: &mut self.head,
             path: &self.path,
@@ -69,7 +77,7 @@ impl Asking {
             content: &mut None,
             upgrade: &mut None,
             interims: None,
-            account: None,
+            trace: None,
             early: false,
             asked: None,
             script: None,
@@ -148,8 +156,8 @@ fn a_hit_allocates_nothing() {
         (&large, "/large", &[]),
     ];
     for (folder, path, fields) in cases {
-        let mut inherited = Inherited::default();
-        inherited.file.send_compressed = SendCompressed::On;
+        let mut inherited = FeatureSettings::default();
+        inherited.get_mut::<file::Settings>().send_compressed = SendCompressed::On;
         let (response, allocations) = Asking::new(&folder.0, path, fields, &inherited).allocations();
         assert!(!response.content.is_empty());
         assert_eq!(allocations, 0, "{path} {fields:?}");
@@ -159,17 +167,17 @@ fn a_hit_allocates_nothing() {
 #[test]
 fn what_the_client_has_already_is_told_without_an_allocation() {
     let folder = Folder::with("a", 10);
-    let first = Asking::new(&folder.0, "/a", &[], &Inherited::default()).warm_up();
+    let first = Asking::new(&folder.0, "/a", &[], &FeatureSettings::default()).warm_up();
     let etag = String::from_utf8(first.head.get(Known::ETag).unwrap().to_vec()).unwrap();
-    let mut asking = Asking::new(&folder.0, "/a", &[("if-none-match", &etag)], &Inherited::default());
+    let mut asking = Asking::new(&folder.0, "/a", &[("if-none-match", &etag)], &FeatureSettings::default());
     let (response, allocations) = asking.allocations();
     assert_eq!((response.head.status().code(), allocations), (304, 0));
 }
 
 #[test]
 fn validating_an_unchanged_file_allocates_nothing() {
-    let mut inherited = Inherited::default();
-    inherited.file.revalidate = Duration::ZERO;
+    let mut inherited = FeatureSettings::default();
+    inherited.get_mut::<file::Settings>().revalidate = Duration::ZERO;
     // A file of the system: one made here would be too young to be trusted.
     let mut asking = Asking::new(Path::new("/usr/bin"), "/env", &[], &inherited);
     let (response, allocations) = asking.allocations();

@@ -7,13 +7,10 @@ use hayami_net::listen::{Endpoint, Options, bind, bound_address};
 use hayami_net::service::{Address, Answer, Outcome, Refusal, Request, Service};
 use hayami_net::{Config, Http2Config, Listener, Phase, Quota, Timeouts, run};
 use hayami_server::Generation;
-use hayami_server::config::load::load_text;
-use hayami_server::modules::file::FileCache;
-use hayami_server::modules::upstreams::{Pools, Shared};
-use hayami_server::worker::WorkerContext;
+use hayami_server::features::load_text;
+use hayami_server::service::{Site, objects};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::watch;
@@ -89,14 +86,11 @@ fn proxy(upstream: SocketAddr) -> (SocketAddr, watch::Sender<Phase>, JoinHandle<
         let settings = load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}")).settings;
         let mut generation = Generation::new(Arc::clone(&settings)).expect("a generation");
         generation.open_logs().expect("logs");
+        generation.open_upstreams(Default::default());
         let generation = Arc::new(generation);
         let made = run(config, phases, |clock, outbound| {
-            let files = Rc::new(FileCache::new(&settings.global.file_cache, 1));
-            let upstreams =
-                Rc::new(Pools::new(Arc::new(Shared::new(&settings.global.upstreams, Default::default()))));
-            let outbound = Some(outbound.clone());
-            let worker = WorkerContext { clock: Rc::clone(clock), outbound, upstreams, workers: 1, files };
-            Ok(Counted(generation.service(worker)))
+            let worker = objects::first(&generation, clock, Some(outbound.clone()), 1);
+            Ok(Counted(Site::new(&generation, worker)))
         });
         made.expect("ran");
     });

@@ -7,9 +7,8 @@ use hayami_net::Clock;
 use hayami_net::Instant;
 use hayami_net::service::{Address, Answer, ConnectionInfo, Ended, Outcome, Request, Service};
 use hayami_server::Generation;
-use hayami_server::config::load::load_text;
-use hayami_server::modules::file::FileCache;
-use hayami_server::worker::WorkerContext;
+use hayami_server::features::load_text;
+use hayami_server::service::{Site, objects};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -35,18 +34,11 @@ fn allocations(configuration: &str, host: &str) -> usize {
     let folder = Folder::new();
     let text = configuration.replace("ROOT", &folder.0.display().to_string());
     let settings = load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}")).settings;
-    let files = Rc::new(FileCache::new(&settings.global.file_cache, 1));
-    let worker = WorkerContext {
-        clock: Rc::new(Clock::default()),
-        workers: 1,
-        files,
-        outbound: None,
-        upstreams: Rc::default(),
-    };
     let mut generation = Generation::new(Arc::clone(&settings)).expect("a generation");
     generation.open_logs().expect("logs");
     let generation = Arc::new(generation);
-    let site = generation.service(worker);
+    let worker = objects::first(&generation, &Rc::new(Clock::default()), None, 1);
+    let site = Site::new(&generation, worker);
     let connection = Rc::new(ConnectionInfo {
         id: 1,
         listener: 0,

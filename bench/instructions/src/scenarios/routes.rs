@@ -2,8 +2,8 @@
 
 use super::site::{connection, head, request, site};
 use hayami_net::service::{Outcome, Service};
-use hayami_server::config::load::load_text;
 use hayami_server::config::settings::Settings;
+use hayami_server::features::load_text;
 use std::sync::Arc;
 
 const SITE: &str = "

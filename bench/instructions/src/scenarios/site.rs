@@ -4,10 +4,9 @@ use hayami_http::{RequestHead, Span, Status, request::RequestLine};
 use hayami_net::service::{Address, ConnectionInfo, Ended, Outcome, Request, Service};
 use hayami_net::{Clock, Instant};
 use hayami_server::Generation;
-use hayami_server::config::load::load_text;
 use hayami_server::config::settings::Settings;
-use hayami_server::modules::file::FileCache;
-use hayami_server::worker::WorkerContext;
+use hayami_server::features::load_text;
+use hayami_server::service::{Site, objects};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -36,16 +35,10 @@ pub(super) fn cached_file(times: u32) {
 
 /// The service of these settings.
 pub(super) fn site(settings: Arc<Settings>) -> impl Service + use<> {
-    let worker = WorkerContext {
-        clock: Rc::new(Clock::default()),
-        workers: 1,
-        files: Rc::new(FileCache::new(&settings.global.file_cache, 1)),
-        outbound: None,
-        upstreams: Rc::default(),
-    };
     let mut generation = Generation::new(settings).expect("a generation");
     generation.open_logs().expect("logs");
-    Arc::new(generation).service(worker)
+    let worker = objects::first(&generation, &Rc::new(Clock::default()), None, 1);
+    Site::new(&Arc::new(generation), worker)
 }
 
 pub(super) fn connection() -> Rc<ConnectionInfo> {

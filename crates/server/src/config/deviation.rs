@@ -1,17 +1,17 @@
 //! Where we differ from h2o, and why: defaults, directives of our own, behaviour.
 
 /// A default of ours that is not h2o's.
-pub(super) struct Deviation {
+pub(crate) struct Deviation {
     /// The directive.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// The default of h2o.
-    pub(super) h2o: &'static str,
+    pub(crate) h2o: &'static str,
     /// Why ours differs.
-    pub(super) reason: &'static str,
+    pub(crate) reason: &'static str,
 }
 
 /// All of them, in the order of the manual.
-pub(super) const DEVIATIONS: &[Deviation] = &[
+pub(crate) const DEVIATIONS: &[Deviation] = &[
     Deviation {
         name: "num-threads",
         h2o: "the number of CPUs",
@@ -56,7 +56,7 @@ pub(super) const DEVIATIONS: &[Deviation] = &[
 ];
 
 /// Directives that h2o does not have.
-pub(super) const OWN: &[&str] = &[
+pub(crate) const OWN: &[&str] = &[
     "allow",
     "auth.basic",
     "auth.request",
@@ -101,7 +101,7 @@ pub(super) const OWN: &[&str] = &[
 ];
 
 /// What else differs: what a configuration of h2o would notice, and why.
-pub(super) const BEHAVIOUR: &[(&str, &str)] = &[
+pub(crate) const BEHAVIOUR: &[(&str, &str)] = &[
     (
         "A path that is defined twice in a host is an error.",
         "h2o never reaches the second definition, which is never intended.",

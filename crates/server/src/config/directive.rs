@@ -4,6 +4,7 @@ use super::error::ConfigError;
 use super::path_key::PathKey;
 use super::settings::{GlobalSettings, HandlerSettings, HostSettings, Inheritance};
 use super::yaml::Node;
+use std::collections::HashMap;
 
 /// The levels of a configuration on which a directive may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,20 @@ impl Levels {
     }
 }
 
+/// A part of the manual.
+#[derive(Clone, Copy)]
+pub struct Group {
+    /// Its heading.
+    pub title: &'static str,
+    /// The directives that belong there.
+    pub directives: &'static [Directive],
+}
+
+/// A part of the manual with these directives.
+pub const fn group(title: &'static str, directives: &'static [Directive]) -> Group {
+    Group { title, directives }
+}
+
 /// One directive: a row of its feature's table.
 pub struct Directive {
     /// The name as written in the file: `file.dir`.
@@ -93,8 +108,41 @@ pub struct Directive {
     pub set: fn(&mut Scope<'_>, &Node) -> Result<(), ConfigError>,
 }
 
+/// The directives of a list of features.
+pub struct Registry {
+    groups: Vec<&'static Group>,
+    by_name: HashMap<&'static str, &'static Directive>,
+}
+
+impl Registry {
+    /// The directives of these parts of the manual.
+    pub fn new(groups: impl Iterator<Item = &'static Group>) -> Self {
+        let groups: Vec<_> = groups.collect();
+        let directives = groups.iter().flat_map(|group| group.directives);
+        let by_name = directives.map(|directive| (directive.name, directive)).collect();
+        Self { groups, by_name }
+    }
+
+    /// The parts of the manual, in their order.
+    pub fn groups(&self) -> impl Iterator<Item = &'static Group> {
+        self.groups.iter().copied()
+    }
+
+    /// Every directive, in the order of the manual.
+    pub fn all(&self) -> impl Iterator<Item = &'static Directive> {
+        self.groups().flat_map(|group| group.directives)
+    }
+
+    /// The directive of this name.
+    pub fn find(&self, name: &str) -> Option<&'static Directive> {
+        self.by_name.get(name).copied()
+    }
+}
+
 /// What a directive's setter may change: the settings of the level on which it stands.
 pub struct Scope<'a> {
+    /// All directives.
+    pub registry: &'static Registry,
     /// The level.
     pub level: Level,
     /// The settings that exist once.

@@ -1,10 +1,6 @@
-//! Errors of a configuration: what is wrong, where, and what to do.
-//!
-//! `render` turns them into text.
+//! An error of a configuration: what is wrong, where, and what to do.
 
-use super::source::Sources;
-use super::yaml::Place;
-use std::fmt;
+use super::place::Place;
 
 /// An error or a warning with its place; made by [`Node::error`](super::yaml::Node::error).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,27 +46,3 @@ impl ConfigError {
         self
     }
 }
-
-/// Why a configuration cannot be used: everything wrong that was found in one go, never empty.
-#[derive(Debug)]
-pub struct Errors {
-    /// What is wrong, in the order found.
-    pub errors: Vec<ConfigError>,
-    /// The texts in which it stands.
-    pub sources: Sources,
-}
-
-impl Errors {
-    /// The text for the user, with colours for a terminal if `styled`; ends in a line break.
-    pub fn text(&self, styled: bool) -> String {
-        super::render::errors(&self.errors, &self.sources, styled)
-    }
-}
-
-impl fmt::Display for Errors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text(false).trim_end())
-    }
-}
-
-impl std::error::Error for Errors {}

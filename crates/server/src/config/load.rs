@@ -3,14 +3,13 @@
 //! On every level plain settings come first, then listeners, then what lies below: hosts, paths, handlers
 //! in the order written. So an inner level sees all of the outer one, whatever the order of the lines.
 
-use super::directive::{Directive, Level, Scope};
-use super::error::{ConfigError, Errors};
+use super::directive::{Directive, Level, Registry, Scope};
+use super::error::ConfigError;
+use super::errors::Errors;
 use super::settings::{HandlerSettings, Inheritance, Reading, Settings, Written};
 use super::source::Sources;
 use super::yaml::{Node, Place};
-use super::{VERSION, foreign, nearest, not_yet, registry, render, yaml};
-use crate::modules::{access, listen, upstreams};
-use crate::router::unlike_h2o;
+use super::{VERSION, foreign, nearest, not_yet, render, yaml};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -50,27 +49,40 @@ impl Loaded {
     }
 }
 
+/// Called when all directives are read, with the root of the configuration: what only the whole says.
+pub type Complete = fn(&mut Settings, &mut Reading, &Node);
+
 /// Reads the configuration in the file `path`.
 ///
 /// # Errors
 /// Everything wrong with it that can be found at once.
-pub fn load_file(path: &Path) -> Result<Loaded, Errors> {
+pub fn load_file(path: &Path, registry: &'static Registry, complete: Complete) -> Result<Loaded, Errors> {
     let mut sources = Sources::default();
     let root = yaml::read_file(&path.to_string_lossy(), &mut sources);
-    load(root, sources)
+    load(root, sources, registry, complete)
 }
 
 /// Reads a configuration from a text, which messages call `name`.
 ///
 /// # Errors
 /// Everything wrong with it that can be found at once.
-pub fn load_text(name: &str, text: &str) -> Result<Loaded, Errors> {
+pub fn load_text(
+    name: &str,
+    text: &str,
+    registry: &'static Registry,
+    complete: Complete,
+) -> Result<Loaded, Errors> {
     let mut sources = Sources::default();
     let root = yaml::read_text(name, text, &mut sources);
-    load(root, sources)
+    load(root, sources, registry, complete)
 }
 
-fn load(root: Result<Node, ConfigError>, sources: Sources) -> Result<Loaded, Errors> {
+fn load(
+    root: Result<Node, ConfigError>,
+    sources: Sources,
+    registry: &'static Registry,
+    complete: Complete,
+) -> Result<Loaded, Errors> {
     let root = match root {
         Ok(root) if root.mapping().is_ok() => root,
         root => {
@@ -86,6 +98,7 @@ fn load(root: Result<Node, ConfigError>, sources: Sources) -> Result<Loaded, Err
     let global = &mut settings.global;
     apply(
         &mut Scope {
+            registry,
             level: Level::Global,
             global,
             host: None,
@@ -97,19 +110,14 @@ fn load(root: Result<Node, ConfigError>, sources: Sources) -> Result<Loaded, Err
         &[],
     );
     let mut reading = std::mem::take(&mut settings.global.reading);
+    (reading.host_places, settings.hosts) = std::mem::take(&mut reading.hosts).into_iter().unzip();
     // Without an error on the way: a misspelt `hosts` is not missing too.
     if reading.errors.is_empty() {
-        reading.errors.extend(missing(&settings, &reading, &root));
+        complete(&mut settings, &mut reading, &root);
     }
     if !reading.errors.is_empty() {
         return Err(Errors { errors: sorted(reading.errors), sources });
     }
-    reading.warnings.extend(upstreams::warnings(&settings.global.upstreams));
-    let places: Vec<_>;
-    (places, settings.hosts) = reading.hosts.into_iter().unzip();
-    listen::split(&mut settings);
-    reading.warnings.extend(unlike_h2o::warnings(&settings, &places));
-    reading.warnings.extend(access::warnings(&settings));
     Ok(Loaded {
         settings: Arc::new(settings),
         warnings: sorted(reading.warnings),
@@ -137,28 +145,6 @@ fn foreign_file(sources: &Sources) -> Option<ConfigError> {
     )))
 }
 
-/// Without hosts there is nothing to say, without listeners nobody to hear it.
-fn missing(settings: &Settings, reading: &Reading, root: &Node) -> Vec<ConfigError> {
-    let top = Place { end: root.at.start, ..root.at };
-    if reading.hosts.is_empty() {
-        let error = ConfigError::new(top, "the configuration has no `hosts`");
-        let help = "define what to serve: `hosts: { default: { paths: { /: { file.dir: /srv/www } } } }`";
-        return vec![error.help(help)];
-    }
-    if !settings.global.listen.is_empty() {
-        return Vec::new();
-    }
-    let help = "add `listen: 8080` at the top of the file, or a `listen` to every host";
-    if reading.hosts.iter().all(|(_, host)| host.listen.is_empty()) {
-        return vec![ConfigError::new(top, "the configuration has no `listen`").help(help)];
-    }
-    let deaf = reading.hosts.iter().filter(|(_, host)| host.listen.is_empty());
-    deaf.map(|(at, host)| {
-        ConfigError::new(*at, format!("the host `{}` has no `listen`", host.name)).help(help)
-    })
-    .collect()
-}
-
 /// In the order of the lines. What an alias brings to several places is wrong only once.
 fn sorted(mut errors: Vec<ConfigError>) -> Vec<ConfigError> {
     errors.sort_by_key(|error| (error.at.file, error.at.start));
@@ -177,7 +163,7 @@ pub fn apply(scope: &mut Scope<'_>, node: &Node, ignored: &[&str]) {
         if ignored.iter().any(|name| key.is(name)) {
             continue;
         }
-        match directive(key, scope.level) {
+        match directive(scope.registry, key, scope.level) {
             Ok(row) => rows.push((row, value)),
             Err(error) => scope.global.reading.errors.push(error),
         }
@@ -215,6 +201,7 @@ pub fn extension(
     let mut handlers = Vec::new();
     apply(
         &mut Scope {
+            registry: scope.registry,
             level: Level::Extension,
             global: scope.global,
             host: scope.host.as_deref_mut(),
@@ -256,9 +243,9 @@ impl Stage {
 }
 
 /// The row for `key`, if it may stand on `level`.
-fn directive(key: &Node, level: Level) -> Result<&'static Directive, ConfigError> {
+fn directive(registry: &Registry, key: &Node, level: Level) -> Result<&'static Directive, ConfigError> {
     let name = key.text().map_err(|_| key.expected("the name of a directive"))?;
-    let row = registry::find(name).ok_or_else(|| unknown(key, name))?;
+    let row = registry.find(name).ok_or_else(|| unknown(registry, key, name))?;
     if row.levels.contains(level) {
         return Ok(row);
     }
@@ -276,7 +263,7 @@ fn places(row: &Directive) -> String {
     }
 }
 
-fn unknown(key: &Node, name: &str) -> ConfigError {
+fn unknown(registry: &Registry, key: &Node, name: &str) -> ConfigError {
     if let Some(topic) = not_yet::topic(name) {
         let error = key.error(format!("`{name}` is not supported yet in hayami {VERSION}"));
         return error.help(format!("planned for a later version: {topic}"));
@@ -285,7 +272,7 @@ fn unknown(key: &Node, name: &str) -> ConfigError {
     if let Some(advice) = foreign::advice(name) {
         return error.help(advice);
     }
-    match nearest::nearest(name, registry::all().map(|row| row.name)) {
+    match nearest::nearest(name, registry.all().map(|row| row.name)) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
         None => error.help("see docs/directives.md for a list of all directives"),
     }

@@ -1,7 +1,7 @@
 //! The directives of h2o that hayami does not have yet: a better answer than "unknown".
 
 /// Names by what they belong to.
-pub(super) const NOT_YET: &[(&str, &[&str])] = &[
+pub(crate) const NOT_YET: &[(&str, &[&str])] = &[
     ("automatic certificates", &["acme"]),
     ("HTTP/3", &["quic-nodes"]),
     (
@@ -14,6 +14,6 @@ pub(super) const NOT_YET: &[(&str, &[&str])] = &[
 ];
 
 /// What the directive `name` of h2o belongs to, if it is one that comes later.
-pub(super) fn topic(name: &str) -> Option<&'static str> {
+pub(crate) fn topic(name: &str) -> Option<&'static str> {
     NOT_YET.iter().find(|(_, names)| names.contains(&name)).map(|(topic, _)| *topic)
 }

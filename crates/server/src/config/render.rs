@@ -1,8 +1,8 @@
 //! Errors and warnings as text: the message, the place, the line itself with a marker, the advice.
 
 use super::error::ConfigError;
+use super::place::Place;
 use super::source::{Source, Sources, floor};
-use super::yaml::Place;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, normalize_untrusted_str};
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
 //! The texts of which a configuration consists.
 
-use super::yaml::Place;
+use super::place::Place;
 
 /// A file, or a text that stands for one.
 #[derive(Clone, Debug)]

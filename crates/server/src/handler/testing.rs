@@ -62,7 +62,7 @@ pub(crate) fn handle(handler: &dyn Handler, head: &RequestHead, below: usize) ->
         content: &mut None,
         upgrade: &mut None,
         interims: None,
-        account: None,
+        trace: None,
         early: false,
         asked: None,
         script: None,

@@ -3,7 +3,9 @@
 //! h2o pushes what a `link: …; rel=preload` field names; browsers have given up on that, and take the same
 //! hint from a 103.
 
-use crate::config::directive::{Directive, Levels};
+use crate::config::directive::{Directive, Levels, group};
+use crate::config::feature_settings::FeatureSetting;
+use crate::feature::Feature;
 use hayami_http::{FieldSection, ResponseHead, Status};
 
 /// Who gets informational responses: `send-informational`.
@@ -18,12 +20,16 @@ pub enum Recipients {
     Everybody,
 }
 
+impl FeatureSetting for Recipients {}
+
 /// What a path's requests get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `http2-push-preload`
     pub preload: bool,
 }
+
+impl FeatureSetting for Settings {}
 
 impl Default for Settings {
     fn default() -> Self {
@@ -38,6 +44,9 @@ pub fn head(hints: &FieldSection) -> ResponseHead {
     head
 }
 
+/// This feature.
+pub const FEATURE: Feature = Feature::new(&[group("Early hints", DIRECTIVES)]);
+
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[
     Directive {
@@ -49,7 +58,7 @@ pub const DIRECTIVES: &[Directive] = &[
                Early Hints while the response is still being generated. h2o pushes the linked resources; \
                browsers no longer support that.",
         set: |scope, node| {
-            scope.inherited.early_hints.preload = node.on_off()?;
+            scope.inherited.get_mut::<Settings>().preload = node.on_off()?;
             Ok(())
         },
     },
@@ -61,7 +70,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "Which clients get 103 Early Hints: those that use HTTP/2 or later, none, or all but HTTP/1.0 \
                clients. `100 Continue` is always sent where RFC 9110 §10.1.1 requires it.",
         set: |scope, node| {
-            scope.global.informational = match node.one_of(&["except-h1", "none", "all"])? {
+            *scope.global.get_mut::<Recipients>() = match node.one_of(&["except-h1", "none", "all"])? {
                 0 => Recipients::ExceptHttp1,
                 1 => Recipients::Nobody,
                 _ => Recipients::Everybody,

@@ -1,25 +1,13 @@
 //! `setenv` and `unsetenv`: the environment of a request, for its handlers and its log.
 
-use crate::config::directive::{Directive, Level, Levels, Scope};
+use crate::config::directive::{Directive, Levels, Scope, group};
 use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
+use crate::environment::{Settings, Variable};
+use crate::feature::Feature;
 
-/// The variables in force at one place of the configuration.
-#[derive(Clone, Debug, Default)]
-pub struct Settings {
-    variables: Vec<Variable>,
-    /// The names that `unsetenv` removes. They count in `file.custom-handler`, whose directives are applied to the
-    /// environment of a path that is known only when a request comes.
-    removed: Vec<String>,
-}
-
-#[derive(Clone, Debug)]
-struct Variable {
-    name: String,
-    value: String,
-    /// Where it was set: `unsetenv` goes before the `setenv` of its own level, however they are written.
-    level: Level,
-}
+/// This feature.
+pub const FEATURE: Feature = Feature::new(&[group("Request environment", DIRECTIVES)]);
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[
@@ -45,7 +33,7 @@ pub const DIRECTIVES: &[Directive] = &[
 
 fn set_variables(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let level = scope.level;
-    let variables = &mut scope.inherited.env.variables;
+    let variables = &mut scope.inherited.get_mut::<Settings>().variables;
     for (name, value) in node.mapping()? {
         let variable = Variable { name: name_of(name)?, value: value.text()?.to_owned(), level };
         variables.retain(|old| old.name != variable.name);
@@ -57,7 +45,7 @@ fn set_variables(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> 
 fn unset_variables(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     for name in node.one_or_many() {
         let name = name_of(name)?;
-        let env = &mut scope.inherited.env;
+        let env = scope.inherited.get_mut::<Settings>();
         env.variables.retain(|old| old.name != name || old.level == scope.level);
         env.removed.push(name);
     }
@@ -75,61 +63,11 @@ fn name_of(node: &Node) -> Result<String, ConfigError> {
     }
 }
 
-/// What the requests of a path see.
-#[derive(Debug, Default)]
-pub struct Environment {
-    variables: Vec<(String, String)>,
-}
-
-impl Environment {
-    /// The environment these settings give.
-    pub fn new(settings: &Settings) -> Self {
-        Self { variables: settings.variables.iter().map(|v| (v.name.clone(), v.value.clone())).collect() }
-    }
-
-    /// An environment of these names and values.
-    pub fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        Self { variables: pairs.into_iter().map(|(n, v)| (n.to_owned(), v.to_owned())).collect() }
-    }
-
-    /// All variables.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
-    }
-
-    /// The value of a variable.
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.iter().find(|(own, _)| *own == name).map(|(_, value)| value)
-    }
-}
-
-/// What `setenv` and `unsetenv` in `file.custom-handler` change in the environment of a path.
-#[derive(Debug, Default)]
-pub struct Changes {
-    removed: Vec<String>,
-    set: Environment,
-}
-
-impl Changes {
-    /// The changes these settings ask for.
-    pub fn new(settings: &Settings) -> Self {
-        Self { removed: settings.removed.clone(), set: Environment::new(settings) }
-    }
-
-    /// `outer` with the changes; `None` if there are none.
-    pub fn apply(&self, outer: &Environment) -> Option<Environment> {
-        if self.removed.is_empty() && self.set.variables.is_empty() {
-            return None;
-        }
-        let stays = |name: &str| self.set.get(name).is_none() && !self.removed.iter().any(|own| own == name);
-        let kept = outer.iter().filter(|(name, _)| stays(name));
-        Some(Environment::from_pairs(kept.chain(self.set.iter())))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::directive::Level;
+    use crate::environment::{Changes, Environment};
     use crate::modules::test_support::Setting;
     use Level::{Global, Host, Path};
 
@@ -148,7 +86,7 @@ mod tests {
             for (level, line) in lines {
                 setting.set(*level, line).unwrap();
             }
-            let env = Environment::new(&setting.inherited.env);
+            let env = Environment::new(setting.inherited.get::<Settings>());
             assert_eq!(env.iter().collect::<Vec<_>>(), want, "{lines:?}");
         }
     }
@@ -168,7 +106,7 @@ mod tests {
             for line in lines {
                 setting.set(Level::Extension, line).unwrap();
             }
-            let changed = Changes::new(&setting.inherited.env).apply(&path);
+            let changed = Changes::new(setting.inherited.get::<Settings>()).apply(&path);
             let shown = changed.as_ref().map(|env| env.iter().collect::<Vec<_>>());
             assert_eq!(shown.as_deref(), want, "{lines:?}");
         }

@@ -1,16 +1,23 @@
 //! `error-doc`: pages of the site itself in place of the server's short error texts.
 
-use super::proxy;
-use crate::config::directive::{Directive, Level, Levels, Scope};
+use crate::config::directive::{Directive, Level, Levels, Scope, group};
 use crate::config::error::ConfigError;
-use crate::config::settings as config;
+use crate::config::feature_settings::FeatureSetting;
 use crate::config::yaml::{Node, Place};
+use crate::feature::Feature;
+use crate::modules::proxy;
 use hayami_http::{Response, Status};
 
 /// The error pages in force at one place of the configuration, those of inner levels first.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     pages: Vec<Page>,
+}
+
+impl FeatureSetting for Settings {
+    fn connects(&self) -> bool {
+        self.has_absolute()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -21,6 +28,9 @@ struct Page {
     level: Level,
     at: Place,
 }
+
+/// This feature.
+pub const FEATURE: Feature = Feature::new(&[group("Error pages", DIRECTIVES)]);
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[Directive {
@@ -50,12 +60,12 @@ fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
         for node in statuses.one_or_many() {
             let code = node.integer(400..=599)? as u16;
             let status = Status::new(code).expect("a status has three digits");
-            let known = pages.iter().chain(&scope.inherited.error_doc.pages);
+            let known = pages.iter().chain(&scope.inherited.get_mut::<Settings>().pages);
             check_repeated(known, status, scope.level, node)?;
             pages.push(Page { status, url: url.clone(), level: scope.level, at: node.at });
         }
     }
-    scope.inherited.error_doc.pages.splice(0..0, pages);
+    scope.inherited.get_mut::<Settings>().pages.splice(0..0, pages);
     Ok(())
 }
 
@@ -90,13 +100,6 @@ fn base_of(url: &str) -> Option<&str> {
     let scheme = url.find("://").filter(|end| !url[..*end].contains(['/', '?', '#']))?;
     let authority = &url[scheme + 3..];
     Some(&url[..scheme + 3 + authority.find(['/', '?', '#']).unwrap_or(authority.len())])
-}
-
-/// Whether an error page anywhere may be fetched from another server.
-pub fn is_remote_anywhere(settings: &config::Settings) -> bool {
-    let paths = settings.hosts.iter().flat_map(|host| &host.paths).map(|path| &path.inherited);
-    let mut places = settings.hosts.iter().map(|host| &host.inherited).chain(paths);
-    places.any(|inherited| inherited.error_doc.has_absolute())
 }
 
 impl Settings {
@@ -139,7 +142,7 @@ mod tests {
     use crate::modules::test_support::{Setting, error, set};
 
     fn url_of(setting: &Setting, code: u16) -> Option<&str> {
-        setting.inherited.error_doc.url(Status::new(code).unwrap())
+        setting.inherited.get::<Settings>().url(Status::new(code).unwrap())
     }
 
     #[test]

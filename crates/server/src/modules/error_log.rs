@@ -2,9 +2,11 @@
 //!
 //! Opening the file or starting the command is the program's work.
 
-use crate::config::directive::{Directive, Levels};
+use crate::config::directive::{Directive, Levels, group};
 use crate::config::error::ConfigError;
+use crate::config::feature_settings::FeatureSetting;
 use crate::config::yaml::Node;
+use crate::feature::Feature;
 use std::path::{Path, PathBuf};
 
 /// Where log lines go.
@@ -49,6 +51,12 @@ impl std::fmt::Display for Target {
     }
 }
 
+/// `error-log`; without it, standard error.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Destination(pub Option<Target>);
+
+impl FeatureSetting for Destination {}
+
 /// What inner levels inherit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -56,11 +64,16 @@ pub struct Settings {
     pub emit_request_errors: bool,
 }
 
+impl FeatureSetting for Settings {}
+
 impl Default for Settings {
     fn default() -> Self {
         Self { emit_request_errors: true }
     }
 }
+
+/// This feature.
+pub const FEATURE: Feature = Feature::new(&[group("Error log", DIRECTIVES)]);
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[
@@ -71,7 +84,7 @@ pub const DIRECTIVES: &[Directive] = &[
         default: "standard error",
         help: "Where the server logs errors: appended to a file, or piped to a command.",
         set: |scope, node| {
-            scope.global.process.error_log = Some(Target::read(node)?);
+            scope.global.get_mut::<Destination>().0 = Some(Target::read(node)?);
             Ok(())
         },
     },
@@ -82,8 +95,29 @@ pub const DIRECTIVES: &[Directive] = &[
         default: "ON",
         help: "Whether errors of individual requests are logged to the error log too.",
         set: |scope, node| {
-            scope.inherited.error_log.emit_request_errors = node.on_off()?;
+            scope.inherited.get_mut::<Settings>().emit_request_errors = node.on_off()?;
             Ok(())
         },
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::directive::Level;
+    use crate::modules::test_support::Setting;
+
+    fn set(line: &str) -> Result<Setting, String> {
+        let mut setting = Setting::default();
+        setting.set(Level::Global, line).map(|()| setting)
+    }
+
+    #[test]
+    fn the_error_log_is_a_file_or_a_command() {
+        let target = |line| set(line).unwrap().global.get::<Destination>().0.clone();
+        assert_eq!(target("error-log: logs/error"), Some(Target::File("logs/error".into())));
+        assert_eq!(target("error-log: '| logger -t web'"), Some(Target::Command("logger -t web".to_owned())));
+        assert!(set("error-log: '|'").is_err());
+        assert!(set("error-log: ''").is_err());
+    }
+}

@@ -1,10 +1,12 @@
 //! `expires`: how long a response may be kept, as `cache-control: max-age` (RFC 9111 §5.2.2.1).
 
 use super::headers::merge;
-use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::directive::{Directive, Levels, Scope, group};
 use crate::config::error::ConfigError;
+use crate::config::feature_settings::FeatureSetting;
 use crate::config::nearest::nearest;
 use crate::config::yaml::{self, Node};
+use crate::feature::Feature;
 use crate::handler::{Filter, RequestInfo};
 use hayami_http::Response;
 
@@ -14,6 +16,14 @@ pub struct Settings {
     /// Seconds; `None` says nothing about it.
     pub max_age: Option<u64>,
 }
+
+impl FeatureSetting for Settings {}
+
+/// This feature.
+pub const FEATURE: Feature = Feature {
+    header_filter: Some(|route| build(route.innermost().get())),
+    ..Feature::new(&[group("Expiration", DIRECTIVES)])
+};
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[Directive {
@@ -38,7 +48,7 @@ const UNITS: [(&str, u64); 6] = [
 
 fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let text = node.text()?;
-    scope.inherited.expires.max_age =
+    scope.inherited.get_mut::<Settings>().max_age =
         if text.eq_ignore_ascii_case("off") { None } else { Some(seconds(node, text)?) };
     Ok(())
 }
@@ -110,7 +120,11 @@ mod tests {
             ("7d", Some(604_800)),
         ];
         for (text, want) in cases {
-            assert_eq!(set(&[&format!("expires: {text}")]).inherited.expires.max_age, want, "{text}");
+            assert_eq!(
+                set(&[&format!("expires: {text}")]).inherited.get::<Settings>().max_age,
+                want,
+                "{text}"
+            );
         }
     }
 

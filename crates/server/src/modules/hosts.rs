@@ -3,14 +3,18 @@
 //! They are read after everything else of their level, so that inner levels see all settings of the outer
 //! ones, also those written further down. The router finds its way by what is kept here as written.
 
-use crate::config::directive::{Directive, Level, Levels, Scope};
+use crate::config::directive::{Directive, Level, Levels, Registry, Scope, group};
 use crate::config::error::ConfigError;
 use crate::config::load;
 use crate::config::path_key::PathKey;
-use crate::config::registry;
-use crate::config::settings::{HostSettings, PathSettings};
-use crate::config::yaml::{Node, Value};
+use crate::config::settings::{HostSettings, PathSettings, Reading, Settings};
+use crate::config::yaml::{Node, Place, Value};
+use crate::feature::Feature;
 use std::collections::HashSet;
+
+/// This feature.
+pub const FEATURE: Feature =
+    Feature { complete: Some(complete), ..Feature::new(&[group("Sites", DIRECTIVES)]) };
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[
@@ -62,7 +66,8 @@ pub const DIRECTIVES: &[Directive] = &[
                which they are written: a handler that declines a request passes it to the next.",
         set: |scope, node| {
             let wanted = "a mapping from paths to their settings";
-            let (pairs, errors) = indented(node.mapping().map_err(|_| node.expected(wanted))?);
+            let (pairs, errors) =
+                indented(scope.registry, node.mapping().map_err(|_| node.expected(wanted))?);
             scope.global.reading.errors.extend(errors);
             let known = scope.host.iter().flat_map(|host| &host.paths).map(|path| path.key.clone());
             let mut known: HashSet<_> = known.collect();
@@ -75,6 +80,16 @@ pub const DIRECTIVES: &[Directive] = &[
         },
     },
 ];
+
+/// A configuration without hosts serves nothing.
+fn complete(settings: &mut Settings, reading: &mut Reading, root: &Node) {
+    if settings.hosts.is_empty() {
+        let top = Place { end: root.at.start, ..root.at };
+        let error = ConfigError::new(top, "the configuration has no `hosts`");
+        let help = "define what to serve: `hosts: { default: { paths: { /: { file.dir: /srv/www } } } }`";
+        reading.errors.push(error.help(help));
+    }
+}
 
 fn host(scope: &mut Scope<'_>, key: &Node, value: &Node) -> Result<(), ConfigError> {
     let name = check_name(key)?;
@@ -89,6 +104,7 @@ fn host(scope: &mut Scope<'_>, key: &Node, value: &Node) -> Result<(), ConfigErr
     let mut inherited = scope.inherited.clone();
     load::apply(
         &mut Scope {
+            registry: scope.registry,
             level: Level::Host,
             global: scope.global,
             host: Some(&mut host),
@@ -161,8 +177,8 @@ fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
 
 /// The paths, without those whose settings are not indented further than they; errors about these settings, one for
 /// each path.
-fn indented(pairs: &[(Node, Node)]) -> (Vec<&(Node, Node)>, Vec<ConfigError>) {
-    let is_directive = |key: &Node| key.text().is_ok_and(|name| registry::find(name).is_some());
+fn indented<'a>(registry: &Registry, pairs: &'a [(Node, Node)]) -> (Vec<&'a (Node, Node)>, Vec<ConfigError>) {
+    let is_directive = |key: &Node| key.text().is_ok_and(|name| registry.find(name).is_some());
     let (mut paths, mut errors, mut at) = (Vec::new(), Vec::new(), 0);
     while let Some(pair @ (key, value)) = pairs.get(at) {
         at += 1;
@@ -202,6 +218,7 @@ fn path(
     let joined = joined(value)?;
     load::apply(
         &mut Scope {
+            registry: scope.registry,
             level: Level::Path,
             global: scope.global,
             host: Some(host),

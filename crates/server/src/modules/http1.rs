@@ -2,7 +2,9 @@
 //!
 //! The limits are those of the protocol engine; each has a directive, and each default its reason.
 
-use crate::config::directive::{Directive, Levels};
+use crate::config::directive::{Directive, Levels, group};
+use crate::config::feature_settings::FeatureSetting;
+use crate::feature::Feature;
 use std::time::Duration;
 
 /// The settings of this feature.
@@ -30,6 +32,8 @@ pub struct Settings {
     pub trailer: u32,
 }
 
+impl FeatureSetting for Settings {}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -47,6 +51,9 @@ impl Default for Settings {
     }
 }
 
+/// This feature.
+pub const FEATURE: Feature = Feature::new(&[group("HTTP/1", DIRECTIVES)]);
+
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[
     Directive {
@@ -57,7 +64,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "How long a client may take to send a complete request head, counted from the end of the \
                previous request. A connection that is idle for this time is closed.",
         set: |scope, node| {
-            scope.global.http1.request_timeout = node.seconds()?;
+            scope.global.get_mut::<Settings>().request_timeout = node.seconds()?;
             Ok(())
         },
     },
@@ -69,7 +76,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "How long a client may send nothing while request content is outstanding: it gets 408, or the \
                connection is closed if a response was already sent. For slow clients see `min-rate`.",
         set: |scope, node| {
-            scope.global.http1.request_io_timeout = node.seconds()?;
+            scope.global.get_mut::<Settings>().request_io_timeout = node.seconds()?;
             Ok(())
         },
     },
@@ -82,7 +89,7 @@ pub const DIRECTIVES: &[Directive] = &[
                does not hold memory and file descriptors forever. A minute lets a paused download continue. \
                For slow clients see `min-rate`.",
         set: |scope, node| {
-            scope.global.http1.response_io_timeout = node.seconds()?;
+            scope.global.get_mut::<Settings>().response_io_timeout = node.seconds()?;
             Ok(())
         },
     },
@@ -93,7 +100,7 @@ pub const DIRECTIVES: &[Directive] = &[
         default: "ON",
         help: "Whether a connection without TLS may be upgraded to HTTP/2 (`upgrade: h2c`).",
         set: |scope, node| {
-            scope.global.http1.upgrade_to_http2 = node.on_off()?;
+            scope.global.get_mut::<Settings>().upgrade_to_http2 = node.on_off()?;
             Ok(())
         },
     },
@@ -105,7 +112,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "The maximum length of a request line; longer ones get 414. RFC 9112 §3 recommends at least \
                8000.",
         set: |scope, node| {
-            scope.global.http1.request_line = node.octets_within(16..=HEAD)? as u32;
+            scope.global.get_mut::<Settings>().request_line = node.octets_within(16..=HEAD)? as u32;
             Ok(())
         },
     },
@@ -117,7 +124,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "The maximum size of a request head; larger ones get 431. Browsers with many cookies send \
                about 16 KiB, single sign-on up to 48 KiB.",
         set: |scope, node| {
-            scope.global.http1.head = node.octets_within(64..=HEAD)? as u32;
+            scope.global.get_mut::<Settings>().head = node.octets_within(64..=HEAD)? as u32;
             Ok(())
         },
     },
@@ -129,7 +136,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "The maximum number of field lines in a request; more get 431. Browsers send about 15, chains \
                of proxies 40.",
         set: |scope, node| {
-            scope.global.http1.fields = node.integer(1..=10_000)? as u16;
+            scope.global.get_mut::<Settings>().fields = node.integer(1..=10_000)? as u16;
             Ok(())
         },
     },
@@ -141,7 +148,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "The maximum length of a chunk-size line: 16 digits, and room for an extension, which is \
                ignored.",
         set: |scope, node| {
-            scope.global.http1.chunk_line = node.octets_within(18..=HEAD)? as u32;
+            scope.global.get_mut::<Settings>().chunk_line = node.octets_within(18..=HEAD)? as u32;
             Ok(())
         },
     },
@@ -154,7 +161,7 @@ pub const DIRECTIVES: &[Directive] = &[
                with long extensions cost 200 times the content that they carry. Leading zeros of a chunk \
                size count too, where they outnumber the chunk's data.",
         set: |scope, node| {
-            scope.global.http1.chunk_extensions = node.octets_within(0..=HEAD)? as u32;
+            scope.global.get_mut::<Settings>().chunk_extensions = node.octets_within(0..=HEAD)? as u32;
             Ok(())
         },
     },
@@ -166,7 +173,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "The maximum size of the trailer section of chunked content. Trailers such as digests and \
                timings are short.",
         set: |scope, node| {
-            scope.global.http1.trailer = node.octets_within(2..=HEAD)? as u32;
+            scope.global.get_mut::<Settings>().trailer = node.octets_within(2..=HEAD)? as u32;
             Ok(())
         },
     },

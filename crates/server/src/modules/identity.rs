@@ -1,6 +1,8 @@
 //! Who we say we are: the `server` field.
 
-use crate::config::directive::{Directive, Levels};
+use crate::config::directive::{Directive, Levels, group};
+use crate::config::feature_settings::FeatureSetting;
+use crate::feature::Feature;
 
 /// The settings of this feature.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +12,8 @@ pub struct Settings {
     /// `send-server-name`
     pub send: SendServerName,
 }
+
+impl FeatureSetting for Settings {}
 
 /// Whether and whose `server` field leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +46,9 @@ impl Default for Settings {
     }
 }
 
+/// This feature.
+pub const FEATURE: Feature = Feature::new(&[group("The server's name", DIRECTIVES)]);
+
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[
     Directive {
@@ -57,7 +64,7 @@ pub const DIRECTIVES: &[Directive] = &[
             if text.is_empty() || !text.bytes().all(|octet| matches!(octet, b' '..=b'~')) {
                 return Err(node.expected(wanted).help("`send-server-name: OFF` sends no `server` field"));
             }
-            scope.global.identity.server_name = text.to_owned();
+            scope.global.get_mut::<Settings>().server_name = text.to_owned();
             Ok(())
         },
     },
@@ -70,7 +77,8 @@ pub const DIRECTIVES: &[Directive] = &[
                adds none to hayami's own responses.",
         set: |scope, node| {
             use SendServerName::{Off, On, Preserve};
-            scope.global.identity.send = [On, Off, Preserve][node.one_of(&["ON", "OFF", "preserve"])?];
+            scope.global.get_mut::<Settings>().send =
+                [On, Off, Preserve][node.one_of(&["ON", "OFF", "preserve"])?];
             Ok(())
         },
     },

@@ -2,8 +2,10 @@
 //!
 //! The limits of an HTTP/1 head are in `http1`.
 
-use crate::config::directive::{Directive, Levels};
+use crate::config::directive::{Directive, Levels, group};
+use crate::config::feature_settings::FeatureSetting;
 use crate::config::settings::GlobalSettings;
+use crate::feature::Feature;
 use crate::modules::http1;
 use hayami_net::service::Limit;
 use std::time::Duration;
@@ -33,6 +35,8 @@ pub struct Settings {
     pub max_delegations: u32,
 }
 
+impl FeatureSetting for Settings {}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -60,7 +64,10 @@ pub struct Named {
 impl Named {
     /// Those of a configuration.
     pub fn new(settings: &GlobalSettings) -> Self {
-        Self { http1: settings.http1.clone(), request_body: settings.limits.request_body }
+        Self {
+            http1: settings.get::<http1::Settings>().clone(),
+            request_body: settings.get::<Settings>().request_body,
+        }
     }
 
     /// The directive of a limit with its value: `limit-request-body: 1073741824`.
@@ -87,6 +94,9 @@ impl Named {
 /// More connections than this no kernel has descriptors for.
 const MOST_CONNECTIONS: u64 = 1 << 30;
 
+/// This feature.
+pub const FEATURE: Feature = Feature::new(&[group("Limits", DIRECTIVES)]);
+
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[
     Directive {
@@ -97,7 +107,8 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "The maximum number of concurrent connections, for all workers together. Further connections \
                wait in the kernel's accept queue.",
         set: |scope, node| {
-            scope.global.limits.max_connections = Some(node.integer(1..=MOST_CONNECTIONS)? as usize);
+            scope.global.get_mut::<Settings>().max_connections =
+                Some(node.integer(1..=MOST_CONNECTIONS)? as usize);
             Ok(())
         },
     },
@@ -109,7 +120,8 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "Above this number of connections, the connections that have been idle longest are closed \
                early.",
         set: |scope, node| {
-            scope.global.limits.soft_connection_limit = Some(node.integer(0..=MOST_CONNECTIONS)? as usize);
+            scope.global.get_mut::<Settings>().soft_connection_limit =
+                Some(node.integer(0..=MOST_CONNECTIONS)? as usize);
             Ok(())
         },
     },
@@ -120,7 +132,7 @@ pub const DIRECTIVES: &[Directive] = &[
         default: "30",
         help: "The minimum idle time before a connection is closed because of the soft limit.",
         set: |scope, node| {
-            scope.global.limits.soft_connection_min_age = node.seconds()?;
+            scope.global.get_mut::<Settings>().soft_connection_min_age = node.seconds()?;
             Ok(())
         },
     },
@@ -131,7 +143,7 @@ pub const DIRECTIVES: &[Directive] = &[
         default: "1073741824",
         help: "The maximum size of request content; larger requests get 413.",
         set: |scope, node| {
-            scope.global.limits.request_body = node.octets()?;
+            scope.global.get_mut::<Settings>().request_body = node.octets()?;
             Ok(())
         },
     },
@@ -144,7 +156,7 @@ pub const DIRECTIVES: &[Directive] = &[
                16 KiB per request. Above it, HTTP/2 requests with buffered content get 503, content over HTTP/1.1 is read \
                more slowly, and content that is collected for a FastCGI application goes to temporary files.",
         set: |scope, node| {
-            scope.global.limits.request_memory = node.octets()?;
+            scope.global.get_mut::<Settings>().request_memory = node.octets()?;
             Ok(())
         },
     },
@@ -158,7 +170,7 @@ pub const DIRECTIVES: &[Directive] = &[
                that holds at most an eighth, the largest incomplete upload of the client that holds most is ended \
                instead.",
         set: |scope, node| {
-            scope.global.limits.request_spool = node.octets()?;
+            scope.global.get_mut::<Settings>().request_spool = node.octets()?;
             Ok(())
         },
     },
@@ -173,7 +185,7 @@ pub const DIRECTIVES: &[Directive] = &[
                while the server waits for the client; server-sent events, long polling, gRPC and tunnels are \
                exempt. 0 disables it: then any byte within the timeout is enough.",
         set: |scope, node| {
-            scope.global.limits.min_rate = node.integer(0..=1 << 30)? as u32;
+            scope.global.get_mut::<Settings>().min_rate = node.integer(0..=1 << 30)? as u32;
             Ok(())
         },
     },
@@ -184,7 +196,7 @@ pub const DIRECTIVES: &[Directive] = &[
         default: "10",
         help: "How long a new connection may take until it is ready for its first request.",
         set: |scope, node| {
-            scope.global.limits.handshake_timeout = node.seconds()?;
+            scope.global.get_mut::<Settings>().handshake_timeout = node.seconds()?;
             Ok(())
         },
     },
@@ -196,7 +208,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "The maximum number of internal redirects per request (`redirect` with `internal: YES`, \
                `try-files`); one more gets 502. With 0 there are none.",
         set: |scope, node| {
-            scope.global.limits.max_reprocesses = node.integer(0..=1000)? as u32;
+            scope.global.get_mut::<Settings>().max_reprocesses = node.integer(0..=1000)? as u32;
             Ok(())
         },
     },
@@ -209,7 +221,7 @@ pub const DIRECTIVES: &[Directive] = &[
                (`x-reproxy-url`, `x-accel-redirect` and `x-sendfile`, see `reproxy`); one more gets 502. With 0 \
                none is followed.",
         set: |scope, node| {
-            scope.global.limits.max_delegations = node.integer(0..=1000)? as u32;
+            scope.global.get_mut::<Settings>().max_delegations = node.integer(0..=1000)? as u32;
             Ok(())
         },
     },

@@ -2,10 +2,11 @@
 //!
 //! The program does with these what they say: it switches users, counts CPUs and writes the pid file.
 
-use super::error_log::Target;
-use crate::config::directive::{Directive, Levels};
+use crate::config::directive::{Directive, Levels, group};
 use crate::config::error::ConfigError;
+use crate::config::feature_settings::FeatureSetting;
 use crate::config::yaml::{Node, Value};
+use crate::feature::Feature;
 use std::path::PathBuf;
 
 /// The settings of this feature.
@@ -19,13 +20,13 @@ pub struct Settings {
     pub name_resolution_threads: usize,
     /// `pid-file`
     pub pid_file: Option<PathBuf>,
-    /// `error-log`; without it, standard error.
-    pub error_log: Option<Target>,
     /// `tcp-fastopen`: length of the queue, 0 for none.
     pub tcp_fastopen: u32,
     /// `tcp-reuseport`
     pub tcp_reuseport: bool,
 }
+
+impl FeatureSetting for Settings {}
 
 /// How many workers there are, and where they run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,7 +47,6 @@ impl Default for Settings {
             threads: Threads::Usable,
             name_resolution_threads: 32,
             pid_file: None,
-            error_log: None,
             tcp_fastopen: 4096,
             tcp_reuseport: true,
         }
@@ -55,6 +55,9 @@ impl Default for Settings {
 
 /// More threads than this are a typing error: no machine has as many CPUs.
 const MOST_THREADS: u64 = 4096;
+
+/// This feature.
+pub const FEATURE: Feature = Feature::new(&[group("The process", DIRECTIVES)]);
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[
@@ -67,7 +70,7 @@ pub const DIRECTIVES: &[Directive] = &[
         set: |scope, node| {
             let name = node.text().ok().filter(|name| !name.is_empty() && !name.contains([':', '/', '\0']));
             let name = name.ok_or_else(|| node.expected("the name of a user"))?;
-            scope.global.process.user = Some(name.to_owned());
+            scope.global.get_mut::<Settings>().user = Some(name.to_owned());
             Ok(())
         },
     },
@@ -78,7 +81,7 @@ pub const DIRECTIVES: &[Directive] = &[
         default: "the CPUs that the process may use",
         help: "The number of workers. A sequence pins one worker to each of the listed CPUs.",
         set: |scope, node| {
-            scope.global.process.threads = threads(node)?;
+            scope.global.get_mut::<Settings>().threads = threads(node)?;
             Ok(())
         },
     },
@@ -91,7 +94,8 @@ pub const DIRECTIVES: &[Directive] = &[
                and of further threads that resolve names of upstreams; they are started on demand. Up to 32 \
                lookups per thread are queued for requests; beyond that a request gets 503.",
         set: |scope, node| {
-            scope.global.process.name_resolution_threads = node.integer(1..=MOST_THREADS)? as usize;
+            scope.global.get_mut::<Settings>().name_resolution_threads =
+                node.integer(1..=MOST_THREADS)? as usize;
             Ok(())
         },
     },
@@ -104,7 +108,7 @@ pub const DIRECTIVES: &[Directive] = &[
         set: |scope, node| {
             let path = node.text().ok().filter(|path| !path.is_empty() && !path.contains('\0'));
             let path = path.ok_or_else(|| node.expected("the path of a file"))?;
-            scope.global.process.pid_file = Some(PathBuf::from(path));
+            scope.global.get_mut::<Settings>().pid_file = Some(PathBuf::from(path));
             Ok(())
         },
     },
@@ -116,7 +120,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "The length of the queue for TCP Fast Open, which lets a client send its request with the \
                first packet; 0 disables it.",
         set: |scope, node| {
-            scope.global.process.tcp_fastopen = node.integer(0..=0x7fff_ffff)? as u32;
+            scope.global.get_mut::<Settings>().tcp_fastopen = node.integer(0..=0x7fff_ffff)? as u32;
             Ok(())
         },
     },
@@ -127,7 +131,7 @@ pub const DIRECTIVES: &[Directive] = &[
         default: "ON",
         help: "Whether every worker has its own accept queue (SO_REUSEPORT) or all workers share one.",
         set: |scope, node| {
-            scope.global.process.tcp_reuseport = node.on_off()?;
+            scope.global.get_mut::<Settings>().tcp_reuseport = node.on_off()?;
             Ok(())
         },
     },
@@ -163,12 +167,12 @@ fn cpus(node: &Node) -> Result<std::ops::RangeInclusive<usize>, ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::load::load_text;
+    use crate::features::load_text;
 
     fn read(line: &str) -> Result<Settings, String> {
         let text = format!("{line}\nlisten: 80\nhosts: {{a: {{paths: {{}}}}}}\n");
         let loaded = load_text("test", &text).map_err(|errors| errors.errors[0].message.clone())?;
-        Ok(loaded.settings.global.process.clone())
+        Ok(loaded.settings.global.get::<Settings>().clone())
     }
 
     #[test]
@@ -184,14 +188,5 @@ mod tests {
         for line in ["0", "-1", "[]", "[4-2]", "[1-]", "[-1]", "[a]", "[[1]]", "{a: 1}", "9999999", "[1.5]"] {
             assert!(read(&format!("num-threads: {line}")).is_err(), "{line}");
         }
-    }
-
-    #[test]
-    fn the_error_log_is_a_file_or_a_command() {
-        let target = |line| read(line).unwrap().error_log;
-        assert_eq!(target("error-log: logs/error"), Some(Target::File("logs/error".into())));
-        assert_eq!(target("error-log: '| logger -t web'"), Some(Target::Command("logger -t web".to_owned())));
-        assert!(read("error-log: '|'").is_err());
-        assert!(read("error-log: ''").is_err());
     }
 }

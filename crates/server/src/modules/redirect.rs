@@ -1,10 +1,11 @@
 //! `redirect`: sends the client, or the request itself, to another URL (RFC 9110 §15.4).
 
-use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::directive::{Directive, Levels, Scope, group};
 use crate::config::error::ConfigError;
 use crate::config::location;
-use crate::config::settings::HandlerSettings;
+use crate::config::settings::{HandlerSetting, HandlerSettings};
 use crate::config::yaml::{Node, Value};
+use crate::feature::Feature;
 use crate::handler::{Exchange, Handler, Outcome};
 use crate::service::{moved, plain};
 use hayami_http::{Status, encode_path, encode_query, split_authority};
@@ -20,6 +21,14 @@ pub struct Settings {
     /// Whether the request starts over with the URL inside this server, instead of being answered.
     pub internal: bool,
 }
+
+impl HandlerSetting for Settings {}
+
+/// This feature.
+pub const FEATURE: Feature = Feature {
+    handler: Some(|settings, route| Some(Ok(build(settings.get()?, route.host)))),
+    ..Feature::new(&[group("Redirects", DIRECTIVES)])
+};
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[Directive {
@@ -48,7 +57,7 @@ fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
         );
     }
     let handlers = scope.handlers.as_mut().ok_or_else(|| node.error("redirect is only allowed in a path"))?;
-    handlers.push(HandlerSettings::Redirect(settings));
+    handlers.push(HandlerSettings::new(settings));
     Ok(())
 }
 
@@ -140,10 +149,7 @@ mod tests {
     use hayami_http::Known;
 
     fn settings(line: &str) -> Settings {
-        match &set(&[line]).handlers[..] {
-            [HandlerSettings::Redirect(settings)] => settings.clone(),
-            other => panic!("{other:?}"),
-        }
+        set(&[line]).handler::<Settings>().clone()
     }
 
     /// The target of a request for `target` at a path with this prefix.

@@ -1,10 +1,12 @@
 //! `server-timing`: how long a request took, told to the client (W3C Server Timing): what is known when the head leaves
 //! in a field, the rest in a trailer.
 
-use super::access_log::Account;
-use crate::config::directive::{Directive, Levels};
+use crate::config::directive::{Directive, Levels, group};
+use crate::config::feature_settings::FeatureSetting;
 use crate::config::settings as config;
 use crate::content_source::ContentSource;
+use crate::feature::Feature;
+use crate::upstream_trace::UpstreamTrace;
 use hayami_http::{Content, FieldSection, Method, Response, Source, SourceError, Version};
 use hayami_net::service::Request;
 use hayami_net::{Clock, Instant};
@@ -25,6 +27,11 @@ pub enum Mode {
     Enforce,
 }
 
+impl FeatureSetting for Mode {}
+
+/// This feature.
+pub const FEATURE: Feature = Feature::new(&[group("Server timing", DIRECTIVES)]);
+
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[Directive {
     name: "server-timing",
@@ -38,7 +45,7 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
            proxy-connect, proxy-request, proxy-process; in the trailer response, total, proxy-response and \
            proxy-total.",
     set: |scope, node| {
-        scope.inherited.server_timing =
+        *scope.inherited.get_mut::<Mode>() =
             [Mode::On, Mode::Off, Mode::Enforce][node.one_of(&["ON", "OFF", "ENFORCE"])?];
         Ok(())
     },
@@ -46,9 +53,7 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
 
 /// Whether the clients of any path are told.
 pub fn is_used(settings: &config::Settings) -> bool {
-    let paths = settings.hosts.iter().flat_map(|host| &host.paths).map(|path| &path.inherited);
-    let mut places = settings.hosts.iter().map(|host| &host.inherited).chain(paths);
-    places.any(|inherited| inherited.server_timing != Mode::Off)
+    settings.places().any(|inherited| *inherited.get::<Mode>() != Mode::Off)
 }
 
 /// What is known of a request, until its response leaves.
@@ -62,13 +67,13 @@ pub struct Timing {
     bare: bool,
     /// Whether its response has content, and no tunnel.
     answered: bool,
-    account: Rc<Account>,
+    trace: Rc<UpstreamTrace>,
     clock: Rc<Clock>,
 }
 
 impl Timing {
-    /// With the account of the upstreams that a log wants, if one does.
-    pub fn new(request: &Request<'_>, account: Option<&Rc<Account>>, clock: &Rc<Clock>) -> Self {
+    /// With the trace of the upstreams that a log wants, if one does.
+    pub fn new(request: &Request<'_>, trace: Option<&Rc<UpstreamTrace>>, clock: &Rc<Clock>) -> Self {
         Self {
             accepted: request.connection.accepted,
             begun: request.begun,
@@ -76,14 +81,14 @@ impl Timing {
             version: request.head.version(),
             bare: request.content_length == Some(0),
             answered: request.upgrade.is_none() && request.head.method() != Method::Head,
-            account: account.cloned().unwrap_or_default(),
+            trace: trace.cloned().unwrap_or_default(),
             clock: Rc::clone(clock),
         }
     }
 
     /// Where upstreams that are asked are noted.
-    pub fn account(&self) -> &Rc<Account> {
-        &self.account
+    pub fn trace(&self) -> &Rc<UpstreamTrace> {
+        &self.trace
     }
 
     /// Adds the field, and the trailer if the response can have one.
@@ -123,7 +128,7 @@ impl Timing {
             push(&mut text, "request-total", since(self.begun, self.received));
         }
         push(&mut text, "process", since(self.received, now));
-        for (name, time) in self.account.times_of_head(self.received) {
+        for (name, time) in self.trace.times_of_head(self.received) {
             push(&mut text, name, time);
         }
         text
@@ -170,7 +175,7 @@ impl Source for Timed {
         let mut text = String::new();
         push(&mut text, "response", now.saturating_duration_since(self.began));
         push(&mut text, "total", now.saturating_duration_since(self.timing.begun));
-        for (name, time) in self.timing.account.times_of_end() {
+        for (name, time) in self.timing.trace.times_of_end() {
             push(&mut text, name, time);
         }
         let mut trailers = self.content.trailers().unwrap_or_default();
@@ -195,7 +200,7 @@ mod tests {
             version: Version::Http11,
             bare: true,
             answered: method != Method::Head,
-            account: Rc::default(),
+            trace: Rc::default(),
             clock,
         };
         let mut response = Response { content, ..Response::empty(Status::OK) };

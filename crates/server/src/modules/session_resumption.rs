@@ -3,14 +3,30 @@
 //! Here the mapping is read; the stores and the ticket keys are in `hayami-tls`.
 
 use crate::config::attribute::{self, Attribute};
-use crate::config::directive::{Directive, Levels};
+use crate::config::directive::{Directive, Levels, group};
 use crate::config::error::ConfigError;
+use crate::config::feature_settings::FeatureSetting;
 use crate::config::yaml::{Node, Place};
+use crate::feature::Feature;
 pub use hayami_tls::resumption::Settings;
 use hayami_tls::resumption::{
     CACHE_PREFIX, CacheStore, MEMCACHED_PORT, REDIS_PORT, RemoteKind, RemoteStore, TICKET_KEY, TicketStore,
 };
 use std::path::PathBuf;
+
+impl FeatureSetting for Settings {}
+
+/// `num-ocsp-updaters`: how many OCSP responses are fetched at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OcspUpdaters(pub usize);
+
+impl FeatureSetting for OcspUpdaters {}
+
+impl Default for OcspUpdaters {
+    fn default() -> Self {
+        Self(10)
+    }
+}
 
 /// The mapping, as far as it is read; stores and their addresses may come in any order.
 pub(crate) struct Reading {
@@ -288,6 +304,9 @@ impl Reading {
     }
 }
 
+/// This feature.
+pub const FEATURE: Feature = Feature::new(&[group("TLS", DIRECTIVES)]);
+
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[
     Directive {
@@ -302,7 +321,7 @@ pub const DIRECTIVES: &[Directive] = &[
             let mut reading = Reading::default();
             attribute::read(ATTRIBUTES, "ssl-session-resumption", &mut reading, node)?;
             std::mem::take(&mut reading.warnings).into_iter().for_each(|warning| scope.warn(warning));
-            scope.global.session_resumption = reading.settings()?;
+            *scope.global.get_mut::<Settings>() = reading.settings()?;
             Ok(())
         },
     },
@@ -313,7 +332,7 @@ pub const DIRECTIVES: &[Directive] = &[
         default: "10",
         help: "The maximum number of OCSP responses that are fetched concurrently.",
         set: |scope, node| {
-            scope.global.ocsp_updaters.0 = node.integer(1..=256)? as usize;
+            scope.global.get_mut::<OcspUpdaters>().0 = node.integer(1..=256)? as usize;
             Ok(())
         },
     },
@@ -322,12 +341,12 @@ pub const DIRECTIVES: &[Directive] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::load_text;
+    use crate::features::load_text;
 
     fn load(mapping: &str) -> Result<(Settings, usize), String> {
         let text = format!("ssl-session-resumption: {mapping}\nlisten: 80\nhosts: {{a: {{paths: {{}}}}}}\n");
         match load_text("test", &text) {
-            Ok(loaded) => Ok((loaded.settings.global.session_resumption.clone(), loaded.warnings.len())),
+            Ok(loaded) => Ok((loaded.settings.global.get::<Settings>().clone(), loaded.warnings.len())),
             Err(errors) => Err(errors.errors[0].message.clone()),
         }
     }

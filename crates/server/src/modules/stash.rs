@@ -1,6 +1,10 @@
 //! `stash`: a place for YAML anchors.
 
-use crate::config::directive::{Directive, Levels};
+use crate::config::directive::{Directive, Levels, group};
+use crate::feature::Feature;
+
+/// This feature.
+pub const FEATURE: Feature = Feature::new(&[group("Anchors", DIRECTIVES)]);
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[Directive {

@@ -1,10 +1,11 @@
 //! `return`: a response that the configuration contains, as nginx's `return` and Caddy's `respond`.
 
-use crate::config::directive::{Directive, Levels};
+use crate::config::directive::{Directive, Levels, group};
 use crate::config::error::ConfigError;
 use crate::config::location;
-use crate::config::settings::HandlerSettings;
+use crate::config::settings::{HandlerSetting, HandlerSettings};
 use crate::config::yaml::{Node, Value};
+use crate::feature::Feature;
 use crate::handler::{Exchange, Handler, Outcome};
 use crate::service::{moved, plain};
 use hayami_http::{Content, FieldSection, Response, ResponseHead, Shared, Status};
@@ -18,6 +19,8 @@ pub struct Settings {
     /// What it contains.
     pub answer: Answer,
 }
+
+impl HandlerSetting for Settings {}
 
 /// What a response contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +38,12 @@ pub enum Answer {
     },
 }
 
+/// This feature.
+pub const FEATURE: Feature = Feature {
+    handler: Some(|settings, _| Some(Ok(build(settings.get()?)))),
+    ..Feature::new(&[group("Fixed responses", DIRECTIVES)])
+};
+
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[Directive {
     name: "return",
@@ -50,7 +59,7 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
             Value::Mapping(_) => mapping(node)?,
             _ => Settings { status: bare(node)?, answer: Answer::Default },
         };
-        scope.add_handler(HandlerSettings::StaticResponse(settings));
+        scope.add_handler(HandlerSettings::new(settings));
         Ok(())
     },
 }];
@@ -219,7 +228,7 @@ mod tests {
     /// What a line answers: status, location, type and content.
     fn answer(line: &str) -> (u16, String, String, String) {
         let setting = set(&[line]);
-        let [HandlerSettings::StaticResponse(settings)] = &setting.handlers[..] else { panic!("{line}") };
+        let settings = setting.handler::<Settings>();
         let Outcome::Ready(response) = testing::handle(&*build(settings), &testing::get("/a?b"), 1) else {
             panic!("{line}")
         };

@@ -1,8 +1,10 @@
 //! `tcp-keepalive`, `tcp-user-timeout`: how the kernel finds out that the other end of a connection is gone.
 
-use crate::config::directive::{Directive, Scope, directive};
+use crate::config::directive::{Directive, Scope, directive, group};
 use crate::config::error::ConfigError;
+use crate::config::feature_settings::FeatureSetting;
 use crate::config::yaml::{Node, Value};
+use crate::feature::Feature;
 use hayami_net::liveness::{Liveness, Probes};
 use std::time::Duration;
 
@@ -14,6 +16,8 @@ pub struct Settings {
     /// Of connections to upstreams.
     upstreams: Peers,
 }
+
+impl FeatureSetting for Settings {}
 
 /// Those of one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +66,9 @@ impl Settings {
 
 const PROBES: &str = "ON | OFF, or {idle, interval, probes}";
 
+/// This feature.
+pub const FEATURE: Feature = Feature::new(&[group("TCP", DIRECTIVES)]);
+
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[
     directive!(
@@ -102,7 +109,7 @@ pub const DIRECTIVES: &[Directive] = &[
 ];
 
 fn own<'s>(scope: &'s mut Scope<'_>) -> &'s mut Settings {
-    &mut scope.global.tcp
+    scope.global.get_mut::<Settings>()
 }
 
 /// The kernel takes no more (tcp(7)).
@@ -147,7 +154,7 @@ mod tests {
     fn set(lines: &[&str]) -> Settings {
         let mut setting = Setting::default();
         lines.iter().for_each(|line| setting.set(Level::Global, line).expect(line));
-        setting.global.tcp
+        setting.global.get::<Settings>().clone()
     }
 
     #[test]

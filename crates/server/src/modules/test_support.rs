@@ -2,10 +2,10 @@
 
 use crate::config::directive::{Level, Scope};
 use crate::config::path_key::PathKey;
-use crate::config::registry;
-use crate::config::settings::{GlobalSettings, HandlerSettings, HostSettings, Inheritance};
+use crate::config::settings::{GlobalSettings, HandlerSetting, HandlerSettings, HostSettings, Inheritance};
 use crate::config::source::Sources;
 use crate::config::yaml;
+use crate::features::REGISTRY;
 
 /// The settings that lines have made so far.
 #[derive(Default)]
@@ -21,9 +21,10 @@ impl Setting {
         let root = yaml::read_text("test", line, &mut Sources::default()).map_err(|e| e.message)?;
         for (key, value) in root.mapping().map_err(|e| e.message)? {
             let name = key.text().map_err(|e| e.message)?;
-            let directive = registry::find(name).expect("a known directive");
+            let directive = REGISTRY.find(name).expect("a known directive");
             assert!(directive.levels.contains(level), "{name} stands on {level:?}");
             let mut scope = Scope {
+                registry: &REGISTRY,
                 level,
                 global: &mut self.global,
                 host: Some(&mut HostSettings::default()),
@@ -37,6 +38,16 @@ impl Setting {
             })?;
         }
         Ok(())
+    }
+}
+
+impl Setting {
+    /// The settings of the only handler, which are of that type.
+    pub(crate) fn handler<T: HandlerSetting>(&self) -> &T {
+        match &self.handlers[..] {
+            [handler] => handler.get().expect("settings of that type"),
+            other => panic!("{other:?}"),
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! `throttle-response`: responses whose `x-traffic` field says how fast they are sent.
 
-use crate::config::directive::{Directive, Levels};
+use crate::config::directive::{Directive, Levels, group};
+use crate::config::feature_settings::FeatureSetting;
 use crate::content_source::ContentSource;
+use crate::feature::Feature;
 use crate::handler::{Filter, RequestInfo};
 use hayami_http::{Content, FieldSection, Method, Response, Source, SourceError};
 use std::future::Future;
@@ -17,6 +19,14 @@ pub struct Settings {
     pub on: bool,
 }
 
+impl FeatureSetting for Settings {}
+
+/// This feature.
+pub const FEATURE: Feature = Feature {
+    body_filter: Some(|route| build(route.innermost().get())),
+    ..Feature::new(&[group("Throttling", DIRECTIVES)])
+};
+
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[Directive {
     name: "throttle-response",
@@ -26,7 +36,7 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     help: "Whether a response with an `x-traffic` field is limited to that many bytes per second; the field \
            is not sent to the client. Set it in an upstream, or with `header.add: \"x-traffic: 100000\"`. \
            The limit applies to each response separately.",
-    set: |scope, node| node.on_off().map(|on| scope.inherited.throttle.on = on),
+    set: |scope, node| node.on_off().map(|on| scope.inherited.get_mut::<Settings>().on = on),
 }];
 
 const FIELD: &[u8] = b"x-traffic";

@@ -3,9 +3,10 @@
 //! Some are harmless without effect: they tune machinery that hayami does not have. Of the others the
 //! server says at its start that they have none, so that nobody relies on them.
 
-use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::directive::{Directive, Levels, Scope, group};
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
+use crate::feature::Feature;
 
 /// Checks the argument; says whether the user should know that it has no effect.
 pub(super) type Check = fn(&Node) -> Result<bool, ConfigError>;
@@ -54,6 +55,10 @@ fn off_is_fine(node: &Node) -> Result<bool, ConfigError> {
 fn silent_integer(node: &Node) -> Result<bool, ConfigError> {
     node.integer(0..=u64::MAX).map(|_| false)
 }
+
+/// This feature.
+pub const FEATURE: Feature =
+    Feature { ignored: &[group("Accepted without effect", DIRECTIVES)], ..Feature::new(&[]) };
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[

@@ -1,17 +1,25 @@
 //! `try-files`: the first of several files that is there, or what answers for all that is not (a front
 //! controller). The words are nginx's.
 
-use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::directive::{Directive, Levels, Scope, group};
 use crate::config::error::ConfigError;
-use crate::config::settings::HandlerSettings;
+use crate::config::settings::{HandlerSetting, HandlerSettings};
 use crate::config::yaml::{Node, Value};
+use crate::feature::{Feature, RouteContext};
 use crate::handler::{Exchange, Handler, Outcome};
+use crate::modules::file;
 use crate::service::plain;
 use hayami_http::{Status, encode_path};
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+/// This feature.
+pub const FEATURE: Feature = Feature {
+    handler: Some(|settings, route| Some(of_route(settings.get()?, route))),
+    ..Feature::new(&[group("Front controllers", DIRECTIVES)])
+};
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[Directive {
@@ -35,6 +43,8 @@ pub struct Settings {
     otherwise: Otherwise,
 }
 
+impl HandlerSetting for Settings {}
+
 /// What happens if no file is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Otherwise {
@@ -46,7 +56,7 @@ enum Otherwise {
 
 fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let settings = read(node)?;
-    scope.add_handler(HandlerSettings::TryFiles(settings));
+    scope.add_handler(HandlerSettings::new(settings));
     Ok(())
 }
 
@@ -112,7 +122,13 @@ struct TryFiles {
 ///
 /// # Errors
 /// The path has no `file.dir`; a line for the user.
-pub fn build(settings: &Settings, root: Option<&Path>, index: &[String]) -> Result<Box<dyn Handler>, String> {
+/// The handler of a path, with the directory of its first `file.dir`.
+fn of_route(settings: &Settings, route: &RouteContext<'_>) -> Result<Box<dyn Handler>, String> {
+    let mut directories = route.path.iter().flat_map(|path| &path.handlers).filter_map(|own| own.directory());
+    build(settings, directories.next(), &route.inherited.get::<file::Settings>().index)
+}
+
+fn build(settings: &Settings, root: Option<&Path>, index: &[String]) -> Result<Box<dyn Handler>, String> {
     let Some(root) = root else {
         return Err("try-files requires a `file.dir` in the same path".to_owned());
     };
@@ -205,10 +221,7 @@ mod tests {
     use crate::modules::test_support::{error, set};
 
     fn settings(argument: &str) -> Settings {
-        match &set(&[&format!("try-files: {argument}")]).handlers[..] {
-            [HandlerSettings::TryFiles(settings)] => settings.clone(),
-            other => panic!("{other:?}"),
-        }
+        set(&[&format!("try-files: {argument}")]).handler::<Settings>().clone()
     }
 
     /// Where a request goes: `-` if it is declined.

@@ -101,6 +101,7 @@ mod tests {
     use super::*;
     use crate::config::settings::HostSettings;
     use crate::config::yaml::Place;
+    use crate::modules::listen;
     use crate::modules::listen::testing::listener;
     use crate::modules::listen::{bindings, ssl};
 
@@ -108,15 +109,16 @@ mod tests {
     /// no listener of its own.
     fn guard(global: Option<u16>, hosts: &[(&str, u16, &str)]) -> Option<Guard> {
         let mut settings = Settings::default();
-        settings.global.listen.extend(global.map(|port| listener(port, None)));
+        settings.global.get_mut::<listen::Listeners>().0.extend(global.map(|port| listener(port, None)));
         for (name, port, authority) in hosts {
             let mut listener = listener(*port, Some(name));
             let file = ssl::FileName { path: authority.into(), at: Place::NOWHERE };
             if let Some(ssl) = &mut listener.ssl {
                 ssl.client_ca = (!authority.is_empty()).then_some(file);
             }
-            let listen = if *port == 0 { Vec::new() } else { vec![listener] };
-            settings.hosts.push(HostSettings { name: (*name).to_owned(), listen, ..HostSettings::default() });
+            let mut host = HostSettings { name: (*name).to_owned(), ..HostSettings::default() };
+            host.features.get_mut::<listen::Listeners>().0.extend((*port != 0).then_some(listener));
+            settings.hosts.push(host);
         }
         let bindings = bindings(&settings);
         Guard::new(&settings, &bindings)

@@ -4,7 +4,7 @@
 //! the same name with that port is a key as well.
 
 use super::Name;
-use super::names::{Entry, Names};
+use super::names::{Entry, Names, Ports};
 
 /// The port of a request that names none (RFC 9110 §4.2.1, §4.2.2).
 pub(super) fn default_port(tls: bool) -> u16 {
@@ -20,23 +20,6 @@ pub(super) struct Key<'a> {
     pub(super) strict: bool,
     /// What a key without a port means.
     pub(super) portless: Ports,
-}
-
-/// Ports that a key means.
-#[derive(Clone, Debug)]
-pub(super) enum Ports {
-    Any,
-    These(Box<[u16]>),
-}
-
-impl Ports {
-    #[inline]
-    pub(super) fn has(&self, port: u16) -> bool {
-        match self {
-            Self::Any => true,
-            Self::These(ports) => ports.contains(&port),
-        }
-    }
 }
 
 /// The hosts that one listener serves, ready to be looked up without allocating.

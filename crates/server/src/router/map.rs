@@ -2,9 +2,10 @@
 
 use super::Name;
 use super::guard::Guard;
-use super::host::{HostTable, Key, Ports, default_port};
+use super::host::{HostTable, Key, default_port};
+use super::names::Ports;
 use super::path::PathTable;
-use crate::config::settings::{HandlerSettings, HostSettings, PathSettings, Settings};
+use crate::config::settings::{HostSettings, PathSettings, Settings};
 use crate::modules::listen::{self, Binding};
 use crate::pattern::{PatternLists, PatternMemory, Patterns};
 use hayami_net::service::ConnectionInfo;
@@ -194,14 +195,10 @@ impl Map {
 
 /// The upstream groups that a path uses: its handlers, and what authorizes its requests.
 fn groups(path: &PathSettings) -> impl Iterator<Item = usize> {
-    let authorizer = path.inherited.auth_request.upstreams().map(|reference| reference.group);
-    let handlers = path.handlers.iter().chain(path.inherited.file.rules.handlers());
-    let groups = handlers.filter_map(|handler| match handler {
-        HandlerSettings::Proxy(reverse) => Some(reverse.group),
-        HandlerSettings::FastCgi(group) => Some(*group),
-        _ => None,
-    });
-    groups.chain(authorizer)
+    path.handlers
+        .iter()
+        .filter_map(|handler| handler.upstream_group())
+        .chain(path.inherited.upstream_groups())
 }
 
 /// The hosts that answer on a listener, where keys without a port stand for these.

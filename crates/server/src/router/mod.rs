@@ -13,10 +13,11 @@ pub(crate) mod unlike_h2o;
 
 pub use map::{HostIndex, Map};
 
+use crate::environment::Environment;
 use crate::generation::Generation;
 use crate::handler::{Filter, Handler};
 use crate::modules::access_log::PathLogs;
-use crate::modules::env::Environment;
+use crate::modules::upstreams::Pools;
 use crate::modules::{error_doc, reproxy, server_timing};
 use crate::observe::{Severity, Subject, report};
 use crate::pattern::PatternMemory;
@@ -84,7 +85,7 @@ impl Router {
         };
         // Names and health of upstreams are watched whether there are requests or not. One worker does it for all.
         for (group, route) in map.upstreams() {
-            if !router.worker.upstreams.is_watched(*group) {
+            if !router.worker.get::<Pools>().is_watched(*group) {
                 router.get(*route);
             }
         }
@@ -159,8 +160,12 @@ impl Router {
     }
 }
 
-/// Builds every route of a generation once, one after the other, and keeps none.
-pub(crate) fn check(generation: &Generation, worker: &WorkerContext) -> Result<(), String> {
+/// Builds every route of a generation once, one after the other, and keeps none: a route of a checked generation can be
+/// built.
+///
+/// # Errors
+/// One line for the user: what cannot be built, where it stands and why.
+pub fn check(generation: &Generation, worker: &WorkerContext) -> Result<(), String> {
     let builder = builder(generation, worker);
     generation.map().scopes().iter().try_for_each(|scope| builder.build(*scope).map(drop))
 }

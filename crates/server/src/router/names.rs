@@ -1,10 +1,26 @@
 //! Keys of `hosts` by their names, in any case (RFC 9110 §4.2.3): a lookup costs the same with ten names and with ten
 //! thousand.
 
-use super::host::Ports;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::{BuildHasher, Hasher};
+
+/// Ports that a key means.
+#[derive(Clone, Debug)]
+pub(super) enum Ports {
+    Any,
+    These(Box<[u16]>),
+}
+
+impl Ports {
+    #[inline]
+    pub(super) fn has(&self, port: u16) -> bool {
+        match self {
+            Self::Any => true,
+            Self::These(ports) => ports.contains(&port),
+        }
+    }
+}
 
 /// Names and the hosts that bear them.
 #[derive(Debug, Default)]

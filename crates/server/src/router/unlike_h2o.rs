@@ -1,8 +1,9 @@
 //! Hosts that h2o would choose for other requests: there, a key without a port stands for the default port only.
 
 use super::Name;
-use super::host::{HostTable, Ports, default_port};
+use super::host::{HostTable, default_port};
 use super::map::of_listener;
+use super::names::Ports;
 use crate::config::error::ConfigError;
 use crate::config::settings::Settings;
 use crate::config::yaml::Place;
@@ -67,7 +68,7 @@ impl<'a> Comparison<'a> {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::load_text;
+    use crate::features::load_text;
 
     /// The warnings about hosts in a configuration.
     fn warned(text: &str) -> Vec<String> {

@@ -1,101 +1,18 @@
 //! From a request to a response: the route, its handlers, internal redirects.
 
-use super::phases::{Passed, PendingPhase};
+use super::phases::Passed;
+use super::request_context::{Faults, Pending, PendingPhase, Progress, RequestContext, Scratch};
 use super::{Core, plain};
 use crate::client::Client;
-use crate::handler::{Delegated, Exchange, Handler, Interims, Later, Outcome};
+use crate::handler::{Delegated, Exchange, Handler, Interims, Outcome};
 use crate::internal_target as target;
-use crate::modules::access_log::Record;
 use crate::modules::early_hints::Recipients;
-use crate::modules::fastcgi::Script;
-use crate::modules::reproxy::Kept;
 use crate::modules::server_timing::Timing;
-use crate::router::{HostIndex, Route};
-use hayami_http::{Method, PathFault, RequestHead, Response, Status, TargetForm, Version, normalize};
-use hayami_net::service::{ConnectionInfo, Incoming, Interim, Limit, Request, Upgrade};
+use crate::router::HostIndex;
+use crate::script::Script;
+use hayami_http::{Method, RequestHead, Response, Status, TargetForm, Version, normalize};
+use hayami_net::service::{ConnectionInfo, Interim, Limit, Request};
 use std::rc::Rc;
-
-/// Buffers that every request uses again.
-#[derive(Default)]
-pub(super) struct Scratch {
-    /// The normalized path.
-    pub(super) path: Vec<u8>,
-    decoded: Vec<u8>,
-}
-
-/// How far a request has come.
-pub(super) struct Way {
-    pub(super) host: HostIndex,
-    pub(super) route: Rc<Route>,
-    pub(super) connection: Rc<ConnectionInfo>,
-    /// What the phases have learnt about the client.
-    pub(super) client: Client,
-    pub(super) record: Option<Box<Record>>,
-    /// What the client may be told of the time that the request took.
-    pub(super) timing: Option<Box<Timing>>,
-    /// The request's content, until a handler takes it.
-    pub(super) content: Option<Incoming>,
-    /// The tunnel that the client asks for, until a handler takes it.
-    upgrade: Option<Upgrade>,
-    /// Where interim responses of handlers go, once one has asked.
-    pub(super) interim: Option<Interim>,
-    /// Whether the client gets interim responses.
-    interim_responses: bool,
-    /// The request came before the TLS handshake was complete.
-    pub(super) early: bool,
-    /// Length of the path's prefix.
-    below: usize,
-    /// The handler to ask next.
-    pub(super) next: usize,
-    /// The access phase of the route has not been passed yet.
-    pub(super) unchecked: bool,
-    /// On behalf of how many requests, one of the other, the server itself asks; 0: a client asks.
-    pub(super) depth: u8,
-    /// Where it is said why the request is not answered as it should be.
-    pub(super) faults: Faults,
-    /// Internal redirects so far.
-    redirects: u32,
-    /// Answers followed so far that said where the real one is.
-    delegations: u32,
-    /// What stays of an answer that said where the real one is.
-    pub(super) kept: Option<Kept>,
-    /// Path and query that the client asked for, if a redirect has changed them.
-    pub(super) asked: Option<Vec<u8>>,
-    /// Why the target has no route.
-    pub(super) fault: Option<PathFault>,
-}
-
-/// What happens to the reason why a request is not answered as it should be.
-pub(super) enum Faults {
-    /// Logs and error log get it.
-    Logged,
-    /// The request that this one is made for gets it.
-    Kept(Option<String>),
-}
-
-impl Faults {
-    /// The reason, if it was kept.
-    pub(super) fn take(&mut self) -> Option<String> {
-        match self {
-            Self::Logged => None,
-            Self::Kept(reason) => reason.take(),
-        }
-    }
-}
-
-/// What comes next on the way.
-pub(super) enum Progress {
-    Ready(Response),
-    Later(Pending),
-}
-
-/// What a request waits for.
-pub(super) enum Pending {
-    /// The answer of a handler.
-    Handler(Later),
-    /// A step of a phase.
-    Phase(PendingPhase),
-}
 
 /// What a server as a whole allows (RFC 9110 §10.2.1).
 const ALLOWED: &[u8] = b"GET, HEAD, OPTIONS";
@@ -103,10 +20,10 @@ const ALLOWED: &[u8] = b"GET, HEAD, OPTIONS";
 impl Core {
     /// Starts a request on its way at a host.
     #[inline]
-    pub(super) fn enter(&self, host: HostIndex, connection: &Rc<ConnectionInfo>) -> Way {
+    pub(super) fn enter(&self, host: HostIndex, connection: &Rc<ConnectionInfo>) -> RequestContext {
         let route = Rc::clone(self.router.pathless(host));
         let connection = Rc::clone(connection);
-        Way {
+        RequestContext {
             host,
             route,
             connection,
@@ -141,15 +58,15 @@ impl Core {
 
     /// What the client may be told of the time that the request takes.
     #[inline]
-    pub(super) fn timing(&self, way: &Way, request: &Request<'_>) -> Option<Box<Timing>> {
+    pub(super) fn timing(&self, way: &RequestContext, request: &Request<'_>) -> Option<Box<Timing>> {
         let clock = self.timing.as_ref()?;
-        let logged = way.record.as_ref().and_then(|record| record.account());
+        let logged = way.record.as_ref().and_then(|record| record.upstreams());
         Some(Box::new(Timing::new(request, logged, clock)))
     }
 
     /// Takes what handlers may use of a request besides its head.
     #[inline]
-    pub(super) fn take(&self, way: &mut Way, request: &mut Request<'_>) {
+    pub(super) fn take(&self, way: &mut RequestContext, request: &mut Request<'_>) {
         way.content = request.content.take();
         way.upgrade = request.upgrade.take();
         way.interim_responses = self.heeds_interim(request.head);
@@ -177,7 +94,12 @@ impl Core {
     ///
     /// Every request passes here, whether a client or this server itself sends it to a host.
     #[inline]
-    pub(super) fn locate(&self, way: &mut Way, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
+    pub(super) fn locate(
+        &self,
+        way: &mut RequestContext,
+        head: &RequestHead,
+        scratch: &mut Scratch,
+    ) -> Outcome {
         if !self.router.admits(way.host, &way.connection) {
             scratch.path.clear();
             scratch.path.push(b'/');
@@ -207,7 +129,7 @@ impl Core {
     #[inline]
     pub(super) fn advance(
         self: &Rc<Self>,
-        way: &mut Way,
+        way: &mut RequestContext,
         head: &mut RequestHead,
         scratch: &mut Scratch,
         mut outcome: Outcome,
@@ -251,7 +173,7 @@ impl Core {
     /// Waits for what is pending, and goes on from there.
     pub(super) async fn proceed(
         self: &Rc<Self>,
-        way: &mut Way,
+        way: &mut RequestContext,
         head: &mut RequestHead,
         scratch: &mut Scratch,
         pending: Pending,
@@ -270,7 +192,7 @@ impl Core {
     #[inline]
     pub(super) fn go_on(
         self: &Rc<Self>,
-        way: &mut Way,
+        way: &mut RequestContext,
         head: &mut RequestHead,
         scratch: &mut Scratch,
         passed: Passed,
@@ -283,7 +205,7 @@ impl Core {
 
     /// Starts over with another head; the log stays that of the path which the client asked for.
     #[cold]
-    fn redirect(&self, way: &mut Way, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
+    fn redirect(&self, way: &mut RequestContext, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
         if !self.may_redirect(way) {
             let reason = format!("too many internal redirects (`max-reprocesses: {}`)", self.max_reprocesses);
             let response = plain(Status::BAD_GATEWAY, "too many internal redirects");
@@ -296,20 +218,20 @@ impl Core {
     }
 
     /// Whether the request may start over once more.
-    pub(super) fn may_redirect(&self, way: &mut Way) -> bool {
+    pub(super) fn may_redirect(&self, way: &mut RequestContext) -> bool {
         way.redirects += 1;
         way.redirects <= self.max_reprocesses
     }
 
     /// Whether the request may go once more where an answer says.
-    pub(super) fn may_delegate(&self, way: &mut Way) -> bool {
+    pub(super) fn may_delegate(&self, way: &mut RequestContext) -> bool {
         way.delegations += 1;
         way.delegations <= self.max_delegations
     }
 
     /// Tells log and error log why a request was refused.
     #[cold]
-    pub(super) fn report(&self, way: &mut Way, head: &RequestHead, status: Status, reason: &str) {
+    pub(super) fn report(&self, way: &mut RequestContext, head: &RequestHead, status: Status, reason: &str) {
         if let Faults::Kept(kept) = &mut way.faults {
             return *kept = Some(reason.to_owned());
         }
@@ -322,7 +244,7 @@ impl Core {
     }
 }
 
-impl Way {
+impl RequestContext {
     /// A CONNECT (RFC 9110 §9.3.6) has no path; it goes to the handler of `/` that is there for it, if there is one.
     #[cold]
     fn lead_connect(&mut self, head: &RequestHead, scratch: &mut Scratch) -> Option<Outcome> {
@@ -365,8 +287,8 @@ impl Way {
         path: &[u8],
         script: Option<&Script>,
     ) -> Outcome {
-        let account = self.record.as_ref().and_then(|record| record.account());
-        let account = account.or_else(|| self.timing.as_ref().map(|timing| timing.account()));
+        let trace = self.record.as_ref().and_then(|record| record.upstreams());
+        let trace = trace.or_else(|| self.timing.as_ref().map(|timing| timing.trace()));
         handler.handle(&mut Exchange {
             head,
             path,
@@ -379,7 +301,7 @@ impl Way {
             interims: self
                 .interim_responses
                 .then(|| Interims::new(&mut self.interim, self.route.early.as_ref())),
-            account,
+            trace,
             early: self.early,
             asked: self.asked.as_deref(),
             script,
@@ -389,7 +311,7 @@ impl Way {
 
 /// The answer to a request for a host whose client certificate the connection has not shown.
 #[cold]
-fn not_admitted(way: &Way) -> Outcome {
+fn not_admitted(way: &RequestContext) -> Outcome {
     // RFC 9110 §15.5.20: another connection may be admitted. Behind a redirect inside the server the client
     // cannot know for which host it would have to open one.
     let (status, hint) = match way.redirects + way.delegations {

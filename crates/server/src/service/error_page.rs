@@ -1,8 +1,8 @@
 //! Error pages (`error-doc`): subrequests whose content takes the place of the server's own texts.
 
 use super::Core;
-use super::dispatch::{Pending, Progress, Way};
-use super::finish::Journey;
+use super::request_context::DetachedRequest;
+use super::request_context::{Pending, Progress, RequestContext};
 use super::subrequest::Parent;
 use crate::internal_target as target;
 use crate::modules::error_doc;
@@ -10,7 +10,7 @@ use crate::subrequest::Subrequest;
 use hayami_http::{Known, RequestHead, Response, Status};
 use std::rc::Rc;
 
-impl Journey {
+impl DetachedRequest {
     /// Waits for an error page.
     pub(super) async fn page(&mut self, core: &Rc<Core>, mut pending: Pending) -> Response {
         loop {
@@ -28,10 +28,10 @@ impl Core {
     #[inline]
     pub(super) fn error_page(
         self: &Rc<Self>,
-        way: &Way,
+        way: &RequestContext,
         head: &RequestHead,
         status: Status,
-    ) -> Option<(Journey, Progress)> {
+    ) -> Option<(DetachedRequest, Progress)> {
         if !status.is_error() {
             return None;
         }
@@ -40,7 +40,7 @@ impl Core {
     }
 
     #[cold]
-    fn fetch(self: &Rc<Self>, way: &Way, head: RequestHead) -> (Journey, Progress) {
+    fn fetch(self: &Rc<Self>, way: &RequestContext, head: RequestHead) -> (DetachedRequest, Progress) {
         let parent = Parent { early: false, ..way.as_parent(self) };
         let page = parent.enter(&head);
         let (mut journey, progress) = self.run(page, &way.route, Subrequest { head, handler: None });
@@ -49,7 +49,7 @@ impl Core {
     }
 
     /// Follows redirects of an error page within this server: `/errors` leads to `/errors/` where a directory is.
-    fn follow_page(self: &Rc<Self>, page: &mut Journey, mut step: Progress) -> Progress {
+    fn follow_page(self: &Rc<Self>, page: &mut DetachedRequest, mut step: Progress) -> Progress {
         while let Progress::Ready(response) = &step {
             let Some(next) = self.redirected_page(page, response) else { break };
             step = next;
@@ -58,7 +58,7 @@ impl Core {
     }
 
     /// Where an error page has moved to, if it has and that is on this server.
-    fn redirected_page(self: &Rc<Self>, page: &mut Journey, response: &Response) -> Option<Progress> {
+    fn redirected_page(self: &Rc<Self>, page: &mut DetachedRequest, response: &Response) -> Option<Progress> {
         let moved = matches!(response.head.status().code(), 301 | 302 | 303 | 307 | 308);
         let location = response.head.get(Known::Location).filter(|_| moved)?;
         // No host of this server has answered.

@@ -1,7 +1,7 @@
 //! From a handler's response to the answer that leaves: error page, filters, log.
 
-use super::dispatch::{Pending, Progress, Scratch, Way};
 use super::error_page::with_page;
+use super::request_context::{DetachedRequest, Pending, Progress, RequestContext, Scratch};
 use super::{Core, page};
 use crate::handler::RequestInfo;
 use hayami_http::{Method, RequestHead, Response, Status};
@@ -12,14 +12,7 @@ use std::rc::Rc;
 const SPARES: usize = 64;
 const SPARE: usize = 4096;
 
-/// A request that outlives the call that brought it.
-pub(super) struct Journey {
-    pub(super) way: Way,
-    pub(super) head: RequestHead,
-    pub(super) scratch: Scratch,
-}
-
-impl Journey {
+impl DetachedRequest {
     /// Waits for the response.
     pub(super) async fn response(&mut self, core: &Rc<Core>, mut pending: Pending) -> Response {
         loop {
@@ -36,7 +29,7 @@ impl Core {
     #[inline]
     pub(super) fn finish(
         self: &Rc<Self>,
-        mut way: Way,
+        mut way: RequestContext,
         head: &mut RequestHead,
         path: &[u8],
         response: Response,
@@ -58,11 +51,11 @@ impl Core {
     }
 
     /// Finishes a response that comes later.
-    pub(super) fn finish_later(self: &Rc<Self>, mut journey: Journey, pending: Pending) -> Outcome {
+    pub(super) fn finish_later(self: &Rc<Self>, mut journey: DetachedRequest, pending: Pending) -> Outcome {
         let core = Rc::clone(self);
         Outcome::Later(Box::pin(async move {
             let response = journey.response(&core, pending).await;
-            let Journey { way, mut head, scratch } = journey;
+            let DetachedRequest { way, mut head, scratch } = journey;
             match core.finish(way, &mut head, &scratch.path, response) {
                 Outcome::Ready(answer) => {
                     core.recycle(head, scratch);
@@ -85,7 +78,7 @@ impl Core {
     /// Finishes a refusal, which cannot wait: an error page that is not at hand is done without.
     pub(super) fn finish_now(
         self: &Rc<Self>,
-        mut way: Way,
+        mut way: RequestContext,
         head: &RequestHead,
         response: Response,
     ) -> Answer {
@@ -104,7 +97,7 @@ fn grants_tunnel(head: &RequestHead, status: Status) -> bool {
         || head.method() == Method::Connect && (200..300).contains(&status.code())
 }
 
-impl Way {
+impl RequestContext {
     #[inline]
     fn note_original(&mut self, response: &Response) {
         if let Some(record) = &mut self.record {

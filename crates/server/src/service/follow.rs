@@ -1,6 +1,6 @@
 //! Answers that say where the real one is (`reproxy`): followed, a bounded number of times.
 
-use super::dispatch::{Scratch, Way};
+use super::request_context::{RequestContext, Scratch};
 use super::subrequest::elsewhere;
 use super::{Core, plain};
 use crate::handler::{Exchange, Outcome};
@@ -14,7 +14,7 @@ impl Core {
     #[inline]
     pub(super) fn follow(
         &self,
-        way: &mut Way,
+        way: &mut RequestContext,
         head: &mut RequestHead,
         scratch: &mut Scratch,
         mut response: Response,
@@ -37,7 +37,7 @@ impl Core {
     fn heed(
         &self,
         rules: &Rules,
-        way: &mut Way,
+        way: &mut RequestContext,
         head: &mut RequestHead,
         scratch: &mut Scratch,
         response: &Response,
@@ -66,7 +66,7 @@ impl Core {
     }
 
     /// Asks this server, or the one that the target names.
-    fn ask(&self, way: &mut Way, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
+    fn ask(&self, way: &mut RequestContext, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
         if head.form() == TargetForm::Absolute {
             let host = self.router.named_host(target::is_https(head), head.authority());
             if let Some(remote) = elsewhere(head, host, &way.route) {
@@ -79,7 +79,7 @@ impl Core {
     }
 }
 
-fn keep(way: &mut Way, kept: Option<Kept>) {
+fn keep(way: &mut RequestContext, kept: Option<Kept>) {
     if kept.is_some() {
         way.kept = kept;
     }
@@ -88,7 +88,7 @@ fn keep(way: &mut Way, kept: Option<Kept>) {
 /// Sends a file of the directory of `reproxy.sendfile`.
 fn send_file(
     rules: &Rules,
-    way: &mut Way,
+    way: &mut RequestContext,
     head: &mut RequestHead,
     scratch: &mut Scratch,
     path: Vec<u8>,
@@ -105,7 +105,7 @@ fn failed(reason: String) -> Outcome {
     Outcome::Failed { response: plain(Status::BAD_GATEWAY, ""), reason }
 }
 
-impl Way {
+impl RequestContext {
     /// Asks a handler that is none of the path's; who else is there is not asked.
     pub(super) fn ask_only(
         &mut self,
@@ -125,7 +125,7 @@ impl Way {
             content: &mut None,
             upgrade: &mut None,
             interims: None,
-            account: None,
+            trace: None,
             early: self.early,
             asked: None,
             script: None,

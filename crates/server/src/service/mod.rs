@@ -9,8 +9,10 @@ mod dispatch;
 mod error_page;
 mod finish;
 mod follow;
+pub mod objects;
 mod page;
 mod phases;
+mod request_context;
 mod subrequest;
 #[cfg(test)]
 mod tests;
@@ -22,17 +24,18 @@ use crate::handler;
 use crate::modules::access_log::WorkerLogs;
 use crate::modules::early_hints::{self, Recipients};
 use crate::modules::fastcgi;
+use crate::modules::identity;
 use crate::modules::identity::SendServerName;
 use crate::modules::{limits, proxy, server_timing};
 use crate::observe::{Reporter, Severity, Subject};
 use crate::router::Router;
 use crate::worker::WorkerContext;
-use dispatch::{Pending, Progress, Scratch};
-use finish::Journey;
 use hayami_http::{RequestHead, Status};
 use hayami_net::Clock;
 use hayami_net::service::{Answer, ConnectionInfo, Outcome, Refusal, Request, Service};
 use phases::Passed;
+use request_context::DetachedRequest;
+use request_context::{Pending, Progress, Scratch};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -69,12 +72,13 @@ struct Core {
 }
 
 impl Site {
-    /// The service of one worker; called within its runtime.
-    pub(crate) fn new(generation: &Arc<Generation>, worker: WorkerContext) -> Self {
+    /// The service of one worker. To be called on the worker's thread, within its runtime: the access log's timer is
+    /// started there.
+    pub fn new(generation: &Arc<Generation>, worker: WorkerContext) -> Self {
         let settings = generation.settings();
-        let identity = &settings.global.identity;
+        let identity = settings.global.get::<identity::Settings>();
         let named = identity.send == SendServerName::On;
-        let worker_logs = generation.logs().worker(&worker);
+        let worker_logs = WorkerLogs::new(generation.logs(), &worker);
         let core = Core {
             // Applications and upstreams are told it.
             wants_local_address: worker_logs.want_local_address()
@@ -87,10 +91,10 @@ impl Site {
                 worker.clock.be_exact();
                 Rc::clone(&worker.clock)
             }),
-            max_reprocesses: settings.global.limits.max_reprocesses,
-            max_delegations: settings.global.limits.max_delegations,
+            max_reprocesses: settings.global.get::<limits::Settings>().max_reprocesses,
+            max_delegations: settings.global.get::<limits::Settings>().max_delegations,
             limits: limits::Named::new(&settings.global),
-            informational: settings.global.informational,
+            informational: *settings.global.get(),
             scratch: RefCell::default(),
             spare: RefCell::default(),
             router: Router::new(generation, worker),
@@ -102,7 +106,7 @@ impl Site {
     /// theirs.
     pub fn next(&self, generation: &Arc<Generation>) -> Self {
         let before = &self.core.router;
-        let next = Self::new(generation, before.worker().next(before.generation(), generation));
+        let next = Self::new(generation, objects::next(before.worker(), before.generation(), generation));
         if !generation.map().has_listeners_of(before.generation().map()) {
             *next.older.borrow_mut() = Some(Rc::clone(&self.core));
             let older = Rc::downgrade(&next.older);
@@ -175,7 +179,7 @@ impl Service for Site {
                 let (head, spare) = core.spare.borrow_mut().pop().unwrap_or_default();
                 core.scratch.replace(spare);
                 let head = std::mem::replace(request.head, head);
-                core.finish_later(Journey { way, head, scratch }, pending)
+                core.finish_later(DetachedRequest { way, head, scratch }, pending)
             }
         }
     }

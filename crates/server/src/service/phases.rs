@@ -1,11 +1,10 @@
 //! A request's way through the steps of a phase.
 
 use super::Core;
-use super::dispatch::Way;
+use super::request_context::{PendingPhase, Phase, RequestContext, Walk};
 use super::subrequest::Parent;
 use crate::handler::Outcome;
-use crate::phase::{PhaseRequest, Reply, Resumption, Satisfy, Step, Verdict, Waiting};
-use crate::router::Route;
+use crate::phase::{PhaseRequest, Reply, Resumption, Satisfy, Step, Verdict};
 use hayami_http::RequestHead;
 use std::rc::Rc;
 
@@ -17,33 +16,7 @@ pub(super) enum Passed {
     Later(PendingPhase),
 }
 
-/// A phase one of whose steps waits.
-pub(super) struct PendingPhase {
-    /// The phase.
-    pub(super) walk: Box<Walk>,
-    /// What the step waits for.
-    pub(super) waiting: Waiting,
-}
-
-/// A phase under way.
-pub(super) struct Walk {
-    route: Rc<Route>,
-    phase: Phase,
-    /// The step to ask next.
-    next: usize,
-    /// What refuses the request unless another step admits it.
-    refused: Option<Box<Reply>>,
-    /// What comes when all steps let the request go on.
-    then: Outcome,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Early,
-    Access,
-}
-
-impl Way {
+impl RequestContext {
     /// The early phase of the request's route, and `then` behind it.
     #[cold]
     pub(super) fn pass_early(&mut self, core: &Rc<Core>, head: &mut RequestHead, then: Outcome) -> Passed {
@@ -111,7 +84,13 @@ impl Way {
 
 impl Walk {
     /// Asks the steps in turn, after one has given this verdict.
-    fn run(mut self, core: &Rc<Core>, way: &mut Way, head: &mut RequestHead, mut verdict: Verdict) -> Passed {
+    fn run(
+        mut self,
+        core: &Rc<Core>,
+        way: &mut RequestContext,
+        head: &mut RequestHead,
+        mut verdict: Verdict,
+    ) -> Passed {
         loop {
             match verdict {
                 Verdict::Pass => {}

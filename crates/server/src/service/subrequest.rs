@@ -1,7 +1,7 @@
 //! Subrequests: how they are started, and how they are answered.
 
-use super::dispatch::{Faults, Progress, Scratch, Way};
-use super::finish::Journey;
+use super::request_context::DetachedRequest;
+use super::request_context::{Faults, Progress, RequestContext, Scratch};
 use super::{Core, plain};
 use crate::client::Client;
 use crate::handler::Outcome;
@@ -43,7 +43,7 @@ impl Subrequests for Parent<'_> {
 
 impl Parent<'_> {
     /// The subrequest's way, which begins at the host that its target names: this one, if it names none.
-    pub(super) fn enter(&self, head: &RequestHead) -> Way {
+    pub(super) fn enter(&self, head: &RequestHead) -> RequestContext {
         let host = match head.form() {
             TargetForm::Absolute => self.core.router.named_host(target::is_https(head), head.authority()),
             _ => self.host,
@@ -58,10 +58,10 @@ impl Core {
     /// Answers a subrequest of a request that is answered by this route.
     pub(super) fn run(
         self: &Rc<Self>,
-        mut way: Way,
+        mut way: RequestContext,
         parent: &Route,
         subrequest: Subrequest,
-    ) -> (Journey, Progress) {
+    ) -> (DetachedRequest, Progress) {
         let Subrequest { mut head, handler } = subrequest;
         let mut scratch = Scratch::default();
         let outcome = if way.depth > MAX_DEPTH {
@@ -76,7 +76,7 @@ impl Core {
             self.locate(&mut way, &head, &mut scratch)
         };
         let progress = self.advance(&mut way, &mut head, &mut scratch, outcome);
-        (Journey { way, head, scratch }, progress)
+        (DetachedRequest { way, head, scratch }, progress)
     }
 }
 

@@ -1,13 +1,11 @@
 //! Requests through the whole service, from a configuration's text to the answer, without a connection.
 
-use super::Site;
-use crate::config::load::load_text;
+use super::{Site, objects};
+use crate::features::load_text;
 use crate::generation::Generation;
 use crate::handler::testing;
 use crate::modules::access_log::Logs;
-use crate::modules::file::FileCache;
 use crate::modules::file::scratch::Scratch as Folder;
-use crate::worker::WorkerContext;
 use hayami_http::{Content, RequestHead, Response};
 use hayami_net::Clock;
 use hayami_net::Instant;
@@ -26,17 +24,10 @@ impl Server {
     fn new(configuration: &str, folder: &Folder) -> Self {
         let text = configuration.replace("ROOT", &folder.path("").display().to_string());
         let settings = load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}")).settings;
-        let files = Rc::new(FileCache::new(&settings.global.file_cache, 1));
-        let worker = WorkerContext {
-            clock: Rc::new(Clock::default()),
-            workers: 1,
-            files,
-            outbound: None,
-            upstreams: Rc::default(),
-        };
         let mut generation = Generation::new(Arc::clone(&settings)).expect("a generation");
         generation.open_logs().expect("logs");
         let generation = Arc::new(generation);
+        let worker = objects::first(&generation, &Rc::new(Clock::default()), None, 1);
         Self { site: Site::new(&generation, worker), logs: Arc::clone(generation.logs()) }
     }
 

@@ -66,7 +66,8 @@ fn find(table: &[(&str, Answer)], fits: impl Fn(&str) -> bool) -> Option<Answer>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{not_yet, registry};
+    use crate::config::not_yet;
+    use crate::features::REGISTRY;
     use std::collections::HashSet;
 
     /// A document of the manual.
@@ -119,7 +120,7 @@ mod tests {
             for name in names.filter(|name| !PARAMETERS.contains(name) && !name.contains('=')) {
                 answered.insert(name.to_owned());
                 // A name that is ours as well is no error.
-                if registry::find(name).is_some() {
+                if REGISTRY.find(name).is_some() {
                     agreeing.insert(name.to_owned());
                     continue;
                 }
@@ -153,7 +154,7 @@ mod tests {
             let spans =
                 spans(text).into_iter().filter(|span| span.contains(['.', '-']) && !span.contains(' '));
             let is_known = |span: &&str| {
-                registry::find(span).is_some()
+                REGISTRY.find(span).is_some()
                     || not_yet::topic(span).is_some()
                     || span.ends_with(".*")
                     || KEYS.contains(span)
@@ -188,7 +189,7 @@ mod tests {
         let mut seen = HashSet::new();
         for (name, _) in SERVERS.iter().flat_map(|server| server.names) {
             assert!(seen.insert(*name), "{name} is there twice");
-            assert!(registry::find(name).is_none(), "{name} is a directive of hayami");
+            assert!(REGISTRY.find(name).is_none(), "{name} is a directive of hayami");
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Relative paths start from the working directory, as in h2o, also in a file that is included.
 
-use super::resolve::{Document, resolve};
+use super::resolve::{Document, Include, resolve};
 use super::{ConfigError, Node, Place, glob, parse};
 use crate::config::source::Sources;
 use std::fs::File;
@@ -49,19 +49,6 @@ impl<'s> Reader<'s> {
         })
     }
 
-    /// What `!file PATH` at `at` stands for; a pattern stands for all files that it matches, joined.
-    pub(super) fn include(&mut self, path: &str, at: Place) -> Result<Document, ConfigError> {
-        if !glob::is_pattern(path) {
-            return self.included(path, at);
-        }
-        let mut all = Document::default();
-        for path in glob::expand(path).map_err(|error| unreadable(path, &error, at))? {
-            let document = self.included(&path, at)?;
-            all.append(document, at)?;
-        }
-        Ok(all)
-    }
-
     fn included(&mut self, path: &str, at: Place) -> Result<Document, ConfigError> {
         let identity = std::fs::canonicalize(path).map_err(|error| unreadable(path, &error, at))?;
         if self.open.contains(&identity) {
@@ -93,10 +80,23 @@ impl<'s> Reader<'s> {
             None => Ok(Document::default()),
         }
     }
+}
 
-    /// Pays for a node of so many octets.
-    pub(super) fn spend(&mut self, octets: usize, at: Place) -> Result<(), ConfigError> {
-        self.room = self.room.checked_sub(octets).ok_or_else(|| {
+impl Include for Reader<'_> {
+    fn include(&mut self, path: &str, at: Place) -> Result<Document, ConfigError> {
+        if !glob::is_pattern(path) {
+            return self.included(path, at);
+        }
+        let mut all = Document::default();
+        for path in glob::expand(path).map_err(|error| unreadable(path, &error, at))? {
+            let document = self.included(&path, at)?;
+            all.append(document, at)?;
+        }
+        Ok(all)
+    }
+
+    fn spend(&mut self, bytes: usize, at: Place) -> Result<(), ConfigError> {
+        self.room = self.room.checked_sub(bytes).ok_or_else(|| {
             let message = format!("with its aliases expanded, the configuration exceeds {} MiB", ROOM >> 20);
             ConfigError::new(at, message)
         })?;

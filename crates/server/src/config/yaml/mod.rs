@@ -15,7 +15,9 @@ mod parse;
 mod quantity;
 mod resolve;
 
-pub use node::{Node, Place, Value};
+pub use node::{Node, Value};
+
+pub use super::place::Place;
 pub use quantity::time;
 
 use super::error::ConfigError;

@@ -1,25 +1,9 @@
 //! The tree: scalars, sequences, mappings, each with its place, and the questions a directive asks.
 
-use super::quantity;
 use crate::config::error::ConfigError;
 use crate::config::nearest;
+use crate::config::place::Place;
 use std::ops::RangeInclusive;
-
-/// A place in a configuration file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Place {
-    /// Index of the file, in the order in which they were opened.
-    pub file: u32,
-    /// First octet.
-    pub start: u32,
-    /// Behind the last octet.
-    pub end: u32,
-}
-
-impl Place {
-    /// No place in any file.
-    pub const NOWHERE: Self = Self { file: u32::MAX, start: 0, end: 0 };
-}
 
 /// A value with its place.
 #[derive(Clone, Debug)]
@@ -116,7 +100,7 @@ impl Node {
             (least, u64::MAX) => format!("an integer of at least {least}"),
             (least, most) => format!("an integer from {least} to {most}"),
         };
-        let number = self.text().ok().and_then(quantity::whole);
+        let number = self.text().ok().and_then(whole);
         number.filter(|number| range.contains(number)).ok_or_else(|| self.expected(&what))
     }
 
@@ -205,6 +189,11 @@ fn short(text: &str) -> String {
     let dots = if shown.len() < text.len() { "…" } else { "" };
     let control = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     shown.chars().map(control).collect::<String>() + dots
+}
+
+/// `parse` would also take a plus sign.
+pub(super) fn whole(digits: &str) -> Option<u64> {
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
 #[cfg(test)]

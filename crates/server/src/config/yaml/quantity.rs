@@ -1,6 +1,6 @@
 //! Scalars with a unit: times and sizes.
 
-use super::Node;
+use super::node::{Node, whole};
 use crate::config::error::ConfigError;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -123,11 +123,6 @@ pub fn time(text: &str, unit: Option<&str>) -> Option<Duration> {
 
 fn is_fraction(text: &str) -> bool {
     text.contains('.') && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
-}
-
-/// `parse` would also take a plus sign.
-pub(super) fn whole(digits: &str) -> Option<u64> {
-    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! From the raw tree of a file to nodes: `!file`, `!env`, aliases and `<<` are put in.
 
-use super::include::Reader;
 use super::parse::{Alias, Raw, RawTag, RawValue};
 use super::{ConfigError, Node, Place, Value, merge};
 use crate::config::nearest::nearest;
@@ -43,8 +42,17 @@ impl Document {
     }
 }
 
+/// Reads what a document includes.
+pub(super) trait Include {
+    /// What `!file PATH` at `at` stands for; a pattern stands for all files that it matches, joined.
+    fn include(&mut self, path: &str, at: Place) -> Result<Document, ConfigError>;
+
+    /// Takes memory for nodes; an error if all is used.
+    fn spend(&mut self, bytes: usize, at: Place) -> Result<(), ConfigError>;
+}
+
 /// Puts everything in.
-pub(super) fn resolve(raw: &Raw, reader: &mut Reader<'_>) -> Result<Document, ConfigError> {
+pub(super) fn resolve(raw: &Raw, reader: &mut impl Include) -> Result<Document, ConfigError> {
     let mut resolver = Resolver {
         reader,
         by_id: HashMap::new(),
@@ -63,8 +71,8 @@ pub(super) fn resolve(raw: &Raw, reader: &mut Reader<'_>) -> Result<Document, Co
     Ok(Document { root: Some(root), anchors })
 }
 
-struct Resolver<'t, 'r, 's> {
-    reader: &'r mut Reader<'s>,
+struct Resolver<'t, 'r, R> {
+    reader: &'r mut R,
     by_id: HashMap<usize, &'t Raw>,
     /// Of several anchors with one name the first, as in h2o. In order, so that a text has the same errors
     /// whenever it is read.
@@ -77,7 +85,7 @@ struct Resolver<'t, 'r, 's> {
     within: Vec<&'t Raw>,
 }
 
-impl<'t> Resolver<'t, '_, '_> {
+impl<'t, R: Include> Resolver<'t, '_, R> {
     /// Finds the anchors and reads the files, so that an alias may stand above its anchor.
     fn collect(&mut self, raw: &'t Raw) -> Result<(), ConfigError> {
         if let Some(anchor) = &raw.anchor {

@@ -6,12 +6,14 @@ mod file;
 mod rules;
 mod step;
 
-pub use step::build;
+use step::build;
 
-use crate::config::directive::{Directive, Level, Levels, Scope};
+use crate::config::directive::{Directive, Level, Levels, Scope, group};
 use crate::config::error::ConfigError;
+use crate::config::feature_settings::FeatureSetting;
 use crate::config::settings as config;
 use crate::config::yaml::{Node, Place, Value};
+use crate::feature::Feature;
 use crate::phase::Satisfy;
 use crate::watched_file::WatchedFile;
 use hayami_net::Network;
@@ -27,6 +29,8 @@ pub struct Settings {
     pub satisfy: Satisfy,
 }
 
+impl FeatureSetting for Settings {}
+
 /// The list of a level.
 #[derive(Clone, Debug)]
 struct Rules {
@@ -35,6 +39,13 @@ struct Rules {
     at: Place,
     list: Vec<Rule>,
 }
+
+/// This feature.
+pub const FEATURE: Feature = Feature {
+    access: Some(|route| build(route.inherited.get(), route.worker).map(Ok)),
+    complete: Some(complete),
+    ..Feature::new(&[group("Access control", DIRECTIVES)])
+};
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[
@@ -66,7 +77,7 @@ pub const DIRECTIVES: &[Directive] = &[
                far as they are set, or by one of them.",
         set: |scope, node| {
             let choices = [Satisfy::All, Satisfy::Any];
-            scope.inherited.access.satisfy = choices[node.one_of(&["all", "any"])?];
+            scope.inherited.get_mut::<Settings>().satisfy = choices[node.one_of(&["all", "any"])?];
             Ok(())
         },
     },
@@ -84,7 +95,7 @@ fn add(scope: &mut Scope<'_>, node: &Node, effect: Effect) -> Result<(), ConfigE
         list.push(Rule { effect, subject: subject(scope, node)? });
     }
     let level = scope.level;
-    let own = &mut scope.inherited.access.rules;
+    let own = &mut scope.inherited.get_mut::<Settings>().rules;
     match own {
         Some(own) if own.level == level => Arc::make_mut(own).list.extend(list),
         _ => *own = Some(Arc::new(Rules { level, at: node.at, list })),
@@ -120,23 +131,22 @@ fn subject(scope: &mut Scope<'_>, node: &Node) -> Result<Subject, ConfigError> {
     Ok(Subject::Network(network))
 }
 
-/// A warning for each list that admits everybody, whatever it says.
-pub(crate) fn warnings(settings: &config::Settings) -> Vec<ConfigError> {
+/// Warns of each list that admits every client.
+fn complete(settings: &mut config::Settings, reading: &mut config::Reading, _: &Node) {
     let rules = settings.places().filter_map(|inherited| {
-        let Settings { rules, satisfy } = &inherited.access;
+        let Settings { rules, satisfy } = inherited.get::<Settings>();
         rules.as_ref().filter(|_| *satisfy == Satisfy::All)
     });
     let idle = rules.filter(|rules| rules.list.iter().all(Rule::is_idle));
-    idle.map(|rules| {
+    reading.warnings.extend(idle.map(|rules| {
         let text = "`allow` without `deny` has no effect: a client that nothing matches is admitted";
         ConfigError::new(rules.at, text).help("add `deny: all` behind it")
-    })
-    .collect()
+    }));
 }
 
 /// The files of all lists: the server's user has to read them again.
 pub fn files(settings: &config::Settings) -> impl Iterator<Item = &Path> {
-    let rules = settings.places().filter_map(|inherited| inherited.access.rules.as_ref());
+    let rules = settings.places().filter_map(|inherited| inherited.get::<Settings>().rules.as_ref());
     rules.flat_map(|rules| &rules.list).filter_map(|rule| match &rule.subject {
         Subject::File(file) => Some(file.path()),
         _ => None,
@@ -146,7 +156,7 @@ pub fn files(settings: &config::Settings) -> impl Iterator<Item = &Path> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::load_text;
+    use crate::features::load_text;
     use crate::modules::file::scratch::Scratch;
     use crate::modules::test_support::{Setting, error, set};
 
@@ -171,8 +181,8 @@ mod tests {
             "deny: unix:",
             "deny: all",
         ];
-        assert_eq!(shown(&set.inherited.access), want);
-        assert_eq!(set.inherited.access.satisfy, Satisfy::Any);
+        assert_eq!(shown(set.inherited.get::<Settings>()), want);
+        assert_eq!(set.inherited.get::<Settings>().satisfy, Satisfy::Any);
     }
 
     #[test]
@@ -182,8 +192,12 @@ mod tests {
         let inherited = setting.inherited.clone();
         setting.set(Level::Host, "deny: 192.0.2.1").expect("set");
         setting.set(Level::Host, "allow: all").expect("set");
-        assert_eq!(shown(&setting.inherited.access), ["deny: 192.0.2.1", "allow: all"]);
-        assert_eq!(shown(&inherited.access), ["allow: 10.0.0.0/8", "deny: all"], "the outer one stays");
+        assert_eq!(shown(setting.inherited.get::<Settings>()), ["deny: 192.0.2.1", "allow: all"]);
+        assert_eq!(
+            shown(inherited.get::<Settings>()),
+            ["allow: 10.0.0.0/8", "deny: all"],
+            "the outer one stays"
+        );
     }
 
     #[test]

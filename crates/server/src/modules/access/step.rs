@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// The step for these settings; `None` if they ask for nothing.
-pub fn build(settings: &Settings, worker: &WorkerContext) -> Option<Box<dyn Step>> {
+pub(super) fn build(settings: &Settings, worker: &WorkerContext) -> Option<Box<dyn Step>> {
     let rules = RuleTable::new(&settings.rules.as_ref()?.list);
     Some(Box::new(AddressStep(Rc::new(Addresses { rules, clock: Rc::clone(&worker.clock) }))))
 }

@@ -1,12 +1,9 @@
 //! A worker's side of the access log: buffers that fill while requests are served.
 
-use super::logs::Sink;
-use super::record::{PathLogs, Record};
+use super::sink::Sink;
 use crate::calendar::Moment;
-use crate::client::Client;
 use hayami_net::Clock;
 use hayami_net::clock::local_offset;
-use hayami_net::service::Request;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -19,26 +16,16 @@ const FULL: usize = 64 * 1024;
 /// Bytes that are copied rather than handed over with their buffer.
 const FEW: usize = 4096;
 
-/// How old a line gets in a buffer of a worker that is never idle. Together with the writer's turn it is on disk within a
-/// second.
-const AGE: Duration = Duration::from_millis(500);
-
 /// How long the last lines of a worker may wait for room in the queue.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Records kept for use again; so many requests can wait for their answers without an allocation each.
-const SPARE_RECORDS: usize = 1024;
-
-/// The logs of one worker.
+/// A buffer for each log.
 #[derive(Debug)]
-pub struct WorkerLogs {
+pub(super) struct Buffers {
     clock: Rc<Clock>,
     logs: Vec<Buffer>,
-    #[allow(clippy::vec_box)] // the boxes are what is used again
-    spare: RefCell<Vec<Box<Record>>>,
     /// The minute whose difference to UTC is known, and the difference in seconds.
     offset: Cell<(u64, i32)>,
-    wants_local_address: bool,
     /// Told when the first line comes into empty buffers.
     filled: Rc<Notify>,
     waiting: Cell<bool>,
@@ -50,40 +37,16 @@ struct Buffer {
     sink: Sink,
 }
 
-impl WorkerLogs {
-    pub(super) fn new(clock: Rc<Clock>, sinks: &[Sink], wants_local_address: bool) -> Self {
+impl Buffers {
+    pub(super) fn new(clock: Rc<Clock>, sinks: &[Sink]) -> Self {
         let buffer = |sink: &Sink| Buffer { lines: RefCell::default(), sink: sink.clone() };
         Self {
             clock,
             logs: sinks.iter().map(buffer).collect(),
-            spare: RefCell::default(),
             offset: Cell::new((u64::MAX, 0)),
-            wants_local_address,
             filled: Rc::default(),
             waiting: Cell::new(false),
         }
-    }
-
-    /// Begins the record of a request, if the path has logs.
-    #[inline]
-    pub fn begin(
-        self: &Rc<Self>,
-        logs: &Rc<PathLogs>,
-        request: &Request<'_>,
-        client: &Client,
-    ) -> Option<Box<Record>> {
-        if logs.logs.is_empty() {
-            return None;
-        }
-        let spare = self.spare.borrow_mut().pop();
-        let mut record = spare.unwrap_or_else(|| Box::new(Record::new(request.begun)));
-        record.begin(self, logs, request, client);
-        Some(record)
-    }
-
-    /// Whether a format asks for the address of our end.
-    pub fn want_local_address(&self) -> bool {
-        self.wants_local_address
     }
 
     /// The time now, to the microsecond only if it must be.
@@ -111,22 +74,14 @@ impl WorkerLogs {
         }
     }
 
-    /// Keeps a record for use again.
-    pub(super) fn recycle(&self, record: Box<Record>) {
-        let mut spare = self.spare.borrow_mut();
-        if spare.len() < SPARE_RECORDS {
-            spare.push(record);
-        }
-    }
-
     /// Whether lines wait in a buffer.
     #[inline]
-    pub fn has_lines(&self) -> bool {
+    pub(super) fn has_lines(&self) -> bool {
         self.waiting.get()
     }
 
     /// Hands all buffers to the writers.
-    pub fn flush(&self) {
+    pub(super) fn flush(&self) {
         self.waiting.set(false);
         for buffer in &self.logs {
             let mut lines = buffer.lines.borrow_mut();
@@ -142,21 +97,13 @@ impl WorkerLogs {
         }
     }
 
-    /// Flushes whenever the oldest line is [`AGE`] old; sleeps while there are none. Ends with the logs.
-    pub fn run(self: &Rc<Self>) -> impl Future<Output = ()> + use<> {
-        let (logs, filled) = (Rc::downgrade(self), Rc::clone(&self.filled));
-        async move {
-            loop {
-                filled.notified().await;
-                tokio::time::sleep(AGE).await;
-                let Some(logs) = logs.upgrade() else { return };
-                logs.flush();
-            }
-        }
+    /// Resolves when the first line comes into empty buffers, and when the buffers are dropped.
+    pub(super) fn filled(&self) -> Rc<Notify> {
+        Rc::clone(&self.filled)
     }
 
     /// Hands all buffers to the writers at the end of a worker, waiting a little for room in their queues.
-    pub async fn drain(&self) {
+    pub(super) async fn drain(&self) {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         for buffer in &self.logs {
             let mut lines = buffer.lines.take();
@@ -174,7 +121,7 @@ impl WorkerLogs {
     }
 }
 
-impl Drop for WorkerLogs {
+impl Drop for Buffers {
     /// No request logs here any more: a reload has replaced these logs.
     fn drop(&mut self) {
         self.flush();

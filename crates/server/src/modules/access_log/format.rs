@@ -2,7 +2,7 @@
 
 use super::escape::Escape;
 use super::specifier::{self, Stage, Value};
-use crate::modules::env::Environment;
+use crate::environment::Environment;
 
 /// NCSA's combined format, h2o's default.
 pub(super) const COMBINED: &str = r#"%h %l %u %t "%r" %s %b "%{Referer}i" "%{User-agent}i""#;
@@ -102,8 +102,8 @@ impl Format {
     }
 
     /// Whether a value is one of upstreams.
-    pub(super) fn wants_account(&self) -> bool {
-        self.pieces.iter().any(|piece| matches!(piece.value, Value::Account(_)))
+    pub(super) fn wants_upstreams(&self) -> bool {
+        self.pieces.iter().any(|piece| piece.value.is_of_upstreams())
     }
 
     /// Whether a value is of this stage.

@@ -1,22 +1,15 @@
 //! All access logs of the process: opened once, written by threads of their own.
 
-use super::buffer::WorkerLogs;
 use super::command::Command;
 use super::loss::Loss;
-use super::writer::{self, Message, Outlet, Output};
-use crate::config::settings::{Inherited, Settings};
+use super::sink::{Sink, Writer};
+use super::writer::{Outlet, Output};
+use crate::config::settings::Settings;
 use crate::modules::error_log::Target;
-use crate::worker::WorkerContext;
 use std::fs::File;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::rc::Rc;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Buffers that wait for a writer at most; with 64 KiB each, a writer that hangs holds 8 MiB.
-const QUEUE: usize = 128;
 
 /// All access logs of the process.
 #[derive(Debug, Default)]
@@ -30,30 +23,6 @@ pub struct Logs {
     wants_durations: bool,
 }
 
-/// The way to the writer of one log.
-#[derive(Clone, Debug)]
-pub(super) struct Sink {
-    writer: Arc<Writer>,
-    /// Which of the writer's outputs.
-    output: usize,
-    loss: Arc<Loss>,
-}
-
-/// A thread that writes logs. It ends when it is told to, or when nothing can hand lines to it any more.
-#[derive(Debug)]
-struct Writer {
-    queue: SyncSender<Message>,
-    state: Mutex<State>,
-}
-
-#[derive(Debug)]
-enum State {
-    /// Opened. Threads start with the first worker, after the program has changed its user.
-    Opened(Receiver<Message>, Vec<Outlet>),
-    Running(JoinHandle<()>),
-    Failed,
-}
-
 impl Logs {
     /// Opens every file and starts every command, once each however often it is named. What the logs `before`, which a reload
     /// replaces, have open goes on: commands, and files that are still at their paths. To be called before the program gives up
@@ -64,9 +33,8 @@ impl Logs {
     pub fn open_all(settings: &Settings, before: Option<&Self>) -> Result<Self, String> {
         let mut logs = Self::default();
         let mut files = Vec::new();
-        let (queue, receiver) = sync_channel(QUEUE);
         let mut opened = Vec::new();
-        for log in places(settings).flat_map(|inherited| &inherited.access_log.logs) {
+        for log in settings.places().flat_map(|inherited| &inherited.get::<super::Settings>().logs) {
             logs.wants_local_address |= log.format.wants_local_address();
             logs.wants_durations |= log.format.wants_durations();
             if logs.index(&log.target).is_some() {
@@ -89,7 +57,7 @@ impl Logs {
                 }
             });
         }
-        let writer = Arc::new(Writer { queue, state: Mutex::new(State::Opened(receiver, files)) });
+        let writer = Arc::new(Writer::new(files));
         logs.sinks = opened.into_iter().map(|opened| opened.sink(&writer)).collect();
         Ok(logs)
     }
@@ -117,26 +85,27 @@ impl Logs {
         self.targets.iter().position(|own| own == target)
     }
 
-    /// One worker's side; within a worker's runtime, its timer is started too.
-    pub fn worker(&self, worker: &WorkerContext) -> Rc<WorkerLogs> {
-        let logs = Rc::new(WorkerLogs::new(Rc::clone(&worker.clock), &self.sinks, self.wants_local_address));
-        if self.wants_durations {
-            worker.clock.be_exact();
-        }
-        self.sinks.iter().for_each(|sink| sink.writer.start());
-        if !self.sinks.is_empty() && tokio::runtime::Handle::try_current().is_ok() {
-            tokio::task::spawn_local(logs.run());
-        }
-        logs
+    /// The sinks of all logs.
+    pub(super) fn sinks(&self) -> &[Sink] {
+        &self.sinks
+    }
+
+    /// Whether a format contains the local address of the connection.
+    pub(super) fn want_local_address(&self) -> bool {
+        self.wants_local_address
+    }
+
+    /// Whether a format contains a time that a request took.
+    pub(super) fn want_durations(&self) -> bool {
+        self.wants_durations
     }
 
     /// Writes out what the workers have handed over; to be called when they have ended. Gives up after
     /// `patience` on outputs that do not take it.
     pub fn close(&self, patience: Duration) {
         let deadline = Instant::now() + patience;
-        self.sinks.iter().for_each(|sink| sink.writer.stop(deadline));
-        self.sinks.iter().for_each(|sink| sink.writer.join(deadline));
-        self.sinks.iter().for_each(|sink| sink.loss.abandon());
+        self.sinks.iter().for_each(|sink| sink.stop(deadline));
+        self.sinks.iter().for_each(|sink| sink.join(deadline));
     }
 }
 
@@ -152,21 +121,14 @@ impl Opened {
     fn sink(self, files: &Arc<Writer>) -> Sink {
         match self {
             Self::Running(sink) => sink,
-            Self::File(output, loss) => Sink { writer: Arc::clone(files), output, loss },
+            Self::File(output, loss) => Sink::new(files, output, loss),
         }
     }
 }
 
 /// The files and commands of all logs; one may be there several times.
 pub fn targets(settings: &Settings) -> impl Iterator<Item = &Target> {
-    places(settings).flat_map(|inherited| &inherited.access_log.logs).map(|log| &log.target)
-}
-
-/// Everywhere in a configuration where logs are named.
-fn places(settings: &Settings) -> impl Iterator<Item = &Inherited> {
-    settings.hosts.iter().flat_map(|host| {
-        std::iter::once(&*host.inherited).chain(host.paths.iter().map(|path| &*path.inherited))
-    })
+    settings.places().flat_map(|inherited| &inherited.get::<super::Settings>().logs).map(|log| &log.target)
 }
 
 /// Which file is open.
@@ -191,79 +153,10 @@ fn open(target: &Target) -> Result<Outlet, String> {
     Ok(Outlet { output, loss: Arc::new(Loss::new(target.to_string())), torn: false })
 }
 
-impl Sink {
-    /// With a writer of its own.
-    fn alone(outlet: Outlet) -> Self {
-        let (queue, receiver) = sync_channel(QUEUE);
-        let loss = Arc::clone(&outlet.loss);
-        let state = Mutex::new(State::Opened(receiver, vec![outlet]));
-        Self { writer: Arc::new(Writer { queue, state }), output: 0, loss }
-    }
-
-    /// Hands lines over, without waiting: what does not fit is lost and counted.
-    pub(super) fn send(&self, lines: Vec<u8>) {
-        if let Err(lines) = self.try_send(lines) {
-            self.loss.add(&lines, "lines arrive faster than they can be written");
-        }
-    }
-
-    /// Hands lines over, or gives them back if there is no room.
-    pub(super) fn try_send(&self, lines: Vec<u8>) -> Result<(), Vec<u8>> {
-        self.loss.hand_over(&lines);
-        match self.writer.queue.try_send(Message::Lines { output: self.output, lines }) {
-            Err(TrySendError::Full(Message::Lines { lines, .. }))
-            | Err(TrySendError::Disconnected(Message::Lines { lines, .. })) => {
-                self.loss.settle(&lines);
-                Err(lines)
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Writer {
-    /// Starts the thread, unless it runs.
-    fn start(&self) {
-        let mut state = self.state();
-        *state = match std::mem::replace(&mut *state, State::Failed) {
-            State::Opened(queue, outlets) => {
-                let thread = std::thread::Builder::new().name("access-log".to_owned());
-                match thread.spawn(move || writer::run(&queue, outlets)) {
-                    Ok(handle) => State::Running(handle),
-                    // The queue is gone with the closure: lines are counted as lost.
-                    Err(_) => State::Failed,
-                }
-            }
-            other => other,
-        };
-    }
-
-    fn stop(&self, deadline: Instant) {
-        while let Err(TrySendError::Full(_)) = self.queue.try_send(Message::Stop) {
-            if Instant::now() >= deadline {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    fn join(&self, deadline: Instant) {
-        if let State::Running(handle) = &*self.state() {
-            while !handle.is_finished() && Instant::now() < deadline {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::load::load_text;
+    use crate::features::load_text;
     use crate::modules::file::scratch::Scratch;
 
     fn settings(logs: &str) -> Arc<Settings> {
@@ -289,18 +182,5 @@ mod tests {
             "cannot open the access log /nowhere/log: No such file or directory (os error 2); \
              its directory must exist and be writable"
         );
-    }
-
-    #[test]
-    fn a_full_queue_gives_lines_back_and_never_waits() {
-        let (queue, receiver) = sync_channel(1);
-        let loss = Arc::new(Loss::new("test".to_owned()));
-        let writer = Arc::new(Writer { queue, state: Mutex::new(State::Failed) });
-        let sink = Sink { writer, output: 0, loss };
-        assert_eq!(sink.try_send(b"a\n".to_vec()), Ok(()));
-        assert_eq!(sink.try_send(b"b\n".to_vec()), Err(b"b\n".to_vec()));
-        sink.send(b"c\n".to_vec());
-        drop(receiver);
-        assert_eq!(sink.try_send(b"d\n".to_vec()), Err(b"d\n".to_vec()));
     }
 }

@@ -12,29 +12,31 @@
 //!
 //! Not here: the error log (`error_log`, and `observe` for what the server says in it).
 
-mod account;
 mod buffer;
 mod command;
 mod escape;
 mod format;
 mod logs;
 mod loss;
+mod path_logs;
 mod record;
+mod sink;
 mod specifier;
 mod timestamp;
 mod value;
 mod writer;
 
-pub use account::{Account, Way};
-pub use buffer::WorkerLogs;
 pub use escape::Escape;
 pub use format::Format;
 pub use logs::{Logs, targets};
-pub use record::{PathLogs, Record};
+pub use path_logs::PathLogs;
+pub use record::{Record, WorkerLogs};
 
-use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::directive::{Directive, Levels, Scope, group};
 use crate::config::error::ConfigError;
+use crate::config::feature_settings::FeatureSetting;
 use crate::config::yaml::{Node, Value};
+use crate::feature::Feature;
 use crate::modules::error_log::Target;
 
 /// The logs in force at one place of the configuration: those of inner levels come on top.
@@ -44,6 +46,8 @@ pub struct Settings {
     pub logs: Vec<LogSettings>,
 }
 
+impl FeatureSetting for Settings {}
+
 /// One log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSettings {
@@ -52,6 +56,9 @@ pub struct LogSettings {
     /// What a line looks like.
     pub format: Format,
 }
+
+/// This feature.
+pub const FEATURE: Feature = Feature::new(&[group("Access log", DIRECTIVES)]);
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[Directive {
@@ -71,7 +78,7 @@ fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
             Value::Mapping(_) => mapping(log)?,
             _ => LogSettings { target: Target::read(log)?, format: default_format(Escape::Apache) },
         };
-        scope.inherited.access_log.logs.push(log);
+        scope.inherited.get_mut::<Settings>().logs.push(log);
     }
     Ok(())
 }
@@ -104,7 +111,7 @@ mod tests {
 
     #[test]
     fn every_form_of_the_directive_is_read() {
-        let logs = |line: &str| set(&[line]).inherited.access_log.logs.clone();
+        let logs = |line: &str| set(&[line]).inherited.get::<Settings>().logs.clone();
         let file = |path: &str| Target::File(path.into());
         let combined = default_format(Escape::Apache);
         let json = Format::new("{\"a\":\"%h\"}", Escape::Json).unwrap();
@@ -127,7 +134,7 @@ mod tests {
         setting.set(Level::Path, "access-log: /b").unwrap();
         setting.set(Level::Path, "access-log: /c").unwrap();
         let paths: Vec<_> =
-            setting.inherited.access_log.logs.iter().map(|log| log.target.to_string()).collect();
+            setting.inherited.get::<Settings>().logs.iter().map(|log| log.target.to_string()).collect();
         assert_eq!(paths, ["/a", "/b", "/c"]);
     }
 

@@ -1,52 +1,29 @@
 //! What is to be logged of one request, kept until its answer has left.
 
-use super::account::Account;
-use super::buffer::WorkerLogs;
+use super::buffer::Buffers;
 use super::format::Format;
 use super::logs::Logs;
+use super::path_logs::PathLogs;
+use super::sink::Sink;
 use super::specifier::{Stage, Value};
-use super::{Escape, Settings, value};
+use super::{Escape, value};
 use crate::client::Client;
-use crate::modules::env::Environment;
+use crate::upstream_trace::UpstreamTrace;
+use crate::worker::WorkerContext;
 use hayami_http::ResponseHead;
 use hayami_net::Instant;
 use hayami_net::service::{Ended, Observer, Request};
+use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
+use std::time::Duration;
 
-/// The logs of a path.
-#[derive(Debug, Default)]
-pub struct PathLogs {
-    pub(super) logs: Vec<PathLog>,
-    /// The host's name as the configuration writes it.
-    pub(super) host: String,
-    pub(super) wants_microseconds: bool,
-    /// Whether a log wants to know what the handler answered, before the filters.
-    wants_original: bool,
-    wants_account: bool,
-}
+/// Records kept for use again; so many requests can wait for their answers without an allocation each.
+const SPARE_RECORDS: usize = 1024;
 
-/// One log of a path.
-#[derive(Debug)]
-pub(super) struct PathLog {
-    /// Which of [`Logs`] it goes to.
-    pub(super) target: usize,
-    pub(super) format: Format,
-}
-
-impl PathLogs {
-    /// The logs that `settings` ask for.
-    pub fn new(settings: &Settings, logs: &Logs, host: &str, env: &Environment) -> Self {
-        let log = |log: &super::LogSettings| {
-            Some(PathLog { target: logs.index(&log.target)?, format: log.format.with_environment(env) })
-        };
-        let logs: Vec<_> = settings.logs.iter().filter_map(log).collect();
-        let wants_microseconds = logs.iter().any(|log| log.format.wants_microseconds());
-        let wants_account = logs.iter().any(|log| log.format.wants_account());
-        let wants_original = logs.iter().any(|log| log.format.has(Stage::Original));
-        Self { logs, host: host.to_owned(), wants_microseconds, wants_original, wants_account }
-    }
-}
+/// How old a line gets in a buffer of a worker that is never idle. Together with the writer's turn it is on disk within a
+/// second.
+const AGE: Duration = Duration::from_millis(500);
 
 /// The values of a request, rendered as soon as each is known: nothing of the request has to be kept.
 /// Records are used again; filling one allocates nothing once its buffers have grown.
@@ -62,7 +39,7 @@ pub struct Record {
     received: Instant,
     error: String,
     /// Of the upstreams that are asked, if a log wants it.
-    account: Option<Rc<Account>>,
+    upstreams: Option<Rc<UpstreamTrace>>,
 }
 
 impl Record {
@@ -75,7 +52,7 @@ impl Record {
             begun,
             received: begun,
             error: String::new(),
-            account: None,
+            upstreams: None,
         }
     }
 
@@ -92,18 +69,18 @@ impl Record {
         (self.begun, self.received) = (request.begun, request.received);
         self.octets.clear();
         self.error.clear();
-        self.account = logs.wants_account.then(Rc::default);
+        self.upstreams = logs.wants_upstreams.then(Rc::default);
         self.values.clear();
         self.values.resize(logs.logs.iter().map(|log| log.format.pieces.len()).sum(), None);
         let client = client.address(request.connection);
-        let at = worker.moment(logs.wants_microseconds);
+        let at = worker.buffers.moment(logs.wants_microseconds);
         let asked = value::Asked { request, client, host: &logs.host, at };
         self.fill(Stage::Request, |value, escape, out| asked.push(value, escape, out));
     }
 
     /// Where upstreams that are asked are noted, if a log wants it.
-    pub fn account(&self) -> Option<&Rc<Account>> {
-        self.account.as_ref()
+    pub fn upstreams(&self) -> Option<&Rc<UpstreamTrace>> {
+        self.upstreams.as_ref()
     }
 
     /// Notes what was wrong with the request.
@@ -162,7 +139,7 @@ impl Record {
         let mut values = &self.values[..];
         for log in &self.logs.logs {
             let (own, others) = values.split_at(log.format.pieces.len());
-            worker.append(log.target, |out| self.write_line(&log.format, own, out));
+            worker.buffers.append(log.target, |out| self.write_line(&log.format, own, out));
             values = others;
         }
     }
@@ -170,9 +147,9 @@ impl Record {
 
 impl Observer for Record {
     fn ended(mut self: Box<Self>, end: &Ended) {
-        let account = self.account.take();
+        let upstreams = self.upstreams.take();
         let times =
-            value::Times { begun: self.begun, received: self.received, end, account: account.as_deref() };
+            value::Times { begun: self.begun, received: self.received, end, upstreams: upstreams.as_deref() };
         self.fill(Stage::End, |value, _, out| times.push(value, out));
         if let Some(worker) = self.worker.take() {
             self.write(&worker);
@@ -187,5 +164,92 @@ impl Drop for Record {
         if let Some(worker) = self.worker.take() {
             self.write(&worker);
         }
+    }
+}
+
+/// The logs of one worker.
+#[derive(Debug)]
+pub struct WorkerLogs {
+    buffers: Buffers,
+    #[allow(clippy::vec_box)] // the boxes are what is used again
+    spare: RefCell<Vec<Box<Record>>>,
+    wants_local_address: bool,
+}
+
+impl WorkerLogs {
+    /// One worker's side of these logs; within a worker's runtime, its timer is started too.
+    pub fn new(logs: &Logs, worker: &WorkerContext) -> Rc<Self> {
+        let own = Rc::new(Self {
+            buffers: Buffers::new(Rc::clone(&worker.clock), logs.sinks()),
+            spare: RefCell::default(),
+            wants_local_address: logs.want_local_address(),
+        });
+        if logs.want_durations() {
+            worker.clock.be_exact();
+        }
+        logs.sinks().iter().for_each(Sink::start);
+        if !logs.sinks().is_empty() && tokio::runtime::Handle::try_current().is_ok() {
+            tokio::task::spawn_local(own.run());
+        }
+        own
+    }
+
+    /// Begins the record of a request, if the path has logs.
+    #[inline]
+    pub fn begin(
+        self: &Rc<Self>,
+        logs: &Rc<PathLogs>,
+        request: &Request<'_>,
+        client: &Client,
+    ) -> Option<Box<Record>> {
+        if logs.logs.is_empty() {
+            return None;
+        }
+        let spare = self.spare.borrow_mut().pop();
+        let mut record = spare.unwrap_or_else(|| Box::new(Record::new(request.begun)));
+        record.begin(self, logs, request, client);
+        Some(record)
+    }
+
+    /// Whether a format asks for the address of our end.
+    pub fn want_local_address(&self) -> bool {
+        self.wants_local_address
+    }
+
+    /// Keeps a record for use again.
+    fn recycle(&self, record: Box<Record>) {
+        let mut spare = self.spare.borrow_mut();
+        if spare.len() < SPARE_RECORDS {
+            spare.push(record);
+        }
+    }
+
+    /// Whether lines wait in a buffer.
+    #[inline]
+    pub fn has_lines(&self) -> bool {
+        self.buffers.has_lines()
+    }
+
+    /// Hands all buffers to the writers.
+    pub fn flush(&self) {
+        self.buffers.flush();
+    }
+
+    /// Flushes whenever the oldest line is [`AGE`] old; sleeps while there are none. Ends with the logs.
+    pub fn run(self: &Rc<Self>) -> impl Future<Output = ()> + use<> {
+        let (logs, filled) = (Rc::downgrade(self), self.buffers.filled());
+        async move {
+            loop {
+                filled.notified().await;
+                tokio::time::sleep(AGE).await;
+                let Some(logs) = logs.upgrade() else { return };
+                logs.flush();
+            }
+        }
+    }
+
+    /// Hands all buffers to the writers at the end of a worker, waiting a little for room in their queues.
+    pub async fn drain(&self) {
+        self.buffers.drain().await;
     }
 }

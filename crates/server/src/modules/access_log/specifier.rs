@@ -1,7 +1,7 @@
 //! What can be logged, and the names under which a format asks for it.
 
-use super::account::{AccountValue, Part};
 use super::timestamp::TimeFormat;
+use crate::upstream_trace::{Part, UpstreamTime};
 use hayami_http::Known;
 
 /// When a value is known. A record is filled in this order.
@@ -66,8 +66,13 @@ pub(super) enum Value {
     ProcessTime,
     ResponseTime,
     TotalTime,
-    /// What is known of the upstreams that were asked.
-    Account(AccountValue),
+    /// The upstreams that were called, in order.
+    Upstreams,
+    /// From the request's head to the first call.
+    UpstreamIdle,
+    UpstreamTime(UpstreamTime),
+    UpstreamRequest(Part),
+    UpstreamResponse(Part),
     /// What this server never has: `%l`, values of protocols it does not speak.
     Nothing,
 }
@@ -82,9 +87,25 @@ impl Value {
             | Self::ProcessTime
             | Self::ResponseTime
             | Self::TotalTime
-            | Self::Account(_) => Stage::End,
+            | Self::Upstreams
+            | Self::UpstreamIdle
+            | Self::UpstreamTime(_)
+            | Self::UpstreamRequest(_)
+            | Self::UpstreamResponse(_) => Stage::End,
             _ => Stage::Request,
         }
+    }
+
+    /// Whether it says something about the upstreams of a request.
+    pub(super) fn is_of_upstreams(&self) -> bool {
+        matches!(
+            self,
+            Self::Upstreams
+                | Self::UpstreamIdle
+                | Self::UpstreamTime(_)
+                | Self::UpstreamRequest(_)
+                | Self::UpstreamResponse(_)
+        )
     }
 
     /// Whether it is the time that something took.
@@ -98,7 +119,9 @@ impl Value {
                 | Self::ProcessTime
                 | Self::ResponseTime
                 | Self::TotalTime
-        ) || matches!(self, Self::Account(value) if value.is_duration())
+                | Self::UpstreamIdle
+                | Self::UpstreamTime(_)
+        )
     }
 }
 
@@ -194,19 +217,19 @@ fn extended(name: &str) -> Option<Value> {
         "ssl.negotiated-protocol" => Value::TlsAlpn,
         "ssl.client-subject" => Value::TlsClientSubject,
         "ssl.client-fingerprint" => Value::TlsClientFingerprint,
-        "proxy.upstream" => Value::Account(AccountValue::Upstreams),
-        "proxy.idle-time" => Value::Account(AccountValue::IdleTime),
-        "proxy.connect-time" => Value::Account(AccountValue::ConnectTime),
-        "proxy.request-time" => Value::Account(AccountValue::RequestTime),
-        "proxy.process-time" => Value::Account(AccountValue::ProcessTime),
-        "proxy.response-time" => Value::Account(AccountValue::ResponseTime),
-        "proxy.total-time" => Value::Account(AccountValue::TotalTime),
-        "proxy.request-bytes" => Value::Account(AccountValue::RequestOctets(Part::Both)),
-        "proxy.request-bytes-header" => Value::Account(AccountValue::RequestOctets(Part::Head)),
-        "proxy.request-bytes-body" => Value::Account(AccountValue::RequestOctets(Part::Content)),
-        "proxy.response-bytes" => Value::Account(AccountValue::ResponseOctets(Part::Both)),
-        "proxy.response-bytes-header" => Value::Account(AccountValue::ResponseOctets(Part::Head)),
-        "proxy.response-bytes-body" => Value::Account(AccountValue::ResponseOctets(Part::Content)),
+        "proxy.upstream" => Value::Upstreams,
+        "proxy.idle-time" => Value::UpstreamIdle,
+        "proxy.connect-time" => Value::UpstreamTime(UpstreamTime::Connect),
+        "proxy.request-time" => Value::UpstreamTime(UpstreamTime::Request),
+        "proxy.process-time" => Value::UpstreamTime(UpstreamTime::Process),
+        "proxy.response-time" => Value::UpstreamTime(UpstreamTime::Response),
+        "proxy.total-time" => Value::UpstreamTime(UpstreamTime::Total),
+        "proxy.request-bytes" => Value::UpstreamRequest(Part::Both),
+        "proxy.request-bytes-header" => Value::UpstreamRequest(Part::Head),
+        "proxy.request-bytes-body" => Value::UpstreamRequest(Part::Content),
+        "proxy.response-bytes" => Value::UpstreamResponse(Part::Both),
+        "proxy.response-bytes-header" => Value::UpstreamResponse(Part::Head),
+        "proxy.response-bytes-body" => Value::UpstreamResponse(Part::Content),
         _ if NOT_HERE.contains(&name) => Value::Nothing,
         _ => return None,
     })

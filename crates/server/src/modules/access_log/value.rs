@@ -1,9 +1,9 @@
 //! How each value of a log line is written. Every function says `false` if there is no such value.
 
 use super::Escape;
-use super::account::Account;
 use super::specifier::{FieldName, Value};
 use crate::calendar::Moment;
+use crate::upstream_trace::UpstreamTrace;
 use hayami_http::ResponseHead;
 use hayami_net::Instant;
 use hayami_net::service::{Address, Ended, Request};
@@ -141,7 +141,7 @@ pub(super) struct Times<'a> {
     pub(super) begun: Instant,
     pub(super) received: Instant,
     pub(super) end: &'a Ended,
-    pub(super) account: Option<&'a Account>,
+    pub(super) upstreams: Option<&'a UpstreamTrace>,
 }
 
 impl Times<'_> {
@@ -152,10 +152,22 @@ impl Times<'_> {
             Value::ProcessTime => duration(end.began.saturating_duration_since(self.received), out),
             Value::ResponseTime => duration(end.ended.saturating_duration_since(end.began), out),
             Value::TotalTime => duration(end.ended.saturating_duration_since(self.begun), out),
-            Value::Account(value) => {
-                self.account.is_some_and(|account| account.push(*value, self.received, out))
+            _ => self.push_of_upstreams(value, out).unwrap_or(false),
+        }
+    }
+
+    fn push_of_upstreams(&self, value: &Value, out: &mut Vec<u8>) -> Option<bool> {
+        let trace = self.upstreams?;
+        match value {
+            Value::Upstreams => {
+                verbatim(&trace.upstreams(), out);
+                Some(!trace.upstreams().is_empty())
             }
-            _ => false,
+            Value::UpstreamIdle => trace.idle(self.received).map(|time| duration(time, out)),
+            Value::UpstreamTime(time) => trace.time(*time).map(|time| duration(time, out)),
+            Value::UpstreamRequest(part) => trace.request_bytes(*part).map(|bytes| number(bytes, out)),
+            Value::UpstreamResponse(part) => trace.response_bytes(*part).map(|bytes| number(bytes, out)),
+            _ => None,
         }
     }
 }

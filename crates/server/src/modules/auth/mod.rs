@@ -12,13 +12,15 @@ mod memo;
 mod password;
 mod step;
 
-pub use step::build;
+use step::build;
 
 use crate::config::attribute::{self, Attribute};
-use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::directive::{Directive, Levels, Scope, group};
 use crate::config::error::ConfigError;
+use crate::config::feature_settings::FeatureSetting;
 use crate::config::settings as config;
 use crate::config::yaml::Node;
+use crate::feature::Feature;
 use crate::watched_file::WatchedFile;
 use htpasswd::Users;
 use std::path::Path;
@@ -28,6 +30,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub struct Settings(Option<Arc<Basic>>);
 
+impl FeatureSetting for Settings {}
+
 /// Who may enter.
 #[derive(Debug)]
 struct Basic {
@@ -35,6 +39,12 @@ struct Basic {
     challenge: Vec<u8>,
     users: Arc<WatchedFile<Users>>,
 }
+
+/// This feature.
+pub const FEATURE: Feature = Feature {
+    access: Some(|route| build(route.inherited.get(), route.worker).map(Ok)),
+    ..Feature::new(&[group("Authentication", DIRECTIVES)])
+};
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[Directive {
@@ -82,7 +92,7 @@ pub struct Written {
 
 fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     if node.is("OFF") || node.is("off") {
-        scope.inherited.auth = Settings(None);
+        *scope.inherited.get_mut::<Settings>() = Settings(None);
         return Ok(());
     }
     let mut written = Written::default();
@@ -96,7 +106,7 @@ fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
         scope.warn(at.error(format!("`{}`: {text}", users.path().display())).help(htpasswd::REMEDY));
     }
     let challenge = challenge(written.realm.as_deref().unwrap_or("Restricted"));
-    scope.inherited.auth = Settings(Some(Arc::new(Basic { challenge, users })));
+    *scope.inherited.get_mut::<Settings>() = Settings(Some(Arc::new(Basic { challenge, users })));
     Ok(())
 }
 
@@ -124,7 +134,7 @@ fn challenge(realm: &str) -> Vec<u8> {
 
 /// The files of all users: the server's user has to read them again.
 pub fn files(settings: &config::Settings) -> impl Iterator<Item = &Path> {
-    settings.places().filter_map(|inherited| Some(inherited.auth.0.as_ref()?.users.path()))
+    settings.places().filter_map(|inherited| Some(inherited.get::<Settings>().0.as_ref()?.users.path()))
 }
 
 #[cfg(test)]
@@ -148,10 +158,10 @@ mod tests {
         let folder = Scratch::new();
         folder.write("users", "amy:$apr1$tzFGqvBh$sct63ESNHPh2ADluBMaqk0\n");
         let line = format!("auth.basic: {{file: {}}}", folder.path("users").display());
-        let settings = set(&[&line]).inherited.auth.clone();
+        let settings = set(&[&line]).inherited.get::<Settings>().clone();
         let basic = settings.0.as_ref().expect("it is on");
         assert!(basic.challenge.starts_with(b"Basic realm=\"Restricted\""));
-        assert!(set(&[&line, "auth.basic: OFF"]).inherited.auth.0.is_none());
+        assert!(set(&[&line, "auth.basic: OFF"]).inherited.get::<Settings>().0.is_none());
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// The step for these settings; `None` if they ask for nothing.
-pub fn build(settings: &Settings, worker: &WorkerContext) -> Option<Box<dyn Step>> {
+pub(super) fn build(settings: &Settings, worker: &WorkerContext) -> Option<Box<dyn Step>> {
     let basic = Arc::clone(settings.0.as_ref()?);
     Some(Box::new(BasicStep(Rc::new(Door { basic, clock: Rc::clone(&worker.clock) }))))
 }

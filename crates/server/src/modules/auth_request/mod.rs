@@ -10,13 +10,15 @@
 mod fields;
 mod step;
 
-pub use step::{build, build_guard};
+use step::{build, build_guard};
 
 use crate::config::attribute::{self, Attribute};
-use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::directive::{Directive, Levels, Scope, group};
 use crate::config::error::ConfigError;
-use crate::config::settings as config;
+use crate::config::feature_settings::FeatureSetting;
 use crate::config::yaml::{Node, Value};
+use crate::feature::Feature;
+use crate::modules::proxy;
 use crate::modules::upstreams::{self, Reference};
 use hayami_http::field::is_token;
 use hayami_http::normalize;
@@ -26,6 +28,22 @@ use std::time::Duration;
 /// What holds at one place of the configuration; `None`: no request is made.
 #[derive(Clone, Debug, Default)]
 pub struct Settings(Option<Arc<AuthRequest>>);
+
+impl FeatureSetting for Settings {
+    fn upstream_groups(&self) -> Vec<usize> {
+        self.upstreams().map(|upstreams| upstreams.group).into_iter().collect()
+    }
+}
+
+/// This feature.
+pub const FEATURE: Feature = Feature {
+    access: Some(|route| build(route.inherited.get(), route).transpose()),
+    ..Feature::new(&[group("Authorization by a subrequest", DIRECTIVES)])
+};
+
+/// Its guard, which comes before all other steps of the access phase.
+pub const GUARD: Feature =
+    Feature { access: Some(|route| build_guard(route.inherited.get()).map(Ok)), ..Feature::new(&[]) };
 
 /// What is asked, and what is done with the response.
 #[derive(Debug)]
@@ -103,7 +121,7 @@ pub struct Written {
 
 fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     if node.is("OFF") || node.is("off") {
-        scope.inherited.auth_request = Settings(None);
+        *scope.inherited.get_mut() = Settings(None);
         return Ok(());
     }
     let mut written = Written::default();
@@ -118,7 +136,7 @@ fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
         }
         error
     })?;
-    scope.inherited.auth_request = Settings(Some(Arc::new(AuthRequest {
+    *scope.inherited.get_mut() = Settings(Some(Arc::new(AuthRequest {
         url: url.text()?.to_owned(),
         target,
         upstreams,
@@ -147,9 +165,9 @@ fn destination(scope: &mut Scope<'_>, node: &Node) -> Result<(Vec<u8>, Option<Re
     }
     let reference =
         upstreams::reference(scope, &Node { at: node.at, value: Value::Scalar(base.to_owned()) })?;
-    let upstreams = &scope.global.upstreams.groups[reference.group].upstreams;
+    let upstreams = &scope.global.get::<upstreams::Settings>().groups[reference.group].upstreams;
     if upstreams.iter().any(|upstream| upstream.url.tls) {
-        scope.inherited.proxy.tls.check(node)?;
+        scope.inherited.get_mut::<proxy::Settings>().tls.check(node)?;
     }
     let path = reference.path.as_ref().or(upstreams.first().map(|first| &first.url.path));
     let path = path.filter(|path| !path.is_empty()).map_or("/", String::as_str);
@@ -174,14 +192,9 @@ fn copy(node: &Node) -> Result<Vec<Vec<u8>>, ConfigError> {
 
 impl Settings {
     /// The upstreams that are asked, if it is not this server itself.
-    pub fn upstreams(&self) -> Option<&Reference> {
+    fn upstreams(&self) -> Option<&Reference> {
         self.0.as_ref()?.upstreams.as_ref()
     }
-}
-
-/// Whether an upstream is asked anywhere.
-pub fn asks_upstreams(settings: &config::Settings) -> bool {
-    settings.places().any(|inherited| inherited.auth_request.upstreams().is_some())
 }
 
 #[cfg(test)]
@@ -192,9 +205,9 @@ mod tests {
     /// Target, and the URL of the upstream.
     fn read(line: &str) -> (String, Option<String>) {
         let set = set(&[line]);
-        let own = set.inherited.auth_request.0.as_ref().expect("it is on");
+        let own = set.inherited.get::<Settings>().0.as_ref().expect("it is on");
         let upstream = |reference: &Reference| {
-            set.global.upstreams.groups[reference.group].upstreams[0].url.shown.clone()
+            set.global.get::<upstreams::Settings>().groups[reference.group].upstreams[0].url.shown.clone()
         };
         (String::from_utf8_lossy(&own.target).into_owned(), own.upstreams.as_ref().map(upstream))
     }
@@ -216,10 +229,10 @@ mod tests {
     fn settings_are_read_and_off_ends_them() {
         let line = "auth.request: {url: /a, copy: [X-User, x-roles], timeout: 500ms}";
         let set_once = set(&[line]);
-        let own = set_once.inherited.auth_request.0.as_ref().expect("it is on");
+        let own = set_once.inherited.get::<Settings>().0.as_ref().expect("it is on");
         assert_eq!(*own.copy, [b"x-user".to_vec(), b"x-roles".to_vec()]);
         assert_eq!(own.timeout, Duration::from_millis(500));
-        assert!(set(&[line, "auth.request: OFF"]).inherited.auth_request.0.is_none());
+        assert!(set(&[line, "auth.request: OFF"]).inherited.get::<Settings>().0.is_none());
     }
 
     #[test]

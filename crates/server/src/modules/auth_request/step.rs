@@ -1,7 +1,10 @@
 //! The steps of the access phase: what a client claims is removed, then the server that knows is asked.
 
 use super::{AuthRequest, Settings, fields};
+use crate::config::settings::HandlerSettings;
+use crate::feature::RouteContext;
 use crate::handler::Handler;
+use crate::modules::upstreams::Reference;
 use crate::phase::{PhaseRequest, Reply, Resumption, Step, Verdict};
 use crate::service::plain;
 use crate::subrequest::{SubResponse, Subrequest};
@@ -11,15 +14,22 @@ use std::sync::Arc;
 
 /// The step that removes what clients send in place of fields that are copied; `None` if none are. It comes before all
 /// others: with `satisfy: any` another step may admit the request.
-pub fn build_guard(settings: &Settings) -> Option<Box<dyn Step>> {
+pub(super) fn build_guard(settings: &Settings) -> Option<Box<dyn Step>> {
     let own = settings.0.as_ref().filter(|own| !own.copy.is_empty())?;
     Some(Box::new(Guard(Arc::clone(own))))
 }
 
-/// The step that asks; `None` if the settings ask for nothing. `handler` asks an upstream, if one is named.
-pub fn build(settings: &Settings, handler: Option<Rc<dyn Handler>>) -> Option<Box<dyn Step>> {
-    let settings = Arc::clone(settings.0.as_ref()?);
-    Some(Box::new(AuthStep(Rc::new(Authorizer { settings, handler }))))
+/// The step that sends the subrequest; `None` if the settings require none.
+///
+/// # Errors
+/// One line for the user: there is no handler for the upstream that the settings name.
+pub(super) fn build(settings: &Settings, route: &RouteContext<'_>) -> Result<Option<Box<dyn Step>>, String> {
+    let Some(settings) = settings.0.as_ref().map(Arc::clone) else { return Ok(None) };
+    // Location fields stay as the upstream sends them: they are for the client, and of no path.
+    let route = RouteContext { path: None, ..*route };
+    let forward = |upstreams: &Reference| route.handler(&HandlerSettings::new(upstreams.clone()));
+    let handler = settings.upstreams.as_ref().map(forward).transpose()?.map(Rc::from);
+    Ok(Some(Box::new(AuthStep(Rc::new(Authorizer { settings, handler })))))
 }
 
 struct Guard(Arc<AuthRequest>);

@@ -25,7 +25,9 @@ pub const DIRECTIVES: &[Directive] = &[
         argument: "bytes",
         default: "100",
         help: "Responses with less content are not compressed. Content of unknown length is.",
-        set: |scope, node| node.octets().map(|bytes| scope.inherited.compress.minimum_size = bytes),
+        set: |scope, node| {
+            node.octets().map(|bytes| scope.inherited.get_mut::<super::Settings>().minimum_size = bytes)
+        },
     },
     Directive {
         name: "gzip",
@@ -144,7 +146,7 @@ fn use_targets(scope: &mut Scope<'_>, node: &Node, targets: Vec<Target>) {
         let warning = node.error("compression cannot be turned off in `file.custom-handler`");
         scope.warn(warning.help("write `is_compressible: NO` for the type in `file.mime.addtypes`"));
     }
-    scope.inherited.compress.targets = targets;
+    scope.inherited.get_mut::<super::Settings>().targets = targets;
 }
 
 #[cfg(test)]
@@ -157,7 +159,11 @@ mod tests {
         let Setting { inherited, .. } = set(&[line]);
         let name =
             |target: &Target| KINDS.iter().find(|kind| kind.coding == target.coding).expect("one").name;
-        let shown = inherited.compress.targets.iter().map(|t| format!("{} {}", name(t), t.quality));
+        let shown = inherited
+            .get::<crate::modules::compress::Settings>()
+            .targets
+            .iter()
+            .map(|t| format!("{} {}", name(t), t.quality));
         shown.collect::<Vec<_>>().join(", ")
     }
 
@@ -179,7 +185,7 @@ mod tests {
         ] {
             assert_eq!(targets(line), want, "{line}");
         }
-        let set = |lines: &[&str]| set(lines).inherited.compress.clone();
+        let set = |lines: &[&str]| set(lines).inherited.get::<crate::modules::compress::Settings>().clone();
         let both = set(&["compress: ON", "gzip: ON", "compress-minimum-size: 1k"]);
         assert_eq!((both.targets.len(), both.minimum_size), (1, 1024), "the last one holds");
         assert_eq!(set(&[]).minimum_size, 100);

@@ -21,14 +21,19 @@ mod source;
 pub use directives::DIRECTIVES;
 pub use settings::{Settings, Target};
 
+use crate::config::directive::group;
+use crate::feature::{Feature, RouteContext};
 use crate::handler::Filter;
-use crate::media_type::Compressibility;
+use crate::modules::file;
+
+/// This feature.
+pub const FEATURE: Feature =
+    Feature { body_filter: Some(build), ..Feature::new(&[group("Compression", DIRECTIVES)]) };
 
 /// The filter of these settings, if they ask for one.
-pub fn build(
-    settings: &Settings,
-    compressibility: impl FnOnce() -> Compressibility,
-) -> Option<Box<dyn Filter>> {
-    let filter = || filter::Compression::new(settings, compressibility());
+fn build(route: &RouteContext<'_>) -> Option<Box<dyn Filter>> {
+    let (settings, types) =
+        (route.innermost().get::<Settings>(), &route.inherited.get::<file::Settings>().mime);
+    let filter = || filter::Compression::new(settings, types.compressibility());
     (!settings.targets.is_empty()).then(|| Box::new(filter()) as Box<dyn Filter>)
 }

@@ -1,5 +1,6 @@
 //! What is configured: codings with their qualities, and how small a response may be.
 
+use crate::config::feature_settings::FeatureSetting;
 use hayami_http::negotiate::Coding;
 
 /// The settings of this feature.
@@ -10,6 +11,8 @@ pub struct Settings {
     /// `compress-minimum-size`, bytes. Content of unknown length is large enough.
     pub minimum_size: u64,
 }
+
+impl FeatureSetting for Settings {}
 
 impl Default for Settings {
     fn default() -> Self {

@@ -73,12 +73,12 @@ pub const DIRECTIVES: &[Directive] = &[
 ];
 
 fn own<'a>(scope: &'a mut Scope<'_>) -> &'a mut Settings {
-    &mut scope.inherited.connect
+    scope.inherited.get_mut::<super::Settings>()
 }
 
 fn connect(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let rules = Rules::read(node)?;
-    scope.add_handler(HandlerSettings::Connect(rules));
+    scope.add_handler(HandlerSettings::new(rules));
     Ok(())
 }
 
@@ -104,7 +104,7 @@ fn identity(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     if text.is_empty() || !text.chars().all(fits) {
         return Err(node.expected("a name of visible ASCII without quotes and backslashes"));
     }
-    scope.global.proxy_status = Identity(text.to_owned());
+    *scope.global.get_mut::<super::Identity>() = Identity(text.to_owned());
     Ok(())
 }
 
@@ -126,7 +126,7 @@ mod tests {
             resolution_delay: Duration::ZERO,
             emit_status: true,
         };
-        assert_eq!(set(&lines).inherited.connect, want);
+        assert_eq!(set(&lines).inherited.get::<crate::modules::connect::Settings>(), &want);
         assert_eq!(
             error("proxy.happy-eyeballs.connection-attempt-delay: 9"),
             "expected a time from 10 ms to 2147483647 ms, found `9`"

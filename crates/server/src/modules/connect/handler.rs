@@ -5,9 +5,11 @@ use super::race::{self, Patience};
 use super::rules::Rules;
 use super::status::{Failure, connected};
 use super::{Identity, Settings};
+use crate::config::path_key::PathKey;
+use crate::feature::RouteContext;
 use crate::handler::{Exchange, Handler, Outcome};
 use crate::modules::proxy;
-use crate::worker::WorkerContext;
+use crate::modules::upstreams::Pools;
 use hayami_client::Tunnel;
 use hayami_http::{Method, Response, ResponseHead, Status, split_authority};
 use hayami_net::blocking::{self, Lane};
@@ -36,22 +38,25 @@ struct Ways {
 }
 
 /// The handler of a path.
-pub fn build(
-    rules: &Rules,
-    settings: &Settings,
-    proxy: &proxy::Settings,
-    identity: &Identity,
-    worker: &WorkerContext,
-) -> Box<dyn Handler> {
+///
+/// # Errors
+/// A line for the user: RFC 9110 §9.3.6: CONNECT names no path.
+pub fn build(rules: &Rules, route: &RouteContext<'_>) -> Result<Box<dyn Handler>, String> {
+    if route.path.is_none_or(|path| path.key != PathKey::default()) {
+        return Err("proxy.connect is only allowed at the path `/`".to_owned());
+    }
+    let (settings, proxy) = (route.inherited.get::<Settings>(), route.inherited.get::<proxy::Settings>());
+    let identity = route.settings.global.get::<Identity>();
+    let worker = route.worker;
     let connect = proxy.timeouts.connect.unwrap_or(proxy.timeouts.io);
-    Box::new(Connect(Rc::new(Ways {
+    Ok(Box::new(Connect(Rc::new(Ways {
         rules: rules.clone(),
         patience: Patience { delay: settings.attempt_delay, connect, idle: proxy.tunnels.idle },
         resolution_delay: settings.resolution_delay,
-        resolver: worker.upstreams.resolver(),
+        resolver: worker.get::<Pools>().resolver(),
         identity: settings.emit_status.then(|| identity.0.clone()),
         outbound: worker.outbound.clone(),
-    })))
+    }))))
 }
 
 impl Handler for Connect {

@@ -19,7 +19,16 @@ pub use directives::DIRECTIVES;
 pub use handler::build;
 pub use rules::Rules;
 
+use crate::config::directive::group;
+use crate::config::feature_settings::FeatureSetting;
+use crate::feature::Feature;
 use std::time::Duration;
+
+/// This feature.
+pub const FEATURE: Feature = Feature {
+    handler: Some(|settings, route| Some(build(settings.get()?, route))),
+    ..Feature::new(&[group("CONNECT", DIRECTIVES)])
+};
 
 /// What holds for the CONNECT of a place in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +41,8 @@ pub struct Settings {
     /// `proxy.connect.emit-proxy-status`
     pub emit_status: bool,
 }
+
+impl FeatureSetting for Settings {}
 
 impl Default for Settings {
     fn default() -> Self {
@@ -46,6 +57,8 @@ impl Default for Settings {
 /// `proxy.proxy-status.identity`: who speaks in a `proxy-status` field (RFC 9209 §2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity(pub String);
+
+impl FeatureSetting for Identity {}
 
 impl Default for Identity {
     fn default() -> Self {

@@ -1,6 +1,7 @@
 //! Which addresses may be connected to.
 
 use crate::config::error::ConfigError;
+use crate::config::settings::HandlerSetting;
 use crate::config::yaml::Node;
 use hayami_net::Network;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -8,6 +9,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// The rules of `proxy.connect`, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules(Vec<Rule>);
+
+impl HandlerSetting for Rules {
+    fn connects(&self) -> bool {
+        true
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rule {

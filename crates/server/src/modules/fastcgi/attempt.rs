@@ -4,10 +4,10 @@ use super::response::{Meaning, read};
 use super::spool::{self, Room, Spooled};
 use super::words;
 use crate::handler::Outcome;
-use crate::modules::access_log::Way;
 use crate::modules::proxy::{Upload, failure, poll_refused};
 use crate::modules::upstreams::{Answered, Asking, Failed, Member};
 use crate::observe::Severity;
+use crate::upstream_trace::Direction;
 use hayami_client::{Call, Reply};
 use hayami_http::{Response, Source, SourceError};
 use hayami_net::service::Refusals;
@@ -48,8 +48,8 @@ impl Attempt {
     /// Asks with content.
     pub(super) async fn run_with(self, content: impl Source + 'static, call: Call) -> Outcome {
         let content: Box<dyn Source> = Box::new(content);
-        let content = match &self.asking.account {
-            Some(account) => account.counted(content, Way::Up, self.asking.pool.clock()),
+        let content = match &self.asking.trace {
+            Some(trace) => trace.counted(content, Direction::Up, self.asking.pool.clock()),
             None => content,
         };
         self.run(Call { content: Some(content), ..call }).await
@@ -88,7 +88,7 @@ impl Attempt {
     }
 
     fn answer(self, answered: Answered) -> Outcome {
-        let Answered { reply: Reply { mut head, content, timing, .. }, member, place } = answered;
+        let Answered { reply: Reply { mut head, content, timing, .. }, member, permit } = answered;
         match read(&mut head) {
             Ok(Meaning::Response) => {}
             Ok(Meaning::Elsewhere(target)) => return Outcome::Internal { target, keep_method: false },
@@ -103,6 +103,6 @@ impl Attempt {
                 asking.pool.report(Severity::Error, text);
             }
         });
-        Outcome::Ready(Response { head, content: asking.follow(content, timing, place, report) })
+        Outcome::Ready(Response { head, content: asking.follow(content, timing, permit, report) })
     }
 }

@@ -1,5 +1,6 @@
 //! The directives of FastCGI.
 
+use super::Application;
 use super::{Settings, place};
 use crate::config::directive::{Directive, Scope, directive};
 use crate::config::error::ConfigError;
@@ -69,18 +70,18 @@ pub const DIRECTIVES: &[Directive] = &[
 ];
 
 fn own<'s>(scope: &'s mut Scope<'_>) -> &'s mut Settings {
-    &mut scope.inherited.fastcgi
+    scope.inherited.get_mut::<super::Settings>()
 }
 
 fn connect(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let group = place::connect(scope, node)?;
-    scope.add_handler(HandlerSettings::FastCgi(group));
+    scope.add_handler(HandlerSettings::new(Application { group }));
     Ok(())
 }
 
 fn spawn(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let group = place::spawn(scope, node)?;
-    scope.add_handler(HandlerSettings::FastCgi(group));
+    scope.add_handler(HandlerSettings::new(Application { group }));
     Ok(())
 }
 
@@ -97,17 +98,15 @@ fn document_root(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::load_text;
+    use crate::features::load_text;
     use crate::modules::test_support::{error, set};
-    use crate::modules::upstreams::Upstream;
+    use crate::modules::upstreams::{self, Upstream};
     use std::time::Duration;
 
     fn upstreams(line: &str) -> Vec<Upstream> {
         let setting = set(&[line]);
-        match &setting.handlers[..] {
-            [HandlerSettings::FastCgi(group)] => setting.global.upstreams.groups[*group].upstreams.clone(),
-            other => panic!("{other:?}"),
-        }
+        let Application { group } = *setting.handler();
+        setting.global.get::<upstreams::Settings>().groups[group].upstreams.clone()
     }
 
     #[test]
@@ -147,7 +146,8 @@ mod tests {
         };
         let loaded = load("http://127.0.0.1:9000", "php").expect("good");
         let path = &loaded.settings.hosts[0].paths[0];
-        assert!(matches!(path.handlers[..], [HandlerSettings::FastCgi(0)]), "{:?}", path.handlers);
+        let groups: Vec<_> = path.handlers.iter().map(|handler| handler.upstream_group()).collect();
+        assert_eq!(groups, [Some(0)]);
         assert!(loaded.warnings.is_empty());
         let cases = [
             ("http://127.0.0.1:9000", "other", "unknown upstream group `other`"),
@@ -179,7 +179,7 @@ mod tests {
             send_delegated_uri: true,
             ..Settings::default()
         };
-        assert_eq!(set(&lines).inherited.fastcgi, want);
+        assert_eq!(set(&lines).inherited.get::<crate::modules::fastcgi::Settings>(), &want);
     }
 
     #[test]

@@ -1,17 +1,21 @@
 //! From a request to an application: which script it is for, and what is told of it.
 
+use super::Application;
+use super::Settings;
 use super::attempt::Attempt;
 use super::params::{Facts, params};
 use super::search::{Found, Search};
 use super::spool::Room;
-use super::{Script, Settings};
 use crate::client::Client;
+use crate::environment::{self, Environment};
+use crate::feature::RouteContext;
 use crate::handler::{Exchange, Handler, Outcome};
-use crate::modules::access_log::Account;
-use crate::modules::env::{self, Environment};
+use crate::modules::error_log;
 use crate::modules::proxy::Upload;
+use crate::modules::upstreams::Pools;
 use crate::modules::upstreams::{Asking, Pool, Transport, Uploads};
-use crate::worker::WorkerContext;
+use crate::script::Script;
+use crate::upstream_trace::UpstreamTrace;
 use hayami_client::Call;
 use hayami_http::{Method, RequestHead, Source};
 use hayami_net::service::{ConnectionInfo, Refusals};
@@ -34,23 +38,24 @@ pub(super) struct Passing {
     /// Whether errors of requests go to the error log.
     pub(super) reports_errors: bool,
     /// What `setenv` and `unsetenv` change in `file.custom-handler`.
-    env: env::Changes,
+    env: environment::Changes,
 }
 
-/// The handler of the application that is the group of that index.
-pub fn build(
-    group: usize,
-    settings: &Settings,
-    env: env::Changes,
-    reports_errors: bool,
-    worker: &WorkerContext,
-) -> Rc<dyn Handler> {
+/// The handler of an application.
+pub fn build(application: &Application, route: &RouteContext<'_>) -> Box<dyn Handler> {
+    let settings = route.innermost().get::<Settings>();
+    // The environment of the path comes with the request.
+    let env = route
+        .extension
+        .map_or_else(environment::Changes::default, |own| environment::Changes::new(own.get()));
+    let reports_errors = route.inherited.get::<error_log::Settings>().emit_request_errors;
+    let worker = route.worker;
     let passing = worker.outbound.as_ref().map(|outbound| {
-        let pool = worker.upstreams.get(group, outbound, &worker.clock);
+        let pool = worker.get::<Pools>().get(application.group, outbound, &worker.clock);
         Rc::new(Passing {
             transport: pool.transport(Transport::FastCgi(Box::new(settings.of_connections()))),
             pool,
-            uploads: Arc::clone(worker.upstreams.uploads()),
+            uploads: Arc::clone(worker.get::<Pools>().uploads()),
             search: settings.document_root.as_deref().map(Search::new),
             send_delegated_uri: settings.send_delegated_uri,
             underscores: settings.underscores,
@@ -58,14 +63,14 @@ pub fn build(
             env,
         })
     });
-    Rc::new(FastCgi(passing))
+    Box::new(FastCgi(passing))
 }
 
 impl Handler for FastCgi {
     fn handle(&self, exchange: &mut Exchange<'_>) -> Outcome {
         let Some(passing) = &self.0 else { return Outcome::Declined };
         let content = exchange.content.take().map(|content| Upload::new(content, passing.underscores));
-        let account = exchange.account.map(Rc::clone);
+        let trace = exchange.trace.map(Rc::clone);
         let request = Request {
             head: exchange.head,
             path: exchange.path,
@@ -80,8 +85,8 @@ impl Handler for FastCgi {
             (None, None) => Found::Known(None),
         };
         match found {
-            Found::Known(script) => passing.ask(&request, script, content, account),
-            Found::Unknown => passing.ask_later(&request, exchange.below, content, account),
+            Found::Known(script) => passing.ask(&request, script, content, trace),
+            Found::Unknown => passing.ask_later(&request, exchange.below, content, trace),
         }
     }
 }
@@ -116,7 +121,7 @@ impl Passing {
         request: &Request<'_>,
         script: Option<Script>,
         content: Content,
-        account: Option<Rc<Account>>,
+        trace: Option<Rc<UpstreamTrace>>,
     ) -> Outcome {
         let (upload, refusals) = content.unzip();
         let length = upload.as_ref().map(Source::length);
@@ -125,7 +130,7 @@ impl Passing {
             pool: Rc::clone(&self.pool),
             transport: self.transport,
             key: self.pool.key(request.head, request.client.address(request.connection)),
-            account,
+            trace,
             subject: script.map(|script| shown(&script.name)),
         };
         let attempt = Attempt { asking, refusals, reports_errors: self.reports_errors };
@@ -148,7 +153,7 @@ impl Passing {
         request: &Request<'_>,
         below: usize,
         content: Content,
-        account: Option<Rc<Account>>,
+        trace: Option<Rc<UpstreamTrace>>,
     ) -> Outcome {
         let passing = Rc::clone(self);
         let (head, path) = (request.head.clone(), request.path.to_vec());
@@ -168,7 +173,7 @@ impl Passing {
                 client: &client,
                 env: &env,
             };
-            match passing.ask(&request, script, content, account) {
+            match passing.ask(&request, script, content, trace) {
                 Outcome::Later(answer) => answer.await,
                 outcome => outcome,
             }

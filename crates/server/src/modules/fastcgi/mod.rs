@@ -15,7 +15,6 @@ mod handler;
 mod params;
 mod place;
 mod response;
-mod script;
 mod search;
 mod spawn;
 mod spool;
@@ -23,16 +22,38 @@ mod words;
 
 pub use directives::DIRECTIVES;
 pub use handler::build;
-pub use script::Script;
 pub use spawn::{Spawn, is_used, spawned, take_over};
 
+use crate::config::directive::group;
+use crate::config::feature_settings::FeatureSetting;
+use crate::config::settings::HandlerSetting;
+use crate::feature::Feature;
 use hayami_client::{BUFFER, Origin, Protocol, Timeouts};
 use hayami_net::dial::Peer;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// This feature.
+pub const FEATURE: Feature = Feature {
+    handler: Some(|settings, route| Some(Ok(build(settings.get()?, route)))),
+    ..Feature::new(&[group("FastCGI", DIRECTIVES)])
+};
+
 /// Connections that may wait for requests, if they may wait at all.
 const IDLE: usize = 1024;
+
+/// `fastcgi.connect`, `fastcgi.spawn`: an application that answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Application {
+    /// The index of its upstream group.
+    pub group: usize,
+}
+
+impl HandlerSetting for Application {
+    fn upstream_group(&self) -> Option<usize> {
+        Some(self.group)
+    }
+}
 
 /// What holds for the applications of a place in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +69,8 @@ pub struct Settings {
     /// `underscores-in-headers`
     pub underscores: bool,
 }
+
+impl FeatureSetting for Settings {}
 
 impl Default for Settings {
     fn default() -> Self {

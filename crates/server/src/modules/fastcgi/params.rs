@@ -3,11 +3,10 @@
 //! Fields of the client become `HTTP_…`. A name that another one could be mistaken for is left out: `_` is what
 //! `-` becomes, and HTTP_PROXY would be taken for a setting of the application's own environment.
 
-use super::Script;
-use super::script::joined;
 use crate::client::Client;
+use crate::environment::Environment;
 use crate::internal_target::path_and_query;
-use crate::modules::env::Environment;
+use crate::script::{Script, joined};
 use hayami_http::field::FieldLine;
 use hayami_http::{FieldSection, Known, RequestHead, Version, split_authority};
 use hayami_net::service::ConnectionInfo;

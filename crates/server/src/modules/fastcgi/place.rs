@@ -21,7 +21,7 @@ pub(super) fn connect(scope: &mut Scope<'_>, node: &Node) -> Result<usize, Confi
         return Err(node.expected(WANTED));
     }
     let upstreams = nodes.into_iter().map(one).collect::<Result<_, _>>()?;
-    Ok(scope.global.upstreams.add(Group::new(node.at, upstreams)))
+    Ok(scope.global.get_mut::<upstreams::Settings>().add(Group::new(node.at, upstreams)))
 }
 
 /// The group of `fastcgi.spawn`.
@@ -30,7 +30,7 @@ pub(super) fn spawn(scope: &mut Scope<'_>, node: &Node) -> Result<usize, ConfigE
     let place = Place::Unix(PathBuf::new());
     let upstream = Upstream::new(url(place, format!("`{}`", spawn.command)), Vec::new());
     let upstream = Upstream { spawn: Some(Arc::new(spawn)), ..upstream };
-    Ok(scope.global.upstreams.add(Group::new(node.at, vec![upstream])))
+    Ok(scope.global.get_mut::<upstreams::Settings>().add(Group::new(node.at, vec![upstream])))
 }
 
 /// `{upstream: NAME}`: its URLs say where the application is, and nothing else.
@@ -39,7 +39,7 @@ fn named(scope: &mut Scope<'_>, node: &Node, name: &Node) -> Result<usize, Confi
         key.one_of(&["upstream"])?;
     }
     let text = name.text()?;
-    let settings = &mut scope.global.upstreams;
+    let settings = scope.global.get_mut::<upstreams::Settings>();
     let group = settings.find(text).ok_or_else(|| {
         let error = name.error(format!("unknown upstream group `{text}`"));
         error.help("define it in `upstreams`, above")

@@ -4,8 +4,7 @@
 //! application, which might run the file in front. The loop asks for what the kernel has in memory only; for anything
 //! else, a thread asks the disk. What was found counts for a second, as in the file cache.
 
-use super::Script;
-use super::script::joined;
+use crate::script::{Script, joined};
 use hayami_net::Instant;
 use hayami_net::blocking::{self, Lane};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatxFlags};

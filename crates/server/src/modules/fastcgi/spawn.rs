@@ -1,8 +1,10 @@
 //! `fastcgi.spawn`: an application that the program starts.
 
+use super::Application;
 use crate::config::error::ConfigError;
-use crate::config::settings::{HandlerSettings, Settings};
+use crate::config::settings::Settings;
 use crate::config::yaml::{Node, Value};
+use crate::modules::{file, upstreams};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -50,9 +52,9 @@ impl Spawn {
 /// Whether requests go to applications anywhere.
 pub fn is_used(settings: &Settings) -> bool {
     let paths = settings.hosts.iter().flat_map(|host| &host.paths);
-    let mut handlers =
-        paths.flat_map(|path| path.handlers.iter().chain(path.inherited.file.rules.handlers()));
-    handlers.any(|handler| matches!(handler, HandlerSettings::FastCgi(_)))
+    let mut handlers = paths
+        .flat_map(|path| path.handlers.iter().chain(path.inherited.get::<file::Settings>().rules.handlers()));
+    handlers.any(|handler| handler.get::<Application>().is_some())
 }
 
 /// After a reload: an application that runs is spoken to where it takes its connections.
@@ -73,6 +75,7 @@ pub fn take_over(settings: &Settings, before: &Settings) -> Result<(), String> {
 
 /// All applications that are to be started.
 pub fn spawned(settings: &Settings) -> impl Iterator<Item = &Spawn> {
-    let upstreams = settings.global.upstreams.groups.iter().flat_map(|group| &group.upstreams);
+    let upstreams =
+        settings.global.get::<upstreams::Settings>().groups.iter().flat_map(|group| &group.upstreams);
     upstreams.filter_map(|upstream| upstream.spawn.as_deref())
 }

@@ -5,6 +5,7 @@
 
 use super::entry::Entry;
 use super::roots::RootSlot;
+use crate::config::feature_settings::FeatureSetting;
 use hayami_http::Shared;
 use hayami_net::Clock;
 use hayami_net::Instant;
@@ -32,6 +33,8 @@ pub struct CacheSettings {
     /// Open descriptors.
     pub descriptors: u64,
 }
+
+impl FeatureSetting for CacheSettings {}
 
 impl Default for CacheSettings {
     fn default() -> Self {
@@ -82,6 +85,12 @@ pub struct FileCache {
     closes_idle_files: Cell<bool>,
     /// Directories to be closed when nothing is asked of them.
     roots: RefCell<Vec<rc::Weak<RootSlot>>>,
+}
+
+impl Default for FileCache {
+    fn default() -> Self {
+        Self::new(&CacheSettings::default(), 1)
+    }
 }
 
 impl FileCache {

@@ -3,15 +3,15 @@
 //! A handler among them answers in place of the file. Directives that change responses (`header.*`,
 //! `expires`, `compress`) are applied before those of the path, which follow as for every answer of the path.
 
-use super::mime::{Settings as MimeSettings, extension, extension_of};
+use super::mime::{extension, extension_of};
 use crate::config::directive::{Level, Scope};
 use crate::config::error::ConfigError;
-use crate::config::settings::{HandlerSettings, Inheritance, Inherited};
+use crate::config::load;
+use crate::config::settings::{HandlerSettings, Inheritance};
 use crate::config::yaml::Node;
-use crate::config::{load, registry};
+use crate::feature::RouteContext;
 use crate::handler::{Filter, Handler, RequestInfo};
-use crate::modules::{compress, env, expires, fastcgi, headers, throttle};
-use crate::worker::WorkerContext;
+use crate::modules::fastcgi;
 use hayami_http::Response;
 use std::rc::Rc;
 
@@ -25,7 +25,7 @@ pub(super) struct Rule {
     /// What the rule's own directives set.
     inherited: Inheritance,
     /// What answers in place of the file.
-    handler: Option<Box<HandlerSettings>>,
+    handler: Option<HandlerSettings>,
 }
 
 /// The rules in force; later ones go before earlier ones.
@@ -50,8 +50,13 @@ pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError>
     if handlers.len() > 1 {
         return Err(node.error("a file can have only one handler"));
     }
-    let (inherited, handler) = (own, handlers.pop().map(Box::new));
-    scope.inherited.file.rules.0.push(Rule { extensions, default, inherited, handler });
+    let (inherited, handler) = (own, handlers.pop());
+    scope.inherited.get_mut::<super::Settings>().rules.0.push(Rule {
+        extensions,
+        default,
+        inherited,
+        handler,
+    });
     Ok(())
 }
 
@@ -59,7 +64,7 @@ pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError>
 fn warn_of_others(scope: &mut Scope<'_>, node: &Node) {
     let Ok(pairs) = node.mapping() else { return };
     for (key, name) in pairs.iter().filter_map(|(key, _)| Some((key, key.text().ok()?))) {
-        let allowed = registry::find(name).is_some_and(|row| row.levels.contains(Level::Extension));
+        let allowed = scope.registry.find(name).is_some_and(|row| row.levels.contains(Level::Extension));
         let takes_effect = ["header.", "fastcgi.", "compress"].iter().any(|family| name.starts_with(family))
             || ["expires", "gzip", "throttle-response", "setenv", "unsetenv", "stash"].contains(&name);
         if allowed && !takes_effect {
@@ -73,8 +78,9 @@ fn warn_of_others(scope: &mut Scope<'_>, node: &Node) {
 /// that is applied to every answer of the path anyway.
 fn own_settings(scope: &mut Scope<'_>, node: &Node) -> (Inheritance, Vec<HandlerSettings>) {
     let mut nothing = Inheritance::default();
-    nothing.fastcgi = scope.inherited.fastcgi.clone();
+    *nothing.get_mut() = scope.inherited.get::<fastcgi::Settings>().clone();
     let mut bare = Scope {
+        registry: scope.registry,
         level: scope.level,
         global: scope.global,
         host: scope.host.as_deref_mut(),
@@ -98,25 +104,25 @@ impl Rules {
 
     /// The handlers among the rules.
     pub fn handlers(&self) -> impl Iterator<Item = &HandlerSettings> {
-        self.0.iter().filter_map(|rule| rule.handler.as_deref())
+        self.0.iter().filter_map(|rule| rule.handler.as_ref())
     }
 
     /// The handler of every rule that has one.
-    pub(super) fn build(&self, reports_errors: bool, worker: &WorkerContext) -> Vec<Option<Rc<dyn Handler>>> {
-        let build = |rule: &Rule| match rule.handler.as_deref() {
-            Some(HandlerSettings::FastCgi(group)) => {
-                let env = env::Changes::new(&rule.inherited.env);
-                Some(fastcgi::build(*group, &rule.inherited.fastcgi, env, reports_errors, worker))
-            }
-            // No other handler stands here.
-            _ => None,
+    ///
+    /// # Errors
+    /// One line for the user: what cannot be built and why.
+    pub(super) fn build(&self, route: &RouteContext<'_>) -> Result<Vec<Option<Rc<dyn Handler>>>, String> {
+        let build = |rule: &Rule| {
+            let route = RouteContext { extension: Some(&rule.inherited), ..*route };
+            rule.handler.as_ref().map(|settings| route.handler(settings).map(Rc::from)).transpose()
         };
         self.0.iter().map(build).collect()
     }
 
     /// The filters of every rule.
-    pub(super) fn filters(&self, mime: &MimeSettings) -> Vec<Filters> {
-        self.0.iter().map(|rule| Filters::new(&rule.inherited, mime)).collect()
+    pub(super) fn filters(&self, route: &RouteContext<'_>) -> Vec<Filters> {
+        let filters = |rule: &Rule| RouteContext { extension: Some(&rule.inherited), ..*route }.filters();
+        self.0.iter().map(|rule| Filters(filters(rule))).collect()
     }
 }
 
@@ -155,16 +161,6 @@ impl Matcher {
 pub(super) struct Filters(Vec<Box<dyn Filter>>);
 
 impl Filters {
-    fn new(own: &Inherited, mime: &MimeSettings) -> Self {
-        let filters = [
-            expires::build(&own.expires),
-            headers::build(&own.headers),
-            compress::build(&own.compress, || mime.compressibility()),
-            throttle::build(&own.throttle),
-        ];
-        Self(filters.into_iter().flatten().collect())
-    }
-
     pub(super) fn apply(&self, request: &RequestInfo<'_>, response: &mut Response) {
         self.0.iter().for_each(|filter| filter.apply(request, response));
     }
@@ -178,7 +174,7 @@ mod tests {
     fn directives_that_have_no_effect_on_some_files_are_told() {
         let text = "listen: 80\nfile.custom-handler:\n  extension: .x\n  expires: 1 day\n  error-doc: {status: 404, url: /x}\n  \
                     access-log: /dev/null\nhosts: {a: {paths: {/: {file.dir: /}}}}\n";
-        let loaded = crate::config::load_text("test", text).unwrap_or_else(|errors| panic!("{errors}"));
+        let loaded = crate::features::load_text("test", text).unwrap_or_else(|errors| panic!("{errors}"));
         let warnings: Vec<_> = loaded.warnings.iter().map(|warning| warning.message.as_str()).collect();
         assert_eq!(
             warnings,
@@ -196,7 +192,8 @@ mod tests {
                 "listen: 80\ncompress: ON\nfile.custom-handler: {{extension: .x, compress: {value}}}\n\
                  hosts: {{a: {{paths: {{/: {{file.dir: /}}}}}}}}\n"
             );
-            let loaded = crate::config::load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}"));
+            let loaded =
+                crate::features::load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}"));
             assert_eq!(loaded.warnings.len(), want, "{value}");
         }
     }

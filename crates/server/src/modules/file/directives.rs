@@ -185,11 +185,11 @@ pub const DIRECTIVES: &[Directive] = &[
 const LARGEST_IN_MEMORY: u64 = 16 << 20;
 
 fn own<'s>(scope: &'s mut Scope<'_>) -> &'s mut Settings {
-    &mut scope.inherited.file
+    scope.inherited.get_mut::<super::Settings>()
 }
 
 fn cache<'s>(scope: &'s mut Scope<'_>) -> &'s mut CacheSettings {
-    &mut scope.global.file_cache
+    scope.global.get_mut::<super::CacheSettings>()
 }
 
 fn path_of(node: &Node, what: &str) -> Result<PathBuf, ConfigError> {
@@ -201,7 +201,7 @@ fn path_of(node: &Node, what: &str) -> Result<PathBuf, ConfigError> {
 
 fn dir(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let path = path_of(node, "the path of a directory")?;
-    scope.add_handler(HandlerSettings::FileDir(DirSettings { path }));
+    scope.add_handler(HandlerSettings::new(DirSettings { path }));
     Ok(())
 }
 
@@ -212,7 +212,7 @@ fn file(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
             .error(format!("{} is not the name of a file", path.display()))
             .help("to serve a directory, use file.dir"));
     }
-    scope.add_handler(HandlerSettings::FileFile(FileSettings { path }));
+    scope.add_handler(HandlerSettings::new(FileSettings { path }));
     Ok(())
 }
 
@@ -243,59 +243,46 @@ fn symlinks(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
 mod tests {
     use super::*;
     use crate::config::directive::Level;
-    use crate::config::path_key::PathKey;
-    use crate::config::settings::{GlobalSettings, HostSettings, Inheritance};
-    use crate::config::{source::Sources, yaml};
+    use crate::modules::test_support::Setting;
     use std::time::Duration;
 
-    /// What the lines of a configuration set.
-    #[derive(Default)]
-    struct Set {
-        global: GlobalSettings,
-        inherited: Inheritance,
-        handlers: Vec<HandlerSettings>,
+    fn set(text: &str) -> Result<Setting, String> {
+        set_at(Level::Path, text)
     }
 
-    fn set(text: &str) -> Result<Set, String> {
-        let mut set = Set::default();
-        let root = yaml::read_text("test", text, &mut Sources::default()).unwrap();
-        for (key, value) in root.mapping().unwrap() {
-            let row = DIRECTIVES.iter().find(|d| key.is(d.name)).expect("a known directive");
-            let mut scope = Scope {
-                level: Level::Path,
-                global: &mut set.global,
-                host: Some(&mut HostSettings::default()),
-                path: Some(&PathKey::default()),
-                inherited: &mut set.inherited,
-                handlers: Some(&mut set.handlers),
-            };
-            (row.set)(&mut scope, value)
-                .map_err(|e| format!("{} {}", e.message, e.help).trim().to_owned())?;
-        }
-        Ok(set)
+    fn set_at(level: Level, text: &str) -> Result<Setting, String> {
+        let mut setting = Setting::default();
+        setting.set(level, text).map(|()| setting)
     }
 
     #[test]
     fn plain_settings_are_read() {
-        let set =
-            set("file.index: [a, b.php]\nfile.dirlisting: on\nfile.etag: OFF\nfile.send-gzip: gunzip\n\
+        let set = set_at(
+            Level::Global,
+            "file.index: [a, b.php]\nfile.dirlisting: on\nfile.etag: OFF\nfile.send-gzip: gunzip\n\
                        file.symlinks: within\nfile.cache.revalidate: 0.5\nfile.cache.max-file-size: 1k\n\
-                       file.cache.size: 8m\nfile.cache.descriptors: 7\nfile.io_uring: ON\n");
+                       file.cache.size: 8m\nfile.cache.descriptors: 7\nfile.io_uring: ON\n",
+        );
         let set = set.unwrap();
-        let file = &set.inherited.file;
+        let file = set.inherited.get::<crate::modules::file::Settings>();
         assert_eq!(file.index, ["a", "b.php"]);
         assert_eq!((file.dirlisting, file.etag), (true, false));
         assert_eq!((file.send_compressed, file.symlinks), (SendCompressed::Gunzip, Symlinks::Within));
         assert_eq!((file.revalidate, file.max_file_size), (Duration::from_millis(500), 1024));
-        assert_eq!((set.global.file_cache.size, set.global.file_cache.descriptors), (8 << 20, 7));
+        assert_eq!(
+            (
+                set.global.get::<crate::modules::file::CacheSettings>().size,
+                set.global.get::<crate::modules::file::CacheSettings>().descriptors
+            ),
+            (8 << 20, 7)
+        );
     }
 
     #[test]
     fn handlers_stand_in_the_order_written() {
         let set = set("file.dir: /srv/www\nfile.file: /srv/app.html\n").unwrap();
-        let [HandlerSettings::FileDir(dir), HandlerSettings::FileFile(file)] = &set.handlers[..] else {
-            panic!("{:?}", set.handlers);
-        };
+        let [dir, file] = &set.handlers[..] else { panic!("{:?}", set.handlers) };
+        let (dir, file) = (dir.get::<DirSettings>().unwrap(), file.get::<FileSettings>().unwrap());
         assert_eq!((dir.path.to_str(), file.path.to_str()), (Some("/srv/www"), Some("/srv/app.html")));
     }
 
@@ -305,14 +292,21 @@ mod tests {
                        file.mime.removetypes: [.html]\n\
                        file.mime.setdefaulttype: text/plain\n")
         .unwrap();
-        let name = |path: &str| set.inherited.file.mime.of_name(path.as_bytes()).name.to_string();
+        let name = |path: &str| {
+            set.inherited
+                .get::<crate::modules::file::Settings>()
+                .mime
+                .of_name(path.as_bytes())
+                .name
+                .to_string()
+        };
         assert_eq!(
             ["x.a", "x.bb", "x.html", "x.css"].map(name),
             ["text/x-a", "text/x-b", "text/plain", "text/css"]
         );
         let text =
             "file.mime.settypes: {image/x: {extensions: [.x], is_compressible: YES, priority: highest}}";
-        let mime = self::set(text).unwrap().inherited.file.mime.clone();
+        let mime = self::set(text).unwrap().inherited.get::<crate::modules::file::Settings>().mime.clone();
         let media_type = mime.of_name(b"a.x");
         assert_eq!(
             (&*media_type.name, media_type.compressible, media_type.high_priority),

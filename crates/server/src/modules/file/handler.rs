@@ -14,10 +14,9 @@ use super::loading::Loading;
 use super::root::{Patience, Root};
 use super::roots::RootSlot;
 use super::{Plan, frequent, respond};
-use crate::config::settings::Inherited;
+use crate::feature::RouteContext;
 use crate::handler::{Delegated, Exchange, Handler, Outcome, RequestInfo};
-use crate::modules::fastcgi::Script;
-use crate::worker::WorkerContext;
+use crate::script::Script;
 use hayami_http::RequestHead;
 use hayami_net::Clock;
 use hayami_net::Instant;
@@ -72,30 +71,31 @@ impl FileHandler {
     pub(super) fn open(
         place: Place,
         path: PathBuf,
-        inherited: &Inherited,
-        worker: &WorkerContext,
+        handlers: Vec<Option<Rc<dyn Handler>>>,
+        route: &RouteContext<'_>,
     ) -> Result<Self, Errno> {
-        let settings = &inherited.file;
+        let (settings, worker) = (route.inherited.get::<super::Settings>(), route.worker);
         let plan = Plan::new(settings);
         let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone()).into();
         let root = Rc::new(RootSlot::new(path, settings.symlinks));
         if root.follow(worker.clock.now()) == Err(Errno::NOSYS) {
             return Err(Errno::NOSYS);
         }
-        worker.files.close_idle_files(&worker.clock);
-        worker.files.close_when_idle(&root);
+        let files = worker.get::<FileCache>();
+        files.close_idle_files(&worker.clock);
+        files.close_when_idle(&root);
         Ok(Self(Rc::new(Server {
             place,
             absolute,
             root,
-            id: Cell::new(worker.files.new_handler()),
+            id: Cell::new(files.new_handler()),
             has_scripts: plan.rules.has_scripts(),
             plan: Arc::new(plan),
-            rules: settings.rules.filters(&settings.mime),
-            handlers: settings.rules.build(inherited.error_log.emit_request_errors, worker),
+            rules: settings.rules.filters(route),
+            handlers,
             interval: settings.revalidate,
             most_frequent: settings.max_frequent_file_size,
-            files: Rc::clone(&worker.files),
+            files,
             loading: Loading::default(),
             clock: Rc::clone(&worker.clock),
         })))

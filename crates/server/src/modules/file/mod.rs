@@ -38,13 +38,20 @@ pub use mime::{MediaType, Settings as MimeSettings};
 pub use reach::{Unreachable, unreachable};
 pub use root::Symlinks;
 
-use crate::config::settings::Inherited;
+use crate::config::directive::group;
+use crate::config::feature_settings::FeatureSetting;
+use crate::config::settings::HandlerSetting;
+use crate::config::settings::HandlerSettings;
+use crate::feature::{Feature, RouteContext};
 use crate::handler::Handler;
-use crate::worker::WorkerContext;
 use handler::{FileHandler, Place};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// This feature.
+pub const FEATURE: Feature =
+    Feature { handler: Some(handler_of), ..Feature::new(&[group("Files", DIRECTIVES)]) };
 
 /// `file.send-compressed`: whether NAME.br, NAME.zst and NAME.gz are sent in place of NAME.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,6 +91,12 @@ pub struct Settings {
     pub rules: Rules,
 }
 
+impl FeatureSetting for Settings {
+    fn upstream_groups(&self) -> Vec<usize> {
+        self.rules.handlers().filter_map(|handler| handler.upstream_group()).collect()
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -108,12 +121,20 @@ pub struct DirSettings {
     pub path: PathBuf,
 }
 
+impl HandlerSetting for DirSettings {
+    fn directory(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+}
+
 /// `file.file`
 #[derive(Clone, Debug)]
 pub struct FileSettings {
     /// The file.
     pub path: PathBuf,
 }
+
+impl HandlerSetting for FileSettings {}
 
 /// What loading a file needs of the settings; threads of the blocking pool share it.
 struct Plan {
@@ -144,41 +165,43 @@ impl Plan {
 ///
 /// # Errors
 /// This system can never serve it as configured; a line for the user.
-pub fn build_dir(
-    settings: &DirSettings,
-    inherited: &Inherited,
-    worker: &WorkerContext,
-) -> Result<Box<dyn Handler>, String> {
+pub fn build_dir(settings: &DirSettings, route: &RouteContext<'_>) -> Result<Box<dyn Handler>, String> {
     let root = settings.path.clone();
-    build(Place::Below, root, inherited, worker).map_err(|e| cannot_serve("file.dir", &settings.path, e))
+    build(Place::Below, "file.dir", root, route)
 }
 
 /// The handler of a `file.file`.
 ///
 /// # Errors
 /// This system can never serve it as configured; a line for the user.
-pub fn build_file(
-    settings: &FileSettings,
-    inherited: &Inherited,
-    worker: &WorkerContext,
-) -> Result<Box<dyn Handler>, String> {
+pub fn build_file(settings: &FileSettings, route: &RouteContext<'_>) -> Result<Box<dyn Handler>, String> {
     use std::os::unix::ffi::OsStrExt;
     let path = &settings.path;
     let name =
         path.file_name().ok_or_else(|| format!("file.file: {} is not the name of a file", path.display()))?;
     let parent = folder_of(path);
     let place = Place::Only(name.as_bytes().into());
-    build(place, parent.to_owned(), inherited, worker).map_err(|e| cannot_serve("file.file", parent, e))
+    build(place, "file.file", parent.to_owned(), route)
 }
 
 fn build(
     place: Place,
+    directive: &str,
     root: PathBuf,
-    inherited: &Inherited,
-    worker: &WorkerContext,
-) -> Result<Box<dyn Handler>, Errno> {
-    let handler = FileHandler::open(place, root, inherited, worker)?;
-    Ok(Box::new(handler))
+    route: &RouteContext<'_>,
+) -> Result<Box<dyn Handler>, String> {
+    let handlers = route.inherited.get::<Settings>().rules.build(route)?;
+    let handler = FileHandler::open(place, root.clone(), handlers, route);
+    handler.map(|handler| Box::new(handler) as _).map_err(|error| cannot_serve(directive, &root, error))
+}
+
+/// The handler of a `file.dir` or `file.file`.
+fn handler_of(
+    settings: &HandlerSettings,
+    route: &RouteContext<'_>,
+) -> Option<Result<Box<dyn Handler>, String>> {
+    let dir = settings.get().map(|dir| build_dir(dir, route));
+    dir.or_else(|| settings.get().map(|file| build_file(file, route)))
 }
 
 fn folder_of(file: &Path) -> &Path {

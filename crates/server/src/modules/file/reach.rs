@@ -1,8 +1,9 @@
 //! Which directories and files of the configuration cannot be served at the moment, and why.
 
 use super::root::{Patience, Root};
-use super::{fault, folder_of};
-use crate::config::settings::{HandlerSettings, PathSettings, Settings};
+use super::{DirSettings, FileSettings, fault, folder_of};
+use crate::config::settings::{PathSettings, Settings};
+use crate::modules::reproxy;
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 
@@ -51,12 +52,11 @@ pub fn unreachable(settings: &Settings) -> Vec<Unreachable> {
 
 /// What a path serves: the directive, its argument, and whether that is a file.
 fn wanted(path: &PathSettings) -> impl Iterator<Item = (&'static str, &Path, bool)> {
-    let handlers = path.handlers.iter().filter_map(|handler| match handler {
-        HandlerSettings::FileDir(dir) => Some(("file.dir", &*dir.path, false)),
-        HandlerSettings::FileFile(file) => Some(("file.file", &*file.path, true)),
-        _ => None,
+    let handlers = path.handlers.iter().filter_map(|handler| {
+        let dir = handler.get::<DirSettings>().map(|dir| ("file.dir", &*dir.path, false));
+        dir.or_else(|| handler.get::<FileSettings>().map(|file| ("file.file", &*file.path, true)))
     });
-    let sent = path.inherited.reproxy.files.as_deref();
+    let sent = path.inherited.get::<reproxy::Settings>().files.as_deref();
     handlers.chain(sent.map(|directory| ("reproxy.sendfile", directory, false)))
 }
 
@@ -64,7 +64,7 @@ fn wanted(path: &PathSettings) -> impl Iterator<Item = (&'static str, &Path, boo
 fn try_open(path: &PathSettings, written: &Path, file: bool) -> Option<(PathBuf, Errno)> {
     use std::os::unix::ffi::OsStrExt;
     let directory = if file { folder_of(written) } else { written };
-    let root = match Root::open(directory, path.inherited.file.symlinks) {
+    let root = match Root::open(directory, path.inherited.get::<super::Settings>().symlinks) {
         Ok(root) => root,
         Err(error) => return Some((directory.to_owned(), error)),
     };

@@ -3,8 +3,12 @@
 use super::scratch::Scratch;
 use super::*;
 use crate::client::Client;
+use crate::config::feature_settings::FeatureSettings;
+use crate::environment::Environment;
+use crate::feature::RouteContext;
+use crate::features::FEATURES;
 use crate::handler::{Exchange, Outcome};
-use crate::modules::env::Environment;
+use crate::worker::WorkerContext;
 use hayami_http::request::{RequestLine, TargetForm};
 use hayami_http::{Content, Known, RequestHead, Response, Shared, Span, Status, Version};
 use hayami_net::Clock;
@@ -36,28 +40,29 @@ impl Site {
     pub(super) fn new(fill: impl FnOnce(&Scratch), change: impl FnOnce(&mut Settings)) -> Self {
         let dir = Scratch::new();
         fill(&dir);
-        Self::build(dir, change, |dir, inherited, worker| {
-            build_dir(&DirSettings { path: dir.path("") }, inherited, worker)
-        })
+        Self::build(dir, change, |dir, route| build_dir(&DirSettings { path: dir.path("") }, route))
     }
 
     pub(super) fn build(
         dir: Scratch,
         change: impl FnOnce(&mut Settings),
-        build: impl FnOnce(&Scratch, &Inherited, &WorkerContext) -> Result<Box<dyn Handler>, String>,
+        build: impl FnOnce(&Scratch, &RouteContext<'_>) -> Result<Box<dyn Handler>, String>,
     ) -> Self {
-        let mut inherited = Inherited::default();
-        change(&mut inherited.file);
+        let mut inherited = FeatureSettings::default();
+        change(inherited.get_mut::<super::Settings>());
         let clock = Rc::new(Clock::default());
-        let files = Rc::new(FileCache::new(&CacheSettings::default(), 1));
-        let worker = WorkerContext {
-            clock: Rc::clone(&clock),
-            workers: 1,
-            files,
-            outbound: None,
-            upstreams: Rc::default(),
+        let worker = WorkerContext::new(&clock, None, 1);
+        let settings = crate::config::settings::Settings::default();
+        let route = RouteContext {
+            features: FEATURES,
+            settings: &settings,
+            host: "",
+            path: None,
+            inherited: &inherited,
+            extension: None,
+            worker: &worker,
         };
-        let handler = build(&dir, &inherited, &worker).unwrap();
+        let handler = build(&dir, &route).unwrap();
         let connection = ConnectionInfo {
             id: 1,
             listener: 0,
@@ -97,7 +102,7 @@ impl Site {
             content: &mut None,
             upgrade: &mut None,
             interims: None,
-            account: None,
+            trace: None,
             early: false,
             asked: None,
             script: None,

@@ -7,9 +7,11 @@ pub(super) mod field;
 
 pub(super) use command::{Command, merge};
 
-use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::directive::{Directive, Levels, Scope, group};
 use crate::config::error::ConfigError;
+use crate::config::feature_settings::FeatureSetting;
 use crate::config::yaml::{Node, Value};
+use crate::feature::Feature;
 use crate::handler::{Filter, RequestInfo};
 use field::OF_RESPONSES;
 use hayami_http::{FieldSection, Response, ResponseHead, Status};
@@ -21,6 +23,14 @@ use std::rc::Rc;
 pub struct Settings {
     commands: Vec<(When, Command)>,
 }
+
+impl FeatureSetting for Settings {}
+
+/// This feature.
+pub const FEATURE: Feature = Feature {
+    header_filter: Some(|route| build(route.innermost().get())),
+    ..Feature::new(&[group("Response fields", DIRECTIVES)])
+};
 
 /// To which responses a command is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +90,11 @@ fn set(scope: &mut Scope<'_>, node: &Node, make: Make) -> Result<(), ConfigError
         _ => (node, When::Final),
     };
     let commands = make(&argument.one_or_many())?;
-    scope.inherited.headers.commands.extend(commands.into_iter().map(|command| (when, command)));
+    scope
+        .inherited
+        .get_mut::<Settings>()
+        .commands
+        .extend(commands.into_iter().map(|command| (when, command)));
     Ok(())
 }
 
@@ -161,7 +175,7 @@ mod tests {
             let (name, value) = field.split_once(": ").unwrap();
             response.head.append(name.as_bytes(), value.as_bytes());
         }
-        let filter = build(&set(lines).inherited.headers).expect("a filter");
+        let filter = build(set(lines).inherited.get()).expect("a filter");
         filter
             .apply(&RequestInfo { head: &RequestHead::default(), path: b"/", tunnel: false }, &mut response);
         let text = |octets| String::from_utf8_lossy(octets).into_owned();
@@ -221,7 +235,7 @@ mod tests {
 
     #[test]
     fn early_commands_alone_make_no_filter() {
-        assert!(build(&set(&["header.add: {header: 'x-a: 1', when: early}"]).inherited.headers).is_none());
+        assert!(build(set(&["header.add: {header: 'x-a: 1', when: early}"]).inherited.get()).is_none());
         assert!(build(&Settings::default()).is_none());
     }
 
@@ -247,7 +261,7 @@ mod tests {
             (&[link, "header.unset: {header: link, when: early}"], true, &[]),
         ];
         for (lines, preload, want) in cases {
-            let fields = early(&set(lines).inherited.headers, *preload).unwrap_or_default();
+            let fields = early(set(lines).inherited.get(), *preload).unwrap_or_default();
             let text = |octets| String::from_utf8_lossy(octets).into_owned();
             let shown: Vec<_> = fields.iter().map(|(n, v)| format!("{}: {}", text(n), text(v))).collect();
             assert_eq!(shown, *want, "{lines:?}");
@@ -262,7 +276,7 @@ mod tests {
             "header.set: {header: 'x-all: 1', when: all}",
             "header.unset: {header: x-gone, when: early}",
         ];
-        let change = of_early_hints(&set(&lines).inherited.headers).expect("commands");
+        let change = of_early_hints(set(&lines).inherited.get()).expect("commands");
         for (status, want) in [
             (Status::EARLY_HINTS, &["x-early", "x-all"][..]),
             (Status::new(104).unwrap(), &["x-gone", "x-all"][..]),
@@ -275,7 +289,7 @@ mod tests {
             assert_eq!(names, want, "{status:?}");
             names.clear();
         }
-        assert!(of_early_hints(&set(&lines[..1]).inherited.headers).is_none());
+        assert!(of_early_hints(set(&lines[..1]).inherited.get()).is_none());
     }
 
     #[test]

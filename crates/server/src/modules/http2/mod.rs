@@ -7,7 +7,9 @@ mod tolerated;
 
 pub(crate) use tolerated::DIRECTIVES as TOLERATED;
 
-use crate::config::directive::{Directive, Levels};
+use crate::config::directive::{Directive, Levels, group};
+use crate::config::feature_settings::FeatureSetting;
+use crate::feature::Feature;
 use std::time::Duration;
 
 /// The settings of this feature.
@@ -26,6 +28,8 @@ pub struct Settings {
     /// `http2-prior-knowledge`: whether a connection without TLS may begin with HTTP/2.
     pub prior_knowledge: bool,
 }
+
+impl FeatureSetting for Settings {}
 
 impl Default for Settings {
     fn default() -> Self {
@@ -51,6 +55,12 @@ impl Settings {
 /// The largest flow-control window (RFC 9113 §6.9.1).
 const LARGEST_WINDOW: u64 = (1 << 31) - 1;
 
+/// This feature.
+pub const FEATURE: Feature = Feature {
+    ignored: &[group("HTTP/2 and HTTP/3: accepted without effect", TOLERATED)],
+    ..Feature::new(&[group("HTTP/2", DIRECTIVES)])
+};
+
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[
     Directive {
@@ -61,7 +71,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "How long an HTTP/2 connection is kept open without open streams, or while all its streams \
                wait for content from the client. Then the server sends GOAWAY and closes it.",
         set: |scope, node| {
-            scope.global.http2.idle_timeout = node.seconds()?;
+            scope.global.get_mut::<Settings>().idle_timeout = node.seconds()?;
             Ok(())
         },
     },
@@ -73,7 +83,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "How long an HTTP/2 connection may stay open after GOAWAY when the server stops; 0 waits for \
                the last stream.",
         set: |scope, node| {
-            scope.global.http2.graceful_shutdown_timeout =
+            scope.global.get_mut::<Settings>().graceful_shutdown_timeout =
                 Some(node.seconds()?).filter(|seconds| !seconds.is_zero());
             Ok(())
         },
@@ -87,7 +97,7 @@ pub const DIRECTIVES: &[Directive] = &[
                (SETTINGS_MAX_CONCURRENT_STREAMS). The default is the value of \
                `http2-max-concurrent-requests-per-connection`.",
         set: |scope, node| {
-            scope.global.http2.max_streams = Some(node.integer(1..=MOST_STREAMS)? as u32);
+            scope.global.get_mut::<Settings>().max_streams = Some(node.integer(1..=MOST_STREAMS)? as u32);
             Ok(())
         },
     },
@@ -100,7 +110,7 @@ pub const DIRECTIVES: &[Directive] = &[
                number of streams, unless `http2-max-streams` sets another one. Response content is scheduled \
                by the client's priorities.",
         set: |scope, node| {
-            scope.global.http2.max_requests = node.integer(1..=MOST_STREAMS)? as u32;
+            scope.global.get_mut::<Settings>().max_requests = node.integer(1..=MOST_STREAMS)? as u32;
             Ok(())
         },
     },
@@ -112,7 +122,8 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "The maximum size of the flow-control window for the content of a request. It starts small and \
                grows with use.",
         set: |scope, node| {
-            scope.global.http2.input_window = node.octets_within(65_535..=LARGEST_WINDOW)? as u32;
+            scope.global.get_mut::<Settings>().input_window =
+                node.octets_within(65_535..=LARGEST_WINDOW)? as u32;
             Ok(())
         },
     },
@@ -124,7 +135,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "Whether clients may use HTTP/2 without TLS with prior knowledge (RFC 9113 §3.3). \
                `http1-upgrade-to-http2` controls the upgrade from HTTP/1.1.",
         set: |scope, node| {
-            scope.global.http2.prior_knowledge = node.on_off()?;
+            scope.global.get_mut::<Settings>().prior_knowledge = node.on_off()?;
             Ok(())
         },
     },
@@ -136,11 +147,16 @@ const MOST_STREAMS: u64 = 65_536;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::load_text;
+    use crate::features::load_text;
 
     fn settings(lines: &str) -> Settings {
         let text = format!("{lines}\nlisten: 80\nhosts: {{a: {{paths: {{}}}}}}\n");
-        load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}")).settings.global.http2.clone()
+        load_text("test", &text)
+            .unwrap_or_else(|errors| panic!("{errors}"))
+            .settings
+            .global
+            .get::<Settings>()
+            .clone()
     }
 
     #[test]

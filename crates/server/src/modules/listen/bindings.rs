@@ -1,6 +1,6 @@
 //! Which hosts answer on which address, and with which certificates.
 
-use super::{Address, Listener, ssl};
+use super::{Address, Listener, Listeners, ssl};
 use crate::config::settings::{HostSettings, Settings};
 use crate::config::yaml::Place;
 use std::collections::{HashMap, HashSet};
@@ -32,12 +32,12 @@ pub struct Block<'a> {
 pub fn bindings(settings: &Settings) -> Vec<Binding<'_>> {
     let mut found = Found::default();
     let every: Vec<usize> = (0..settings.hosts.len()).collect();
-    for listener in &settings.global.listen {
+    for listener in settings.global.get::<Listeners>().iter() {
         let binding = found.binding(listener, &every);
         found.add_block(binding, listener, None);
     }
     for (index, host) in settings.hosts.iter().enumerate() {
-        for listener in &host.listen {
+        for listener in host.features.get::<Listeners>().iter() {
             let binding = found.binding(listener, &[]);
             found.add_host(binding, index);
             found.add_block(binding, listener, Some((index, host)));
@@ -155,13 +155,17 @@ mod tests {
     /// Each block as `certificate: names`.
     fn blocks(global: Option<&str>, hosts: &[(&str, Option<&str>)]) -> Vec<String> {
         let mut settings = Settings::default();
-        settings.global.listen.extend(global.map(|certificate| listener(443, Some(certificate))));
+        settings
+            .global
+            .get_mut::<Listeners>()
+            .0
+            .extend(global.map(|certificate| listener(443, Some(certificate))));
         for (name, certificate) in hosts {
             let listen = certificate.map(|certificate| listener(443, Some(certificate)));
             let strict_match = name.starts_with('!');
             let name = name.trim_start_matches('!').to_owned();
-            let host =
-                HostSettings { name, strict_match, listen: listen.into_iter().collect(), ..<_>::default() };
+            let mut host = HostSettings { name, strict_match, ..<_>::default() };
+            host.features.get_mut::<Listeners>().0.extend(listen);
             settings.hosts.push(host);
         }
         let bindings = bindings(&settings);

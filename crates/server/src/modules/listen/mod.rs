@@ -15,13 +15,18 @@ pub use acceptors::Acceptors;
 pub(crate) use bindings::server_name;
 pub use bindings::{Binding, Block, bindings, tls_files};
 pub use overlap::Seen;
-pub(crate) use overlap::split;
+use overlap::split;
 
-use crate::config::directive::{Directive, Levels};
-use crate::config::yaml::Place;
+use crate::config::directive::{Directive, Levels, group};
+use crate::config::error::ConfigError;
+use crate::config::feature_settings::FeatureSetting;
+use crate::config::settings::{HostSettings, Reading, Settings};
+use crate::config::yaml::{Node, Place};
+use crate::feature::Feature;
 use hayami_net::proxy_protocol::Expectation;
 use std::fmt;
 use std::net::IpAddr;
+use std::ops::Deref;
 use std::path::PathBuf;
 
 /// One address to listen on.
@@ -37,6 +42,20 @@ pub struct Listener {
     pub proxy_protocol: Option<Expectation>,
     /// `ssl`: speaks TLS.
     pub ssl: Option<Box<ssl::Settings>>,
+}
+
+/// The listeners of the top of the file, for all hosts, or of a host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listeners(pub Vec<Listener>);
+
+impl FeatureSetting for Listeners {}
+
+impl Deref for Listeners {
+    type Target = Vec<Listener>;
+
+    fn deref(&self) -> &Vec<Listener> {
+        &self.0
+    }
 }
 
 /// Where to listen.
@@ -147,9 +166,38 @@ impl fmt::Display for Listener {
     }
 }
 
+/// What only all listeners and hosts together say.
+fn complete(settings: &mut Settings, reading: &mut Reading, root: &Node) {
+    reading.errors.extend(missing(settings, reading, root));
+    split(settings);
+}
+
+/// Without listeners no host is reached.
+fn missing(settings: &Settings, reading: &Reading, root: &Node) -> Vec<ConfigError> {
+    let has_none = |host: &HostSettings| host.features.get::<Listeners>().is_empty();
+    if settings.hosts.is_empty() || !settings.global.get::<Listeners>().is_empty() {
+        return Vec::new();
+    }
+    let help = "add `listen: 8080` at the top of the file, or a `listen` to every host";
+    if settings.hosts.iter().all(has_none) {
+        let top = Place { end: root.at.start, ..root.at };
+        return vec![ConfigError::new(top, "the configuration has no `listen`").help(help)];
+    }
+    let unreachable = settings.hosts.iter().zip(&reading.host_places).filter(|(host, _)| has_none(host));
+    unreachable
+        .map(|(host, at)| {
+            ConfigError::new(*at, format!("the host `{}` has no `listen`", host.name)).help(help)
+        })
+        .collect()
+}
+
 fn option(f: &mut fmt::Formatter<'_>, name: &str, value: &Option<impl fmt::Display>) -> fmt::Result {
     value.as_ref().map_or(Ok(()), |value| write!(f, ", {name} {value}"))
 }
+
+/// This feature.
+pub const FEATURE: Feature =
+    Feature { complete: Some(complete), ..Feature::new(&[group("Listening", DIRECTIVES)]) };
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[Directive {
@@ -172,7 +220,7 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
             let (listener, warnings) = read::listener(node)?;
             overlap::check(scope, &listener)?;
             if let Some(ssl) = &listener.ssl
-                && scope.global.reading.listeners.is_new(ssl)
+                && scope.global.reading.features.get_mut::<Seen>().is_new(ssl)
             {
                 ssl.load()?;
             }
@@ -182,10 +230,8 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
                     "HTTP/3 is not supported yet: this port is bound, but the server does not respond on it",
                 ));
             }
-            match &mut scope.host {
-                Some(host) => host.listen.push(listener),
-                None => scope.global.listen.push(listener),
-            }
+            let level = scope.host.as_mut().map_or(&mut scope.global.features, |host| &mut host.features);
+            level.get_mut::<Listeners>().0.push(listener);
         }
         Ok(())
     },

@@ -3,9 +3,10 @@
 //! What is written several times is bound once, and the hosts of all places answer there; so all places must agree on
 //! what the socket speaks. An address beside `0.0.0.0` or `[::]` at the same port cannot be bound.
 
-use super::{Address, Host, HostPort, Listener, ssl};
+use super::{Address, Host, HostPort, Listener, Listeners, ssl};
 use crate::config::directive::Scope;
 use crate::config::error::ConfigError;
+use crate::config::feature_settings::FeatureSetting;
 use crate::config::settings::Settings;
 use crate::config::yaml::Place;
 use std::collections::HashMap;
@@ -42,6 +43,8 @@ enum Socket {
     Unix(PathBuf),
 }
 
+impl FeatureSetting for Seen {}
+
 impl Seen {
     /// Whether an `ssl` is not an alias of an earlier one.
     pub(super) fn is_new(&mut self, ssl: &ssl::Settings) -> bool {
@@ -64,7 +67,7 @@ pub(super) fn check(scope: &mut Scope<'_>, new: &Listener) -> Result<(), ConfigE
         Address::Quic(address) => Socket::Udp(address.port),
         Address::Unix(socket) => Socket::Unix(socket.path.clone()),
     };
-    let others = scope.global.reading.listeners.sockets.entry(socket).or_default();
+    let others = scope.global.reading.features.get_mut::<Seen>().sockets.entry(socket).or_default();
     others.iter().try_for_each(|other| check_pair(other, new))?;
     if others.iter().all(|other| other.address != new.address) {
         others.push(new.clone());
@@ -166,14 +169,18 @@ fn addresses(address: &HostPort) -> Vec<IpAddr> {
 
 /// Writes a port on all addresses as `0.0.0.0` and `[::]` where one of the two stands somewhere by itself, so that
 /// both places share its socket.
-pub(crate) fn split(settings: &mut Settings) {
-    let all = settings.global.listen.iter().chain(settings.hosts.iter().flat_map(|host| &host.listen));
+pub(super) fn split(settings: &mut Settings) {
+    let all = settings
+        .global
+        .get::<Listeners>()
+        .iter()
+        .chain(settings.hosts.iter().flat_map(|host| host.features.get::<Listeners>().iter()));
     let alone: Vec<Address> = all.map(|listener| listener.address.clone()).filter(is_any).collect();
     if alone.is_empty() {
         return;
     }
-    split_in(&mut settings.global.listen, &alone);
-    settings.hosts.iter_mut().for_each(|host| split_in(&mut host.listen, &alone));
+    split_in(settings.global.get_mut(), &alone);
+    settings.hosts.iter_mut().for_each(|host| split_in(host.features.get_mut(), &alone));
 }
 
 /// Whether it is `0.0.0.0` or `[::]`, and not both.
@@ -182,7 +189,7 @@ fn is_any(address: &Address) -> bool {
     port.port != 0 && (port.host == Host::Address(ANY_V4) || port.host == Host::Address(ANY_V6))
 }
 
-fn split_in(listeners: &mut Vec<Listener>, alone: &[Address]) {
+fn split_in(Listeners(listeners): &mut Listeners, alone: &[Address]) {
     let whole = std::mem::take(listeners);
     for listener in whole {
         match halves(&listener.address).filter(|halves| halves.iter().any(|half| alone.contains(half))) {
@@ -209,7 +216,7 @@ fn halves(address: &Address) -> Option<[Address; 2]> {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::load_text;
+    use crate::features::load_text;
     use crate::modules::listen::bindings;
 
     /// What is wrong with listeners of the top of the file and of a host, with the lines of both places.

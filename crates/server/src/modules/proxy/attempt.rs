@@ -1,8 +1,8 @@
 //! One request on its way: what is asked of another upstream if one fails, and what the client is answered.
 
 use super::failure;
-use super::handler::Passing;
 use super::response;
+use super::route::ProxyRoute;
 use super::streaming::Watch;
 use super::target::Below;
 use super::tunnel::Asked;
@@ -20,7 +20,7 @@ use std::task::Poll;
 
 /// A request under way.
 pub(super) struct Attempt {
-    pub(super) passing: Rc<Passing>,
+    pub(super) passing: Rc<ProxyRoute>,
     pub(super) asking: Asking,
     /// For another upstream's target.
     pub(super) below: Below,
@@ -82,7 +82,7 @@ impl Attempt {
             Some(tunnel) => match asked.granted(answered.reply.head, tunnel, self.passing.keep_server) {
                 Ok(Response { head, content }) => {
                     // A tunnel holds its place at the upstream as long as it stands.
-                    let content = follow(content, answered.place, None::<fn(&SourceError)>);
+                    let content = follow(content, answered.permit, None::<fn(&SourceError)>);
                     return Outcome::Ready(Response { head, content });
                 }
                 Err(wrong) => wrong,
@@ -93,7 +93,7 @@ impl Attempt {
     }
 
     fn response(mut self, answered: Answered) -> Outcome {
-        let Answered { reply: Reply { mut head, content, closes, timing, .. }, member, place } = answered;
+        let Answered { reply: Reply { mut head, content, closes, timing, .. }, member, permit } = answered;
         if let Err(fault) = response::clean(&mut head, self.passing.keep_server) {
             return failure::bad_response(member.shown(), &fault);
         }
@@ -111,11 +111,11 @@ impl Attempt {
             None => content,
         };
         let report = self.passing.reports_errors.then(|| self.passing.report(member, self.below));
-        Outcome::Ready(Response { head, content: self.asking.follow(content, timing, place, report) })
+        Outcome::Ready(Response { head, content: self.asking.follow(content, timing, permit, report) })
     }
 }
 
-impl Passing {
+impl ProxyRoute {
     /// Reports that the content of an answer has broken off.
     fn report(self: &Rc<Self>, member: Rc<Member>, below: Below) -> impl Fn(&SourceError) + use<> {
         let passing = Rc::clone(self);

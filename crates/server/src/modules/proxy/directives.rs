@@ -4,6 +4,7 @@ use super::{Expect, Settings, Telling, manner, reverse};
 use crate::config::directive::{Directive, Levels, Scope, directive};
 use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
+use crate::modules::fastcgi;
 use crate::modules::headers::Command;
 use crate::modules::headers::field::{self, Line, Ours};
 use crate::modules::tolerated::tolerated;
@@ -271,17 +272,17 @@ const OF_REQUESTS: &Ours = &[
 ];
 
 fn own<'a>(scope: &'a mut Scope<'_>) -> &'a mut Settings {
-    &mut scope.inherited.proxy
+    scope.inherited.get_mut::<super::Settings>()
 }
 
 fn telling<'a>(scope: &'a mut Scope<'_>) -> &'a mut Telling {
-    &mut scope.global.proxy
+    scope.global.get_mut::<super::Telling>()
 }
 
 /// Holds for FastCGI as well.
 fn underscores(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let on = node.on_off()?;
-    (own(scope).underscores, scope.inherited.fastcgi.underscores) = (on, on);
+    (own(scope).underscores, scope.inherited.get_mut::<fastcgi::Settings>().underscores) = (on, on);
     Ok(())
 }
 
@@ -320,7 +321,10 @@ mod tests {
 
     #[test]
     fn settings_are_read() {
-        assert_eq!(set(&[]).inherited.proxy.timeouts.keep_alive, Duration::from_secs(60));
+        assert_eq!(
+            set(&[]).inherited.get::<crate::modules::proxy::Settings>().timeouts.keep_alive,
+            Duration::from_secs(60)
+        );
         let settings = set(&[
             "proxy.timeout.io: 1000",
             "proxy.timeout.connect: 200",
@@ -329,7 +333,7 @@ mod tests {
             "proxy.preserve-host: ON",
         ])
         .inherited
-        .proxy
+        .get::<crate::modules::proxy::Settings>()
         .clone();
         assert_eq!(settings.timeouts.io, Duration::from_secs(1));
         assert_eq!(settings.timeouts.connect, Some(Duration::from_millis(200)));

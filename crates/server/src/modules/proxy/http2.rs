@@ -97,7 +97,7 @@ impl Http2 {
 }
 
 fn own<'a>(scope: &'a mut Scope<'_>) -> &'a mut Http2 {
-    let Settings { http2, .. } = &mut scope.inherited.proxy;
+    let Settings { http2, .. } = scope.inherited.get_mut::<super::Settings>();
     http2
 }
 
@@ -130,7 +130,7 @@ mod tests {
             ),
         ];
         for (lines, streams, clear, secure) in cases {
-            let http2 = set(lines).inherited.proxy.http2;
+            let http2 = set(lines).inherited.get::<crate::modules::proxy::Settings>().http2;
             let got = (http2.streams, http2.protocol(false), http2.protocol(true));
             assert_eq!(got, (streams, clear, secure), "{lines:?}");
         }

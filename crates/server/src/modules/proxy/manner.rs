@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn settings_are_read() {
-        let read = |line: &str| set(&[line]).inherited.proxy.particulars;
+        let read = |line: &str| set(&[line]).inherited.get::<crate::modules::proxy::Settings>().particulars;
         let cases = [
             ("proxy.proxy-protocol: OFF", None),
             ("proxy.proxy-protocol: ON", Some(Version::V1)),

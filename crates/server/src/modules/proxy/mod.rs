@@ -21,6 +21,7 @@ mod remote;
 mod request;
 mod response;
 mod reverse;
+mod route;
 mod streaming;
 mod target;
 mod tls;
@@ -30,13 +31,14 @@ mod url;
 mod websocket;
 
 pub use directives::{DIRECTIVES, TOLERATED};
-pub use handler::{Everywhere, build};
+pub use handler::build;
 pub(in crate::modules) use hop::TooManyElements;
 pub use http2::{DIRECTIVES as HTTP2, Http2};
 pub use manner::{Expect, Particulars};
 pub(in crate::modules) use origin::origin;
 pub use remote::Remote;
 pub(in crate::modules) use response::clean;
+pub use route::ProxyDefaults;
 pub use streaming::{DIRECTIVES as STREAMING, Streaming};
 pub use tls::{DIRECTIVES as TLS_DIRECTIVES, Tls};
 pub use tunnel::{DIRECTIVES as TUNNELS, Tunnels};
@@ -45,30 +47,39 @@ pub use url::{Place, Url};
 
 use self::request::Rewriting;
 use super::headers::Command;
+use crate::config::directive::group;
+use crate::config::feature_settings::FeatureSetting;
 use crate::config::settings::{self as config, HandlerSettings};
+use crate::feature::Feature;
+use crate::modules::upstreams::Reference;
 use std::time::Duration;
 
-/// Whether requests make connections to other servers anywhere.
-pub fn is_used(settings: &config::Settings) -> bool {
-    let mut handlers = settings.hosts.iter().flat_map(|host| &host.paths).flat_map(|path| &path.handlers);
-    handlers.any(|handler| matches!(handler, HandlerSettings::Proxy(_) | HandlerSettings::Connect(_)))
-        || super::fastcgi::is_used(settings)
-        || super::error_doc::is_remote_anywhere(settings)
-}
+/// This feature.
+pub const FEATURE: Feature = Feature {
+    ignored: &[group("Reverse proxy: accepted without effect", TOLERATED)],
+    handler: Some(|settings, route| Some(Ok(build(settings.get()?, route)))),
+    ..Feature::new(&[
+        group("Reverse proxy", DIRECTIVES),
+        group("Reverse proxy over TLS", TLS_DIRECTIVES),
+        group("HTTP/2 to upstreams", HTTP2),
+        group("Streaming calls", STREAMING),
+        group("Tunnels", TUNNELS),
+    ])
+};
 
 /// Whether other protocols than HTTP pass through to upstreams anywhere.
 pub fn has_tunnels(settings: &config::Settings) -> bool {
     let mut paths = settings.hosts.iter().flat_map(|host| &host.paths);
     paths.any(|path| {
-        let proxies = |handler: &HandlerSettings| matches!(handler, HandlerSettings::Proxy(_));
-        path.inherited.proxy.tunnels.on && path.handlers.iter().any(proxies)
+        let proxies = |handler: &HandlerSettings| handler.get::<Reference>().is_some();
+        path.inherited.get::<Settings>().tunnels.on && path.handlers.iter().any(proxies)
     })
 }
 
 /// Whether upstreams are told both ends of clients' connections.
 pub fn announces(settings: &config::Settings) -> bool {
     let paths = settings.hosts.iter().flat_map(|host| &host.paths);
-    paths.into_iter().any(|path| path.inherited.proxy.particulars.announce.is_some())
+    paths.into_iter().any(|path| path.inherited.get::<Settings>().particulars.announce.is_some())
 }
 
 /// What holds for the proxied paths of a place in the configuration.
@@ -96,12 +107,9 @@ pub struct Settings {
     keeps_location: bool,
 }
 
-impl Settings {
-    /// The same, but that Location fields stay as the upstream sends them.
-    pub fn keeping_locations(&self) -> Self {
-        Self { keeps_location: true, ..self.clone() }
-    }
+impl FeatureSetting for Settings {}
 
+impl Settings {
     /// What requests are changed by.
     fn rewriting(&self, telling: Telling) -> Rewriting {
         Rewriting { telling, commands: self.commands.clone(), underscores: self.underscores }
@@ -147,6 +155,8 @@ pub struct Telling {
     /// `proxy.emit-missing-date-header`
     pub date: bool,
 }
+
+impl FeatureSetting for Telling {}
 
 impl Default for Telling {
     fn default() -> Self {

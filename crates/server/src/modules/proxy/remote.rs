@@ -2,12 +2,13 @@
 //! which is closed behind the answer.
 
 use super::request::Rewriting;
-use super::{Everywhere, Settings, Url, failure, response};
+use super::{ProxyDefaults, Settings, Url, failure, response};
 use crate::config::yaml::Node;
+use crate::feature::RouteContext;
 use crate::handler::Outcome;
 use crate::modules::upstreams;
+use crate::modules::upstreams::Pools;
 use crate::subrequest::RemoteServers;
-use crate::worker::WorkerContext;
 use hayami_client::{Backend, Call, Origin, Reply, call};
 use hayami_http::{FieldSection, RequestHead, Response, Status};
 use hayami_net::blocking::{self, Lane};
@@ -36,17 +37,14 @@ struct Asking {
 
 impl Remote {
     /// With what holds for the upstreams of a path, which are `own`. Without a loop there is nothing to connect with.
-    pub fn new(
-        settings: &Settings,
-        own: Vec<Url>,
-        everywhere: Everywhere,
-        worker: &WorkerContext,
-    ) -> Option<Self> {
+    pub fn new(route: &RouteContext<'_>, own: Vec<Url>) -> Option<Self> {
+        let (settings, worker) = (route.inherited.get::<Settings>(), route.worker);
+        let everywhere = ProxyDefaults::new(route);
         let rewriting = settings.rewriting(everywhere.telling);
         Some(Self(Rc::new(Asking {
             outbound: worker.outbound.clone()?,
             own,
-            resolver: worker.upstreams.resolver(),
+            resolver: worker.get::<Pools>().resolver(),
             settings: settings.clone(),
             rewriting,
             keep_server: everywhere.keep_server,

@@ -240,7 +240,10 @@ mod tests {
     fn names_with_underscores_pass_only_if_that_is_wanted() {
         let fields = ["X_Forwarded_For: 10.0.0.1", "a_: 1", "_: 2", "x-a: 3"];
         assert_eq!(rewritten(&silent(), &fields), ["host: app", "x-a: 3"]);
-        let underscores = set(&["underscores-in-headers: ON"]).inherited.proxy.underscores;
+        let underscores = set(&["underscores-in-headers: ON"])
+            .inherited
+            .get::<crate::modules::proxy::Settings>()
+            .underscores;
         let all: Vec<_> = ["host: app"].into_iter().chain(fields).collect();
         assert_eq!(rewritten(&Rewriting { underscores, ..silent() }, &fields), all);
     }
@@ -264,11 +267,15 @@ mod tests {
             "proxy.header.add: 'x-a: 1'",
             "proxy.header.unset: x-forwarded-proto",
         ];
-        let commands = set(&lines).inherited.proxy.commands.clone();
+        let commands = set(&lines).inherited.get::<crate::modules::proxy::Settings>().commands.clone();
         let rewriting = Rewriting { commands, ..Rewriting::default() };
         let want = ["x-forwarded-for: 192.0.2.1", "host: other", "x-a: 1"];
         assert_eq!(rewritten(&rewriting, &["cookie: a=b"]), want);
-        let commands = set(&["proxy.header.cookie.unsetunless: a"]).inherited.proxy.commands.clone();
+        let commands = set(&["proxy.header.cookie.unsetunless: a"])
+            .inherited
+            .get::<crate::modules::proxy::Settings>()
+            .commands
+            .clone();
         let rewriting = Rewriting { commands, ..silent() };
         assert_eq!(rewritten(&rewriting, &["cookie: b=1; a=2; c=3"]), ["host: app", "cookie: a=2"]);
     }

@@ -9,15 +9,15 @@ use crate::modules::upstreams;
 
 pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let settings = upstreams::reference(scope, node)?;
-    let upstreams = &scope.global.upstreams.groups[settings.group].upstreams;
+    let upstreams = &scope.global.get::<upstreams::Settings>().groups[settings.group].upstreams;
     if matches!(scope.path, Some(PathKey::Pattern(_))) {
         let own = upstreams.iter().map(|upstream| &upstream.url.path);
         check_without_path(node, settings.path.iter().chain(own.filter(|_| settings.path.is_none())))?;
     }
     if upstreams.iter().any(|upstream| upstream.url.tls) {
-        scope.inherited.proxy.tls.check(node)?;
+        scope.inherited.get_mut::<super::Settings>().tls.check(node)?;
     }
-    scope.add_handler(HandlerSettings::Proxy(settings));
+    scope.add_handler(HandlerSettings::new(settings));
     Ok(())
 }
 
@@ -40,10 +40,8 @@ mod tests {
 
     fn settings(line: &str) -> Group {
         let setting = set(&[line]);
-        match &setting.handlers[..] {
-            [HandlerSettings::Proxy(settings)] => setting.global.upstreams.groups[settings.group].clone(),
-            other => panic!("{other:?}"),
-        }
+        let group = setting.handler::<upstreams::Reference>().group;
+        setting.global.get::<upstreams::Settings>().groups[group].clone()
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
            the whole request, `proxy.timeout.first_byte` and `proxy.timeout.io` apply.",
     set: |scope, node| {
         let millis = node.integer(1..=i32::MAX as u64)?;
-        let Settings { streaming, .. } = &mut scope.inherited.proxy;
+        let Settings { streaming, .. } = scope.inherited.get_mut::<super::Settings>();
         *streaming = Streaming(Duration::from_millis(millis));
         Ok(())
     },
@@ -208,8 +208,12 @@ mod tests {
 
     #[test]
     fn settings_are_read() {
-        assert_eq!(set(&[]).inherited.proxy.streaming, Streaming(Duration::from_secs(300)));
-        let settings = set(&["proxy.timeout.stream: 1500"]).inherited.proxy.clone();
+        assert_eq!(
+            set(&[]).inherited.get::<crate::modules::proxy::Settings>().streaming,
+            Streaming(Duration::from_secs(300))
+        );
+        let settings =
+            set(&["proxy.timeout.stream: 1500"]).inherited.get::<crate::modules::proxy::Settings>().clone();
         assert_eq!(settings.streaming, Streaming(Duration::from_millis(1500)));
         assert_eq!(error("proxy.timeout.stream: 0"), "expected an integer from 1 to 2147483647, found `0`");
     }

@@ -4,7 +4,7 @@
 //! with is made once for all places of the configuration that say the same, and for all workers: they share the
 //! sessions that may be resumed.
 
-use super::{Place, Url};
+use super::Url;
 use crate::config::attribute::{self, Attribute};
 use crate::config::directive::{Directive, Levels, Scope};
 use crate::config::error::ConfigError;
@@ -102,16 +102,9 @@ impl Tls {
     /// # Errors
     /// This machine trusts nobody.
     pub(super) fn origin(&self, url: &Url) -> Result<Option<upstream::Tls>, Error> {
-        let tls = || Ok(upstream::Tls { connector: self.connector()?.clone(), name: name(url).to_owned() });
+        let tls =
+            || Ok(upstream::Tls { connector: self.connector()?.clone(), name: url.server_name().to_owned() });
         url.tls.then(tls).transpose()
-    }
-}
-
-/// Who an upstream has to be.
-pub(super) fn name(url: &Url) -> &str {
-    match &url.place {
-        Place::Tcp(host, _) => host,
-        Place::Unix(_) => &url.authority,
     }
 }
 
@@ -189,7 +182,7 @@ pub const DIRECTIVES: &[Directive] = &[
 ];
 
 fn own<'a>(scope: &'a mut Scope<'_>) -> &'a mut Tls {
-    &mut scope.inherited.proxy.tls
+    &mut scope.inherited.get_mut::<super::Settings>().tls
 }
 
 fn file(node: &Node) -> Result<FileName, ConfigError> {
@@ -282,7 +275,7 @@ mod tests {
     use crate::modules::test_support::{error, set};
 
     fn tls(lines: &[&str]) -> Tls {
-        set(lines).inherited.proxy.tls.clone()
+        set(lines).inherited.get::<crate::modules::proxy::Settings>().tls.clone()
     }
 
     /// A file of that test, which has a certificate and a key; it stays as long as the test runs.

@@ -70,7 +70,7 @@ impl Default for Tunnels {
 }
 
 fn own<'a>(scope: &'a mut Scope<'_>) -> &'a mut Settings {
-    &mut scope.inherited.proxy
+    scope.inherited.get_mut::<super::Settings>()
 }
 
 fn on_off(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn tunnels_are_on_and_the_old_names_mean_the_same() {
-        let tunnels = |lines: &[&str]| set(lines).inherited.proxy.tunnels;
+        let tunnels = |lines: &[&str]| set(lines).inherited.get::<crate::modules::proxy::Settings>().tunnels;
         assert_eq!(tunnels(&[]), Tunnels { on: true, idle: Duration::from_secs(300) });
         for names in
             [("proxy.tunnel", "proxy.timeout.tunnel"), ("proxy.websocket", "proxy.websocket.timeout")]

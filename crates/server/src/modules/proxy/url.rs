@@ -40,6 +40,14 @@ impl fmt::Display for Url {
 }
 
 impl Url {
+    /// The name for which the upstream has to have a certificate.
+    pub(super) fn server_name(&self) -> &str {
+        match &self.place {
+            Place::Tcp(host, _) => host,
+            Place::Unix(_) => &self.authority,
+        }
+    }
+
     /// Reads a URL.
     ///
     /// # Errors
@@ -74,7 +82,7 @@ impl Url {
         let (place, authority) = place(node, authority, default_port)?;
         let url = Self { place, tls, authority, path: checked_path(node, path)?.to_owned(), shown };
         if tls {
-            Connector::check_name(super::tls::name(&url)).map_err(|error| node.error(error.to_string()))?;
+            Connector::check_name(url.server_name()).map_err(|error| node.error(error.to_string()))?;
         }
         Ok(url)
     }

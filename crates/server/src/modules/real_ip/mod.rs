@@ -4,12 +4,14 @@ mod forwarded;
 mod node;
 mod step;
 
-pub use step::build;
+use step::build;
 
 use crate::config::attribute::{self, Attribute};
-use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::directive::{Directive, Levels, Scope, group};
 use crate::config::error::ConfigError;
+use crate::config::feature_settings::FeatureSetting;
 use crate::config::yaml::{Node, Value};
+use crate::feature::Feature;
 use crate::network_table::NetworkTable;
 use hayami_http::field::is_token;
 use hayami_net::Network;
@@ -19,6 +21,8 @@ use std::sync::Arc;
 /// What holds at one place of the configuration; `None`: the address is that of the connection.
 #[derive(Clone, Debug, Default)]
 pub struct Settings(Option<Arc<RealIp>>);
+
+impl FeatureSetting for Settings {}
 
 /// Whom to trust, and where they say what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +65,12 @@ impl Default for RealIp {
         Self { from: Trusted::default(), header, recursive: true }
     }
 }
+
+/// This feature.
+pub const FEATURE: Feature = Feature {
+    early: Some(|route| build(route.inherited.get()).map(Ok)),
+    ..Feature::new(&[group("The client's address", DIRECTIVES)])
+};
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[Directive {
@@ -114,7 +124,7 @@ pub struct Written(RealIp);
 
 fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     if node.is("OFF") || node.is("off") {
-        scope.inherited.real_ip = Settings(None);
+        *scope.inherited.get_mut::<Settings>() = Settings(None);
         return Ok(());
     }
     let mut written = Written::default();
@@ -123,7 +133,7 @@ fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
         let error = node.error("`from` is missing: the addresses of the proxies to trust");
         return Err(error.help("write `real-ip: {from: [10.0.0.0/8]}` with the addresses of your proxies"));
     }
-    scope.inherited.real_ip = Settings(Some(Arc::new(written.0)));
+    *scope.inherited.get_mut::<Settings>() = Settings(Some(Arc::new(written.0)));
     Ok(())
 }
 
@@ -170,7 +180,7 @@ mod tests {
     use crate::modules::test_support::{error, set};
 
     fn read(line: &str) -> RealIp {
-        let settings = set(&[line]).inherited.real_ip.clone();
+        let settings = set(&[line]).inherited.get::<Settings>().clone();
         RealIp::clone(&settings.0.expect("it is on"))
     }
 
@@ -188,7 +198,7 @@ mod tests {
         assert_eq!((full.header, full.recursive), (Header::Forwarded, false));
         let named = read("real-ip: {from: 'unix:', header: CF-Connecting-IP}");
         assert_eq!(named.header, Header::List((*b"cf-connecting-ip").into()));
-        assert!(set(&["real-ip: {from: 10.0.0.1}", "real-ip: OFF"]).inherited.real_ip.0.is_none());
+        assert!(set(&["real-ip: {from: 10.0.0.1}", "real-ip: OFF"]).inherited.get::<Settings>().0.is_none());
     }
 
     #[test]

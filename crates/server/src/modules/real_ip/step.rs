@@ -11,7 +11,7 @@ use std::sync::Arc;
 const MOST_HOPS: usize = 64;
 
 /// The step for these settings; `None` if they ask for nothing.
-pub fn build(settings: &Settings) -> Option<Box<dyn Step>> {
+pub(super) fn build(settings: &Settings) -> Option<Box<dyn Step>> {
     let real_ip = Arc::clone(settings.0.as_ref()?);
     Some(Box::new(RealIpStep(real_ip)))
 }
@@ -72,7 +72,7 @@ mod tests {
 
     /// The address that `allow` and logs see of a request with these field lines, from 192.0.2.1.
     fn seen(line: &str, fields: &[&str]) -> String {
-        let step = build(&set(&[line]).inherited.real_ip).expect("a step");
+        let step = build(set(&[line]).inherited.get()).expect("a step");
         let (mut head, connection, mut client) =
             (testing::get("/"), testing::connection(), Client::default());
         for field in fields {

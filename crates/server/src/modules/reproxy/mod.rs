@@ -8,13 +8,13 @@ mod instruction;
 
 pub use instruction::{Instruction, Kept};
 
-use crate::config::directive::{Directive, Levels};
+use crate::config::directive::{Directive, Levels, group};
 use crate::config::error::ConfigError;
-use crate::config::settings::Inherited;
+use crate::config::feature_settings::FeatureSetting;
 use crate::config::yaml::Node;
+use crate::feature::{Feature, RouteContext};
 use crate::handler::Handler;
 use crate::modules::file;
-use crate::worker::WorkerContext;
 use hayami_http::ResponseHead;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, PathBuf};
@@ -30,6 +30,11 @@ pub struct Settings {
     pub internal: bool,
 }
 
+impl FeatureSetting for Settings {}
+
+/// This feature.
+pub const FEATURE: Feature = Feature::new(&[group("Delegated responses", DIRECTIVES)]);
+
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[
     Directive {
@@ -42,7 +47,7 @@ pub const DIRECTIVES: &[Directive] = &[
                path, requested with GET, or HEAD for a HEAD request. With `x-accel-redirect`, \
                `content-type`, `content-disposition`, `cache-control`, `expires` and `set-cookie` are kept. \
                Enable it only for trusted upstreams.",
-        set: |scope, node| node.on_off().map(|on| scope.inherited.reproxy.follow = on),
+        set: |scope, node| node.on_off().map(|on| scope.inherited.get_mut::<Settings>().follow = on),
     },
     Directive {
         name: "reproxy.sendfile",
@@ -52,7 +57,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "Whether an upstream response with `x-sendfile` is replaced by the file that it names: the \
                absolute path of a file below the directory. The same fields are kept as with \
                `x-accel-redirect`.",
-        set: |scope, node| directory(node).map(|files| scope.inherited.reproxy.files = files),
+        set: |scope, node| directory(node).map(|files| scope.inherited.get_mut::<Settings>().files = files),
     },
     Directive {
         name: "internal",
@@ -62,7 +67,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "Whether requests of clients for this path get 404: the path is available to \
                `x-accel-redirect`, `x-reproxy-url`, `redirect` with `internal: YES`, `rewrite`, `try-files`, \
                `error-doc` and `auth.request` only.",
-        set: |scope, node| node.on_off().map(|on| scope.inherited.reproxy.internal = on),
+        set: |scope, node| node.on_off().map(|on| scope.inherited.get_mut::<Settings>().internal = on),
     },
 ];
 
@@ -89,13 +94,13 @@ impl Rules {
     ///
     /// # Errors
     /// This system can never serve the directory; a line for the user.
-    pub fn build(inherited: &Inherited, worker: &WorkerContext) -> Result<Option<Self>, String> {
-        let Settings { follow, files, .. } = &inherited.reproxy;
+    pub fn build(route: &RouteContext<'_>) -> Result<Option<Self>, String> {
+        let Settings { follow, files, .. } = route.inherited.get::<Settings>();
         if !follow && files.is_none() {
             return Ok(None);
         }
         let files = files.as_ref().map(|path| {
-            let handler = file::build_dir(&file::DirSettings { path: path.clone() }, inherited, worker)?;
+            let handler = file::build_dir(&file::DirSettings { path: path.clone() }, route)?;
             let root = path.as_os_str().as_bytes();
             Ok::<_, String>((root.strip_suffix(b"/").unwrap_or(root).to_vec(), handler))
         });
@@ -136,10 +141,10 @@ mod tests {
     fn settings_are_read() {
         let lines = ["reproxy: ON", "reproxy.sendfile: /srv/files/"];
         let want = Settings { follow: true, files: Some("/srv/files".into()), internal: false };
-        assert_eq!(set(&lines).inherited.reproxy, want);
+        assert_eq!(set(&lines).inherited.get::<Settings>(), &want);
         assert_eq!(
-            set(&["reproxy.sendfile: /a", "reproxy.sendfile: OFF"]).inherited.reproxy,
-            Settings::default()
+            set(&["reproxy.sendfile: /a", "reproxy.sendfile: OFF"]).inherited.get::<Settings>(),
+            &Settings::default()
         );
         let wanted = "expected the absolute path of a directory, or OFF, found";
         for path in ["files", "/srv/../etc"] {

@@ -5,11 +5,12 @@
 
 mod template;
 
-use crate::config::directive::{Directive, Levels, Scope};
+use crate::config::directive::{Directive, Levels, Scope, group};
 use crate::config::error::ConfigError;
 use crate::config::path_key::PathKey;
-use crate::config::settings::HandlerSettings;
+use crate::config::settings::{HandlerSetting, HandlerSettings};
 use crate::config::yaml::{Node, Value};
+use crate::feature::Feature;
 use crate::handler::{Exchange, Handler, Outcome};
 use crate::pattern::{self, Pattern};
 use crate::service::moved;
@@ -25,6 +26,14 @@ pub struct Settings {
     /// The status of a redirect; without it, the request starts over inside this server.
     status: Option<Status>,
 }
+
+impl HandlerSetting for Settings {}
+
+/// This feature.
+pub const FEATURE: Feature = Feature {
+    handler: Some(|settings, _| Some(build(settings.get()?))),
+    ..Feature::new(&[group("Rewrites", DIRECTIVES)])
+};
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[Directive {
@@ -62,7 +71,7 @@ fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let to = node.get("to").ok_or_else(|| node.error("`to` is missing").help("such as `to: /new/$1`"))?;
     let to = Template::read(to, pattern.as_deref())?;
     let status = node.get("status").map(status).transpose()?;
-    scope.add_handler(HandlerSettings::Rewrite(Settings { pattern, to, status }));
+    scope.add_handler(HandlerSettings::new(Settings { pattern, to, status }));
     Ok(())
 }
 
@@ -131,7 +140,7 @@ mod tests {
     /// Where a request goes, and with which status.
     fn rewritten(line: &str, target: &str) -> Option<(u16, String)> {
         let setting = set(&[line]);
-        let [HandlerSettings::Rewrite(settings)] = &setting.handlers[..] else { panic!("{line}") };
+        let settings = setting.handler::<Settings>();
         let handler = build(settings).expect("a handler");
         let (status, target) = match testing::handle(&*handler, &testing::get(target), 1) {
             Outcome::Declined => return None,

@@ -6,8 +6,8 @@ use super::member::Member;
 use super::pool::{Chosen, Lack, Pool};
 use super::shared::Permit;
 use crate::handler::Outcome;
-use crate::modules::access_log::{Account, Way};
 use crate::modules::proxy::failure;
+use crate::upstream_trace::{Direction, UpstreamTrace};
 use hayami_client::{Call, Cause, Failure, Phase, Reply, Timing, call};
 use hayami_http::{Content, SourceError, Status};
 use std::borrow::Cow;
@@ -29,7 +29,7 @@ pub struct Asking {
     /// [`Pool::key`]
     pub key: Option<u64>,
     /// Where the log learns who was asked.
-    pub account: Option<Rc<Account>>,
+    pub trace: Option<Rc<UpstreamTrace>>,
     /// What of theirs it is for, if errors name it: a script.
     pub subject: Option<Box<str>>,
 }
@@ -41,11 +41,8 @@ pub struct Answered {
     /// By whom.
     pub member: Rc<Member>,
     /// To be kept until the response's content has come or is given up.
-    pub place: Option<Place>,
+    pub permit: Option<Permit>,
 }
-
-/// A request's place at an upstream that may have so many only. Dropped, it is the next one's.
-pub struct Place(#[expect(dead_code, reason = "its end is what matters")] Permit);
 
 /// No response.
 pub enum Failed {
@@ -85,13 +82,13 @@ impl Asking {
         let (mut tried, mut reasons) = (Vec::new(), Vec::new());
         loop {
             let Chosen { member, permit } = chosen;
-            if let Some(account) = &self.account {
-                account.asks(member.shown(), self.pool.now());
+            if let Some(trace) = &self.trace {
+                trace.called(member.shown(), self.pool.now());
             }
             let mut failure = match call(&member.backend(self.transport), request).await {
                 Ok(reply) => {
                     self.pool.note_success(&member);
-                    return Ok(Answered { reply, member, place: permit.map(Place) });
+                    return Ok(Answered { reply, member, permit });
                 }
                 Err(failure) => failure,
             };
@@ -142,21 +139,21 @@ impl Asking {
         &self,
         content: Content,
         timing: Timing,
-        place: Option<Place>,
+        permit: Option<Permit>,
         report: Option<impl Fn(&SourceError) + 'static>,
     ) -> Content {
-        let content = match (content, &self.account) {
-            (Content::Stream(source), Some(account)) => {
-                account.answered(timing, None);
-                Content::Stream(account.counted(source, Way::Down, self.pool.clock()))
+        let content = match (content, &self.trace) {
+            (Content::Stream(source), Some(trace)) => {
+                trace.answered(timing, None);
+                Content::Stream(trace.counted(source, Direction::Down, self.pool.clock()))
             }
-            (content, Some(account)) => {
-                account.answered(timing, Some(content.len().unwrap_or_default()));
+            (content, Some(trace)) => {
+                trace.answered(timing, Some(content.len().unwrap_or_default()));
                 content
             }
             (content, None) => content,
         };
-        download::follow(content, place, report)
+        download::follow(content, permit, report)
     }
 
     fn note(&self, member: &Member, failure: &Failure) {

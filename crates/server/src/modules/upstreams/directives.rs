@@ -30,7 +30,7 @@ pub const DIRECTIVES: &[Directive] = &[
 #[cfg(test)]
 mod tests {
     use super::super::{Check, Group, HashKey, Policy, Queueing};
-    use crate::config::load_text;
+    use crate::features::load_text;
     use std::time::Duration;
 
     fn load(lines: &str) -> Result<crate::config::Loaded, String> {
@@ -49,7 +49,7 @@ mod tests {
     fn group(keys: &str) -> Group {
         let loaded =
             load(&format!("upstreams: {{app: {{backends: http://127.0.0.1:1, {keys}}}}}")).expect(keys);
-        loaded.settings.global.upstreams.groups[0].clone()
+        loaded.settings.global.get::<crate::modules::upstreams::Settings>().groups[0].clone()
     }
 
     #[test]

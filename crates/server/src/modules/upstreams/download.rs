@@ -1,24 +1,24 @@
 //! The content of an answer on its way from an upstream, whose place it holds.
 
-use super::asking::Place;
+use super::shared::Permit;
 use hayami_http::{Content, FieldSection, Source, SourceError};
 use std::task::{Context, Poll};
 
 struct Download<R> {
     source: Box<dyn Source>,
     report: Option<R>,
-    _place: Option<Place>,
+    _permit: Option<Permit>,
 }
 
-/// Content that comes holds `place` until it is there or given up; if it breaks off, `report` is told.
+/// Content that comes holds `permit` until it is there or given up; if it breaks off, `report` is told.
 pub(in crate::modules) fn follow(
     content: Content,
-    place: Option<Place>,
+    permit: Option<Permit>,
     report: Option<impl Fn(&SourceError) + 'static>,
 ) -> Content {
     match content {
-        Content::Stream(source) if report.is_some() || place.is_some() => {
-            Content::Stream(Box::new(Download { source, report, _place: place }))
+        Content::Stream(source) if report.is_some() || permit.is_some() => {
+            Content::Stream(Box::new(Download { source, report, _permit: permit }))
         }
         content => content,
     }

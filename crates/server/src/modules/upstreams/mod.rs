@@ -32,7 +32,7 @@ mod transport;
 mod uploads;
 mod watch;
 
-pub use asking::{Answered, Asking, Failed, Place};
+pub use asking::{Answered, Asking, Failed};
 pub use balance::Policy;
 pub use directives::DIRECTIVES;
 pub(in crate::modules) use download::follow;
@@ -46,11 +46,20 @@ pub(in crate::modules) use read::located;
 pub use reference::Reference;
 pub(in crate::modules) use reference::reference;
 pub use settings::{Check, Endpoint, Group, Patience, Queueing, Retry, Settings, Upstream};
-pub use shared::Shared;
+pub use shared::{Permit, Shared};
 pub use transport::Transport;
 pub use uploads::{Client, NoRoom, Spool, SpoolShare, Uploads};
 
+use crate::config::directive;
 use crate::config::error::ConfigError;
+use crate::config::settings as config;
+use crate::config::settings::Reading;
+use crate::config::yaml::Node;
+use crate::feature::Feature;
+
+/// This feature.
+pub const FEATURE: Feature =
+    Feature { complete: Some(complete), ..Feature::new(&[directive::group("Upstreams", DIRECTIVES)]) };
 
 /// The unix sockets of upstreams, each with what logs call the upstream. Those that the program itself listens on
 /// are not among them.
@@ -63,11 +72,12 @@ pub fn unix_sockets(settings: &Settings) -> impl Iterator<Item = (&str, &std::pa
 }
 
 /// What the user should know: groups that nobody uses.
-pub fn warnings(settings: &Settings) -> impl Iterator<Item = ConfigError> {
-    let unused = settings.groups.iter().filter(|group| !group.used);
-    unused.map(|group| {
+fn complete(settings: &mut config::Settings, reading: &mut Reading, _: &Node) {
+    let unused = settings.global.get::<Settings>().groups.iter().filter(|group| !group.used);
+    let warnings = unused.map(|group| {
         let name = group.name.as_deref().unwrap_or_default();
         let warning = ConfigError::new(group.at, format!("upstream group `{name}` is not used"));
         warning.help(format!("use it in a path: `proxy.reverse.url: http://{name}/`"))
-    })
+    });
+    reading.warnings.extend(warnings);
 }

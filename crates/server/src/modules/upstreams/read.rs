@@ -20,9 +20,11 @@ const OF_ONE: &[&str] = &["url", "weight", "backup", "down", "max-connections", 
 pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     for (key, value) in node.mapping()? {
         let name = name(key)?;
-        if let Some(at) = scope.global.upstreams.find(name) {
+        if let Some(at) = scope.global.get_mut::<super::Settings>().find(name) {
             let error = key.error(format!("upstream group `{name}` is defined twice"));
-            return Err(error.also(scope.global.upstreams.groups[at].at, "first defined here"));
+            return Err(
+                error.also(scope.global.get_mut::<super::Settings>().groups[at].at, "first defined here")
+            );
         }
         let group = group(value)?;
         for upstream in &group.upstreams {
@@ -35,7 +37,7 @@ pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError>
             }
         }
         let name = Some(name.to_owned());
-        scope.global.upstreams.add(Group { name, at: key.at, used: false, ..group });
+        scope.global.get_mut::<super::Settings>().add(Group { name, at: key.at, used: false, ..group });
     }
     Ok(())
 }
@@ -59,7 +61,8 @@ pub(super) fn set_resolver(scope: &mut Scope<'_>, node: &Node) -> Result<(), Con
         let address = with_port.or_else(|| Some(SocketAddr::new(text.parse::<IpAddr>().ok()?, 53)));
         address.filter(|address| address.port() != 0).ok_or_else(|| node.expected(wanted))
     };
-    scope.global.upstreams.resolver = node.one_or_many().into_iter().map(server).collect::<Result<_, _>>()?;
+    scope.global.get_mut::<super::Settings>().resolver =
+        node.one_or_many().into_iter().map(server).collect::<Result<_, _>>()?;
     Ok(())
 }
 

@@ -1,8 +1,9 @@
 //! What a directive says its upstreams are: a group by its name, or upstreams of its own.
 
-use super::read;
+use super::{Settings, read};
 use crate::config::directive::Scope;
 use crate::config::error::ConfigError;
+use crate::config::settings::HandlerSetting;
 use crate::config::yaml::Node;
 use crate::modules::proxy::Url;
 
@@ -15,6 +16,12 @@ pub struct Reference {
     pub path: Option<String>,
 }
 
+impl HandlerSetting for Reference {
+    fn upstream_group(&self) -> Option<usize> {
+        Some(self.group)
+    }
+}
+
 /// Reads a URL, or whatever else may name upstreams.
 ///
 /// # Errors
@@ -24,14 +31,18 @@ pub(in crate::modules) fn reference(scope: &mut Scope<'_>, node: &Node) -> Resul
         return Ok(reference);
     }
     let group = read::group(node)?;
-    Ok(Reference { group: scope.global.upstreams.add(group), path: None })
+    Ok(Reference { group: scope.global.get_mut::<Settings>().add(group), path: None })
 }
 
 /// A URL whose host is the name of a group.
 fn named(scope: &mut Scope<'_>, node: &Node) -> Result<Option<Reference>, ConfigError> {
-    let Some(text) = node.text().ok().filter(|_| scope.global.upstreams.has_names()) else { return Ok(None) };
+    let Some(text) = node.text().ok().filter(|_| scope.global.get_mut::<Settings>().has_names()) else {
+        return Ok(None);
+    };
     let authority = text.split_once("://").and_then(|(_, rest)| rest.split('/').next());
-    let Some(group) = authority.and_then(|name| scope.global.upstreams.find(name)) else { return Ok(None) };
+    let Some(group) = authority.and_then(|name| scope.global.get_mut::<Settings>().find(name)) else {
+        return Ok(None);
+    };
     let url = Url::read(node)?;
     if !text.starts_with("http://") {
         let error = node.error(format!("`{}` is the name of an upstream group", url.authority));
@@ -39,6 +50,6 @@ fn named(scope: &mut Scope<'_>, node: &Node) -> Result<Option<Reference>, Config
             format!("write `http://{}{}`: the URLs in the group set the protocol", url.authority, url.path);
         return Err(error.help(help));
     }
-    scope.global.upstreams.groups[group].used = true;
+    scope.global.get_mut::<Settings>().groups[group].used = true;
     Ok(Some(Reference { group, path: Some(url.path) }))
 }

@@ -1,6 +1,7 @@
 //! Groups of upstreams as they are configured: plain data.
 
 use super::{HashKey, Policy};
+use crate::config::feature_settings::FeatureSetting;
 use crate::config::yaml::Place as At;
 use crate::modules::fastcgi::Spawn;
 use crate::modules::proxy::Url;
@@ -19,6 +20,8 @@ pub struct Settings {
     /// `resolver`: who is asked for names; none: the system.
     pub resolver: Vec<SocketAddr>,
 }
+
+impl FeatureSetting for Settings {}
 
 impl Settings {
     /// The group of that name.

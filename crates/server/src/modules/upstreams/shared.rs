@@ -267,7 +267,7 @@ impl SharedMember {
 }
 
 /// A request's place at an upstream that may have so many only. Dropped, it is the next one's.
-pub(super) struct Permit {
+pub struct Permit {
     group: Arc<SharedGroup>,
     member: Arc<SharedMember>,
 }

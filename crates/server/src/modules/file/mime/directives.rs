@@ -4,9 +4,10 @@ use super::MediaType;
 use crate::config::directive::Scope;
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
+use crate::modules::file;
 
 pub(in crate::modules::file) fn set_types(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
-    scope.inherited.file.mime.clear();
+    scope.inherited.get_mut::<file::Settings>().mime.clear();
     add_types(scope, node)
 }
 
@@ -22,7 +23,7 @@ pub(in crate::modules::file) fn add_types(scope: &mut Scope<'_>, node: &Node) ->
         };
         for extension in extensions.one_or_many() {
             let extension = extension_of(scope, extension)?;
-            scope.inherited.file.mime.add(extension, media_type.clone());
+            scope.inherited.get_mut::<file::Settings>().mime.add(extension, media_type.clone());
         }
     }
     Ok(())
@@ -31,7 +32,7 @@ pub(in crate::modules::file) fn add_types(scope: &mut Scope<'_>, node: &Node) ->
 pub(in crate::modules::file) fn remove_types(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     for extension in node.one_or_many() {
         let extension = extension_of(scope, extension)?;
-        scope.inherited.file.mime.remove(extension);
+        scope.inherited.get_mut::<file::Settings>().mime.remove(extension);
     }
     Ok(())
 }
@@ -47,7 +48,7 @@ pub(in crate::modules::file) fn set_default_type(
         },
         _ => media_type(node)?,
     };
-    scope.inherited.file.mime.set_default(media_type);
+    scope.inherited.get_mut::<file::Settings>().mime.set_default(media_type);
     Ok(())
 }
 

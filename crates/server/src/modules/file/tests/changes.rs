@@ -144,11 +144,8 @@ fn a_site_deployed_by_turning_a_symbolic_link_is_seen_as_a_whole() {
         dir.write(&format!("{folder}/a"), content);
     }
     dir.link("one", "current");
-    let site = Site::build(
-        dir,
-        |_| {},
-        |dir, inherited, worker| build_dir(&DirSettings { path: dir.path("current") }, inherited, worker),
-    );
+    let site =
+        Site::build(dir, |_| {}, |dir, route| build_dir(&DirSettings { path: dir.path("current") }, route));
     assert_eq!(site.text("/a"), (200, "1".into()));
     site.dir.link("two", "next");
     site.dir.rename("next", "current");

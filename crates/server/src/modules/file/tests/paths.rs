@@ -1,6 +1,7 @@
 //! Which file a path means, and the answers where there is none.
 
 use super::*;
+use crate::modules::file;
 
 #[test]
 fn paths_lead_to_files_indexes_redirects_and_nothing() {
@@ -152,7 +153,7 @@ fn a_single_file_answers_every_path_below_its_prefix() {
     let site = Site::build(
         dir,
         |_| {},
-        |dir, inherited, worker| build_file(&FileSettings { path: dir.path("app.html") }, inherited, worker),
+        |dir, route| build_file(&FileSettings { path: dir.path("app.html") }, route),
     );
     for path in ["/", "/deep/link", "/app.html"] {
         let response = site.get(path).unwrap();
@@ -175,7 +176,7 @@ fn a_root_that_cannot_be_served_is_explained() {
     let path = |name: &str| format!("/{name}: {{file.dir: '{}'}}", dir.path(name).display());
     let text = paths.map(|(name, _)| path(name)).join(", ");
     let text = format!("listen: 80\nhosts: {{default: {{paths: {{{text}}}}}}}");
-    let loaded = crate::config::load::load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}"));
+    let loaded = crate::features::load_text("test", &text).unwrap_or_else(|errors| panic!("{errors}"));
     let lines: Vec<_> = unreachable(&loaded.settings).iter().map(Unreachable::fault).collect();
     assert_eq!(lines.len(), 2, "{lines:?}");
     for ((fault, remedy), (name, advice)) in lines.iter().zip(paths) {
@@ -211,13 +212,13 @@ fn directives_for_extensions_hold_for_these_files_only() {
     let text = "listen: 80\n\
                 hosts:\n  default:\n    paths:\n      /:\n        file.dir: /\n        \
                 file.custom-handler: {extension: [.js, .css], header.set: 'x-kind: code'}\n";
-    let loaded = crate::config::load::load_text("test", text).unwrap();
+    let loaded = crate::features::load_text("test", text).unwrap();
     let inherited = loaded.settings.hosts[0].paths[0].inherited.clone();
     let fill = |dir: &Scratch| {
         dir.write("a.js", "");
         dir.write("a.html", "");
     };
-    let site = Site::new(fill, |settings| *settings = inherited.file.clone());
+    let site = Site::new(fill, |settings| *settings = inherited.get::<file::Settings>().clone());
     assert_eq!(field(&site.get("/a.js").unwrap(), "x-kind"), Some("code".into()));
     assert_eq!(field(&site.get("/a.html").unwrap(), "x-kind"), None);
 }

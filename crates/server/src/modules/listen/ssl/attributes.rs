@@ -1,12 +1,11 @@
 //! The keys of `ssl`.
 
-use super::read::Reading;
-use super::{FileName, Settings};
+use super::Settings;
+use super::reading::{Reading, file};
 use crate::config::attribute::Attribute;
 use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
 use hayami_tls::Version;
-use std::path::PathBuf;
 
 /// Octets of early data that are taken where it is on: two heads as browsers send them, as OpenSSL has it.
 const EARLY_DATA: u32 = 16_384;
@@ -253,13 +252,6 @@ pub(crate) const ATTRIBUTES: &[Attribute<Reading>] = &[
         },
     },
 ];
-
-pub(super) fn file(node: &Node) -> Result<FileName, ConfigError> {
-    match node.text() {
-        Ok(path) if !path.is_empty() => Ok(FileName { path: PathBuf::from(path), at: node.at }),
-        _ => Err(node.expected("the name of a file")),
-    }
-}
 
 /// A sequence of names; a scalar may hold several, with colons between them.
 fn names(node: &Node) -> Result<Vec<String>, ConfigError> {

@@ -7,6 +7,7 @@
 mod attributes;
 mod load;
 mod read;
+mod reading;
 #[cfg(test)]
 mod tests;
 

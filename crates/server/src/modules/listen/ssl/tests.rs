@@ -1,7 +1,9 @@
 //! Configurations with `ssl`, from their text to what is loaded, with certificates made here.
 
-use crate::config::{Loaded, load_text};
+use crate::config::Loaded;
+use crate::features::load_text;
 use crate::modules::file::scratch::Scratch;
+use crate::modules::listen;
 use crate::modules::listen::{Acceptors, bindings};
 use hayami_tls::{Resumption, Version};
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
@@ -59,7 +61,7 @@ fn attributes_of_h2o_are_read() {
     )
     .expect("read");
     assert_eq!(loaded.warnings, []);
-    let ssl = loaded.settings.global.listen[0].ssl.as_deref().expect("TLS");
+    let ssl = loaded.settings.global.get::<listen::Listeners>()[0].ssl.as_deref().expect("TLS");
     let read = ssl.load().expect("loaded");
     assert_eq!((read.min_version, read.max_version), (Version::Tls12, Version::Tls13));
     assert_eq!(read.suites_tls12.as_ref().map(Vec::len), Some(2));

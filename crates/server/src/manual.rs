@@ -1,10 +1,10 @@
 //! docs/directives.md, from the directive tables.
 
-use super::attribute::Attribute;
-use super::deviation::{BEHAVIOUR, DEVIATIONS, OWN};
-use super::directive::{Directive, Level};
-use super::not_yet;
-use super::registry::{self, GROUPS};
+use crate::config::attribute::Attribute;
+use crate::config::deviation::{BEHAVIOUR, DEVIATIONS, OWN};
+use crate::config::directive::{Directive, Level};
+use crate::config::not_yet;
+use crate::features::REGISTRY;
 use crate::modules::{auth, auth_request, listen, real_ip, session_resumption};
 
 /// What stands above the tables.
@@ -29,7 +29,7 @@ A default marked with \\* differs from h2o's: see [Deviations from h2o](#deviati
 /// The text of docs/directives.md.
 pub fn directives() -> String {
     let mut text = HEAD.to_owned();
-    for group in GROUPS.iter().filter(|group| !group.directives.is_empty()) {
+    for group in REGISTRY.groups().filter(|group| !group.directives.is_empty()) {
         text.push_str(&format!("\n## {}\n", group.title));
         for directive in group.directives {
             text.push_str(&one(directive));
@@ -109,7 +109,7 @@ Every default is h2o's, except these:
 fn deviations() -> String {
     let mut text = DEVIATIONS_HEAD.to_owned();
     for deviation in DEVIATIONS {
-        let ours = registry::find(deviation.name).map_or("", |directive| directive.default);
+        let ours = REGISTRY.find(deviation.name).map_or("", |directive| directive.default);
         text.push_str(&format!(
             "| `{}` | {} | {ours} | {} |\n",
             deviation.name, deviation.h2o, deviation.reason
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn deviations_name_directives() {
         for name in DEVIATIONS.iter().map(|deviation| &deviation.name).chain(OWN) {
-            assert!(registry::find(name).is_some(), "{name}");
+            assert!(REGISTRY.find(name).is_some(), "{name}");
         }
     }
 }

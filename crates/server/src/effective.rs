@@ -4,11 +4,11 @@
 //! The text reads like a configuration, and inherits like one: every value stands once, on the level where it was
 //! written, a default on the outermost level that takes it. Comments say where a value comes from.
 
-use super::directive::{Directive, Level};
-use super::load::Loaded;
-use super::registry::{self, GROUPS};
-use super::settings::Written;
-use super::yaml::Node;
+use crate::config::directive::{Directive, Level};
+use crate::config::load::Loaded;
+use crate::config::settings::Written;
+use crate::config::yaml::Node;
+use crate::features::REGISTRY;
 use crate::modules::listen;
 
 /// Directives that add to what outer levels and earlier lines say; of others the last one holds.
@@ -115,7 +115,7 @@ impl<'a> Text<'a> {
     fn path(&mut self, host: usize, path: usize) {
         let prefix = Node::scalar(&self.loaded.settings.hosts[host].paths[path].key.to_string()).flow();
         self.lines.push_str(&format!("      {prefix}:\n"));
-        let handler = |written: &&Written| registry::find(written.name).is_some_and(is_handler);
+        let handler = |written: &&Written| REGISTRY.find(written.name).is_some_and(is_handler);
         let here = |written: &&Written| (written.host, written.path) == (Some(host), Some(path));
         let mut handlers = self.loaded.written.iter().filter(here).filter(handler).peekable();
         if handlers.peek().is_none() {
@@ -171,7 +171,7 @@ impl<'a> Text<'a> {
 
 fn shown() -> impl Iterator<Item = &'static Directive> {
     let elsewhere = |name| OLD_NAMES.iter().chain(JOINT).any(|(own, _)| *own == name);
-    registry::all().filter(move |directive| directive.name != "stash" && !elsewhere(directive.name))
+    REGISTRY.all().filter(move |directive| directive.name != "stash" && !elsewhere(directive.name))
 }
 
 fn is_handler(directive: &Directive) -> bool {
@@ -179,6 +179,6 @@ fn is_handler(directive: &Directive) -> bool {
 }
 
 fn is_silent(directive: &Directive) -> bool {
-    let mut silent = GROUPS.iter().filter(|group| SILENT.contains(&group.title));
+    let mut silent = REGISTRY.groups().filter(|group| SILENT.contains(&group.title));
     silent.any(|group| group.directives.iter().any(|own| own.name == directive.name))
 }

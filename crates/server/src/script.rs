@@ -1,4 +1,4 @@
-//! A script, and what of a request's path is left over behind it (RFC 3875 §4.1.5, §4.1.13).
+//! A script that answers for a file, and what of a request's path is left over behind it (RFC 3875 §4.1.5, §4.1.13).
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -27,13 +27,13 @@ impl Script {
     }
 
     /// The script's path on disk, below `root` or its own directory.
-    pub(super) fn path_below(&self, root: Option<&Path>) -> Vec<u8> {
+    pub(crate) fn path_below(&self, root: Option<&Path>) -> Vec<u8> {
         joined(root.unwrap_or(&self.root), &self.file)
     }
 }
 
 /// A path below a directory.
-pub(super) fn joined(root: &Path, below: &[u8]) -> Vec<u8> {
+pub(crate) fn joined(root: &Path, below: &[u8]) -> Vec<u8> {
     let root = root.as_os_str().as_bytes();
     let (root, below) = (root.strip_suffix(b"/").unwrap_or(root), below.strip_prefix(b"/").unwrap_or(below));
     [root, b"/", below].concat()

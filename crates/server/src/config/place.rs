@@ -1,0 +1,17 @@
+//! Where something stands in a configuration.
+
+/// A place in a configuration file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// Index of the file, in the order in which they were opened.
+    pub file: u32,
+    /// First byte.
+    pub start: u32,
+    /// Behind the last byte.
+    pub end: u32,
+}
+
+impl Place {
+    /// No place in any file.
+    pub const NOWHERE: Self = Self { file: u32::MAX, start: 0, end: 0 };
+}

@@ -1,0 +1,147 @@
+//! The way of log lines from a worker to the thread that writes them.
+
+use super::loss::Loss;
+use super::writer::{self, Message, Outlet};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Buffers that wait for a writer at most; with 64 KiB each, a writer that hangs holds 8 MiB.
+const QUEUE: usize = 128;
+
+/// The way to the writer of one log.
+#[derive(Clone, Debug)]
+pub(super) struct Sink {
+    writer: Arc<Writer>,
+    /// Which of the writer's outputs.
+    output: usize,
+    loss: Arc<Loss>,
+}
+
+/// A thread that writes logs. It ends when it is told to, or when nothing can hand lines to it any more.
+#[derive(Debug)]
+pub(super) struct Writer {
+    queue: SyncSender<Message>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Opened. Threads start with the first worker, after the program has changed its user.
+    Opened(Receiver<Message>, Vec<Outlet>),
+    Running(JoinHandle<()>),
+    Failed,
+}
+
+impl Sink {
+    /// To one of the outputs of a writer.
+    pub(super) fn new(writer: &Arc<Writer>, output: usize, loss: Arc<Loss>) -> Self {
+        Self { writer: Arc::clone(writer), output, loss }
+    }
+
+    /// With a writer of its own.
+    pub(super) fn alone(outlet: Outlet) -> Self {
+        let loss = Arc::clone(&outlet.loss);
+        Self::new(&Arc::new(Writer::new(vec![outlet])), 0, loss)
+    }
+
+    /// Starts the thread of the writer, unless it runs.
+    pub(super) fn start(&self) {
+        self.writer.start();
+    }
+
+    /// Tells the writer to end when it has written what it has.
+    pub(super) fn stop(&self, deadline: Instant) {
+        self.writer.stop(deadline);
+    }
+
+    /// Waits for the writer to end; reports what it has not written by then.
+    pub(super) fn join(&self, deadline: Instant) {
+        self.writer.join(deadline);
+        self.loss.abandon();
+    }
+
+    /// Hands lines over, without waiting: what does not fit is lost and counted.
+    pub(super) fn send(&self, lines: Vec<u8>) {
+        if let Err(lines) = self.try_send(lines) {
+            self.loss.add(&lines, "lines arrive faster than they can be written");
+        }
+    }
+
+    /// Hands lines over, or gives them back if there is no room.
+    pub(super) fn try_send(&self, lines: Vec<u8>) -> Result<(), Vec<u8>> {
+        self.loss.hand_over(&lines);
+        match self.writer.queue.try_send(Message::Lines { output: self.output, lines }) {
+            Err(TrySendError::Full(Message::Lines { lines, .. }))
+            | Err(TrySendError::Disconnected(Message::Lines { lines, .. })) => {
+                self.loss.settle(&lines);
+                Err(lines)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Writer {
+    /// A writer to these outputs, whose thread has not started.
+    pub(super) fn new(outputs: Vec<Outlet>) -> Self {
+        let (queue, receiver) = sync_channel(QUEUE);
+        Self { queue, state: Mutex::new(State::Opened(receiver, outputs)) }
+    }
+
+    /// Starts the thread, unless it runs.
+    fn start(&self) {
+        let mut state = self.state();
+        *state = match std::mem::replace(&mut *state, State::Failed) {
+            State::Opened(queue, outlets) => {
+                let thread = std::thread::Builder::new().name("access-log".to_owned());
+                match thread.spawn(move || writer::run(&queue, outlets)) {
+                    Ok(handle) => State::Running(handle),
+                    // The queue is gone with the closure: lines are counted as lost.
+                    Err(_) => State::Failed,
+                }
+            }
+            other => other,
+        };
+    }
+
+    fn stop(&self, deadline: Instant) {
+        while let Err(TrySendError::Full(_)) = self.queue.try_send(Message::Stop) {
+            if Instant::now() >= deadline {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn join(&self, deadline: Instant) {
+        if let State::Running(handle) = &*self.state() {
+            while !handle.is_finished() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_queue_gives_lines_back_and_never_waits() {
+        let (queue, receiver) = sync_channel(1);
+        let loss = Arc::new(Loss::new("test".to_owned()));
+        let writer = Arc::new(Writer { queue, state: Mutex::new(State::Failed) });
+        let sink = Sink { writer, output: 0, loss };
+        assert_eq!(sink.try_send(b"a\n".to_vec()), Ok(()));
+        assert_eq!(sink.try_send(b"b\n".to_vec()), Err(b"b\n".to_vec()));
+        sink.send(b"c\n".to_vec());
+        drop(receiver);
+        assert_eq!(sink.try_send(b"d\n".to_vec()), Err(b"d\n".to_vec()));
+    }
+}

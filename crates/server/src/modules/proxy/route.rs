@@ -1,0 +1,170 @@
+//! What holds for all requests that a path forwards.
+
+use super::hop::TooManyElements;
+use super::location::Mapping;
+use super::manner::Particulars;
+use super::request::Rewriting;
+use super::target::Below;
+use super::tunnel::Tunnels;
+use super::upload::Upload;
+use super::{Settings, Streaming, Telling};
+use crate::feature::RouteContext;
+use crate::handler::Exchange;
+use crate::modules::error_log;
+use crate::modules::identity::{self, SendServerName};
+use crate::modules::upstreams::{Member, Pool, Pools, Reference, Transport};
+use crate::upstream_trace::Direction;
+use hayami_client::Call;
+use hayami_http::{Method, ResponseHead, Source, encode_path};
+use hayami_net::service::Interim;
+use hayami_net::upstream_io::UpstreamIo;
+use std::rc::Rc;
+
+/// What a path says to upstreams.
+pub(super) struct ProxyRoute {
+    pub(super) pool: Rc<Pool>,
+    pub(super) transport: usize,
+    /// The path of the URL that names a group; otherwise each upstream's URL has its own.
+    pub(super) path: Option<Vec<u8>>,
+    pub(super) rewriting: Rewriting,
+    pub(super) preserve_host: bool,
+    pub(super) particulars: Particulars,
+    pub(super) tunnels: Tunnels,
+    pub(super) streaming: Streaming,
+    /// Whether the upstreams' `server` fields stay.
+    pub(super) keep_server: bool,
+    /// Whether a response without a date gets one.
+    pub(super) adds_date: bool,
+    /// The prefix of the path, percent-encoded, if URLs of upstreams are rewritten to it.
+    pub(super) own: Option<Vec<u8>>,
+    /// Whether errors of requests go to the error log.
+    pub(super) reports_errors: bool,
+}
+
+/// What holds for all proxied paths.
+#[derive(Clone, Copy, Debug)]
+pub struct ProxyDefaults {
+    /// What upstreams are told.
+    pub telling: Telling,
+    /// Whether their `server` fields stay.
+    pub keep_server: bool,
+    /// Whether errors of requests go to the error log.
+    pub reports_errors: bool,
+}
+
+impl ProxyDefaults {
+    /// What holds at a place.
+    pub fn new(route: &RouteContext<'_>) -> Self {
+        let global = &route.settings.global;
+        Self {
+            telling: *global.get(),
+            keep_server: global.get::<identity::Settings>().send == SendServerName::Preserve,
+            reports_errors: route.inherited.get::<error_log::Settings>().emit_request_errors,
+        }
+    }
+}
+
+impl ProxyRoute {
+    /// What the settings of a path say.
+    pub(super) fn new(reverse: &Reference, route: &RouteContext<'_>, outbound: &UpstreamIo) -> Self {
+        let (settings, worker) = (route.inherited.get::<Settings>(), route.worker);
+        let everywhere = ProxyDefaults::new(route);
+        // Behind no path there is nothing that a URL of an upstream could become.
+        let path = route.path.filter(|_| !settings.keeps_location);
+        let pool = worker.get::<Pools>().get(reverse.group, outbound, &worker.clock);
+        let transport = pool.transport(Transport::Http(Box::new(settings.of_connections())));
+        Self {
+            pool,
+            transport,
+            path: reverse.path.clone().map(String::into_bytes),
+            rewriting: settings.rewriting(everywhere.telling),
+            preserve_host: settings.preserve_host,
+            particulars: settings.particulars,
+            tunnels: settings.tunnels,
+            streaming: settings.streaming,
+            keep_server: everywhere.keep_server,
+            adds_date: everywhere.telling.date,
+            own: path.map(|path| encoded(path.key.prefix())),
+            reports_errors: everywhere.reports_errors,
+        }
+    }
+
+    /// Whether Host is that of the upstream's URL.
+    pub(super) fn replaces_host(&self, exchange: &Exchange<'_>) -> bool {
+        !self.preserve_host || exchange.head.authority().is_empty()
+    }
+
+    /// What is asked. Without an upstream so far, target and Host are of none.
+    ///
+    /// # Errors
+    /// The client's fields cannot be passed on.
+    pub(super) fn call(
+        &self,
+        exchange: &mut Exchange<'_>,
+        member: Option<&Member>,
+        below: &Below,
+        upload: Option<Upload>,
+    ) -> Result<Call, TooManyElements> {
+        let interim = exchange.interims.as_mut().map(|interims| sink(interims.handle()));
+        let head = &*exchange.head;
+        let replaces = self.replaces_host(exchange);
+        let own = member.map_or("", |member| &member.url().authority);
+        let host = if replaces { own.as_bytes() } else { head.authority() };
+        // RFC 9110 §9.2.2
+        let repeatable = head.method().is_safe() || matches!(head.method(), Method::Put | Method::Delete);
+        let mut fields = self.pool.outbound().fields();
+        let (connection, client) = (exchange.connection, exchange.client_address());
+        self.rewriting.write(head, host, (connection, client), exchange.early, &mut fields)?;
+        let manner = self.particulars.manner(exchange, upload.is_some());
+        if manner.expects_continue {
+            fields.append(b"expect", b"100-continue");
+        }
+        let content = upload.map(|upload| Box::new(upload) as Box<dyn Source>);
+        Ok(Call {
+            method: head.method_name().to_vec(),
+            target: member.map_or_else(Vec::new, |member| self.target(member, below)),
+            fields,
+            content: content.map(|content| match exchange.trace {
+                Some(trace) => trace.counted(content, Direction::Up, self.pool.clock()),
+                None => content,
+            }),
+            manner,
+            repeatable,
+            interim,
+            errors: None,
+            upgrade: None,
+        })
+    }
+
+    /// The target at an upstream.
+    pub(super) fn target(&self, member: &Member, below: &Below) -> Vec<u8> {
+        below.at(self.path_at(member))
+    }
+
+    fn path_at<'a>(&'a self, member: &'a Member) -> &'a [u8] {
+        self.path.as_deref().unwrap_or(member.url().path.as_bytes())
+    }
+
+    /// How URLs of an upstream become paths here, if they do.
+    pub(super) fn mapping<'a>(&'a self, member: &'a Member) -> Option<Mapping<'a>> {
+        let (upstream, path) = (member.url(), self.path_at(member));
+        self.own.as_deref().map(|own| Mapping { own, upstream, path })
+    }
+}
+
+fn encoded(prefix: &str) -> Vec<u8> {
+    let mut encoded = Vec::new();
+    encode_path(prefix.as_bytes(), &mut encoded);
+    encoded
+}
+
+/// Sends interim responses of an upstream on to the client.
+fn sink(interim: Interim) -> Box<dyn FnMut(&ResponseHead)> {
+    Box::new(move |head| {
+        let mut head = head.clone();
+        // The final response names as many, and is refused for it.
+        if super::response::clean(&mut head, false).is_ok() {
+            interim.send(head);
+        }
+    })
+}
