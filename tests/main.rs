@@ -43,6 +43,7 @@ mod liveness;
 mod logs;
 mod manual;
 mod many_hosts;
+mod modules;
 mod pages;
 mod path_keys;
 mod paths;
