@@ -61,7 +61,9 @@ impl ControlSocket {
     /// The system refuses.
     pub(crate) fn listen(&self) -> Result<Control, Failure> {
         let socket = self.socket.try_clone().and_then(UnixListener::from_std);
-        let cannot = |error| Failure::System(format!("cannot listen on the control socket: {error}"));
+        let advice = "raise the limit of open files (`ulimit -n`)";
+        let cannot =
+            |error| Failure::System(format!("cannot listen on the control socket: {error}; {advice}"));
         Ok(Control(Some(socket.map_err(cannot)?)))
     }
 }
