@@ -43,8 +43,8 @@ impl Service for Forward {
         let (method, target) = (request.head.method_name().to_vec(), request.head.target().to_vec());
         request.connection.cancel_on_close.set(true);
         let (upgrade, interim, errors) = (None, None, None);
-        let manner = Default::default();
-        let call = Call { method, target, fields, content, upgrade, manner, repeatable, interim, errors };
+        let options = Default::default();
+        let call = Call { method, target, fields, content, upgrade, options, repeatable, interim, errors };
         let reply = upstream::call(&self.0, call);
         Outcome::Later(Box::pin(async {
             Answer::from(match reply.await {

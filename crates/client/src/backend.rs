@@ -1,9 +1,9 @@
 //! One origin as one worker sees it: where it is, and the connections to it that wait for their next request.
 
-use super::channel::Channel;
 use super::connection::Connection;
 use super::engine::Engine;
 use super::http2::{self, Sessions};
+use super::io_stream::IoStream;
 use hayami_h1::Limits;
 use hayami_net::clock::Millis;
 use hayami_net::dial::Peer;
@@ -207,7 +207,7 @@ impl Backend {
         self.idle.borrow_mut().push(connection);
     }
 
-    /// An idle connection has ended, has octets that nobody asked for, or was idle for too long; or TLS has something
+    /// An idle connection has ended, has bytes that nobody asked for, or was idle for too long; or TLS has something
     /// to say that ends nothing.
     #[cold]
     fn lose(&self, wire: &SocketHandle) {
@@ -231,13 +231,13 @@ impl Backend {
     }
 
     /// Begins a connection for many calls to the address at `at`; `None` if there are no more.
-    pub(super) fn open_shared(&self, at: usize) -> Option<io::Result<Channel>> {
+    pub(super) fn open_shared(&self, at: usize) -> Option<io::Result<IoStream>> {
         let peers = Rc::clone(&self.peers.borrow());
         self.nth(&peers, at).map(|peer| self.channel(peer, true))
     }
 
     /// A connection on which HTTP/2 was offered, and not taken: the next call has it.
-    pub(super) fn give_unshared(self: &Rc<Self>, channel: Channel) {
+    pub(super) fn give_unshared(self: &Rc<Self>, channel: IoStream) {
         self.give(Connection::new(channel, Engine::new(self.protocol), self.lists.get()));
     }
 
@@ -266,14 +266,14 @@ impl Backend {
     }
 
     /// Begins a connection to an address. `shared`: for calls over HTTP/2.
-    fn channel(&self, peer: &Peer, shared: bool) -> io::Result<Channel> {
+    fn channel(&self, peer: &Peer, shared: bool) -> io::Result<IoStream> {
         let alpn: &[Alpn] = match self.protocol {
             Protocol::FastCgi => &[],
             _ if !shared => &[Alpn::Http11],
             Protocol::Http2 => &[Alpn::H2],
             Protocol::Http1 | Protocol::Negotiated(_) => &[Alpn::H2, Alpn::Http11],
         };
-        let channel = Channel::open(&self.outbound, peer, self.tls.as_ref(), alpn)?;
+        let channel = IoStream::open(&self.outbound, peer, self.tls.as_ref(), alpn)?;
         let now = self.outbound.clock().millis();
         channel.wire.set_deadline(now.after(self.timeouts.connect));
         Ok(channel)

@@ -17,7 +17,7 @@ pub(super) struct Body {
     length: Option<u64>,
     /// Everything on the connection is content, up to its end.
     plain: bool,
-    /// Octets at the front of the input that are content.
+    /// Bytes at the front of the input that are content.
     decoded: usize,
     trailers: Option<FieldSection>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Announced(pub(super) Option<u64>);
 impl Body {
     pub(super) fn new(backend: InFlight, exchange: Exchange, content: ResponseContent) -> Self {
         let length = match content {
-            ResponseContent::Length(octets) => Some(octets),
+            ResponseContent::Length(bytes) => Some(bytes),
             _ => None,
         };
         let plain = content != ResponseContent::Chunked && !exchange.connection.engine.is_framed();
@@ -76,7 +76,7 @@ impl Body {
         }
     }
 
-    /// Reads: past our own buffer if the octets need no decoding. `Ready(true)`: the end of the connection
+    /// Reads: past our own buffer if the bytes need no decoding. `Ready(true)`: the end of the connection
     /// ended the content.
     fn read(&mut self, room: usize, out: &mut Vec<u8>) -> Poll<Result<bool, SourceError>> {
         let Some(exchange) = &mut self.exchange else { return Poll::Ready(Ok(true)) };
@@ -90,9 +90,9 @@ impl Body {
             true => channel.read_at_most(out, room),
             false => channel.read(input),
         };
-        let octets = ready!(read).map_err(|fault| error(&fault))?;
+        let bytes = ready!(read).map_err(|fault| error(&fault))?;
         channel.wire.progressed();
-        if octets == 0 {
+        if bytes == 0 {
             let ended = engine.receive_eof().map_err(|fault| error(&fault))?;
             self.finish();
             return Poll::Ready(Ok(ended == ClientEvent::End));
@@ -100,7 +100,7 @@ impl Body {
         if direct {
             let received = engine.receive(&self.backend.limits, &out[start..], &mut exchange.head);
             let taken = received.map_err(|fault| error(&fault))?.consumed;
-            if taken < octets {
+            if taken < bytes {
                 // More than was announced: what it is must not be asked of this connection.
                 input.room(self.backend.outbound.pool()).extend_from_slice(&out[start + taken..]);
                 out.truncate(start + taken);
@@ -117,7 +117,7 @@ impl Body {
         }
     }
 
-    /// Waits for octets.
+    /// Waits for bytes.
     fn wait(&mut self, cx: &mut Context<'_>) -> Result<(), SourceError> {
         let Some(exchange) = &mut self.exchange else { return Ok(()) };
         let Connection { input, channel, .. } = &mut *exchange.connection;

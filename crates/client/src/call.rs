@@ -24,7 +24,7 @@ pub struct Call {
     /// method is neither HEAD nor CONNECT.
     pub upgrade: Option<Switch>,
     /// What else is particular about it.
-    pub manner: Manner,
+    pub options: CallOptions,
     /// Asking twice does no harm (RFC 9110 §9.2.2).
     pub repeatable: bool,
     /// Is told of interim responses (RFC 9110 §15.2), 100 among them.
@@ -36,7 +36,7 @@ pub struct Call {
 impl Call {
     /// The call is about to go over HTTP/2, or not.
     pub(super) fn note_protocol(&self, over_http2: bool) {
-        if let Some(streaming) = &self.manner.streaming {
+        if let Some(streaming) = &self.options.streaming {
             streaming.0.set(over_http2);
         }
     }
@@ -44,10 +44,10 @@ impl Call {
 
 /// What is particular about a request: mostly nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Manner {
-    /// Octets that go out in front of everything else, TLS too: a header of the PROXY protocol. The call then has a
+pub struct CallOptions {
+    /// Bytes that go out in front of everything else, TLS too: a header of the PROXY protocol. The call then has a
     /// new connection, on which its origin must let no other follow.
-    pub announcement: Option<Vec<u8>>,
+    pub proxy_header: Option<Vec<u8>>,
     /// Its fields have `expect: 100-continue`: content is not asked for before the upstream wants it, or a second has
     /// passed (RFC 9110 §10.1.1). If it answers at once, content is not sent.
     pub expects_continue: bool,
@@ -79,7 +79,7 @@ pub struct Reply {
     /// Status and fields as they came, those of framing and connection among them.
     pub head: ResponseHead,
     /// Its content. To a HEAD request it is what GET would have got, as far as that was said: it has a
-    /// length and no octets.
+    /// length and no bytes.
     pub content: Content,
     /// The connection, if the upstream goes on in another protocol: the status is 101 then, and no other time.
     pub tunnel: Option<Tunnel>,
@@ -98,9 +98,9 @@ pub struct Timing {
     pub sent: Duration,
     /// Until the response's head was there.
     pub head: Duration,
-    /// Octets of the request's head, as they were sent; zero if nobody counts them (HTTP/2).
+    /// Bytes of the request's head, as they were sent; zero if nobody counts them (HTTP/2).
     pub request_head: usize,
-    /// Octets of the response's heads, interim ones included; likewise.
+    /// Bytes of the response's heads, interim ones included; likewise.
     pub response_head: usize,
 }
 

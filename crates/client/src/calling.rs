@@ -6,7 +6,7 @@ use super::call::{Call, Cause, Failure, Phase, Reply, Timing};
 use super::connection::Connection;
 use super::exchange::Exchange;
 use super::eyeballs::Race;
-use super::http2::{Asking, Failed};
+use super::http2::{Failed, H2Call};
 use hayami_h1::{ClientEvent, Fault, ResponseContent};
 use hayami_http::{Content, Known, ResponseHead, Shared, Status};
 use hayami_net::clock::Instant;
@@ -22,21 +22,21 @@ use std::time::Duration;
 /// A connection may have been closed by the upstream in the very moment in which a request leaves on it. That
 /// is no failure: if the request is repeatable, or nothing of it has left, it is sent on a new connection.
 pub fn call(backend: &Rc<Backend>, call: Call) -> Calling {
-    if call.manner.announcement.is_none() && backend.shares(&call) {
-        return Calling(Way::Shared(Box::new(Asking::new(backend, call))));
+    if call.options.proxy_header.is_none() && backend.shares(&call) {
+        return Calling(CallState::Shared(Box::new(H2Call::new(backend, call))));
     }
-    Calling(Way::Own(State::begin(backend, call)))
+    Calling(CallState::Own(State::begin(backend, call)))
 }
 
 /// A request under way. Boxed, since it becomes part of other futures, each of which is moved.
-pub struct Calling(Way);
+pub struct Calling(CallState);
 
 /// How a request is under way.
-enum Way {
+enum CallState {
     /// On a connection of its own.
     Own(Box<State>),
     /// On a session of HTTP/2.
-    Shared(Box<Asking>),
+    Shared(Box<H2Call>),
     Over,
 }
 
@@ -69,31 +69,33 @@ impl Future for Calling {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
-            Way::Own(state) => {
+            CallState::Own(state) => {
                 let result = ready!(state.poll(cx));
-                let Way::Own(state) = std::mem::replace(&mut self.0, Way::Over) else { return Poll::Pending };
+                let CallState::Own(state) = std::mem::replace(&mut self.0, CallState::Over) else {
+                    return Poll::Pending;
+                };
                 Poll::Ready(match result {
                     Ok((exchange, content)) => Ok(state.reply(exchange, content)),
                     Err(failure) => Err(state.fail(failure)),
                 })
             }
-            Way::Shared(asking) => {
-                let result = ready!(asking.poll(cx));
-                let Way::Shared(asking) = std::mem::replace(&mut self.0, Way::Over) else {
+            CallState::Shared(h2_call) => {
+                let result = ready!(h2_call.poll(cx));
+                let CallState::Shared(h2_call) = std::mem::replace(&mut self.0, CallState::Over) else {
                     return Poll::Pending;
                 };
                 match result {
-                    Ok(answered) => Poll::Ready(Ok(asking.reply(answered))),
-                    Err(Failed::Response(failed)) => Poll::Ready(Err(asking.fail(failed))),
+                    Ok(answered) => Poll::Ready(Ok(h2_call.reply(answered))),
+                    Err(Failed::Response(failed)) => Poll::Ready(Err(h2_call.fail(failed))),
                     Err(Failed::Protocol) => {
-                        let (backend, call) = asking.into_call();
-                        self.0 = Way::Own(State::begin(&backend, call));
+                        let (backend, call) = h2_call.into_call();
+                        self.0 = CallState::Own(State::begin(&backend, call));
                         self.poll(cx)
                     }
                 }
             }
             // A future is not polled once it was ready.
-            Way::Over => Poll::Pending,
+            CallState::Over => Poll::Pending,
         }
     }
 }
@@ -103,7 +105,8 @@ impl State {
         call.note_protocol(false);
         let began = backend.outbound.clock().now();
         let (backend, timing) = (InFlight::new(backend), Timing::default());
-        let search = if call.manner.announcement.is_none() { Search::Pool } else { Search::Address(0, None) };
+        let search =
+            if call.options.proxy_header.is_none() { Search::Pool } else { Search::Address(0, None) };
         Box::new(Self { backend, call, exchange: None, search, began, timing })
     }
 
@@ -173,8 +176,8 @@ impl State {
                     }
                     Poll::Ready(made) => {
                         let (mut connection, at) = made?;
-                        if let Some(octets) = &self.call.manner.announcement {
-                            connection.channel.announce(octets);
+                        if let Some(bytes) = &self.call.options.proxy_header {
+                            connection.channel.announce(bytes);
                         }
                         self.put_on(connection, false);
                         self.search = Search::Found(at);
@@ -183,8 +186,8 @@ impl State {
                 Search::Address(at, before) => match self.backend.open(at) {
                     None => return Poll::Ready(Err(before.unwrap_or(Cause::NoPeers))),
                     Some(Ok(mut connection)) => {
-                        if let Some(octets) = &self.call.manner.announcement {
-                            connection.channel.announce(octets);
+                        if let Some(bytes) = &self.call.options.proxy_header {
+                            connection.channel.announce(bytes);
                         }
                         self.put_on(connection, false);
                         self.search = Search::Found(at);
@@ -255,12 +258,12 @@ impl State {
         if self.timing.sent.is_zero() {
             self.timing.sent = self.timing.head;
         }
-        self.timing.request_head = exchange.sending.head_octets();
-        self.timing.response_head = exchange.head_octets;
+        self.timing.request_head = exchange.sending.head_bytes();
+        self.timing.response_head = exchange.head_bytes;
         let timing = self.timing;
         let head = std::mem::replace(&mut exchange.head, ResponseHead::new(Status::OK));
         let closes = !exchange.connection.engine.persists();
-        exchange.connection.heed(&head);
+        exchange.connection.note_response_head(&head);
         self.backend.outbound.pool().give_fields(std::mem::take(&mut self.call.fields));
         if content == ResponseContent::Tunnel {
             let tunnel = self.call.upgrade.map(|switch| exchange.into_tunnel(self.backend, &switch));
@@ -283,7 +286,7 @@ impl State {
                     None => Content::Stream(Box::new(Body::new(self.backend, exchange, content))),
                 }
             }
-            ResponseContent::Length(octets) => match whole(&mut exchange, &self.backend, octets) {
+            ResponseContent::Length(bytes) => match whole(&mut exchange, &self.backend, bytes) {
                 Some(shared) => {
                     end(&self.backend, exchange);
                     Content::Shared(shared)
@@ -312,9 +315,9 @@ pub(super) fn end(backend: &Rc<Backend>, mut exchange: Exchange) {
 }
 
 /// Content that came with its head.
-fn whole(exchange: &mut Exchange, backend: &Backend, octets: u64) -> Option<Shared> {
+fn whole(exchange: &mut Exchange, backend: &Backend, bytes: u64) -> Option<Shared> {
     let Connection { engine, input, .. } = &mut *exchange.connection;
-    let content = input.unread().get(..usize::try_from(octets).ok()?)?;
+    let content = input.unread().get(..usize::try_from(bytes).ok()?)?;
     let shared = backend.outbound.share(content);
     // The engine takes note of the content, and then of its end.
     for _ in 0..2 {
@@ -334,7 +337,7 @@ fn is_closed_behind_head(exchange: &mut Exchange) -> bool {
         && matches!(engine.receive_eof(), Ok(ClientEvent::End))
 }
 
-/// Content that came with its head, in pieces with other octets in between.
+/// Content that came with its head, in pieces with other bytes in between.
 fn whole_framed(exchange: &mut Exchange, backend: &Backend) -> Option<Result<Shared, Cause>> {
     let Connection { engine, input, .. } = &mut *exchange.connection;
     if !engine.is_complete_in(input.unread()) {

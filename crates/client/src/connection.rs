@@ -1,16 +1,16 @@
 //! One connection to an upstream: used by one exchange at a time, and idle in its backend's pool in between.
 
-use super::channel::Channel;
 use super::engine::Engine;
+use super::io_stream::IoStream;
 use hayami_http::{Known, ResponseHead};
 use hayami_net::buffer::Input;
 use std::time::Duration;
 
 /// A connection. Dropped, it is closed.
 pub(super) struct Connection {
-    pub(super) channel: Channel,
+    pub(super) channel: IoStream,
     pub(super) engine: Engine,
-    /// Octets that were received and not yet understood. It owns no memory while there are none.
+    /// Bytes that were received and not yet understood. It owns no memory while there are none.
     pub(super) input: Input,
     /// Which list of the origin's addresses it was made from.
     pub(super) peers: u32,
@@ -20,20 +20,20 @@ pub(super) struct Connection {
 
 impl Connection {
     /// A connection that has served nobody.
-    pub(super) fn new(channel: Channel, engine: Engine, peers: u32) -> Box<Self> {
+    pub(super) fn new(channel: IoStream, engine: Engine, peers: u32) -> Box<Self> {
         Box::new(Self { channel, engine, input: Input::default(), peers, kept_for: Duration::MAX })
     }
 
     /// Heeds what a response says of the connection. Node.js and Apache close after five seconds and say so
     /// (RFC 2068 §19.7.1.1): who uses it at the last moment loses requests that cannot be repeated.
     #[inline]
-    pub(super) fn heed(&mut self, head: &ResponseHead) {
+    pub(super) fn note_response_head(&mut self, head: &ResponseHead) {
         if let Some(value) = head.get(Known::KeepAlive) {
             self.kept_for = kept_for(value);
         }
     }
 
-    /// Whether another request may be sent on it. Octets that nobody asked for would be taken for its
+    /// Whether another request may be sent on it. Bytes that nobody asked for would be taken for its
     /// response (RFC 9112 §11.2).
     pub(super) fn is_fit(&self) -> bool {
         self.engine.is_idle() && self.input.is_empty() && self.channel.is_at_rest()
@@ -49,7 +49,7 @@ impl Drop for Connection {
 /// `timeout=5, max=100`: so many seconds, less one.
 #[cold]
 fn kept_for(value: &[u8]) -> Duration {
-    let seconds = value.split(|octet| *octet == b',').find_map(|parameter| {
+    let seconds = value.split(|byte| *byte == b',').find_map(|parameter| {
         let digits = parameter.trim_ascii().to_ascii_lowercase();
         std::str::from_utf8(digits.strip_prefix(b"timeout=")?).ok()?.parse().ok()
     });

@@ -7,7 +7,7 @@ use super::fastcgi::FastCgi;
 use hayami_h1::{Client, ClientEvent, ClientReceived, CutShort, Limits, RequestContent};
 use hayami_http::{FieldSection, ResponseHead};
 
-/// What makes octets of requests, and responses of octets.
+/// What makes bytes of requests, and responses of bytes.
 pub(super) enum Engine {
     /// RFC 9112.
     Http1(Client),
@@ -168,7 +168,7 @@ impl Engine {
         }
     }
 
-    /// Whether content of known length has other octets in between.
+    /// Whether content of known length has other bytes in between.
     #[inline]
     pub(super) fn is_framed(&self) -> bool {
         matches!(self, Self::FastCgi(_))
@@ -187,7 +187,7 @@ impl Engine {
 /// saves time: the engine decides what they are.
 fn chunks_end_with(mut input: &[u8]) -> bool {
     loop {
-        let line = input.iter().take(MOST_DIGITS).position(|octet| *octet == b'\r');
+        let line = input.iter().take(MOST_DIGITS).position(|byte| *byte == b'\r');
         let Some(digits) = line.and_then(|end| str::from_utf8(&input[..end]).ok()) else { return false };
         let Ok(size) = usize::from_str_radix(digits, 16) else { return false };
         let end = size.saturating_add(digits.len() + 2);
@@ -199,7 +199,7 @@ fn chunks_end_with(mut input: &[u8]) -> bool {
     }
 }
 
-/// Digits of chunk sizes that fit into an input buffer, and the octet behind them.
+/// Digits of chunk sizes that fit into an input buffer, and the byte behind them.
 const MOST_DIGITS: usize = 9;
 
 #[cfg(test)]
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_are_whole_with_their_last_octet_only() {
+    fn chunks_are_whole_with_their_last_byte_only() {
         let whole: [&[u8]; 3] =
             [b"0\r\n\r\n", b"5\r\nhello\r\n0\r\n\r\n", b"1\r\na\r\n00A\r\n0123456789\r\n0\r\n\r\n"];
         for input in whole {

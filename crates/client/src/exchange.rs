@@ -1,4 +1,4 @@
-//! One request and its response on a connection: octets out, octets in, up to the response's head.
+//! One request and its response on a connection: bytes out, bytes in, up to the response's head.
 
 use super::backend::{Backend, InFlight};
 use super::call::{Call, Cause, InterimSink, Phase};
@@ -19,12 +19,12 @@ pub(super) struct Exchange {
     pub(super) head: ResponseHead,
     /// The connection has served others.
     pub(super) reused: bool,
-    /// Octets of the response have come.
+    /// Bytes of the response have come.
     pub(super) heard: bool,
     /// Why the request was not sent to its end.
     broken: Option<Cause>,
-    /// Octets of the response's heads so far.
-    pub(super) head_octets: usize,
+    /// Bytes of the response's heads so far.
+    pub(super) head_bytes: usize,
 }
 
 /// How long content waits for the upstream's word that it wants it: as long as curl does. Who does not know the word
@@ -42,10 +42,10 @@ impl Exchange {
         let sending = Sending::begin(backend, &mut connection.engine, reused, call);
         let phase = if reused { Phase::Send } else { Phase::Connect };
         let head = ResponseHead::new(Status::OK);
-        Self { connection, sending, phase, head, reused, heard: false, broken: None, head_octets: 0 }
+        Self { connection, sending, phase, head, reused, heard: false, broken: None, head_bytes: 0 }
     }
 
-    /// Goes on with a connection that is being made, from the request's first octet.
+    /// Goes on with a connection that is being made, from the request's first byte.
     pub(super) fn move_to(&mut self, mut connection: Box<Connection>) {
         std::mem::swap(&mut connection.engine, &mut self.connection.engine);
         self.connection = connection;
@@ -167,8 +167,8 @@ impl Exchange {
                 break channel.flush();
             }
             match channel.send(self.sending.unsent()) {
-                Poll::Ready(Ok(octets)) => {
-                    self.sending.sent(octets);
+                Poll::Ready(Ok(bytes)) => {
+                    self.sending.sent(bytes);
                     channel.wire.progressed();
                     if self.phase == Phase::Connect {
                         self.phase = Phase::Send;
@@ -206,7 +206,7 @@ impl Exchange {
                 let received = engine.receive(&backend.limits, input.unread(), &mut self.head);
                 let received = received?;
                 input.consume(received.consumed);
-                self.head_octets += received.consumed;
+                self.head_bytes += received.consumed;
                 match received.event {
                     ClientEvent::Response(content) => return Poll::Ready(Ok(content)),
                     ClientEvent::Interim => {

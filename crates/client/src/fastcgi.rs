@@ -30,7 +30,7 @@ impl FastCgi {
     ) {
         let content = match content {
             hayami_h1::RequestContent::None => RequestContent::None,
-            hayami_h1::RequestContent::Length(octets) => RequestContent::Length(octets),
+            hayami_h1::RequestContent::Length(bytes) => RequestContent::Length(bytes),
             hayami_h1::RequestContent::Chunked => RequestContent::Unknown,
         };
         let options = RequestOptions { content, head_only: method == b"HEAD", keep: !last };
@@ -112,7 +112,7 @@ fn limits_of(limits: &Limits) -> hayami_fcgi::Limits {
 fn content_of(content: ResponseContent) -> hayami_h1::ResponseContent {
     match content {
         ResponseContent::None => hayami_h1::ResponseContent::None,
-        ResponseContent::Length(octets) => hayami_h1::ResponseContent::Length(octets),
+        ResponseContent::Length(bytes) => hayami_h1::ResponseContent::Length(bytes),
         ResponseContent::Unknown => hayami_h1::ResponseContent::Chunked,
     }
 }

@@ -23,20 +23,20 @@ mod backend;
 mod body;
 mod call;
 mod calling;
-mod channel;
 mod connection;
 mod engine;
 mod exchange;
 mod eyeballs;
 mod fastcgi;
 mod http2;
+mod io_stream;
 mod sending;
 mod tls;
 mod tunnel;
 
 pub use backend::{BUFFER, Backend, Counters, Origin, Protocol, Timeouts, Tls};
 pub use call::{
-    Call, Cause, ErrorSink, Failure, InterimSink, Manner, OverHttp2, Phase, ProtocolFault, Reply, Timing,
+    Call, CallOptions, Cause, ErrorSink, Failure, InterimSink, OverHttp2, Phase, ProtocolFault, Reply, Timing,
 };
 pub use calling::{Calling, call};
 pub use eyeballs::reach;

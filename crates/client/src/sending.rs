@@ -1,4 +1,4 @@
-//! A request's octets on their way out, and whether they could be sent once more.
+//! A request's bytes on their way out, and whether they could be sent once more.
 
 use super::backend::Backend;
 use super::call::{Call, Cause};
@@ -8,10 +8,10 @@ use hayami_http::{Source, SourceError};
 use hayami_net::buffer::Pool;
 use std::task::{Context, Poll};
 
-/// Octets of content that are taken at once: they fit a record of FastCGI, whose length has 16 bits.
+/// Bytes of content that are taken at once: they fit a record of FastCGI, whose length has 16 bits.
 const ROOM: usize = 64 * 1024 - 8;
 
-/// Octets that are kept of a request that may have to be sent once more. Larger ones with content risk what all
+/// Bytes that are kept of a request that may have to be sent once more. Larger ones with content risk what all
 /// requests risk with every proxy: that the upstream closes the connection in the same moment.
 const KEPT: usize = 16 * 1024;
 
@@ -24,15 +24,15 @@ pub(super) struct Sending {
     keeps: bool,
     /// What is still to come of the content.
     content: Option<Box<dyn Source>>,
-    /// Octets of the content were taken.
+    /// Bytes of the content were taken.
     touched: bool,
-    /// Octets of the request have left and are not in `out` any more.
+    /// Bytes of the request have left and are not in `out` any more.
     shortened: bool,
     /// The upstream takes no more of it.
     stopped: bool,
     /// Content waits until the upstream wants it.
     held: bool,
-    /// Octets of its head.
+    /// Bytes of its head.
     head: usize,
 }
 
@@ -41,7 +41,7 @@ impl Sending {
     pub(super) fn begin(backend: &Backend, engine: &mut Engine, reused: bool, call: &mut Call) -> Self {
         let content = call.content.take().filter(|source| source.length() != Some(0));
         let keeps = reused && call.repeatable && content.is_some();
-        let held = call.manner.expects_continue && content.is_some();
+        let held = call.options.expects_continue && content.is_some();
         let mut sending = Self { content, keeps, held, ..Self::default() };
         sending.write_head(backend, engine, call);
         sending
@@ -62,8 +62,8 @@ impl Sending {
         self.head = self.out.len();
     }
 
-    /// Octets of the request's head.
-    pub(super) fn head_octets(&self) -> usize {
+    /// Bytes of the request's head.
+    pub(super) fn head_bytes(&self) -> usize {
         self.head
     }
 
@@ -84,9 +84,9 @@ impl Sending {
         if self.stopped { &[] } else { &self.out[self.sent..] }
     }
 
-    /// So many octets have left.
-    pub(super) fn sent(&mut self, octets: usize) {
-        self.sent += octets;
+    /// So many bytes have left.
+    pub(super) fn sent(&mut self, bytes: usize) {
+        self.sent += bytes;
     }
 
     /// Whether nothing is to be sent any more.
@@ -156,17 +156,17 @@ impl Sending {
         self.sent == 0 && !self.shortened
     }
 
-    /// Whether no octet of the content was taken.
+    /// Whether no byte of the content was taken.
     pub(super) fn is_untouched(&self) -> bool {
         !self.touched
     }
 
-    /// Whether the request can be sent from its first octet on.
+    /// Whether the request can be sent from its first byte on.
     pub(super) fn can_rewind(&self) -> bool {
         !self.touched || !self.shortened
     }
 
-    /// Prepares to send the request from its first octet on.
+    /// Prepares to send the request from its first byte on.
     pub(super) fn rewind(&mut self, backend: &Backend, engine: &mut Engine, call: &Call) {
         if self.shortened {
             *engine = engine.anew();

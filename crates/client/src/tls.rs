@@ -12,7 +12,7 @@ use hayami_tls::{Alpn, ClientSession, ClientSide, Info, Progress};
 use std::io;
 use std::task::{Poll, ready};
 
-/// Octets that are put into records at once: several full ones, and few enough to stay in the cache.
+/// Bytes that are put into records at once: several full ones, and few enough to stay in the cache.
 const PIECE: usize = 64 * 1024;
 /// What waits to be sent beside the next piece at most. The handshake's end does, so that it leaves with the first
 /// request.
@@ -52,7 +52,7 @@ impl ClientTls {
         self.stream.info()
     }
 
-    /// Goes on with the handshake. Its last octets leave with the first ones that are sent.
+    /// Goes on with the handshake. Its last bytes leave with the first ones that are sent.
     pub(super) fn poll_connected(&mut self, socket: &Socket, pool: &Pool) -> Poll<Result<(), Cause>> {
         while self.stage == Stage::Handshake {
             ready!(self.flush(socket)).map_err(Cause::Io)?;
@@ -85,7 +85,7 @@ impl ClientTls {
         self.stream.is_empty() && self.early.is_empty() && self.stage == Stage::Open
     }
 
-    /// Reads at most `most` octets behind what is in `out`, and no more than can be opened at once: `most` is
+    /// Reads at most `most` bytes behind what is in `out`, and no more than can be opened at once: `most` is
     /// [`WORTH_READING`] at least. `Ok(0)`: the peer has said that nothing more comes.
     ///
     /// # Errors
@@ -137,15 +137,15 @@ impl ClientTls {
         }
     }
 
-    /// Takes octets, at most 64 KB.
+    /// Takes bytes, at most 64 KB.
     ///
     /// # Errors
     /// The peer is gone.
-    pub(super) fn send(&mut self, socket: &Socket, pool: &Pool, octets: &[u8]) -> Poll<io::Result<usize>> {
+    pub(super) fn send(&mut self, socket: &Socket, pool: &Pool, bytes: &[u8]) -> Poll<io::Result<usize>> {
         if self.stream.unsent() > WAITING {
             ready!(self.flush(socket))?;
         }
-        let piece = &octets[..octets.len().min(PIECE)];
+        let piece = &bytes[..bytes.len().min(PIECE)];
         self.stream.seal(pool, piece);
         match self.flush(socket) {
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),

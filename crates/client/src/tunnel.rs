@@ -1,17 +1,17 @@
-//! Octets of no protocol that we know, both ways between a client and an upstream (RFC 9110 §7.8, §9.3.6).
+//! Bytes of no protocol that we know, both ways between a client and an upstream (RFC 9110 §7.8, §9.3.6).
 //!
 //! ```text
-//! client ── octets (a Source) ──▸ Line ──▸ upstream       each end is passed on by itself
+//! client ── bytes (a Source) ──▸ Line ──▸ upstream       each end is passed on by itself
 //! client ◂── Joined (a Source) ── Line ◂── upstream
 //! ```
 //!
-//! The client's connection asks [`Joined`] for octets, which moves both directions: so whoever reads slowly is
+//! The client's connection asks [`Joined`] for bytes, which moves both directions: so whoever reads slowly is
 //! written to slowly, and no more waits in memory than one buffer for each direction.
 
 use super::backend::{InFlight, Protocol};
-use super::channel::Channel;
 use super::connection::Connection;
 use super::engine::Engine;
+use super::io_stream::IoStream;
 use hayami_http::{Content, Known, ResponseHead, Source, SourceError};
 use hayami_net::dial::Peer;
 use hayami_net::upstream_io::UpstreamIo;
@@ -22,7 +22,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// Octets of the client's that are taken at once.
+/// Bytes of the client's that are taken at once.
 const ROOM: usize = 64 * 1024;
 
 /// What a call asks for besides an answer: to go on in another protocol.
@@ -42,7 +42,7 @@ struct Line {
     /// Its engine has done its part; its input is what came behind the answer.
     connection: Box<Connection>,
     inward: Inward,
-    /// Octets of the client's on their way, and how many have left.
+    /// Bytes of the client's on their way, and how many have left.
     out: Vec<u8>,
     sent: usize,
     idle: Duration,
@@ -56,7 +56,7 @@ struct Line {
 enum Inward {
     /// Nobody has said yet where it comes from.
     Unknown,
-    /// Octets come from here.
+    /// Bytes come from here.
     Open(Box<dyn Source>),
     /// There are no more; the upstream is told when the last one has left.
     Ending,
@@ -71,7 +71,7 @@ impl Switch {
     /// Whether a 101 names a protocol that was asked for (RFC 9110 §7.8); names are compared without case.
     pub(super) fn allows(&self, head: &ResponseHead) -> bool {
         let Some(chosen) = head.get(Known::Upgrade) else { return false };
-        let mut asked = self.protocols.split(|octet| *octet == b',').map(<[u8]>::trim_ascii);
+        let mut asked = self.protocols.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
         asked.any(|protocol| protocol.eq_ignore_ascii_case(chosen.trim_ascii()))
     }
 }
@@ -101,10 +101,10 @@ impl Tunnel {
         }))
     }
 
-    /// The content that goes to the client, who sends `octets`.
-    pub fn join(mut self, octets: Box<dyn Source>) -> Content {
+    /// The content that goes to the client, who sends `bytes`.
+    pub fn join(mut self, bytes: Box<dyn Source>) -> Content {
         self.0.connection.channel.wire.progressed();
-        self.0.inward = Inward::Open(octets);
+        self.0.inward = Inward::Open(bytes);
         Content::Stream(Box::new(Joined(Some(self.0))))
     }
 }
@@ -117,7 +117,7 @@ impl fmt::Debug for Tunnel {
 
 /// A connection in clear that is being made for a tunnel.
 pub struct Dialing {
-    channel: Option<Channel>,
+    channel: Option<IoStream>,
     idle: Duration,
     outbound: UpstreamIo,
 }
@@ -128,7 +128,7 @@ pub struct Dialing {
 /// # Errors
 /// The system has no descriptor or no port left, or knows already that nobody is there.
 pub fn dial(outbound: &UpstreamIo, peer: &Peer, timeout: Duration, idle: Duration) -> io::Result<Dialing> {
-    let channel = Channel::open(outbound, peer, None, &[])?;
+    let channel = IoStream::open(outbound, peer, None, &[])?;
     channel.wire.set_deadline(outbound.clock().millis().after(timeout));
     Ok(Dialing { channel: Some(channel), idle, outbound: outbound.clone() })
 }
@@ -196,9 +196,9 @@ impl Line {
     /// Ready when everything that was taken from the client has left.
     fn poll_send(&mut self) -> Poll<Result<(), SourceError>> {
         while self.sent < self.out.len() {
-            let octets =
+            let bytes =
                 ready!(self.connection.channel.send(&self.out[self.sent..])).map_err(|error| lost(&error))?;
-            self.sent += octets;
+            self.sent += bytes;
             self.connection.channel.wire.progressed();
         }
         self.out.clear();
@@ -210,9 +210,9 @@ impl Line {
     fn poll_outward(&mut self, room: usize, out: &mut Vec<u8>) -> Poll<io::Result<bool>> {
         loop {
             if !self.connection.input.is_empty() {
-                let octets = self.connection.input.unread();
-                let taken = octets.len().min(room);
-                out.extend_from_slice(&octets[..taken]);
+                let bytes = self.connection.input.unread();
+                let taken = bytes.len().min(room);
+                out.extend_from_slice(&bytes[..taken]);
                 self.connection.input.consume(taken);
                 return Poll::Ready(Ok(false));
             }
@@ -224,13 +224,13 @@ impl Line {
                 true => self.connection.channel.read_at_most(out, room),
                 false => self.connection.channel.read(&mut self.connection.input),
             };
-            let octets = match ready!(read) {
+            let bytes = match ready!(read) {
                 // Over TLS without goodbye: many servers end so.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
-                octets => octets?,
+                bytes => bytes?,
             };
             self.connection.channel.wire.progressed();
-            match octets {
+            match bytes {
                 0 => return Poll::Ready(Ok(true)),
                 _ if direct => return Poll::Ready(Ok(false)),
                 _ => {}

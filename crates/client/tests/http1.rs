@@ -75,8 +75,8 @@ fn responses_of_every_framing_arrive_whole() {
         ),
         ("GET", b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 1\r\n\r\nx", "closes: true\r\n", "x"),
     ];
-    for (method, octets, line, end) in cases {
-        let (address, _) = always(octets);
+    for (method, bytes, line, end) in cases {
+        let (address, _) = always(bytes);
         let server = server(origin(&[address]));
         for round in 0..2 {
             let got = server.ask(method, "/a");
@@ -99,7 +99,7 @@ fn content_up_to_the_end_of_the_connection_arrives_whole() {
         stream.write_all(b"GET / HTTP/1.0\r\nhost: x\r\n\r\n").expect("sent");
         let mut all = Vec::new();
         stream.read_to_end(&mut all).expect("read");
-        assert_eq!(all.iter().filter(|octet| **octet == b'x').count(), 300_000);
+        assert_eq!(all.iter().filter(|byte| **byte == b'x').count(), 300_000);
     }
     assert_eq!(opened.load(Ordering::SeqCst), 2);
     server.stop();
@@ -123,7 +123,7 @@ fn large_content_arrives_whole_and_leaves_a_connection_that_can_be_used_again() 
         assert!(head.contains(&format!("content-length: {LEN}\r\n")), "{head}");
         let mut content = vec![0; LEN];
         stream.read_exact(&mut content).expect("content");
-        assert!(content.iter().enumerate().all(|(i, octet)| *octet == (i / 7) as u8));
+        assert!(content.iter().enumerate().all(|(i, byte)| *byte == (i / 7) as u8));
     }
     assert_eq!(opened.load(Ordering::SeqCst), 1);
     server.stop();
@@ -163,14 +163,14 @@ fn broken_answers_are_failures_and_cost_their_connection() {
         (b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n".to_vec(), "both"),
         (b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\n".to_vec(), "coding is unknown"),
         (b"HTTP/1.1 101 Switching Protocols\r\n\r\n".to_vec(), "without being asked"),
-        (b"HTTP/1.1 100 Continue\r\n\r\n".repeat(40), "interim responses are more"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n".repeat(40), "more interim responses than"),
         (huge, "longer than the limit"),
     ];
-    for (octets, want) in cases {
-        let shown = octets.escape_ascii().to_string();
+    for (bytes, want) in cases {
+        let shown = bytes.escape_ascii().to_string();
         let (address, opened) = upstream(move |_, mut stream| {
             if read_head(&mut stream).is_some() {
-                let _ = stream.write_all(&octets);
+                let _ = stream.write_all(&bytes);
             }
         });
         let server = server(origin(&[address]));
@@ -192,10 +192,10 @@ fn content_that_is_cut_off_does_not_look_complete() {
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n",
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhelloo\r\n",
     ];
-    for octets in cases {
+    for bytes in cases {
         let (address, _) = upstream(move |_, mut stream| {
             read_head(&mut stream).expect("a request");
-            stream.write_all(octets).expect("sent");
+            stream.write_all(bytes).expect("sent");
         });
         let server = server(origin(&[address]));
         let got = server.ask("GET", "/a");
@@ -206,7 +206,7 @@ fn content_that_is_cut_off_does_not_look_complete() {
 }
 
 #[test]
-fn octets_that_nobody_asked_for_answer_no_request() {
+fn bytes_that_nobody_asked_for_answer_no_request() {
     let (address, opened) =
         always(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nxHTTP/1.1 200 OK\r\n\r\nevil");
     let server = server(origin(&[address]));
@@ -315,8 +315,8 @@ fn an_idle_connection_is_closed_after_its_time() {
 
 #[test]
 fn a_connection_that_its_upstream_keeps_for_no_time_is_not_used_again() {
-    let octets = b"HTTP/1.1 200 OK\r\nkeep-alive: timeout=1\r\ncontent-length: 1\r\n\r\nx";
-    let (address, opened) = always(octets);
+    let bytes = b"HTTP/1.1 200 OK\r\nkeep-alive: timeout=1\r\ncontent-length: 1\r\n\r\nx";
+    let (address, opened) = always(bytes);
     let server = server(origin(&[address]));
     for round in 1..4 {
         assert!(server.ask("POST", "/a").ends_with("\r\n\r\nx"));
@@ -330,12 +330,12 @@ fn uploads_arrive_whole_in_both_framings() {
     const LEN: usize = 3_000_000;
     let (address, opened) = upstream(|_, mut stream| {
         while let Some(head) = read_head(&mut stream) {
-            let mut octets = 0;
+            let mut bytes = 0;
             if head.contains("transfer-encoding: chunked\r\n") {
                 loop {
                     let line = read_until(&mut stream, "\r\n").expect("a chunk");
                     let size = usize::from_str_radix(line.trim(), 16).expect("a size");
-                    octets += size;
+                    bytes += size;
                     let mut chunk = vec![0; if size == 0 { 0 } else { size + 2 }];
                     stream.read_exact(&mut chunk).expect("data");
                     if size == 0 {
@@ -346,9 +346,9 @@ fn uploads_arrive_whole_in_both_framings() {
             } else {
                 assert!(head.contains(&format!("content-length: {LEN}\r\n")), "{head}");
                 stream.read_exact(&mut vec![0; LEN]).expect("content");
-                octets = LEN;
+                bytes = LEN;
             }
-            assert_eq!(octets, LEN);
+            assert_eq!(bytes, LEN);
             stream.write_all(OK).expect("sent");
         }
     });
@@ -407,10 +407,10 @@ fn silence_in_each_phase_is_a_timeout() {
         (b"", "waiting for the response: timed out"),
         (b"HTTP/1.1 200 O", "reading the response's head: timed out"),
     ];
-    for (octets, want) in cases {
+    for (bytes, want) in cases {
         let (address, _) = upstream(|_, mut stream| {
             read_head(&mut stream).expect("a request");
-            stream.write_all(octets).expect("sent");
+            stream.write_all(bytes).expect("sent");
             let _ = stream.read(&mut [0]);
         });
         let server = server(impatient(&[address]));
@@ -449,14 +449,14 @@ fn an_upstream_may_be_a_socket_in_the_file_system() {
     let listener = UnixListener::bind(&path).expect("bound");
     let thread = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("accepted");
-        let (mut all, mut octet) = (Vec::new(), [0]);
-        while stream.read(&mut octet).is_ok_and(|octets| octets > 0) {
-            all.push(octet[0]);
+        let (mut all, mut byte) = (Vec::new(), [0]);
+        while stream.read(&mut byte).is_ok_and(|bytes| bytes > 0) {
+            all.push(byte[0]);
             if all.ends_with(b"\r\n\r\n") {
                 stream.write_all(OK).expect("sent");
             }
         }
-        all.windows(4).filter(|octets| octets == b"\r\n\r\n").count()
+        all.windows(4).filter(|bytes| bytes == b"\r\n\r\n").count()
     });
     let server = server(Origin { peers: vec![Peer::Unix(path.clone())], ..origin(&[]) });
     for _ in 0..2 {

@@ -163,8 +163,8 @@ fn uploads_wait_for_windows_and_end_with_their_trailers() {
     let config = Config { max_stream_window: 65_536, ..Config::default() };
     let (address, opened) = upstream(config, |_, conn| {
         while let Some((key, _)) = conn.request() {
-            let (octets, trailer) = conn.content(key);
-            conn.answer(key, &format!("{octets} {trailer:?}"));
+            let (bytes, trailer) = conn.content(key);
+            conn.answer(key, &format!("{bytes} {trailer:?}"));
         }
     });
     let server = server(over_http2(address));
@@ -193,10 +193,10 @@ fn content_goes_both_ways_at_once() {
         conn.head(key, 200, None, &[]);
         loop {
             match conn.next() {
-                Came::Content(key, octets, _) => {
-                    conn.grant(key, octets.len());
+                Came::Content(key, bytes, _) => {
+                    conn.release_stream_window(key, bytes.len());
                     // Less than the first window: there is always room.
-                    conn.data(key, &octets[..octets.len() / 10], false);
+                    conn.data(key, &bytes[..bytes.len() / 10], false);
                 }
                 Came::End(key, trailer) => {
                     conn.trailers(key, "got", &trailer.unwrap_or_default());
@@ -391,7 +391,7 @@ fn failures_say_what_was_wrong() {
                 conn.flush();
                 conn.next();
             },
-            "the interim responses are more than the limit",
+            "the server sent more interim responses than the limit",
         ),
         (
             |conn| {
@@ -433,9 +433,9 @@ fn who_does_not_speak_http_2_is_found_out_at_once() {
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "the frame is longer than our settings allow"),
         (b"\0\0\x08\x06\0\0\0\0\x0012345678", "the first frame is not SETTINGS"),
     ];
-    for (octets, want) in cases {
+    for (bytes, want) in cases {
         let (address, _) = calls::upstream(move |_, mut stream| {
-            let _ = stream.write_all(octets);
+            let _ = stream.write_all(bytes);
             let _ = stream.read_to_end(&mut Vec::new());
         });
         let server = server(over_http2(address));
@@ -568,7 +568,7 @@ fn a_slow_client_holds_up_neither_others_nor_memory() {
     }
     assert_eq!(opened.load(Ordering::SeqCst), 1);
     let sent = sent.load(Ordering::SeqCst);
-    assert!(sent <= 14 * 256 * 1024, "{sent} octets are more than all first windows");
+    assert!(sent <= 14 * 256 * 1024, "{sent} bytes are more than all first windows");
     drop(slow);
     server.await_counters("in flight 0");
     server.stop();

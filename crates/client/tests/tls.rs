@@ -88,12 +88,12 @@ fn secured(
 }
 
 fn head(stream: &mut Secured) -> Option<String> {
-    let (mut all, mut octet) = (Vec::new(), [0]);
+    let (mut all, mut byte) = (Vec::new(), [0]);
     while !all.ends_with(b"\r\n\r\n") {
-        if stream.read(&mut octet).unwrap_or(0) == 0 {
+        if stream.read(&mut byte).unwrap_or(0) == 0 {
             return None;
         }
-        all.push(octet[0]);
+        all.push(byte[0]);
     }
     String::from_utf8(all).ok()
 }
@@ -104,10 +104,10 @@ fn answer_all(_: usize, mut stream: Secured) {
 }
 
 /// The only answer of an upstream.
-fn once(octets: &'static [u8]) -> impl Fn(usize, Secured) {
+fn once(bytes: &'static [u8]) -> impl Fn(usize, Secured) {
     move |_, mut stream| {
         if head(&mut stream).is_some() {
-            let _ = stream.write_all(octets);
+            let _ = stream.write_all(bytes);
         }
     }
 }
@@ -212,10 +212,10 @@ fn an_upstream_that_speaks_no_tls_is_a_failure_at_once() {
         (b"\x15\x03\x03\0\x02\x02\x28", "the peer sent alert 40 (handshake_failure)"),
         (b"", "the upstream closed the connection"),
     ];
-    for (octets, words) in cases {
+    for (bytes, words) in cases {
         let (address, _) = upstream(move |_, mut stream| {
             let _ = stream.read(&mut [0; 4096]);
-            let _ = stream.write_all(octets);
+            let _ = stream.write_all(bytes);
         });
         let server = server(authority.origin(address));
         let got = server.ask("GET", "/a");
@@ -280,8 +280,8 @@ fn content_with_a_length_is_complete_without_goodbye_and_cut_off_content_never_i
         (b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nhello", false),
         (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello", false),
     ];
-    for (octets, complete) in cases {
-        let (address, _) = secured(authority.of_app(), once(octets));
+    for (bytes, complete) in cases {
+        let (address, _) = secured(authority.of_app(), once(bytes));
         let server = server(authority.origin(address));
         let got = server.ask("GET", "/a");
         let looks =
@@ -378,8 +378,8 @@ fn records_in_pieces_and_new_keys_in_between_change_nothing() {
             conn.refresh_traffic_keys().expect("open");
             conn.writer().write_all(b"0123456789").expect("taken");
             conn.write_tls(&mut records).expect("written");
-            for octet in records {
-                stream.sock.write_all(&[octet]).expect("sent");
+            for byte in records {
+                stream.sock.write_all(&[byte]).expect("sent");
             }
         }
     });
@@ -395,13 +395,13 @@ fn uploads_in_chunks_and_large_heads_arrive_whole() {
     let authority = Authority::new();
     let (address, _) = secured(authority.of_app(), |_, mut stream| {
         head(&mut stream).expect("a request");
-        let (mut all, mut octets) = (Vec::new(), vec![0; 8192]);
+        let (mut all, mut bytes) = (Vec::new(), vec![0; 8192]);
         while !all.ends_with(b"0\r\nsum: 1\r\n\r\n") {
-            let read = stream.read(&mut octets).expect("content");
+            let read = stream.read(&mut bytes).expect("content");
             assert_ne!(read, 0, "{}", all.len());
-            all.extend_from_slice(&octets[..read]);
+            all.extend_from_slice(&bytes[..read]);
         }
-        let count = all.iter().filter(|octet| **octet == b'u').count() - 1; // the trailer's
+        let count = all.iter().filter(|byte| **byte == b'u').count() - 1; // the trailer's
         write!(
             stream,
             "HTTP/1.1 200 OK\r\nx-large: {}\r\ncontent-length: 6\r\n\r\n{count}",
@@ -425,7 +425,7 @@ fn large_content_goes_both_ways() {
             let length = if asked.contains("content-length: 1000000\r\n") { 1_000_000 } else { 0 };
             let mut content = vec![0; length];
             stream.read_exact(&mut content).expect("content");
-            assert!(content.iter().all(|octet| *octet == b'u'));
+            assert!(content.iter().all(|byte| *byte == b'u'));
             let answer = "HTTP/1.1 200 OK\r\ncontent-length: 3000000\r\n\r\n";
             stream.write_all(answer.as_bytes()).expect("sent");
             let pattern: Vec<u8> = (0..3_000_000_usize).map(|at| (at % 251) as u8).collect();
@@ -441,7 +441,7 @@ fn large_content_goes_both_ways() {
         let mut all = Vec::new();
         client.read_to_end(&mut all).expect("content");
         assert_eq!(all.len(), 3_000_000);
-        assert!(all.iter().enumerate().all(|(at, octet)| *octet == (at % 251) as u8));
+        assert!(all.iter().enumerate().all(|(at, byte)| *byte == (at % 251) as u8));
         server.await_counters("idle 1 in flight 0");
         server.stop();
     }

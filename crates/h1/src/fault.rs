@@ -44,7 +44,7 @@ faults! {
     NotHttp BAD_REQUEST "first line names no HTTP version" "RFC 9112 §2.3",
     UnsupportedVersion HTTP_VERSION_NOT_SUPPORTED "version is not HTTP/1" "RFC 9110 §15.6.6",
     HeadTooLarge REQUEST_HEADER_FIELDS_TOO_LARGE "head is longer than the limit" "RFC 6585 §5",
-    TooManyFields REQUEST_HEADER_FIELDS_TOO_LARGE "field lines are more than the limit" "RFC 6585 §5",
+    TooManyFields REQUEST_HEADER_FIELDS_TOO_LARGE "head has more field lines than the limit" "RFC 6585 §5",
     BareCr BAD_REQUEST "head has a CR that no LF follows" "RFC 9112 §2.2",
     LeadingWhitespace BAD_REQUEST "first field line starts with whitespace" "RFC 9112 §2.2",
     ObsoleteFold BAD_REQUEST "field line starts with whitespace, as folded lines once did" "RFC 9112 §5.2",
@@ -74,7 +74,7 @@ faults! {
     MalformedStatusLine BAD_GATEWAY "status line is malformed" "RFC 9112 §4",
     StatusLineTooLong BAD_GATEWAY "status line is longer than the limit" "RFC 9112 §4",
     UnexpectedSwitch BAD_GATEWAY "server sent 101 without being asked to" "RFC 9110 §15.2.2",
-    TooManyInterim BAD_GATEWAY "interim responses are more than the limit" "RFC 9110 §15.2",
+    TooManyInterim BAD_GATEWAY "server sent more interim responses than the limit" "RFC 9110 §15.2",
     ClosedEarly BAD_GATEWAY "server closed before the response was complete" "RFC 9112 §8",
 }
 

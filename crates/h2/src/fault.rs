@@ -93,7 +93,7 @@ faults! {
     DiscardedFlood ENHANCE_YOUR_CALM "peer sends more content on closed streams than their windows allow" "RFC 9113 §10.5",
     StaleFlood ENHANCE_YOUR_CALM "peer sends too many frames on closed streams" "RFC 9113 §10.5",
     LargeHeadFlood ENHANCE_YOUR_CALM "peer sends too many heads beyond the limit" "RFC 9113 §10.5.1",
-    InterimFlood ENHANCE_YOUR_CALM "interim responses are more than the limit" "RFC 9110 §15.2",
+    InterimFlood ENHANCE_YOUR_CALM "server sent more interim responses than the limit" "RFC 9110 §15.2",
 }
 
 impl fmt::Display for Fault {

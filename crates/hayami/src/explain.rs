@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use crate::user::Problem;
 use hayami_server::config::error::ConfigError;
 use hayami_server::config::load::Loaded;
-use hayami_server::config::yaml::Place;
+use hayami_server::config::yaml::Position;
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -30,7 +30,7 @@ impl<'a> Explain<'a> {
 
     /// An error where a directive has this text in its argument.
     pub(crate) fn at(&self, directive: &str, text: &str, message: impl Into<String>) -> ConfigError {
-        let at = self.loaded.place_of(directive, text).unwrap_or(Place::NOWHERE);
+        let at = self.loaded.place_of(directive, text).unwrap_or(Position::NOWHERE);
         ConfigError::new(at, message)
     }
 
@@ -42,7 +42,7 @@ impl<'a> Explain<'a> {
     /// A user or group in a directive is not available.
     pub(crate) fn user(&self, directive: &str, problem: Problem) -> Failure {
         problem.failure(|name, error| {
-            let at = self.loaded.place_of(directive, name).unwrap_or(Place::NOWHERE);
+            let at = self.loaded.place_of(directive, name).unwrap_or(Position::NOWHERE);
             self.failure(CONFIG, ConfigError { at, ..error })
         })
     }

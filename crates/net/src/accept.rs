@@ -4,7 +4,7 @@ use crate::placement::{Arrival, Workers};
 use crate::proxy_protocol::{Expectation, Expected, Fault};
 use crate::service::{Address, ConnectionInfo, Service};
 use crate::socket::Socket;
-use crate::transport::{Announcement, Transport};
+use crate::transport::{ProxyHeader, Transport};
 use crate::worker::{Listener, Worker};
 use hayami_tls::Acceptor as TlsAcceptor;
 use rustix::io::Errno;
@@ -257,8 +257,8 @@ impl Acceptor {
         let mut transport = Transport::new(Socket::new(fd), self.tls.as_ref());
         match self.proxy_protocol.as_ref().map(|own| own.of(&info.peer)) {
             None | Some(Expected::None) => {}
-            Some(Expected::Header) => transport.expect_announcement(Announcement::Required),
-            Some(Expected::Either) => transport.expect_announcement(Announcement::Optional),
+            Some(Expected::Header) => transport.expect_proxy_header(ProxyHeader::Required),
+            Some(Expected::Either) => transport.expect_proxy_header(ProxyHeader::Optional),
             Some(Expected::Nobody) => {
                 worker.quota.leave();
                 worker.service.report(&info, &Fault::Stranger);
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn each_worker_sheds_its_share_of_the_excess() {
+    fn each_worker_drops_its_share_of_the_excess() {
         let quota = Quota::new(100, Some((10, Duration::from_secs(30))));
         for _ in 0..20 {
             quota.enter();

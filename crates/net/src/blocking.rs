@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn six_hundred_names_that_nobody_answers_for_do_not_delay_a_file() {
+    fn six_hundred_unanswered_names_do_not_delay_a_file() {
         let runtime = runtime();
         let _entered = runtime.enter();
         let (go, on) = mpsc::channel();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_nobody_waits_for_any_more_is_skipped_and_a_panic_ends_no_thread() {
+    fn abandoned_work_is_skipped_and_a_panic_ends_no_thread() {
         let runtime = runtime();
         let _entered = runtime.enter();
         let queue = queue(1, 10);

@@ -1,6 +1,6 @@
 //! Input buffers, and the pool that keeps the ones that nobody needs at the moment, and memory of fields.
 //!
-//! A connection owns memory only while octets wait in it: an idle one has none.
+//! A connection owns memory only while bytes wait in it: an idle one has none.
 
 use hayami_http::FieldSection;
 use std::cell::RefCell;
@@ -12,7 +12,7 @@ const KEPT_SIZE: usize = 256 * 1024;
 /// Free buffers kept by a worker: as many as connections are in the middle of a turn, and a few more.
 const KEPT_COUNT: usize = 64;
 
-/// Octets and lines of most heads.
+/// Bytes and lines of most heads.
 const HEAD: usize = 512;
 const LINES: usize = 16;
 /// Memory of heads that grew beyond this goes back to the allocator.
@@ -49,71 +49,71 @@ impl Pool {
     /// Takes fields back that nobody needs any more.
     pub fn give_fields(&self, mut fields: FieldSection) {
         let mut free = self.fields.borrow_mut();
-        let octets = fields.bytes().len();
-        if free.len() < KEPT_COUNT && (1..=LARGE_HEAD).contains(&octets) {
+        let bytes = fields.bytes().len();
+        if free.len() < KEPT_COUNT && (1..=LARGE_HEAD).contains(&bytes) {
             fields.clear();
             free.push(fields);
         }
     }
 }
 
-/// Octets received and not yet consumed.
+/// Bytes received and not yet consumed.
 #[derive(Debug, Default)]
 pub struct Input {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     consumed: usize,
 }
 
 impl Input {
-    /// The octets not yet consumed.
+    /// The bytes not yet consumed.
     pub fn unread(&self) -> &[u8] {
-        &self.octets[self.consumed..]
+        &self.bytes[self.consumed..]
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.consumed == self.octets.len()
+        self.consumed == self.bytes.len()
     }
 
-    /// Drops octets from the front.
-    pub fn consume(&mut self, octets: usize) {
-        self.consumed += octets;
-        debug_assert!(self.consumed <= self.octets.len());
+    /// Drops bytes from the front.
+    pub fn consume(&mut self, bytes: usize) {
+        self.consumed += bytes;
+        debug_assert!(self.consumed <= self.bytes.len());
         if self.is_empty() {
-            self.octets.clear();
+            self.bytes.clear();
             self.consumed = 0;
         }
     }
 
-    /// The buffer with room for a read behind the unread octets.
+    /// The buffer with room for a read behind the unread bytes.
     pub fn room(&mut self, pool: &Pool) -> &mut Vec<u8> {
-        if self.octets.capacity() == 0 {
-            self.octets = pool.take();
+        if self.bytes.capacity() == 0 {
+            self.bytes = pool.take();
         }
-        if self.octets.len() == self.octets.capacity() {
+        if self.bytes.len() == self.bytes.capacity() {
             self.make_room();
         }
-        &mut self.octets
+        &mut self.bytes
     }
 
     #[cold]
     fn make_room(&mut self) {
-        self.octets.drain(..self.consumed);
+        self.bytes.drain(..self.consumed);
         self.consumed = 0;
-        self.octets.reserve(READ_SIZE);
+        self.bytes.reserve(READ_SIZE);
     }
 
     /// Gives the memory back, whatever is in it: the connection has ended.
     pub fn end(&mut self, pool: &Pool) {
-        pool.give(std::mem::take(&mut self.octets));
+        pool.give(std::mem::take(&mut self.bytes));
         self.consumed = 0;
     }
 
     /// Gives the memory back if there is nothing in it.
     pub fn release(&mut self, pool: &Pool) {
-        if self.is_empty() && self.octets.capacity() > 0 {
+        if self.is_empty() && self.bytes.capacity() > 0 {
             self.consumed = 0;
-            pool.give(std::mem::take(&mut self.octets));
+            pool.give(std::mem::take(&mut self.bytes));
         }
     }
 }
@@ -132,12 +132,12 @@ mod tests {
         assert_eq!(input.unread(), b"bc");
         input.consume(2);
         input.release(&pool);
-        assert_eq!(input.octets.capacity(), 0);
+        assert_eq!(input.bytes.capacity(), 0);
         assert!(pool.take().capacity() >= READ_SIZE);
     }
 
     #[test]
-    fn a_full_input_moves_its_octets_to_the_front_and_grows() {
+    fn a_full_input_moves_its_bytes_to_the_front_and_grows() {
         let pool = Pool::default();
         let mut input = Input::default();
         let room = input.room(&pool);

@@ -15,12 +15,12 @@ pub fn would_wait(error: Errno) -> bool {
     matches!(error, Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL)
 }
 
-/// Whether the last octet of the slice can be had without waiting for a disk. The kernel reads files
+/// Whether the last byte of the slice can be had without waiting for a disk. The kernel reads files
 /// ahead, so what lies before it is there too, as good as always. Of file systems that cannot tell, yes.
 pub(crate) fn is_resident(slice: &FileSlice) -> bool {
-    let mut octet = [0];
+    let mut byte = [0];
     let last = (slice.offset + slice.len).saturating_sub(1);
-    let read = preadv2(&*slice.file, &mut [IoSliceMut::new(&mut octet)], last, ReadWriteFlags::NOWAIT);
+    let read = preadv2(&*slice.file, &mut [IoSliceMut::new(&mut byte)], last, ReadWriteFlags::NOWAIT);
     read != Err(Errno::AGAIN)
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn read_through(slice: &FileSlice) {
     while at < end {
         match slice.file.read_at(&mut block, at) {
             Ok(0) | Err(_) => return,
-            Ok(octets) => at += octets as u64,
+            Ok(bytes) => at += bytes as u64,
         }
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! worker ── reactor ── connection ── session ─┬ http1 ─┬─ exchange ── Service (the layer above)
-//!           │  │         │      │             └ http2     hayami_h1, hayami_h2 (octets ⇄ events)
+//!           │  │         │      │             └ http2     hayami_h1, hayami_h2 (bytes ⇄ events)
 //!      accept  poll      │    output
 //!                     transport ┬ socket
 //!                               └ tls_stream (hayami_tls)
 //! ```
 //!
-//! One thread per worker, everything in it single-threaded. A connection costs no memory for octets
+//! One thread per worker, everything in it single-threaded. A connection costs no memory for bytes
 //! while it is idle, and no system call but one read and one write for each turn.
 #![deny(unsafe_code)]
 
@@ -25,7 +25,6 @@ pub mod dial;
 mod exchange;
 mod http1;
 mod http2;
-mod incoming;
 mod link;
 pub mod listen;
 pub mod liveness;
@@ -39,6 +38,7 @@ pub mod poll;
 pub mod proxy_protocol;
 mod reactor;
 mod refusal;
+mod request_body;
 mod runtime;
 pub mod service;
 mod session;

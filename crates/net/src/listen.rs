@@ -43,9 +43,9 @@ pub struct Options {
     pub reuse_port: bool,
     /// Length of the TCP Fast Open queue; 0 for none.
     pub fast_open: u32,
-    /// `SO_SNDBUF`, octets.
+    /// `SO_SNDBUF`, bytes.
     pub send_buffer: Option<usize>,
-    /// `SO_RCVBUF`, octets.
+    /// `SO_RCVBUF`, bytes.
     pub receive_buffer: Option<usize>,
     /// `TCP_CONGESTION`: name of the congestion control.
     pub congestion: Option<String>,
@@ -129,11 +129,11 @@ fn bind_inet(address: SocketAddr, kind: Type, protocol: Protocol, options: &Opti
         socket.set_only_v6(options.only_v6)?;
     }
     socket.set_reuse_port(options.reuse_port)?;
-    if let Some(octets) = options.send_buffer {
-        socket.set_send_buffer_size(octets)?;
+    if let Some(bytes) = options.send_buffer {
+        socket.set_send_buffer_size(bytes)?;
     }
-    if let Some(octets) = options.receive_buffer {
-        socket.set_recv_buffer_size(octets)?;
+    if let Some(bytes) = options.receive_buffer {
+        socket.set_recv_buffer_size(bytes)?;
     }
     socket.bind(&SockAddr::from(address))?;
     Ok(socket)

@@ -15,7 +15,7 @@ pub fn local_offset(unix: u64) -> i32 {
 #[allow(unsafe_code)]
 fn offset_at(time: libc::time_t) -> i32 {
     let mut local = std::mem::MaybeUninit::<libc::tm>::zeroed();
-    // SAFETY: both pointers are valid for the call; all-zero octets are a valid `tm`, so it may be read
+    // SAFETY: both pointers are valid for the call; all-zero bytes are a valid `tm`, so it may be read
     // even if the call fails.
     let local = unsafe {
         libc::localtime_r(&raw const time, local.as_mut_ptr());

@@ -15,27 +15,27 @@ use std::task::{Poll, ready};
 
 /// Content up to this size is copied behind its head: a copy of 8 KB costs less than gathering it.
 pub(crate) const COPY_SIZE: usize = 8 * 1024;
-/// Octets of responses that may wait for the client to read before no more requests of its are
+/// Bytes of responses that may wait for the client to read before no more requests of its are
 /// answered, and before streamed content is no longer pulled.
 pub(crate) const ROOM: usize = 64 * 1024;
 /// Large contents that may wait likewise: a client that asks for many and reads none costs us little.
 const MOST_PIECES: usize = 32;
 /// Pieces gathered by one write.
 const GATHER: usize = 16;
-/// Octets of files that one turn hands to the kernel before other connections get theirs. A turn of
+/// Bytes of files that one turn hands to the kernel before other connections get theirs. A turn of
 /// this size takes about half a millisecond on a fast machine.
 const FILE_TURN: u64 = 4 * 1024 * 1024;
 
-/// Octets and pieces to be sent.
+/// Bytes and pieces to be sent.
 #[derive(Debug, Default)]
 pub struct Output {
-    octets: Vec<u8>,
-    /// Octets of the buffer that were sent.
+    bytes: Vec<u8>,
+    /// Bytes of the buffer that were sent.
     sent: usize,
     /// What is not in the buffer, each with the place in the buffer before which it comes.
     #[expect(clippy::box_collection, reason = "one pointer in each of many idle connections")]
     pieces: Option<Box<VecDeque<(usize, Piece)>>>,
-    /// Octets that were ever put in, and ever sent.
+    /// Bytes that were ever put in, and ever sent.
     put: u64,
     left: u64,
 }
@@ -45,7 +45,7 @@ enum Piece {
     Shared(Shared),
     File {
         slice: FileSlice,
-        /// Octets from the front that are known to be in memory.
+        /// Bytes from the front that are known to be in memory.
         warm: u64,
     },
 }
@@ -67,9 +67,9 @@ impl Output {
         self.put == self.left
     }
 
-    /// Octets that wait in memory of ours, those that only this connection holds.
+    /// Bytes that wait in memory of ours, those that only this connection holds.
     fn held(&self) -> usize {
-        self.octets.len() - self.sent
+        self.bytes.len() - self.sent
     }
 
     /// Whether no more should be put in before something has left.
@@ -87,12 +87,12 @@ impl Output {
         ROOM.saturating_sub(self.held())
     }
 
-    /// Number of octets ever put in: the position of the next one.
+    /// Number of bytes ever put in: the position of the next one.
     pub fn position(&self) -> u64 {
         self.put
     }
 
-    /// Number of octets ever handed to the kernel.
+    /// Number of bytes ever handed to the kernel.
     pub fn sent(&self) -> u64 {
         self.left
     }
@@ -100,12 +100,12 @@ impl Output {
     /// Lets `write` append to the buffer, or take back what was appended since the last flush. What it returns
     /// is handed through.
     pub fn write<T>(&mut self, pool: &Pool, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
-        if self.octets.capacity() == 0 {
-            self.octets = pool.take();
+        if self.bytes.capacity() == 0 {
+            self.bytes = pool.take();
         }
-        let before = self.octets.len();
-        let result = write(&mut self.octets);
-        self.put = self.put + self.octets.len() as u64 - before as u64;
+        let before = self.bytes.len();
+        let result = write(&mut self.bytes);
+        self.put = self.put + self.bytes.len() as u64 - before as u64;
         result
     }
 
@@ -131,7 +131,7 @@ impl Output {
 
     fn push(&mut self, len: u64, piece: Piece) {
         self.put += len;
-        self.pieces.get_or_insert_default().push_back((self.octets.len(), piece));
+        self.pieces.get_or_insert_default().push_back((self.bytes.len(), piece));
     }
 
     /// Sends what the socket takes, one share of a turn at most.
@@ -158,7 +158,7 @@ impl Output {
                 return Poll::Ready(Ok(Flushed::Share));
             }
         }
-        self.octets.clear();
+        self.bytes.clear();
         self.sent = 0;
         ready!(transport.flush())?;
         Poll::Ready(Ok(Flushed::All))
@@ -166,16 +166,16 @@ impl Output {
 
     /// Gives the buffer back, whatever waits in it: the connection has ended.
     pub fn end(&mut self, pool: &Pool) {
-        pool.give(std::mem::take(&mut self.octets));
+        pool.give(std::mem::take(&mut self.bytes));
         *self = Self::default();
     }
 
     /// Gives the buffer back if nothing waits.
     pub fn release(&mut self, pool: &Pool) {
-        if self.is_empty() && self.octets.capacity() > 0 {
-            self.octets.clear();
+        if self.is_empty() && self.bytes.capacity() > 0 {
+            self.bytes.clear();
             self.sent = 0;
-            pool.give(std::mem::take(&mut self.octets));
+            pool.give(std::mem::take(&mut self.bytes));
             self.pieces = None;
         }
     }
@@ -195,7 +195,7 @@ impl Output {
         }
     }
 
-    /// Whether a file comes next whose octets are not in memory.
+    /// Whether a file comes next whose bytes are not in memory.
     #[inline]
     fn is_cold(&mut self) -> bool {
         let Some(pieces) = &mut self.pieces else { return false };
@@ -212,7 +212,7 @@ impl Output {
     #[inline]
     fn send_some(&self, pool: &Pool, transport: &mut Transport) -> Poll<io::Result<usize>> {
         match self.first_piece() {
-            None => transport.send(pool, &self.octets[self.sent..], false),
+            None => transport.send(pool, &self.bytes[self.sent..], false),
             Some((at, Piece::File { slice, warm })) if *at == self.sent => {
                 if slice.len > *warm {
                     transport.hold_back();
@@ -220,7 +220,7 @@ impl Output {
                 let sent = ready!(transport.sendfile(pool, slice, *warm))?;
                 Poll::Ready(if sent == 0 { Err(shorter()) } else { Ok(sent) })
             }
-            Some((at, Piece::File { .. })) => transport.send(pool, &self.octets[self.sent..*at], true),
+            Some((at, Piece::File { .. })) => transport.send(pool, &self.bytes[self.sent..*at], true),
             Some((_, Piece::Shared(_))) => self.gather(pool, transport),
         }
     }
@@ -242,7 +242,7 @@ impl Output {
                 all = false;
                 break;
             }
-            slices[count] = IoSlice::new(&self.octets[from..*at]);
+            slices[count] = IoSlice::new(&self.bytes[from..*at]);
             count += 1;
             from = *at;
             let Piece::Shared(shared) = piece else {
@@ -253,17 +253,17 @@ impl Output {
             count += 1;
         }
         if all && !file_follows && count < GATHER {
-            slices[count] = IoSlice::new(&self.octets[from..]);
+            slices[count] = IoSlice::new(&self.bytes[from..]);
             count += 1;
         }
         transport.send_vectored(pool, &slices[..count], file_follows || !all)
     }
 
-    /// Takes `sent` octets off the front.
+    /// Takes `sent` bytes off the front.
     fn advance(&mut self, mut sent: usize) {
         self.left += sent as u64;
         while sent > 0 {
-            let copied_end = self.first_piece().map_or(self.octets.len(), |(at, _)| *at);
+            let copied_end = self.first_piece().map_or(self.bytes.len(), |(at, _)| *at);
             let copied = sent.min(copied_end - self.sent);
             self.sent += copied;
             sent -= copied;
@@ -273,7 +273,7 @@ impl Output {
         }
     }
 
-    /// Takes up to `sent` octets off the first piece; how many it had.
+    /// Takes up to `sent` bytes off the first piece; how many it had.
     fn advance_piece(&mut self, sent: usize) -> usize {
         let Some(pieces) = &mut self.pieces else { return sent };
         let Some((_, piece)) = pieces.front_mut() else { return sent };
@@ -286,15 +286,15 @@ impl Output {
 }
 
 impl Piece {
-    fn advance(&mut self, octets: usize) -> (usize, bool) {
+    fn advance(&mut self, bytes: usize) -> (usize, bool) {
         match self {
             Self::Shared(shared) => {
-                let taken = octets.min(shared.len());
+                let taken = bytes.min(shared.len());
                 *shared = shared.slice(taken, shared.len() - taken);
                 (taken, shared.is_empty())
             }
             Self::File { slice, warm } => {
-                let taken = (octets as u64).min(slice.len);
+                let taken = (bytes as u64).min(slice.len);
                 slice.offset += taken;
                 slice.len -= taken;
                 *warm = warm.saturating_sub(taken);
@@ -402,7 +402,7 @@ mod tests {
 
     #[test]
     fn a_file_that_became_shorter_is_an_error() {
-        let mut slice = file(b"ten octets");
+        let mut slice = file(b"ten bytes");
         slice.len = 20;
         let mut output = Output::default();
         output.put(&Pool::default(), Content::File(slice));

@@ -1,5 +1,5 @@
 //! The PROXY protocol (HAProxy's `proxy-protocol.txt`, versions 1 and 2): who is at the ends of a connection that a
-//! balancer passes on, said in front of its octets. Reading and writing of headers; no sockets.
+//! balancer passes on, said in front of its bytes. Reading and writing of headers; no sockets.
 
 use crate::network::Network;
 use crate::service::Address;
@@ -11,15 +11,15 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
-/// Octets of the longest line of version 1, CRLF included (§2.1).
+/// Bytes of the longest line of version 1, CRLF included (§2.1).
 const LONGEST_LINE: usize = 107;
 /// What a line of version 1 begins with.
 const WORD: &[u8] = b"PROXY ";
 /// What a header of version 2 begins with (§2.2).
 const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
-/// Octets of version 2 in front of the addresses.
+/// Bytes of version 2 in front of the addresses.
 const FIXED: usize = 16;
-/// Octets of the longest header that is taken. Addresses are 216 at most; what balancers say beside them (TLS, names,
+/// Bytes of the longest header that is taken. Addresses are 216 at most; what balancers say beside them (TLS, names,
 /// checksums) is some hundreds, and nothing of it is used.
 pub const LONGEST: usize = 4096;
 
@@ -71,15 +71,15 @@ pub struct Ends {
     pub local: Address,
 }
 
-/// What octets are.
+/// What bytes are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parsed {
     /// The beginning of a header.
     Partial,
     /// A header.
     Whole {
-        /// Its octets; what follows is the connection's own.
-        octets: usize,
+        /// Its bytes; what follows is the connection's own.
+        bytes: usize,
         /// The ends it announces. `None`: the connection is the balancer's own (its check of our health), or its
         /// addresses are of a kind that we do not know; then the ends are those of the socket.
         ends: Option<Ends>,
@@ -99,7 +99,7 @@ pub enum Fault {
     Command,
     /// Less room than its addresses take.
     Short,
-    /// More than [`LONGEST`], or a line of more than 107 octets.
+    /// More than [`LONGEST`], or a line of more than 107 bytes.
     Long,
     /// The connection ended within it.
     Cut,
@@ -139,24 +139,24 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What the octets at the front of a connection are. No octets are the beginning of a header.
+/// What the bytes at the front of a connection are. No bytes are the beginning of a header.
 ///
 /// # Errors
 /// They are no header, whatever follows.
-pub fn parse(octets: &[u8]) -> Result<Parsed, Fault> {
-    let begins = |with: &[u8]| octets.iter().zip(with).all(|(own, wanted)| own == wanted);
+pub fn parse(bytes: &[u8]) -> Result<Parsed, Fault> {
+    let begins = |with: &[u8]| bytes.iter().zip(with).all(|(own, wanted)| own == wanted);
     if begins(WORD) {
-        return line(octets);
+        return line(bytes);
     }
     if begins(SIGNATURE) {
-        return binary(octets);
+        return binary(bytes);
     }
     Err(Fault::Absent)
 }
 
 /// Version 1: `PROXY TCP4 192.0.2.1 198.51.100.1 56324 443` and CRLF.
-fn line(octets: &[u8]) -> Result<Parsed, Fault> {
-    let within = &octets[..octets.len().min(LONGEST_LINE)];
+fn line(bytes: &[u8]) -> Result<Parsed, Fault> {
+    let within = &bytes[..bytes.len().min(LONGEST_LINE)];
     let Some(end) = memchr_newline(within) else {
         return if within.len() == LONGEST_LINE { Err(Fault::Long) } else { Ok(Parsed::Partial) };
     };
@@ -170,11 +170,11 @@ fn line(octets: &[u8]) -> Result<Parsed, Fault> {
         ["TCP6", peer, local, from, to] => Some(ends_of::<Ipv6Addr>([peer, local], [from, to])?),
         _ => return Err(Fault::Line),
     };
-    Ok(Parsed::Whole { octets: end + 1, ends })
+    Ok(Parsed::Whole { bytes: end + 1, ends })
 }
 
-fn memchr_newline(octets: &[u8]) -> Option<usize> {
-    octets.iter().position(|octet| *octet == b'\n')
+fn memchr_newline(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().position(|byte| *byte == b'\n')
 }
 
 fn ends_of<A: std::str::FromStr + Into<IpAddr>>(hosts: [&str; 2], ports: [&str; 2]) -> Result<Ends, Fault> {
@@ -189,22 +189,22 @@ fn ends_of<A: std::str::FromStr + Into<IpAddr>>(hosts: [&str; 2], ports: [&str; 
 }
 
 /// Version 2.
-fn binary(octets: &[u8]) -> Result<Parsed, Fault> {
-    if octets.get(12).is_some_and(|octet| octet >> 4 != 2) {
+fn binary(bytes: &[u8]) -> Result<Parsed, Fault> {
+    if bytes.get(12).is_some_and(|byte| byte >> 4 != 2) {
         return Err(Fault::Version);
     }
-    if octets.get(12).is_some_and(|octet| octet & 15 > 1) {
+    if bytes.get(12).is_some_and(|byte| byte & 15 > 1) {
         return Err(Fault::Command);
     }
-    let Some(fixed) = octets.get(..FIXED) else { return Ok(Parsed::Partial) };
+    let Some(fixed) = bytes.get(..FIXED) else { return Ok(Parsed::Partial) };
     let len = FIXED + usize::from(u16::from_be_bytes([fixed[14], fixed[15]]));
     if len > LONGEST {
         return Err(Fault::Long);
     }
-    let Some(body) = octets.get(FIXED..len) else { return Ok(Parsed::Partial) };
+    let Some(body) = bytes.get(FIXED..len) else { return Ok(Parsed::Partial) };
     let is_local = fixed[12] & 15 == 0;
     let ends = if is_local { None } else { binary_ends(fixed[13], body)? };
-    Ok(Parsed::Whole { octets: len, ends })
+    Ok(Parsed::Whole { bytes: len, ends })
 }
 
 /// The addresses in front of what else is said (type, length and value of it, which are skipped).
@@ -225,7 +225,7 @@ fn binary_ends(family: u8, body: &[u8]) -> Result<Option<Ends>, Fault> {
             let v6 = |at: usize| front::<16>(&own[at..]).map(IpAddr::from);
             Ends { peer: ip(v6(0)?, &own[32..]), local: ip(v6(16)?, &own[34..]) }
         }
-        // AF_UNIX, SOCK_STREAM: two paths of 108 octets.
+        // AF_UNIX, SOCK_STREAM: two paths of 108 bytes.
         0x31 => {
             front::<216>(body)?;
             Ends { peer: Address::Unix, local: Address::Unix }
@@ -235,8 +235,8 @@ fn binary_ends(family: u8, body: &[u8]) -> Result<Option<Ends>, Fault> {
     }))
 }
 
-fn front<const N: usize>(octets: &[u8]) -> Result<[u8; N], Fault> {
-    octets.first_chunk().copied().ok_or(Fault::Short)
+fn front<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Fault> {
+    bytes.first_chunk().copied().ok_or(Fault::Short)
 }
 
 /// Appends the header that announces these ends.

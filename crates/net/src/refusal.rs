@@ -93,7 +93,7 @@ impl fmt::Display for Limit {
         f.write_str(match self {
             Self::RequestLine => "the request line is longer than the limit",
             Self::Head => "the head is longer than the limit",
-            Self::Fields => "the field lines are more than the limit",
+            Self::Fields => "the head has more field lines than the limit",
             Self::Content => "the content is longer than the limit",
             Self::ChunkLine => "the chunk-size line is longer than the limit",
             Self::ChunkExtensions => "the chunk extensions are together longer than the limit",

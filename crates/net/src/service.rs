@@ -13,8 +13,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
 
-pub use crate::incoming::{Incoming, Refusals};
 pub use crate::refusal::{Limit, Refusal};
+pub use crate::request_body::{Refusals, RequestBody};
 
 /// The address of one end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,12 +47,12 @@ impl Address {
     }
 }
 
-fn push_dotted(octets: [u8; 4], out: &mut Vec<u8>) {
+fn push_dotted(bytes: [u8; 4], out: &mut Vec<u8>) {
     let (mut text, mut len) = ([b'.'; 16], 0);
-    for octet in octets {
+    for byte in bytes {
         for (least, unit) in [(100, 100), (10, 10), (0, 1)] {
-            if octet >= least {
-                text[len] = b'0' + octet / unit % 10;
+            if byte >= least {
+                text[len] = b'0' + byte / unit % 10;
                 len += 1;
             }
         }
@@ -99,7 +99,7 @@ pub struct ConnectionInfo {
 pub struct Request<'a> {
     /// Method, target, fields. The service may take it (`std::mem::take`) to keep it beyond the call.
     pub head: &'a mut RequestHead,
-    /// Number of octets of content that will come: `Some(0)` for none, `None` while it is unknown (chunked).
+    /// Number of bytes of content that will come: `Some(0)` for none, `None` while it is unknown (chunked).
     pub content_length: Option<u64>,
     /// Its connection; clone the `Rc` to keep it.
     pub connection: &'a Rc<ConnectionInfo>,
@@ -110,43 +110,43 @@ pub struct Request<'a> {
     /// It came before the TLS handshake was complete (RFC 8470): somebody may have sent it twice.
     pub early: bool,
     /// Its content, `None` if there is none. The service may take it; otherwise it is thrown away.
-    pub content: Option<Incoming>,
+    pub content: Option<RequestBody>,
     /// What the client asks for instead of an ordinary answer.
     pub upgrade: Option<Upgrade>,
     /// What the service sets here says what goes out before the answer, if that comes later.
     pub interim: Option<Interim>,
-    /// When the request's first octet was seen.
+    /// When the request's first byte was seen.
     pub begun: Instant,
     /// When its head was complete.
     pub received: Instant,
 }
 
 /// A tunnel that a client asks for: from the answer that grants it on, its connection, or over HTTP/2 its stream,
-/// carries octets of another protocol both ways.
+/// carries bytes of another protocol both ways.
 ///
-/// A tunnel is an exchange whose content has no framing. The client's octets come by [`octets`](Self::octets); what
-/// goes to the client is the answer's content, a `Content::Stream`. That content owns `octets`: asking it for
-/// octets moves both directions, and with no room for any it moves the client's alone, and is pending. Its end says
-/// that nothing more goes to the client, who may still speak: what of `octets` is still to come is then the
+/// A tunnel is an exchange whose content has no framing. The client's bytes come by [`bytes`](Self::bytes); what
+/// goes to the client is the answer's content, a `Content::Stream`. That content owns `bytes`: asking it for
+/// bytes moves both directions, and with no room for any it moves the client's alone, and is pending. Its end says
+/// that nothing more goes to the client, who may still speak: what of `bytes` is still to come is then the
 /// source's own affair. Its error means that the tunnel broke, and resets the connection or stream. The end of
-/// `octets` says that the client has closed its half.
+/// `bytes` says that the client has closed its half.
 ///
-/// Any other answer leaves the connection as it is, and `octets` come to nothing.
+/// Any other answer leaves the connection as it is, and `bytes` come to nothing.
 #[derive(Debug)]
 pub struct Upgrade {
     /// What would grant it.
-    pub wish: Wish,
+    pub kind: UpgradeKind,
     /// The protocols to choose from, as a list: the client's Upgrade fields without those that concern its own
     /// connection (h2c, TLS, HTTP), or the one that `:protocol` names. Nothing for CONNECT.
     pub protocols: Vec<u8>,
     /// What the client sends in the tunnel. Nothing of it is here before the tunnel is granted over HTTP/1.1; over
     /// HTTP/2 it may be.
-    pub octets: Incoming,
+    pub bytes: RequestBody,
 }
 
 /// How a tunnel was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum UpgradeKind {
     /// By Upgrade over HTTP/1.1 (RFC 9110 §7.8), without content; granted by 101 with the Upgrade field that names
     /// the protocol.
     Upgrade,
@@ -228,7 +228,7 @@ pub enum Outcome {
 pub struct Answer {
     /// Status, fields, content.
     pub response: Response,
-    /// Told once, when the last octet was handed to the kernel or the connection was lost (the access log).
+    /// Told once, when the last byte was handed to the kernel or the connection was lost (the access log).
     pub observer: Option<Box<dyn Observer>>,
 }
 
@@ -241,11 +241,11 @@ impl From<Response> for Answer {
 /// How the sending of a response ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// Octets of content that left, without head and chunk framing.
-    pub content_octets: u64,
+    /// Bytes of content that left, without head and chunk framing.
+    pub content_bytes: u64,
     /// When the response's head was written.
     pub began: Instant,
-    /// When the last octet was handed to the kernel.
+    /// When the last byte was handed to the kernel.
     pub ended: Instant,
     /// Why the response is incomplete; `None` if it is complete.
     pub aborted: Option<&'static str>,

@@ -133,9 +133,9 @@ impl Socket {
             let room = buffer.capacity() - buffer.len();
             // recv(2) and not read(2), which takes the longer way through the kernel's file layer.
             match rustix::net::recv(&self.fd, spare_capacity(buffer), RecvFlags::empty()) {
-                Ok((octets, _)) => {
-                    self.readable.set(octets == room || self.ended.get());
-                    return Poll::Ready(Ok(octets));
+                Ok((bytes, _)) => {
+                    self.readable.set(bytes == room || self.ended.get());
+                    return Poll::Ready(Ok(bytes));
                 }
                 Err(Errno::AGAIN) => self.readable.set(false),
                 Err(Errno::INTR) => {}
@@ -145,7 +145,7 @@ impl Socket {
         Poll::Pending
     }
 
-    /// As [`read`](Self::read), but `most` octets at most, for which room is made.
+    /// As [`read`](Self::read), but `most` bytes at most, for which room is made.
     #[allow(unsafe_code)]
     pub fn read_at_most(&self, buffer: &mut Vec<u8>, most: usize) -> Poll<io::Result<usize>> {
         while self.readable.get() {
@@ -153,11 +153,11 @@ impl Socket {
             let spare = &mut buffer.spare_capacity_mut()[..most];
             match rustix::net::recv(&self.fd, spare, RecvFlags::empty()) {
                 Ok(((filled, _), _)) => {
-                    let octets = filled.len();
-                    // SAFETY: the kernel has filled so many octets from the front of the spare capacity.
-                    unsafe { buffer.set_len(buffer.len() + octets) };
-                    self.readable.set(octets == most || self.ended.get());
-                    return Poll::Ready(Ok(octets));
+                    let bytes = filled.len();
+                    // SAFETY: the kernel has filled so many bytes from the front of the spare capacity.
+                    unsafe { buffer.set_len(buffer.len() + bytes) };
+                    self.readable.set(bytes == most || self.ended.get());
+                    return Poll::Ready(Ok(bytes));
                 }
                 Err(Errno::AGAIN) => self.readable.set(false),
                 Err(Errno::INTR) => {}
@@ -171,7 +171,7 @@ impl Socket {
     pub(crate) fn peek(&self, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         while self.readable.replace(false) {
             match rustix::net::recv(&self.fd, &mut *buffer, RecvFlags::PEEK) {
-                Ok((octets, _)) => return Poll::Ready(Ok(octets)),
+                Ok((bytes, _)) => return Poll::Ready(Ok(bytes)),
                 Err(Errno::AGAIN) => {}
                 Err(Errno::INTR) => self.readable.set(true),
                 Err(error) => return Poll::Ready(Err(error.into())),
@@ -180,15 +180,15 @@ impl Socket {
         Poll::Pending
     }
 
-    /// Takes octets that were seen by [`peek`](Self::peek). There may be more.
+    /// Takes bytes that were seen by [`peek`](Self::peek). There may be more.
     ///
     /// # Errors
     /// The peer is gone.
-    pub(crate) fn take_seen(&self, octets: &mut [u8]) -> io::Result<()> {
+    pub(crate) fn take_seen(&self, bytes: &mut [u8]) -> io::Result<()> {
         self.readable.set(true);
         let (taken, _) =
-            rustix::io::retry_on_intr(|| rustix::net::recv(&self.fd, &mut *octets, RecvFlags::empty()))?;
-        if taken == octets.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+            rustix::io::retry_on_intr(|| rustix::net::recv(&self.fd, &mut *bytes, RecvFlags::empty()))?;
+        if taken == bytes.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 
     /// Asks the kernel, and not only the loop, whether the peer has neither sent something nor ended.
@@ -199,8 +199,8 @@ impl Socket {
 
     /// Sends one piece. `more`: something follows at once, so the kernel may hold back a partial segment.
     #[inline]
-    pub fn send(&self, octets: &[u8], more: bool) -> Poll<io::Result<usize>> {
-        self.write(|fd| rustix::net::send(fd, octets, send_flags(more)))
+    pub fn send(&self, bytes: &[u8], more: bool) -> Poll<io::Result<usize>> {
+        self.write(|fd| rustix::net::send(fd, bytes, send_flags(more)))
     }
 
     /// Sends several pieces in one system call.
@@ -247,9 +247,9 @@ impl Socket {
     ) -> Poll<io::Result<usize>> {
         while !self.blocked.get() {
             match write(self.fd.as_fd()) {
-                Ok(octets) => {
-                    self.written.set(self.written.get() + octets as u64);
-                    return Poll::Ready(Ok(octets));
+                Ok(bytes) => {
+                    self.written.set(self.written.get() + bytes as u64);
+                    return Poll::Ready(Ok(bytes));
                 }
                 Err(Errno::AGAIN) => self.blocked.set(true),
                 Err(Errno::INTR) => {}
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_stream_is_seen_behind_the_last_octets() {
+    fn the_end_of_the_stream_is_seen_behind_the_last_bytes() {
         let (socket, mut theirs) = pair();
         theirs.write_all(b"abc").expect("sent");
         drop(theirs);
@@ -310,8 +310,8 @@ mod tests {
     #[test]
     fn a_refused_write_waits_until_there_is_room() {
         let (socket, mut theirs) = pair();
-        let octets = vec![7; 1 << 20];
-        while socket.send(&octets, false).is_ready() {}
+        let bytes = vec![7; 1 << 20];
+        while socket.send(&bytes, false).is_ready() {}
         assert!(socket.is_blocked());
         theirs.read_exact(&mut vec![0; 1 << 16]).expect("read");
         assert!(socket.send(b"x", false).is_pending(), "nobody said that there is room");

@@ -3,7 +3,7 @@
 //! From HTTP/1.1 to HTTP/2 on one connection: `Upgrade: h2c` (RFC 7540 §3.2; RFC 9113 §3.1 no longer
 //! recommends it, and curl and others still ask). To any other protocol: the service's affair.
 
-use crate::service::{ConnectionInfo, Wish};
+use crate::service::{ConnectionInfo, UpgradeKind};
 use crate::worker::Worker;
 use hayami_http::field::is_token;
 use hayami_http::{Known, Method, RequestHead, Version};
@@ -43,21 +43,21 @@ fn asks(head: &RequestHead) -> bool {
 const PROTOCOL: &[u8] = b":protocol";
 
 /// The tunnel that a request asks for, and the protocols to choose from.
-pub(crate) fn wish(head: &RequestHead) -> Option<(Wish, Vec<u8>)> {
+pub(crate) fn requested(head: &RequestHead) -> Option<(UpgradeKind, Vec<u8>)> {
     if head.method() != Method::Connect {
         let protocols = passed_on(head);
-        return (!protocols.is_empty()).then_some((Wish::Upgrade, protocols));
+        return (!protocols.is_empty()).then_some((UpgradeKind::Upgrade, protocols));
     }
     Some(match head.fields().get_named(PROTOCOL) {
-        Some(protocol) => (Wish::ExtendedConnect, protocol.to_vec()),
-        None => (Wish::Connect, Vec::new()),
+        Some(protocol) => (UpgradeKind::ExtendedConnect, protocol.to_vec()),
+        None => (UpgradeKind::Connect, Vec::new()),
     })
 }
 
 /// Those of the protocols in the Upgrade fields that somebody else may choose. Not those of this connection itself:
 /// who got HTTP/2 from a server behind us would ask it past us whatever it likes.
 fn passed_on(head: &RequestHead) -> Vec<u8> {
-    let values = head.fields().get_all(Known::Upgrade).flat_map(|value| value.split(|octet| *octet == b','));
+    let values = head.fields().get_all(Known::Upgrade).flat_map(|value| value.split(|byte| *byte == b','));
     let mut protocols = Vec::new();
     for protocol in values.map(<[u8]>::trim_ascii).filter(|protocol| is_passed_on(protocol)) {
         if !protocols.is_empty() {
@@ -70,7 +70,7 @@ fn passed_on(head: &RequestHead) -> Vec<u8> {
 
 /// RFC 9110 §7.8: a token, and maybe a version.
 fn is_passed_on(protocol: &[u8]) -> bool {
-    let mut parts = protocol.split(|octet| *octet == b'/');
+    let mut parts = protocol.split(|byte| *byte == b'/');
     let name = parts.next().unwrap_or_default();
     let well_formed = is_token(name) && parts.next().is_none_or(is_token) && parts.next().is_none();
     let own: [&[u8]; 5] = [b"http", b"https", b"tls", b"h2", b"h2c"];

@@ -125,18 +125,18 @@ impl UpstreamIo {
 
     /// A copy of a response's content. That of most responses is copied into their client's output and
     /// dropped in the same turn, so that its memory serves the next one.
-    pub fn share(&self, octets: &[u8]) -> Shared {
-        if !SPARE.contains(&octets.len()) {
-            return Shared::new(Arc::from(octets));
+    pub fn share(&self, bytes: &[u8]) -> Shared {
+        if !SPARE.contains(&bytes.len()) {
+            return Shared::new(Arc::from(bytes));
         }
         let mut spare = self.0.spare.borrow_mut();
         if Arc::get_mut(&mut spare).is_none_or(|memory| memory.is_empty()) {
             *spare = Arc::from([0; COPY_SIZE]);
         }
         if let Some(memory) = Arc::get_mut(&mut spare) {
-            memory[..octets.len()].copy_from_slice(octets);
+            memory[..bytes.len()].copy_from_slice(bytes);
         }
-        Shared::new(Arc::clone(&spare)).slice(0, octets.len())
+        Shared::new(Arc::clone(&spare)).slice(0, bytes.len())
     }
 
     /// Begins a connection. The kernel watches it once somebody waits for it.
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_content_is_used_again_once_nobody_holds_it() {
+    fn content_memory_is_reused_once_unreferenced() {
         let (clock, pool) = (Rc::default(), Rc::default());
         let outbound = UpstreamIo::new(&clock, &pool, Liveness::default()).expect("an epoll");
         let (a, b) = (vec![b'a'; 600], vec![b'b'; 700]);

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loop_is_notified_once_for_each_rest_and_never_at_work() {
+    fn the_loop_is_notified_once_per_sleep_and_never_while_running() {
         let woken = woken();
         let waker = woken.waker(connection(1), 0);
         from_another_thread(|| waker.wake_by_ref());

@@ -49,7 +49,7 @@ pub struct Timeouts {
     pub handshake: Duration,
     /// For the streams that are open when the worker is told to end, over HTTP/2; zero: for ever.
     pub graceful: Duration,
-    /// For the peer to close after we said that we do, when octets of its may still be on the way.
+    /// For the peer to close after we said that we do, when bytes of its may still be on the way.
     pub linger: Duration,
 }
 

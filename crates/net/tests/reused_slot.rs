@@ -93,12 +93,12 @@ fn send(stream: &mut TcpStream, path: &str) {
 
 /// Reads one answer, after which the worker has gone once around its loop.
 fn read_answer(stream: &mut TcpStream) {
-    let mut octets = Vec::new();
-    while !octets.ends_with(b"now") {
+    let mut bytes = Vec::new();
+    while !bytes.ends_with(b"now") {
         let mut some = [0; 512];
         let count = stream.read(&mut some).expect("an answer");
         assert!(count > 0, "the server closed");
-        octets.extend_from_slice(&some[..count]);
+        bytes.extend_from_slice(&some[..count]);
     }
 }
 

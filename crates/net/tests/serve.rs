@@ -21,7 +21,7 @@ struct Told(Sender<(u64, Option<&'static str>)>);
 
 impl Observer for Told {
     fn ended(self: Box<Self>, end: &Ended) {
-        let _ = self.0.send((end.content_octets, end.aborted));
+        let _ = self.0.send((end.content_bytes, end.aborted));
     }
 }
 
@@ -115,10 +115,10 @@ impl Server {
         stream
     }
 
-    /// Sends `octets` and reads until the server closes.
-    fn exchange(&self, octets: &[u8]) -> String {
+    /// Sends `bytes` and reads until the server closes.
+    fn exchange(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect();
-        stream.write_all(octets).expect("sent");
+        stream.write_all(bytes).expect("sent");
         read_all(&mut stream)
     }
 
@@ -159,12 +159,12 @@ fn pipelined_requests_are_answered_in_order_whatever_each_takes() {
 }
 
 #[test]
-fn a_request_that_comes_octet_by_octet_is_answered() {
+fn a_request_that_comes_byte_by_byte_is_answered() {
     let server = server(Timeouts::default(), 10);
     let mut stream = server.connect();
     stream.set_nodelay(true).expect("set");
-    for octet in format!("GET /slowly{CLOSE}").bytes() {
-        stream.write_all(&[octet]).expect("sent");
+    for byte in format!("GET /slowly{CLOSE}").bytes() {
+        stream.write_all(&[byte]).expect("sent");
     }
     assert!(read_all(&mut stream).ends_with("/slowly"));
     server.stop();
@@ -214,9 +214,9 @@ fn a_client_that_does_not_read_is_cut_off_and_reported() {
     let server = server(short(), 10);
     let mut stream = server.connect();
     stream.write_all(format!("GET /large{KEEP}").as_bytes()).expect("sent");
-    let (octets, aborted) = server.ended.recv().expect("told");
+    let (bytes, aborted) = server.ended.recv().expect("told");
     assert_eq!(aborted, Some("the client did not read in time"));
-    assert!(octets < 32 << 20);
+    assert!(bytes < 32 << 20);
     server.stop();
 }
 

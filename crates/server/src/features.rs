@@ -8,9 +8,9 @@ use crate::config::yaml::Node;
 use crate::feature::Feature;
 use crate::modules::{
     access, access_log, auth, auth_request, compress, connect, early_hints, env, error_doc, error_log,
-    expires, fastcgi, file, headers, hosts, http1, http2, identity, limits, listen, process, proxy, real_ip,
-    redirect, reproxy, rewrite, server_timing, session_resumption, stash, static_response, tcp, throttle,
-    tolerated, try_files, upstreams,
+    expires, fastcgi, file, headers, hosts, http1, http2, identity, ignored, limits, listen, process, proxy,
+    real_ip, redirect, reproxy, rewrite, server_timing, session_resumption, stash, static_response, tcp,
+    throttle, try_files, upstreams,
 };
 use crate::router::unlike_h2o;
 use std::path::Path;
@@ -55,7 +55,7 @@ pub const FEATURES: &[Feature] = &[
     access_log::FEATURE,
     error_log::FEATURE,
     stash::FEATURE,
-    tolerated::FEATURE,
+    ignored::FEATURE,
 ];
 
 /// The directives of all features.

@@ -4,7 +4,7 @@ use crate::client::Client;
 use crate::script::Script;
 use crate::upstream_trace::UpstreamTrace;
 use hayami_http::{RequestHead, Response};
-use hayami_net::service::{Address, ConnectionInfo, Incoming, Upgrade};
+use hayami_net::service::{Address, ConnectionInfo, RequestBody, Upgrade};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -33,7 +33,7 @@ pub struct Exchange<'a> {
     pub env: &'a Rc<crate::environment::Environment>,
     /// Its content, `None` if there is none. Nothing of it is read before a handler asks for it; what no handler takes is
     /// thrown away.
-    pub content: &'a mut Option<Incoming>,
+    pub content: &'a mut Option<RequestBody>,
     /// The tunnel that the client asks for instead of an ordinary answer.
     pub upgrade: &'a mut Option<Upgrade>,
     /// Where interim responses go, if the client may have them.

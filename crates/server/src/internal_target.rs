@@ -36,7 +36,7 @@ pub(crate) fn is_https(head: &RequestHead) -> bool {
 
 /// `url` as an absolute URL or an absolute path with its query, without fragment (RFC 3986 §5.2).
 fn resolve(base: &[u8], url: &[u8]) -> Vec<u8> {
-    let url = url.split(|&octet| octet == b'#').next().unwrap_or_default();
+    let url = url.split(|&byte| byte == b'#').next().unwrap_or_default();
     if url.starts_with(b"/") || authority_span(url).is_some() {
         return url.to_vec();
     }
@@ -51,21 +51,21 @@ fn authority_span(url: &[u8]) -> Option<(usize, usize)> {
     if scheme.is_empty() || !scheme.iter().all(u8::is_ascii_alphanumeric) {
         return None;
     }
-    let len = url[start..].iter().position(|octet| matches!(octet, b'/' | b'?'));
+    let len = url[start..].iter().position(|byte| matches!(byte, b'/' | b'?'));
     Some((start, len.map_or(url.len(), |len| start + len)))
 }
 
 /// The head of a request without fields, for `target` of `authority` unless it names one itself.
 fn with_target(method: &[u8], target: &[u8], authority: &[u8], version: Version) -> RequestHead {
-    let octets = [method, b" ", target, b" ", authority].concat();
+    let bytes = [method, b" ", target, b" ", authority].concat();
     let start = method.len() + 1;
     let end = start + target.len();
     let named = authority_span(target).map(|(from, to)| (start + from, start + to));
     let path_start = named.map_or(start, |(_, end)| end);
-    let query = memchr::memchr(b'?', &octets[path_start..end]).map(|mark| path_start + mark);
-    let inherited = (!authority.is_empty()).then_some((end + 1, octets.len()));
+    let query = memchr::memchr(b'?', &bytes[path_start..end]).map(|mark| path_start + mark);
+    let inherited = (!authority.is_empty()).then_some((end + 1, bytes.len()));
     let mut head = RequestHead::default();
-    head.reset_to(&octets);
+    head.reset_to(&bytes);
     head.set_line(RequestLine {
         method: Span::new(0, method.len()),
         target: Span::new(start, end),

@@ -70,16 +70,16 @@ impl UpstreamTrace {
         self.first.set(self.first.get().or(Some(now)));
     }
 
-    /// It has answered, and its content came with the answer: so many octets, if any.
-    pub fn answered(&self, timing: Timing, octets: Option<u64>) {
+    /// It has answered, and its content came with the answer: so many bytes, if any.
+    pub fn answered(&self, timing: Timing, bytes: Option<u64>) {
         self.answered.set(Some(timing));
-        if let Some(octets) = octets {
-            self.received.set(octets);
+        if let Some(bytes) = bytes {
+            self.received.set(bytes);
             self.ended.set(self.last.get().map(|last| last + timing.head));
         }
     }
 
-    /// Content whose octets are counted here.
+    /// Content whose bytes are counted here.
     pub fn counted(
         self: &Rc<Self>,
         source: Box<dyn Source>,

@@ -215,7 +215,7 @@ fn the_environment_gives_values() {
 }
 
 #[test]
-fn a_mark_of_the_octet_order_and_line_ends_of_dos_are_fine() {
+fn a_mark_of_the_byte_order_and_line_ends_of_dos_are_fine() {
     let loaded = load("\u{feff}listen: 80\r\nhosts:\r\n  a:\r\n    paths:\r\n      /: {file.dir: /a}\r\n");
     assert_eq!(directories(&loaded.settings), ["a/ /a"]);
 }

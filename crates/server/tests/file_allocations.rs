@@ -109,17 +109,17 @@ impl Asking {
 }
 
 fn head(path: &str, fields: &[(&str, &str)]) -> RequestHead {
-    let mut octets = format!("GET {path} ").into_bytes();
+    let mut bytes = format!("GET {path} ").into_bytes();
     let mut spans = Vec::new();
     for (name, value) in fields {
-        let start = octets.len();
-        octets.extend_from_slice(name.as_bytes());
-        octets.extend_from_slice(value.as_bytes());
+        let start = bytes.len();
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.extend_from_slice(value.as_bytes());
         let middle = start + name.len();
-        spans.push((Span::new(start, middle), Span::new(middle, octets.len())));
+        spans.push((Span::new(start, middle), Span::new(middle, bytes.len())));
     }
     let mut head = RequestHead::default();
-    head.reset_to(&octets);
+    head.reset_to(&bytes);
     spans.into_iter().for_each(|(name, value)| head.fields_mut().push_span(name, value));
     let target = Span::new(4, 4 + path.len());
     head.set_line(RequestLine { method: Span::new(0, 3), target, path: target, ..RequestLine::default() });

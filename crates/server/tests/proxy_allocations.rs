@@ -50,10 +50,10 @@ fn upstream() -> (SocketAddr, JoinHandle<()>) {
     let address = listener.local_addr().expect("an address");
     let thread = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("accepted");
-        let (mut octets, mut read) = ([0; 4096], 1);
+        let (mut bytes, mut read) = ([0; 4096], 1);
         while read > 0 {
-            read = stream.read(&mut octets).expect("read");
-            if octets[..read].ends_with(b"\r\n\r\n") {
+            read = stream.read(&mut bytes).expect("read");
+            if bytes[..read].ends_with(b"\r\n\r\n") {
                 let head = "HTTP/1.1 200 OK\r\nServer: u\r\nContent-Type: text/plain\r\nContent-Length: 1024\r\n\r\n";
                 stream.write_all(&[head.as_bytes(), &[b'x'; 1024]].concat()).expect("sent");
             }
@@ -101,11 +101,11 @@ fn proxy(upstream: SocketAddr) -> (SocketAddr, watch::Sender<Phase>, JoinHandle<
 fn ask(stream: &mut TcpStream, path: &str) -> String {
     let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\nuser-agent: test\r\naccept: */*\r\n\r\n");
     stream.write_all(request.as_bytes()).expect("sent");
-    let (mut octets, mut got) = ([0; 4096], String::new());
+    let (mut bytes, mut got) = ([0; 4096], String::new());
     loop {
-        let read = stream.read(&mut octets).expect("read");
+        let read = stream.read(&mut bytes).expect("read");
         assert!(read > 0, "{got}");
-        got.push_str(str::from_utf8(&octets[..read]).expect("text"));
+        got.push_str(str::from_utf8(&bytes[..read]).expect("text"));
         let Some((head, content)) = got.split_once("\r\n\r\n") else { continue };
         let length = head.split("content-length: ").nth(1).and_then(|rest| rest.lines().next());
         if content.len() >= length.and_then(|length| length.parse().ok()).expect("a length") {

@@ -19,12 +19,12 @@ static ALLOCATOR: counting::Counting = counting::Counting;
 
 /// The head of `GET path` with a Host field.
 fn head(path: &str, host: &str) -> RequestHead {
-    let octets = format!("GET {path} host{host}");
+    let bytes = format!("GET {path} host{host}");
     let target = Span::new(4, 4 + path.len());
     let name = target.start as usize + path.len() + 1;
     let mut head = RequestHead::default();
-    head.reset_to(octets.as_bytes());
-    head.fields_mut().push_span(Span::new(name, name + 4), Span::new(name + 4, octets.len()));
+    head.reset_to(bytes.as_bytes());
+    head.fields_mut().push_span(Span::new(name, name + 4), Span::new(name + 4, bytes.len()));
     head.set_line(RequestLine { method: Span::new(0, 3), target, path: target, ..RequestLine::default() });
     head
 }
@@ -82,7 +82,7 @@ fn ask(site: &impl Service, head: &mut RequestHead, connection: &Rc<ConnectionIn
 fn finish(answer: Answer, now: Instant) {
     assert_eq!(answer.response.head.status().code(), 200);
     if let Some(observer) = answer.observer {
-        observer.ended(&Ended { content_octets: 1, began: now, ended: now, aborted: None });
+        observer.ended(&Ended { content_bytes: 1, began: now, ended: now, aborted: None });
     }
 }
 
@@ -135,7 +135,7 @@ hosts: {a: {paths: {/: {file.dir: ROOT}}}}
 #[test]
 fn a_logged_request_costs_no_allocation_but_for_the_buffers_that_go_to_the_writer() {
     let text = "listen: 80\naccess-log: ROOT/log\nhosts: {a: {paths: {/: {file.dir: ROOT}}}}";
-    // A thousand lines of some 80 octets fill one or two buffers, each grown by doubling.
+    // A thousand lines of some 80 bytes fill one or two buffers, each grown by doubling.
     let made = allocations(text, "a");
     assert!(made < 40, "{made}");
 }

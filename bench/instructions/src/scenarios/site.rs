@@ -70,7 +70,7 @@ fn answer(site: &impl Service, head: &mut RequestHead, connection: &Rc<Connectio
     };
     assert_eq!(answer.response.head.status(), Status::OK);
     if let Some(observer) = answer.observer {
-        observer.ended(&Ended { content_octets: 612, began: now, ended: now, aborted: None });
+        observer.ended(&Ended { content_bytes: 612, began: now, ended: now, aborted: None });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::backend::InFlight;
 use super::super::call::Cause;
-use super::asking::Asked;
+use super::h2_call::SentRequest;
 use super::upload::Upload;
 use hayami_h2::ResponseContent;
 use hayami_http::{FieldSection, Source, SourceError};
@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 pub(super) struct Body {
     backend: InFlight,
     /// None: it is complete, or failed.
-    asked: Option<Asked>,
+    sent: Option<SentRequest>,
     /// The request's content, which may go on while the response's comes.
     upload: Upload,
     /// Its length, if that was said.
@@ -22,32 +22,37 @@ pub(super) struct Body {
 }
 
 impl Body {
-    pub(super) fn new(backend: InFlight, asked: Asked, upload: Upload, content: ResponseContent) -> Self {
+    pub(super) fn new(
+        backend: InFlight,
+        sent: SentRequest,
+        upload: Upload,
+        content: ResponseContent,
+    ) -> Self {
         let length = match content {
             ResponseContent::Length(length) => Some(length),
             ResponseContent::None | ResponseContent::Unknown => None,
         };
-        Self { backend, asked: Some(asked), upload, length, trailers: None }
+        Self { backend, sent: Some(sent), upload, length, trailers: None }
     }
 
     /// The request's content goes on.
     fn send_on(&mut self, cx: &mut Context<'_>) -> Result<(), SourceError> {
-        let Some(asked) = &mut self.asked else { return Ok(()) };
-        if self.upload.is_complete() || asked.stream.is_complete() {
+        let Some(sent) = &mut self.sent else { return Ok(()) };
+        if self.upload.is_complete() || sent.stream.is_complete() {
             return Ok(());
         }
-        asked.send(cx, &self.backend, &mut self.upload).map_err(|cause| match cause {
+        sent.send(cx, &self.backend, &mut self.upload).map_err(|cause| match cause {
             Cause::Content(error) => error,
             cause => error(&cause),
         })
     }
 
     /// Nothing is there: how long that may last. While the request itself pauses, that is the client's affair.
-    fn wait(&self, asked: &Asked) {
-        if asked.is_hungry() {
-            asked.stream.clear_deadline();
-        } else if asked.stream.deadline() == Millis::NEVER {
-            asked.session.expect(&asked.stream, self.backend.timeouts.io);
+    fn wait(&self, sent: &SentRequest) {
+        if sent.is_hungry() {
+            sent.stream.clear_deadline();
+        } else if sent.stream.deadline() == Millis::NEVER {
+            sent.session.expect(&sent.stream, self.backend.timeouts.io);
         }
     }
 }
@@ -59,31 +64,31 @@ impl Source for Body {
         room: usize,
         out: &mut Vec<u8>,
     ) -> Poll<Result<bool, SourceError>> {
-        if let Some(asked) = &self.asked {
-            asked.stream.wakes(cx.waker());
+        if let Some(sent) = &self.sent {
+            sent.stream.wakes(cx.waker());
         }
         self.send_on(cx)?;
-        let Some(asked) = &self.asked else { return Poll::Ready(Ok(true)) };
-        let (octets, last) = asked.stream.take(room, out);
+        let Some(sent) = &self.sent else { return Poll::Ready(Ok(true)) };
+        let (bytes, last) = sent.stream.take(room, out);
         if last {
-            self.trailers = asked.stream.take_trailers();
-            self.asked = None;
+            self.trailers = sent.stream.take_trailers();
+            self.sent = None;
             return Poll::Ready(Ok(true));
         }
-        if octets > 0 {
-            asked.stream.clear_deadline();
-            asked.session.grant(asked.key, octets);
+        if bytes > 0 {
+            sent.stream.clear_deadline();
+            sent.session.release_stream_window(sent.key, bytes);
             return Poll::Ready(Ok(false));
         }
-        if let Some(ending) = asked.stream.take_ending() {
-            self.asked = None;
+        if let Some(ending) = sent.stream.take_ending() {
+            self.sent = None;
             let slow = matches!(ending.cause, Cause::Timeout);
             return Poll::Ready(Err(match slow {
                 true => SourceError("the upstream sent nothing for too long".to_owned()),
                 false => error(&ending.cause),
             }));
         }
-        self.wait(asked);
+        self.wait(sent);
         Poll::Pending
     }
 

@@ -42,7 +42,7 @@ impl Session {
             return Err(Cause::Timeout);
         }
         self.expire_streams(state, now);
-        if state.rests.is_some_and(|since| now >= since.after(patience.keep_alive)) {
+        if state.idle_since.is_some_and(|since| now >= since.after(patience.keep_alive)) {
             self.retire(state);
         }
         self.set_deadline(state, patience);
@@ -75,8 +75,8 @@ impl Session {
         let deadline = streams.min().unwrap_or(Millis::NEVER);
         let probed = state.probed.map(|since| since.after(SIGN_OF_LIFE.min(patience.io)));
         let stuck = state.stuck.map(|since| since.after(patience.io));
-        let rests = state.rests.map(|since| since.after(patience.keep_alive));
-        let others = [probed, stuck, rests].into_iter().flatten().min().unwrap_or(Millis::NEVER);
+        let idle_since = state.idle_since.map(|since| since.after(patience.keep_alive));
+        let others = [probed, stuck, idle_since].into_iter().flatten().min().unwrap_or(Millis::NEVER);
         self.wire.set_deadline_before(deadline.min(others));
     }
 
@@ -193,9 +193,9 @@ impl Session {
         if state.stage == Stage::Leaving {
             return self.retire(state);
         }
-        if state.rests.is_none() {
+        if state.idle_since.is_none() {
             let now = self.outbound.clock().millis();
-            state.rests = Some(now);
+            state.idle_since = Some(now);
             self.wire.set_deadline_before(now.after(self.patience().keep_alive));
         }
     }

@@ -9,15 +9,15 @@
 //! A session belongs to no call: the worker's loop drives it, by the events of its socket, its deadline, and at the
 //! end of each round in which calls have written something. A call is a future that looks at its stream.
 
-mod asking;
 mod body;
 mod ending;
+mod h2_call;
 mod receive;
 mod session;
 mod stream;
 mod upload;
 
-pub(super) use asking::{Asking, Failed};
+pub(super) use h2_call::{Failed, H2Call};
 pub(super) use session::Session;
 
 use super::backend::{Backend, Protocol};
@@ -29,7 +29,7 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Octets of content for which a stream has room before its client takes any, and as many as it grows to while the
+/// Bytes of content for which a stream has room before its client takes any, and as many as it grows to while the
 /// client takes them as fast as they come: [`Origin::buffer`](super::Origin).
 const WINDOW: u32 = 256 * 1024;
 
@@ -123,7 +123,7 @@ impl Backend {
             Protocol::Http2 => true,
             Protocol::Negotiated(_) if call.upgrade.is_some() => false,
             Protocol::Negotiated(share) => {
-                let share = if call.manner.streaming.is_some() { 100 } else { share };
+                let share = if call.options.streaming.is_some() { 100 } else { share };
                 self.http2.is_due(share, self.outbound.clock().millis())
             }
         }

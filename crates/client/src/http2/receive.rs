@@ -51,8 +51,8 @@ impl Session {
                     stream(engine, key).inspect(|stream| stream.answer(head, content));
                 }
                 ClientEvent::Content { key, start, len, end } => {
-                    let octets = &input.unread()[start..start + len];
-                    stream(engine, key).inspect(|stream| stream.put(octets, end));
+                    let bytes = &input.unread()[start..start + len];
+                    stream(engine, key).inspect(|stream| stream.put(bytes, end));
                     engine.release_connection_window(config, key, len, out);
                 }
                 ClientEvent::End { key, trailers } => {

@@ -2,7 +2,7 @@
 
 use super::super::backend::Backend;
 use super::super::call::Cause;
-use super::super::channel::Channel;
+use super::super::io_stream::IoStream;
 use super::stream::{Slot, Stream};
 use hayami_h2::{Client, Config, ErrorCode, Key, Request};
 use hayami_http::{FieldSection, ResponseHead, Status};
@@ -16,10 +16,10 @@ use std::rc::{Rc, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
-/// Octets that wait to be sent before calls have to wait with theirs.
+/// Bytes that wait to be sent before calls have to wait with theirs.
 const MOST_UNSENT: usize = 256 * 1024;
 
-/// Sent octets that are worth being moved out of the way.
+/// Sent bytes that are worth being moved out of the way.
 const MUCH_SENT: usize = 64 * 1024;
 
 /// A connection. Dropped, it is closed.
@@ -38,16 +38,16 @@ pub(crate) struct Session {
 pub(super) struct State {
     pub(super) stage: Stage,
     /// None once it is somebody else's.
-    pub(super) channel: Option<Channel>,
+    pub(super) channel: Option<IoStream>,
     pub(super) engine: Client<Slot>,
     pub(super) config: Config,
     pub(super) input: Input,
     /// The head at hand.
     pub(super) head: ResponseHead,
     pub(super) out: Vec<u8>,
-    /// Octets at the front of `out` that have left.
+    /// Bytes at the front of `out` that have left.
     pub(super) sent: usize,
-    /// Octets that have left and are not in `out` any more.
+    /// Bytes that have left and are not in `out` any more.
     pub(super) gone: u64,
     /// Calls that have content which there was no room for, the one that has waited longest first.
     pub(super) blocked: Vec<Key>,
@@ -58,7 +58,7 @@ pub(super) struct State {
     /// In milliseconds: when something last came; when there last was no call; since when nothing could be sent; when
     /// it was asked for a sign of life.
     pub(super) heard: Millis,
-    pub(super) rests: Option<Millis>,
+    pub(super) idle_since: Option<Millis>,
     pub(super) stuck: Option<Millis>,
     pub(super) probed: Option<Millis>,
     /// Why the upstream goes away, if it said so.
@@ -98,7 +98,7 @@ impl Driver for Session {
 
 impl Session {
     /// A session over a connection that is being made.
-    pub(super) fn begin(backend: &Rc<Backend>, channel: Channel, at: usize, config: Config) -> Rc<Self> {
+    pub(super) fn begin(backend: &Rc<Backend>, channel: IoStream, at: usize, config: Config) -> Rc<Self> {
         let (mut engine, mut out) = (Client::new(&config), backend.outbound.pool().take());
         engine.start(&config, &mut out);
         let wire = Rc::clone(&channel.wire);
@@ -116,7 +116,7 @@ impl Session {
             full: false,
             served: 0,
             heard: backend.outbound.clock().millis(),
-            rests: None,
+            idle_since: None,
             stuck: None,
             probed: None,
             goodbye: None,
@@ -160,19 +160,19 @@ impl Session {
         self: &Rc<Self>,
         request: &Request<'_>,
         fields: &FieldSection,
-        tells_interim: bool,
+        reports_interim: bool,
     ) -> Option<(Key, Rc<Stream>)> {
         let mut state = self.state.borrow_mut();
         let State { engine, config, out, gone, .. } = &mut *state;
         if out.capacity() == 0 {
             *out = self.outbound.pool().take();
         }
-        let stream = Stream::new(*gone + out.len() as u64, tells_interim);
+        let stream = Stream::new(*gone + out.len() as u64, reports_interim);
         let key = engine.send_request(config, request, fields, out).ok()?;
         if let Some(slot) = engine.get(key) {
             *slot = Some(Rc::clone(&stream));
         }
-        (state.rests, state.served) = (None, state.served + 1);
+        (state.idle_since, state.served) = (None, state.served + 1);
         self.outbound.queue(self);
         Some((key, stream))
     }
@@ -185,7 +185,7 @@ impl Session {
     /// Whether it takes a call that must not be asked twice: if it rests, the kernel is asked what it knows of the
     /// connection that the loop does not know yet.
     pub(super) fn is_sound(self: &Rc<Self>) -> bool {
-        let is_quiet = |state: &mut State| state.channel.as_mut().is_some_and(Channel::is_quiet);
+        let is_quiet = |state: &mut State| state.channel.as_mut().is_some_and(IoStream::is_quiet);
         let news = self.is_idle() && !is_quiet(&mut self.state.borrow_mut());
         if news {
             self.wire.socket.may_read(false);
@@ -199,7 +199,7 @@ impl Session {
         self.state.borrow().stage == Stage::Connecting
     }
 
-    /// Octets of content that a call may send now.
+    /// Bytes of content that a call may send now.
     pub(super) fn room(&self, key: Key) -> usize {
         let state = self.state.borrow();
         let unsent = state.out.len() - state.sent;
@@ -207,11 +207,11 @@ impl Session {
     }
 
     /// Writes content, as much as there is [`room`](Self::room) for; with `trailers`, or `end`, it is the last.
-    pub(super) fn send(self: &Rc<Self>, key: Key, octets: &[u8], end: bool, trailers: Option<&FieldSection>) {
+    pub(super) fn send(self: &Rc<Self>, key: Key, bytes: &[u8], end: bool, trailers: Option<&FieldSection>) {
         let mut state = self.state.borrow_mut();
         let State { engine, out, .. } = &mut *state;
-        if !octets.is_empty() || (end && trailers.is_none()) {
-            engine.send_data(key, octets, end && trailers.is_none(), out);
+        if !bytes.is_empty() || (end && trailers.is_none()) {
+            engine.send_data(key, bytes, end && trailers.is_none(), out);
         }
         if let Some(trailers) = trailers {
             engine.send_trailers(key, trailers, out);
@@ -227,12 +227,12 @@ impl Session {
         }
     }
 
-    /// The upstream may send as many octets again on a stream.
-    pub(super) fn grant(self: &Rc<Self>, key: Key, octets: usize) {
+    /// The upstream may send as many bytes again on a stream.
+    pub(super) fn release_stream_window(self: &Rc<Self>, key: Key, bytes: usize) {
         let mut state = self.state.borrow_mut();
         let State { engine, config, out, .. } = &mut *state;
         let before = out.len();
-        engine.release_stream_window(config, key, octets, out);
+        engine.release_stream_window(config, key, bytes, out);
         if out.len() > before {
             self.outbound.queue(self);
         }
@@ -307,8 +307,8 @@ impl Session {
             && state.sent < state.out.len()
         {
             match channel.send(&state.out[state.sent..]) {
-                Poll::Ready(Ok(octets)) => {
-                    state.sent += octets;
+                Poll::Ready(Ok(bytes)) => {
+                    state.sent += bytes;
                     state.stuck = None;
                     self.note_connected(state);
                 }
@@ -319,7 +319,7 @@ impl Session {
                 }
             }
         }
-        match state.channel.as_mut().map(Channel::flush) {
+        match state.channel.as_mut().map(IoStream::flush) {
             Some(Poll::Ready(Err(error))) => return Err(Cause::Io(error)),
             Some(Poll::Pending) => self.keep_unsent(state),
             Some(Poll::Ready(Ok(()))) | None => {}
@@ -352,7 +352,7 @@ impl Session {
         state.stage = Stage::Open;
         self.wire.progressed();
         let Some(backend) = self.backend.upgrade() else { return };
-        let info = state.channel.as_ref().and_then(Channel::info);
+        let info = state.channel.as_ref().and_then(IoStream::info);
         backend.count_opened(info.is_some_and(|info| info.resumed));
         if backend.closes() {
             backend.http2.remove(self);

@@ -19,10 +19,10 @@ pub(super) struct Stream {
     /// Until when something has to happen, in milliseconds of the worker's clock; and since when that is so.
     deadline: Cell<Millis>,
     since: Cell<Millis>,
-    /// Where the request begins among the session's octets.
+    /// Where the request begins among the session's bytes.
     pub(super) start: u64,
     /// Somebody wants to know of interim responses.
-    tells_interim: bool,
+    reports_interim: bool,
     course: RefCell<Course>,
 }
 
@@ -75,8 +75,8 @@ pub(super) enum Reach {
 }
 
 impl Stream {
-    pub(super) fn new(start: u64, tells_interim: bool) -> Rc<Self> {
-        Rc::new(Self { deadline: Cell::new(Millis::NEVER), start, tells_interim, ..Self::default() })
+    pub(super) fn new(start: u64, reports_interim: bool) -> Rc<Self> {
+        Rc::new(Self { deadline: Cell::new(Millis::NEVER), start, reports_interim, ..Self::default() })
     }
 
     /// `waker` is told of whatever comes next.
@@ -114,7 +114,7 @@ impl Stream {
     }
 
     pub(super) fn interim(&self, head: &ResponseHead) {
-        if self.tells_interim {
+        if self.reports_interim {
             self.course.borrow_mut().interim.push(head.clone());
             self.wake();
         }
@@ -130,9 +130,9 @@ impl Stream {
         self.wake();
     }
 
-    pub(super) fn put(&self, octets: &[u8], end: bool) {
+    pub(super) fn put(&self, bytes: &[u8], end: bool) {
         let mut course = self.course.borrow_mut();
-        course.content.extend(octets);
+        course.content.extend(bytes);
         if end {
             course.end = End::Complete;
         }
@@ -193,21 +193,21 @@ impl Stream {
         Some(shared)
     }
 
-    /// Takes at most `room` octets of content. How many, and whether they were the last.
+    /// Takes at most `room` bytes of content. How many, and whether they were the last.
     pub(super) fn take(&self, room: usize, out: &mut Vec<u8>) -> (usize, bool) {
         let mut course = self.course.borrow_mut();
-        let octets = room.min(course.content.len());
+        let bytes = room.min(course.content.len());
         let (front, back) = course.content.as_slices();
-        let first = octets.min(front.len());
+        let first = bytes.min(front.len());
         out.extend_from_slice(&front[..first]);
-        out.extend_from_slice(&back[..octets - first]);
-        course.content.drain(..octets);
+        out.extend_from_slice(&back[..bytes - first]);
+        course.content.drain(..bytes);
         if course.content.is_empty() {
             // Its client may take its time.
             course.content = VecDeque::new();
         }
         let last = course.content.is_empty() && matches!(course.end, End::Complete);
-        (octets, last)
+        (bytes, last)
     }
 
     pub(super) fn take_trailers(&self) -> Option<FieldSection> {

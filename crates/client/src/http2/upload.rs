@@ -8,10 +8,10 @@ use hayami_net::buffer::Pool;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-/// Octets of content that are taken at once.
+/// Bytes of content that are taken at once.
 const ROOM: usize = 64 * 1024;
 
-/// Octets that are kept until the response begins, to be sent once more if the upstream did not look at the request:
+/// Bytes that are kept until the response begins, to be sent once more if the upstream did not look at the request:
 /// a server that refuses a stream opens no window for it beyond the first one, which mostly has as many.
 const KEPT: usize = 64 * 1024;
 
@@ -24,7 +24,7 @@ pub(super) struct Upload {
     /// What was taken, as long as it is little.
     kept: Vec<u8>,
     keeps: bool,
-    /// Octets of `kept` that were sent on this stream.
+    /// Bytes of `kept` that were sent on this stream.
     sent: usize,
     /// What follows the content, once it was taken.
     trailers: Option<FieldSection>,
@@ -65,12 +65,12 @@ impl Upload {
         self.complete
     }
 
-    /// Octets so far.
+    /// Bytes so far.
     pub(super) fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Whether it can be sent from its first octet on.
+    /// Whether it can be sent from its first byte on.
     pub(super) fn can_repeat(&self) -> bool {
         self.keeps
     }
@@ -184,11 +184,11 @@ impl Upload {
         Ok(filled)
     }
 
-    fn keep(&mut self, octets: &[u8]) {
-        if self.keeps && self.kept.len() + octets.len() <= KEPT {
-            self.kept.extend_from_slice(octets);
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.keeps && self.kept.len() + bytes.len() <= KEPT {
+            self.kept.extend_from_slice(bytes);
             self.sent = self.kept.len();
-        } else if !octets.is_empty() {
+        } else if !bytes.is_empty() {
             (self.kept, self.sent, self.keeps) = (Vec::new(), 0, false);
         }
     }

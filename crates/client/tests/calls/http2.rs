@@ -74,7 +74,7 @@ impl Conn {
                     let mut piece = [0; 65_536];
                     match self.stream.read(&mut piece) {
                         Ok(0) | Err(_) => return Came::Closed,
-                        Ok(octets) => self.input.extend_from_slice(&piece[..octets]),
+                        Ok(bytes) => self.input.extend_from_slice(&piece[..bytes]),
                     }
                     continue;
                 }
@@ -88,9 +88,9 @@ impl Conn {
                     content != RequestContent::None,
                 )),
                 Event::Content { key, start, len, end } => {
-                    let octets = self.input[start..start + len].to_vec();
+                    let bytes = self.input[start..start + len].to_vec();
                     self.server.release_connection_window(&self.config, key, len, &mut self.out);
-                    Some(Came::Content(key, octets, end))
+                    Some(Came::Content(key, bytes, end))
                 }
                 Event::End { key, trailers } => {
                     let first = trailers.and_then(|trailers| {
@@ -126,28 +126,28 @@ impl Conn {
         String::from_utf8_lossy(self.head.authority()).into_owned()
     }
 
-    /// The octets of a request's content up to its end, granted as they come.
+    /// The bytes of a request's content up to its end, granted as they come.
     pub(crate) fn content(&mut self, of: Key) -> (usize, Option<String>) {
         let mut sum = 0;
         loop {
             match self.next() {
-                Came::Content(key, octets, end) if key == of => {
-                    sum += octets.len();
-                    self.server.release_stream_window(&self.config, key, octets.len(), &mut self.out);
+                Came::Content(key, bytes, end) if key == of => {
+                    sum += bytes.len();
+                    self.server.release_stream_window(&self.config, key, bytes.len(), &mut self.out);
                     if end {
                         return (sum, None);
                     }
                 }
                 Came::End(key, trailer) if key == of => return (sum, trailer),
-                Came::Closed => panic!("closed after {sum} octets"),
+                Came::Closed => panic!("closed after {sum} bytes"),
                 _ => {}
             }
         }
     }
 
-    /// Grants octets.
-    pub(crate) fn grant(&mut self, key: Key, octets: usize) {
-        self.server.release_stream_window(&self.config, key, octets, &mut self.out);
+    /// Grants bytes.
+    pub(crate) fn release_stream_window(&mut self, key: Key, bytes: usize) {
+        self.server.release_stream_window(&self.config, key, bytes, &mut self.out);
     }
 
     /// Begins an answer.
@@ -170,9 +170,9 @@ impl Conn {
     }
 
     /// Content, as far as there is room; how much was sent.
-    pub(crate) fn data(&mut self, key: Key, octets: &[u8], end: bool) -> usize {
-        let room = self.server.room(key).min(octets.len());
-        self.server.send_data(key, &octets[..room], end && room == octets.len(), &mut self.out);
+    pub(crate) fn data(&mut self, key: Key, bytes: &[u8], end: bool) -> usize {
+        let room = self.server.room(key).min(bytes.len());
+        self.server.send_data(key, &bytes[..room], end && room == bytes.len(), &mut self.out);
         self.flush();
         room
     }

@@ -43,9 +43,9 @@ impl Source for Pieces {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let octets = self.left.min(room).min(10_000);
-        out.extend(std::iter::repeat_n(b'u', octets));
-        self.left -= octets;
+        let bytes = self.left.min(room).min(10_000);
+        out.extend(std::iter::repeat_n(b'u', bytes));
+        self.left -= bytes;
         Poll::Ready(Ok(self.left == 0))
     }
 
@@ -97,7 +97,7 @@ impl Forward {
             repeatable: request.head.method_name() != b"POST",
             errors: None,
             upgrade: None,
-            manner: Default::default(),
+            options: Default::default(),
             interim: Some(Box::new(move |head| {
                 told.borrow_mut().push_str(&head.status().code().to_string())
             })),
@@ -254,21 +254,21 @@ pub(crate) fn read_head(stream: &mut TcpStream) -> Option<String> {
 }
 
 pub(crate) fn read_until(stream: &mut TcpStream, end: &str) -> Option<String> {
-    let (mut all, mut octet) = (Vec::new(), [0]);
+    let (mut all, mut byte) = (Vec::new(), [0]);
     while !all.ends_with(end.as_bytes()) {
-        if stream.read(&mut octet).unwrap_or(0) == 0 {
+        if stream.read(&mut byte).unwrap_or(0) == 0 {
             return None;
         }
-        all.push(octet[0]);
+        all.push(byte[0]);
     }
     String::from_utf8(all).ok()
 }
 
-/// An upstream that answers every request on every connection with `octets`.
-pub(crate) fn always(octets: &'static [u8]) -> (SocketAddr, Arc<AtomicUsize>) {
+/// An upstream that answers every request on every connection with `bytes`.
+pub(crate) fn always(bytes: &'static [u8]) -> (SocketAddr, Arc<AtomicUsize>) {
     upstream(
         move |_, mut stream| {
-            while read_head(&mut stream).is_some() && stream.write_all(octets).is_ok() {}
+            while read_head(&mut stream).is_some() && stream.write_all(bytes).is_ok() {}
         },
     )
 }

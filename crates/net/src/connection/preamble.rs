@@ -56,7 +56,7 @@ impl Connection {
     #[cold]
     pub(super) fn on_news<S: Service>(&mut self, worker: &Worker<S>, news: Read) {
         match news {
-            Read::Octets | Read::Lookup => {}
+            Read::Bytes | Read::Lookup => {}
             Read::End => {
                 let goes_on =
                     self.link.stage == Stage::Open && ask!(&mut self.session, own => own.half_closed());

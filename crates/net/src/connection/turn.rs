@@ -142,7 +142,7 @@ impl Connection {
         // Early data may come with the news that the handshake is far enough to answer it.
         self.link.early = self.transport.is_early();
         match read {
-            Ok(Read::Octets) => {}
+            Ok(Read::Bytes) => {}
             Ok(news) => self.on_news(worker, news),
             Err(_) => self.link.on(Event::Lost),
         }

@@ -5,7 +5,7 @@ use super::content::DISCARD;
 use super::protocol::{Follows, Protocol};
 use super::{Exchange, Progress, Work};
 use crate::clock::Instant;
-use crate::incoming::Feed;
+use crate::request_body::BodySender;
 use crate::service::{Answer, Observer, Refusal, Service};
 use crate::worker::Worker;
 use hayami_http::{Content, RequestHead, Response};
@@ -106,7 +106,8 @@ impl Exchange {
         }
         let Poll::Ready(answer) = polled else { return Progress::Pending };
         self.work = Work::Discard;
-        let unread = if self.content.as_ref().is_some_and(Feed::has_reader) { 0 } else { self.remaining() };
+        let unread =
+            if self.content.as_ref().is_some_and(BodySender::has_reader) { 0 } else { self.remaining() };
         match send(protocol, worker, answer, unread) {
             Some(unsent) => {
                 self.begin_body(unsent);
@@ -125,7 +126,7 @@ impl Exchange {
     /// The response's last byte is written.
     fn complete<P: Protocol>(&mut self, protocol: &mut P) {
         // What has not come yet is not read any more: the client may send it to be thrown away.
-        let held = self.content.take().filter(|feed| !feed.is_complete()).map_or(0, Feed::end);
+        let held = self.content.take().filter(|feed| !feed.is_complete()).map_or(0, BodySender::end);
         self.work = Work::Discard;
         if held > 0 {
             protocol.taken(held);

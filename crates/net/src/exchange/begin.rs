@@ -3,8 +3,8 @@
 use super::answer::send;
 use super::protocol::Protocol;
 use super::{Exchange, Slot, Work};
-use crate::incoming::{self, Feed, Incoming};
-use crate::service::{Interim, Outcome, Request, Service, Upgrade, Wish};
+use crate::request_body::{self, BodySender, RequestBody};
+use crate::service::{Interim, Outcome, Request, Service, Upgrade, UpgradeKind};
 use crate::turn_budget::cost;
 use crate::upgrade;
 use crate::worker::Worker;
@@ -12,7 +12,7 @@ use hayami_http::RequestHead;
 
 /// Content that a request announces.
 struct Announced {
-    feed: Feed,
+    feed: BodySender,
     expects_continue: bool,
     is_tunnel: bool,
 }
@@ -26,14 +26,14 @@ pub(crate) fn begin<P: Protocol, S: Service>(
     head: &mut RequestHead,
     (length, follows): (Option<u64>, bool),
 ) -> Slot {
-    let wish = if protocol.may_tunnel(head, follows) { upgrade::wish(head) } else { None };
-    let (announced, incoming) = match follows || wish.is_some() {
-        true => announce(protocol, worker, head, length, wish.is_some()),
+    let kind = if protocol.may_tunnel(head, follows) { upgrade::requested(head) } else { None };
+    let (announced, incoming) = match follows || kind.is_some() {
+        true => announce(protocol, worker, head, length, kind.is_some()),
         false => (None, None),
     };
     let mut request = protocol.request(head, length);
-    match wish {
-        Some(wish) => request.upgrade = incoming.map(|incoming| offer(wish, incoming)),
+    match kind {
+        Some(kind) => request.upgrade = incoming.map(|incoming| offer(kind, incoming)),
         None => request.content = incoming,
     }
     worker.budget.spend(cost::REQUEST);
@@ -68,18 +68,18 @@ fn announce<P: Protocol, S>(
     head: &RequestHead,
     length: Option<u64>,
     is_tunnel: bool,
-) -> (Option<Announced>, Option<Incoming>) {
+) -> (Option<Announced>, Option<RequestBody>) {
     let expects_continue = protocol.expects_continue(head);
     // A tunnel has no end that is known.
     let length = length.filter(|_| !is_tunnel);
-    let (feed, incoming) = incoming::content(length, protocol.waker().into_owned(), &worker.content);
+    let (feed, incoming) = request_body::content(length, protocol.waker().into_owned(), &worker.content);
     (Some(Announced { feed, expects_continue, is_tunnel }), Some(incoming))
 }
 
 #[cold]
-fn offer((wish, protocols): (Wish, Vec<u8>), octets: Incoming) -> Upgrade {
-    octets.be_patient();
-    Upgrade { wish, protocols, octets }
+fn offer((kind, protocols): (UpgradeKind, Vec<u8>), bytes: RequestBody) -> Upgrade {
+    bytes.disable_read_timeout();
+    Upgrade { kind, protocols, bytes }
 }
 
 impl Announced {

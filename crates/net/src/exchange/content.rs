@@ -3,7 +3,7 @@
 use super::protocol::{Protocol, Reset};
 use super::{Exchange, Work};
 use crate::clock::Millis;
-use crate::incoming::Feed;
+use crate::request_body::BodySender;
 use crate::service::{Limit, Refusal};
 use crate::worker::{Timeouts, Worker};
 use hayami_http::{FieldSection, ResponseHead, Status};
@@ -26,17 +26,17 @@ impl Exchange {
     /// Whether content of the request can be handed on.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
-        self.content.as_ref().is_some_and(Feed::has_room)
+        self.content.as_ref().is_some_and(BodySender::has_room)
     }
 
     /// Whether the handler may still take content of the request.
     pub(crate) fn has_reader(&self) -> bool {
-        self.content.as_ref().is_some_and(Feed::has_reader)
+        self.content.as_ref().is_some_and(BodySender::has_reader)
     }
 
     /// Whether the handler has asked for content at least once.
     pub(crate) fn is_asked(&self) -> bool {
-        self.content.as_ref().is_some_and(Feed::is_asked)
+        self.content.as_ref().is_some_and(BodySender::is_asked)
     }
 
     /// Whether the handler waits for content, as far as that was noted.
@@ -83,7 +83,7 @@ impl Exchange {
     /// Content that has no reader.
     fn discard<P: Protocol, S>(&mut self, protocol: &mut P, worker: &Worker<S>, bytes: usize) -> Arrived {
         protocol.discarded(bytes);
-        let held = self.content.take().map_or(0, Feed::end);
+        let held = self.content.take().map_or(0, BodySender::end);
         if self.received > worker.limits.content || self.is_discarding() && self.received > DISCARD {
             protocol.stop_receiving(Reset::Content);
             return Arrived::TooMuch;
@@ -112,7 +112,7 @@ impl Exchange {
                 protocol.interim(&ResponseHead::new(Status::CONTINUE));
             }
         } else if !self.is_half_closed() {
-            taken += self.content.take().map_or(0, Feed::end);
+            taken += self.content.take().map_or(0, BodySender::end);
             self.starves = false;
         }
         protocol.taken(taken);
@@ -127,6 +127,6 @@ impl Exchange {
 
     /// When the client is late with what the handler waits for, as far as that was noted.
     pub(crate) fn content_due(&self) -> Millis {
-        self.content.as_ref().map_or(Millis::NEVER, Feed::due)
+        self.content.as_ref().map_or(Millis::NEVER, BodySender::due)
     }
 }

@@ -45,8 +45,8 @@ mod tests;
 mod tunnel;
 
 use crate::clock::{Clock, Instant, Millis};
-use crate::incoming::Feed;
 use crate::pace::Pace;
+use crate::request_body::BodySender;
 use crate::service::{Answer, InterimHeads, Observer};
 use body::Body;
 use std::cell::RefCell;
@@ -68,7 +68,7 @@ pub(crate) type Slot = Option<Box<Exchange>>;
 #[derive(Default)]
 pub(crate) struct Exchange {
     /// The request's content, while it has a reader. It ends before its reader.
-    content: Option<Feed>,
+    content: Option<BodySender>,
     work: Work,
     interim: Option<InterimHeads>,
     /// The observer of the response's end, and when the head was written.

@@ -55,12 +55,12 @@ impl Reports {
 impl Report {
     /// Tells the observer, with `position` bytes of the output sent.
     pub(crate) fn tell(self, position: u64, clock: &Clock, aborted: Option<&'static str>) {
-        let content_octets = match self.content {
+        let content_bytes = match self.content {
             // Of what has not left, what is framing is not known exactly.
             Extent::Contiguous(bytes) => bytes.saturating_sub(self.ends.saturating_sub(position)),
             Extent::Spread(bytes) => bytes,
         };
         let ended = clock.refresh();
-        self.observer.ended(&Ended { content_octets, began: self.began, ended, aborted });
+        self.observer.ended(&Ended { content_bytes, began: self.began, ended, aborted });
     }
 }

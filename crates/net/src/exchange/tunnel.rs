@@ -6,7 +6,7 @@
 
 use super::protocol::{Protocol, Reset};
 use super::{Exchange, Progress};
-use crate::incoming::Feed;
+use crate::request_body::BodySender;
 
 impl Exchange {
     /// Whether it is a tunnel.
@@ -17,7 +17,7 @@ impl Exchange {
 
     /// Whether the client of a tunnel still sends, and that has a reader.
     pub(super) fn is_heard(&self) -> bool {
-        self.tunnel && self.content.as_ref().is_some_and(Feed::is_open)
+        self.tunnel && self.content.as_ref().is_some_and(BodySender::is_open)
     }
 
     /// Only the client still sends.

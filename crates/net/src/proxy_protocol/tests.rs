@@ -1,4 +1,4 @@
-//! Headers and what they announce: fed whole, by octet, and made by ourselves.
+//! Headers and what they announce: fed whole, by byte, and made by ourselves.
 
 use super::*;
 use proptest::prelude::*;
@@ -52,12 +52,12 @@ fn headers() -> Vec<(Vec<u8>, Option<Ends>)> {
 }
 
 #[test]
-fn a_header_is_partial_until_its_last_octet_and_takes_nothing_behind_it() {
+fn a_header_is_partial_until_its_last_byte_and_takes_nothing_behind_it() {
     for (wire, want) in headers() {
         for end in 0..wire.len() {
             assert_eq!(parse(&wire[..end]), Ok(Parsed::Partial), "{} of {}", end, wire.escape_ascii());
         }
-        let whole = Ok(Parsed::Whole { octets: wire.len(), ends: want });
+        let whole = Ok(Parsed::Whole { bytes: wire.len(), ends: want });
         assert_eq!(parse(&wire), whole, "{}", wire.escape_ascii());
         assert_eq!(parse(&[&wire[..], b"\x16\x03\x01GET"].concat()), whole, "{}", wire.escape_ascii());
     }
@@ -97,8 +97,8 @@ fn what_is_no_header_is_refused_for_its_reason() {
     ];
     for (wire, want) in cases {
         assert_eq!(parse(&wire), Err(want), "{}", wire[..wire.len().min(120)].escape_ascii());
-        let by_octet = (0..=wire.len()).find_map(|end| parse(&wire[..end]).err());
-        assert_eq!(by_octet, Some(want), "{} by octet", wire[..wire.len().min(120)].escape_ascii());
+        let by_byte = (0..=wire.len()).find_map(|end| parse(&wire[..end]).err());
+        assert_eq!(by_byte, Some(want), "{} by byte", wire[..wire.len().min(120)].escape_ascii());
     }
 }
 
@@ -118,9 +118,9 @@ fn ends_are_written_as_they_are_read() {
         assert_eq!(String::from_utf8_lossy(&line), want);
         let mut binary = Vec::new();
         write(Version::V2, &peer, &local, &mut binary);
-        let read = |octets: &[u8]| match parse(octets) {
-            Ok(Parsed::Whole { octets: len, ends }) if len == octets.len() => ends,
-            other => panic!("{other:?} of {}", octets.escape_ascii()),
+        let read = |bytes: &[u8]| match parse(bytes) {
+            Ok(Parsed::Whole { bytes: len, ends }) if len == bytes.len() => ends,
+            other => panic!("{other:?} of {}", bytes.escape_ascii()),
         };
         assert_eq!(read(&binary), read(&line), "{want}");
     }
@@ -129,7 +129,7 @@ fn ends_are_written_as_they_are_read() {
 proptest! {
     /// Whatever comes, nothing is taken that is not there, and what was decided stays decided.
     #[test]
-    fn more_octets_never_change_a_decision(
+    fn more_bytes_never_change_a_decision(
         start in prop_oneof![Just(WORD.to_vec()), Just(SIGNATURE.to_vec()), Just([SIGNATURE, &[0x21, 0x11]].concat())],
         rest in proptest::collection::vec(any::<u8>(), 0..300),
     ) {
@@ -137,8 +137,8 @@ proptest! {
         let mut decided = None;
         for end in 0..=wire.len() {
             let parsed = parse(&wire[..end]);
-            if let Ok(Parsed::Whole { octets, .. }) = &parsed {
-                prop_assert!(*octets <= end);
+            if let Ok(Parsed::Whole { bytes, .. }) = &parsed {
+                prop_assert!(*bytes <= end);
             }
             match &decided {
                 Some(before) => prop_assert_eq!(before, &parsed),
@@ -150,16 +150,16 @@ proptest! {
 
     #[test]
     fn every_pair_of_addresses_survives(peer: ([u8; 16], u16, bool), local: ([u8; 16], u16, bool), binary: bool) {
-        let address = |(octets, port, v6): ([u8; 16], u16, bool)| match v6 {
-            true => SocketAddr::new(Ipv6Addr::from(octets).into(), port),
-            false => SocketAddr::new(Ipv4Addr::new(octets[0], octets[1], octets[2], octets[3]).into(), port),
+        let address = |(bytes, port, v6): ([u8; 16], u16, bool)| match v6 {
+            true => SocketAddr::new(Ipv6Addr::from(bytes).into(), port),
+            false => SocketAddr::new(Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]).into(), port),
         };
         let (peer, local) = (address(peer), address(local));
         let version = if binary { Version::V2 } else { Version::V1 };
         let mut wire = Vec::new();
         write(version, &Address::Ip(peer), &Address::Ip(local), &mut wire);
-        let Ok(Parsed::Whole { octets, ends: Some(ends) }) = parse(&wire) else { panic!("{}", wire.escape_ascii()) };
-        prop_assert_eq!(octets, wire.len());
+        let Ok(Parsed::Whole { bytes, ends: Some(ends) }) = parse(&wire) else { panic!("{}", wire.escape_ascii()) };
+        prop_assert_eq!(bytes, wire.len());
         let same = |own: Address, was: SocketAddr| match own {
             Address::Ip(own) => own.ip().to_canonical() == was.ip().to_canonical() && own.port() == was.port(),
             Address::Unix => false,

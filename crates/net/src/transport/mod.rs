@@ -1,4 +1,4 @@
-//! What carries a connection's octets: the bare socket, or TLS over it.
+//! What carries a connection's bytes: the bare socket, or TLS over it.
 
 mod tls;
 
@@ -17,12 +17,12 @@ pub struct Transport {
     socket: Socket,
     tls: Option<Box<ServerTls>>,
     /// A header of the PROXY protocol comes first.
-    announcement: Announcement,
+    proxy_header: ProxyHeader,
 }
 
 /// Whether a connection begins with a header of the PROXY protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Announcement {
+pub(crate) enum ProxyHeader {
     /// It does not, or has come.
     None,
     /// It may.
@@ -34,13 +34,13 @@ pub(crate) enum Announcement {
 /// What reading led to.
 #[derive(Debug)]
 pub enum Read {
-    /// Octets for the protocol.
-    Octets,
+    /// Bytes for the protocol.
+    Bytes,
     /// The peer sends no more.
     End,
     /// The TLS handshake is complete.
     Established(Box<Info>),
-    /// The peer speaks HTTP in clear where TLS was expected; the octets are in the input.
+    /// The peer speaks HTTP in clear where TLS was expected; the bytes are in the input.
     PlainHttp,
     /// The handshake waits for a store of sessions: `poll_lookup` goes on.
     Lookup,
@@ -52,7 +52,7 @@ impl Transport {
         Self {
             socket,
             tls: acceptor.map(|acceptor| Box::new(ServerTls::new(acceptor))),
-            announcement: Announcement::None,
+            proxy_header: ProxyHeader::None,
         }
     }
 
@@ -63,39 +63,39 @@ impl Transport {
     }
 
     /// A header of the PROXY protocol comes first.
-    pub(crate) fn expect_announcement(&mut self, announcement: Announcement) {
-        self.announcement = announcement;
+    pub(crate) fn expect_proxy_header(&mut self, proxy_header: ProxyHeader) {
+        self.proxy_header = proxy_header;
     }
 
     /// Whether that has not come yet.
     #[inline]
     pub(crate) fn expects_announcement(&self) -> bool {
-        self.announcement != Announcement::None
+        self.proxy_header != ProxyHeader::None
     }
 
     /// Whether a header is missing without which nothing is read.
     pub(crate) fn lacks_announcement(&self) -> bool {
-        self.announcement == Announcement::Required
+        self.proxy_header == ProxyHeader::Required
     }
 
-    /// Reads the header of the PROXY protocol, and not one octet more: what follows may be TLS. `None`: the peer
+    /// Reads the header of the PROXY protocol, and not one byte more: what follows may be TLS. `None`: the peer
     /// has closed without a word.
     #[cold]
     pub(crate) fn poll_announcement(&mut self) -> Poll<Option<Result<Option<Ends>, Fault>>> {
         let mut seen = [0; LONGEST];
-        let octets = match std::task::ready!(self.socket.peek(&mut seen)) {
-            Ok(octets @ 1..) => octets,
+        let bytes = match std::task::ready!(self.socket.peek(&mut seen)) {
+            Ok(bytes @ 1..) => bytes,
             Ok(0) | Err(_) => return Poll::Ready(None),
         };
-        Poll::Ready(Some(match proxy_protocol::parse(&seen[..octets]) {
-            Ok(Parsed::Whole { octets, ends }) => {
-                self.announcement = Announcement::None;
-                self.socket.take_seen(&mut seen[..octets]).map(|()| ends).map_err(|_| Fault::Cut)
+        Poll::Ready(Some(match proxy_protocol::parse(&seen[..bytes]) {
+            Ok(Parsed::Whole { bytes, ends }) => {
+                self.proxy_header = ProxyHeader::None;
+                self.socket.take_seen(&mut seen[..bytes]).map(|()| ends).map_err(|_| Fault::Cut)
             }
             Ok(Parsed::Partial) if self.socket.has_ended() => Err(Fault::Cut),
             Ok(Parsed::Partial) => return Poll::Pending,
-            Err(Fault::Absent) if self.announcement == Announcement::Optional => {
-                self.announcement = Announcement::None;
+            Err(Fault::Absent) if self.proxy_header == ProxyHeader::Optional => {
+                self.proxy_header = ProxyHeader::None;
                 // What was seen is still to be read.
                 self.socket.may_read(false);
                 Ok(None)
@@ -104,12 +104,12 @@ impl Transport {
         }))
     }
 
-    /// Whether octets of the peer cannot be read yet.
+    /// Whether bytes of the peer cannot be read yet.
     pub(crate) fn is_handshaking(&self) -> bool {
         self.expects_announcement() || self.tls.as_ref().is_some_and(|tls| !tls.is_established())
     }
 
-    /// Whether the octets read last came before the TLS handshake was complete (RFC 8446 §2.3).
+    /// Whether the bytes read last came before the TLS handshake was complete (RFC 8446 §2.3).
     #[inline]
     pub(crate) fn is_early(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.is_early())
@@ -136,9 +136,9 @@ impl Transport {
     pub fn read(&mut self, pool: &Pool, input: &mut Input) -> Poll<io::Result<Read>> {
         match &mut self.tls {
             Some(tls) => tls.read(&self.socket, pool, input),
-            None => self.socket.read(input.room(pool)).map_ok(|octets| match octets {
+            None => self.socket.read(input.room(pool)).map_ok(|bytes| match bytes {
                 0 => Read::End,
-                _ => Read::Octets,
+                _ => Read::Bytes,
             }),
         }
     }
@@ -171,14 +171,14 @@ impl Transport {
     /// # Errors
     /// The peer is gone.
     #[inline]
-    pub fn send(&mut self, pool: &Pool, octets: &[u8], more: bool) -> Poll<io::Result<usize>> {
+    pub fn send(&mut self, pool: &Pool, bytes: &[u8], more: bool) -> Poll<io::Result<usize>> {
         match &mut self.tls {
-            Some(tls) => tls.send(&self.socket, pool, octets),
-            None => self.socket.send(octets, more),
+            Some(tls) => tls.send(&self.socket, pool, bytes),
+            None => self.socket.send(bytes, more),
         }
     }
 
-    /// Sends several pieces; how many octets of them were taken.
+    /// Sends several pieces; how many bytes of them were taken.
     ///
     /// # Errors
     /// The peer is gone.
@@ -195,7 +195,7 @@ impl Transport {
         }
     }
 
-    /// Sends at most `most` octets of a file. `Ok(0)`: the file is shorter than it was.
+    /// Sends at most `most` bytes of a file. `Ok(0)`: the file is shorter than it was.
     ///
     /// # Errors
     /// The peer is gone, or the file cannot be read.

@@ -12,9 +12,9 @@ use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt;
 use std::task::{Context, Poll, ready};
 
-/// Octets that are put into records at once: several full ones, and few enough to stay in the cache.
+/// Bytes that are put into records at once: several full ones, and few enough to stay in the cache.
 const PIECE: usize = 96 * 1024;
-/// Octets of records that wait for the peer before no more is read from it. Responses stay below two pieces and what
+/// Bytes of records that wait for the peer before no more is read from it. Responses stay below two pieces and what
 /// records add to them; the rest is for answers of TLS itself, which are small.
 const MOST_SEALED: usize = 3 * PIECE;
 
@@ -42,7 +42,7 @@ impl ServerTls {
         self.lookup.is_some()
     }
 
-    /// Whether the octets read last came before the handshake was complete (RFC 8446 §2.3).
+    /// Whether the bytes read last came before the handshake was complete (RFC 8446 §2.3).
     pub(crate) fn is_early(&self) -> bool {
         self.stream.is_early()
     }
@@ -66,18 +66,18 @@ impl ServerTls {
         let before = input.unread().len();
         self.stream.prepare(pool);
         let progress = self.stream.open(input.room(pool));
-        let octets = (input.unread().len() > before).then_some(Read::Octets);
-        if octets.is_none() && !matches!(progress, Ok(Progress::Established)) {
+        let bytes = (input.unread().len() > before).then_some(Read::Bytes);
+        if bytes.is_none() && !matches!(progress, Ok(Progress::Established)) {
             // No answer follows with which it could leave. What cannot leave now does so by the next flush.
             let _ = self.flush(socket)?;
         }
         Ok(match progress {
-            Ok(Progress::Handshaking | Progress::Open) => octets,
+            Ok(Progress::Handshaking | Progress::Open) => bytes,
             Ok(Progress::Established) => {
                 self.established = true;
                 self.stream.info().map(|info| Read::Established(Box::new(info.clone())))
             }
-            Ok(Progress::PeerClosed) => Some(octets.unwrap_or(Read::End)),
+            Ok(Progress::PeerClosed) => Some(bytes.unwrap_or(Read::End)),
             Ok(Progress::NeedsLookup(lookup)) => {
                 self.lookup = Some(blocking::run(Lane::Sessions, move || lookup.run()));
                 Some(Read::Lookup)
@@ -110,11 +110,11 @@ impl ServerTls {
         Poll::Ready(self.receive(socket, pool, input))
     }
 
-    pub(super) fn send(&mut self, socket: &Socket, pool: &Pool, octets: &[u8]) -> Poll<io::Result<usize>> {
+    pub(super) fn send(&mut self, socket: &Socket, pool: &Pool, bytes: &[u8]) -> Poll<io::Result<usize>> {
         ready!(self.make_room(socket))?;
         // A little more is sealed with it: it would be a write of its own, and a segment.
-        let most = if octets.len() <= PIECE + PIECE / 8 { octets.len() } else { PIECE };
-        let piece = &octets[..most];
+        let most = if bytes.len() <= PIECE + PIECE / 8 { bytes.len() } else { PIECE };
+        let piece = &bytes[..most];
         self.stream.seal(pool, piece);
         Poll::Ready(Ok(piece.len()))
     }
@@ -139,12 +139,12 @@ impl ServerTls {
         ready!(self.make_room(socket))?;
         let mut plain = pool.take();
         plain.resize(slice.len.min(most).min(PIECE as u64) as usize, 0);
-        let octets = slice.file.read_at(&mut plain, slice.offset);
-        if let Ok(octets) = octets {
-            self.stream.seal(pool, &plain[..octets]);
+        let bytes = slice.file.read_at(&mut plain, slice.offset);
+        if let Ok(bytes) = bytes {
+            self.stream.seal(pool, &plain[..bytes]);
         }
         pool.give(plain);
-        Poll::Ready(octets)
+        Poll::Ready(bytes)
     }
 
     /// Sends before more records are made, if many wait.

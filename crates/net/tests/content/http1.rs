@@ -11,7 +11,7 @@ fn post(path: &str, content: &[u8]) -> Vec<u8> {
     [head.as_bytes(), content].concat()
 }
 
-/// In chunks of `size` octets.
+/// In chunks of `size` bytes.
 fn chunked(path: &str, content: &[u8], size: usize) -> Vec<u8> {
     let mut all = chunked_head(path).into_bytes();
     for chunk in content.chunks(size) {
@@ -36,21 +36,21 @@ fn read_all(stream: &mut TcpStream) -> String {
 /// Reads until what was read ends with `end`.
 fn read_until(stream: &mut TcpStream, end: &str) -> String {
     let mut all = Vec::new();
-    let mut octet = [0];
+    let mut byte = [0];
     while !all.ends_with(end.as_bytes()) {
-        match stream.read(&mut octet).expect("read") {
+        match stream.read(&mut byte).expect("read") {
             0 => panic!("closed after {}", String::from_utf8_lossy(&all)),
-            _ => all.push(octet[0]),
+            _ => all.push(byte[0]),
         }
     }
     String::from_utf8(all).expect("text")
 }
 
-/// Sends `octets` from another thread while it reads until the server closes.
-fn exchange(server: &Server, octets: Vec<u8>) -> String {
+/// Sends `bytes` from another thread while it reads until the server closes.
+fn exchange(server: &Server, bytes: Vec<u8>) -> String {
     let mut stream = server.connect();
     let mut sending = stream.try_clone().expect("cloned");
-    let sender = std::thread::spawn(move || sending.write_all(&octets));
+    let sender = std::thread::spawn(move || sending.write_all(&bytes));
     let got = read_all(&mut stream);
     let _ = sender.join().expect("joined");
     got
@@ -80,12 +80,12 @@ fn content_reaches_who_takes_it_whatever_its_framing_and_who_takes_it_how() {
 }
 
 #[test]
-fn content_that_comes_octet_by_octet_is_taken() {
+fn content_that_comes_byte_by_byte_is_taken() {
     let server = server(Timeouts::default());
     let mut stream = server.connect();
-    for octet in [post("/sum", b"abc"), chunked("/sum-by-7", b"abcdefghijklmnopq", 5), LAST.to_vec()].concat()
+    for byte in [post("/sum", b"abc"), chunked("/sum-by-7", b"abcdefghijklmnopq", 5), LAST.to_vec()].concat()
     {
-        stream.write_all(&[octet]).expect("sent");
+        stream.write_all(&[byte]).expect("sent");
     }
     let got = read_all(&mut stream);
     assert!(got.contains(&summary(b"abc")) && got.contains(&summary(b"abcdefghijklmnopq")), "{got}");

@@ -48,12 +48,12 @@ fn rst(stream: u32) -> Vec<u8> {
 /// What came on a stream.
 #[derive(Debug, Default)]
 struct Stream {
-    /// First octets of the heads.
+    /// First bytes of the heads.
     heads: Vec<u8>,
     content: Vec<u8>,
     ended: bool,
     reset: Option<u32>,
-    /// Octets granted beyond the first window.
+    /// Bytes granted beyond the first window.
     granted: usize,
 }
 
@@ -82,8 +82,8 @@ impl Client {
         Self { socket, streams: HashMap::new(), goaway: false, input: Vec::new() }
     }
 
-    fn send(&mut self, octets: &[u8]) {
-        let mut rest = octets;
+    fn send(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
         while !rest.is_empty() {
             match self.socket.write(rest) {
                 Ok(sent) => rest = &rest[sent..],
@@ -95,10 +95,10 @@ impl Client {
 
     /// Takes what has come.
     fn take(&mut self) {
-        let mut octets = [0; 65_536];
-        match self.socket.read(&mut octets) {
+        let mut bytes = [0; 65_536];
+        match self.socket.read(&mut bytes) {
             Ok(0) => self.goaway = true,
-            Ok(read) => self.input.extend_from_slice(&octets[..read]),
+            Ok(read) => self.input.extend_from_slice(&bytes[..read]),
             Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::yield_now(),
             Err(error) => panic!("{error}"),
         }
@@ -119,7 +119,7 @@ impl Client {
 
     fn understand(&mut self, kind: u8, flags: u8, id: u32, payload: &[u8]) {
         let stream = self.streams.entry(id).or_default();
-        let number = || u32::from_be_bytes(payload[..4].try_into().expect("four octets"));
+        let number = || u32::from_be_bytes(payload[..4].try_into().expect("four bytes"));
         match kind {
             DATA => stream.content.extend_from_slice(payload),
             HEADERS => stream.heads.push(payload[0]),
@@ -154,7 +154,7 @@ impl Client {
         self.until(id, |stream| stream.ended).text()
     }
 
-    /// Sends content as far as windows allow, in frames of `size` octets, the last of which ends the stream.
+    /// Sends content as far as windows allow, in frames of `size` bytes, the last of which ends the stream.
     fn send_content(&mut self, id: u32, content: &[u8], size: usize) {
         let mut sent = 0;
         let frames = content.chunks(size).count().max(1);
@@ -285,7 +285,7 @@ fn padding_is_granted_at_once_and_makes_no_window_grow() {
         client.until(1, |stream| (sent + 1) * padded.len() <= WINDOW + stream.granted);
     }
     let stream = client.stream(1);
-    assert!(stream.granted <= frames * 256, "{} octets for {frames} of padding", stream.granted);
+    assert!(stream.granted <= frames * 256, "{} bytes for {frames} of padding", stream.granted);
     client.send(&frame(DATA, END_STREAM, 1, b""));
     server.open_gate();
     assert_eq!(client.answer(1), summary(&vec![b'x'; frames]));

@@ -4,7 +4,7 @@ use hayami_h1::Limits;
 use hayami_http::{Content, FieldSection, Response, ResponseHead, Source, Status};
 use hayami_net::listen::{Endpoint, Options, bind, bound_address};
 use hayami_net::service::{
-    Address, Answer, Ended, Incoming, Interim, Observer, Outcome, Refusal, Request, Service,
+    Address, Answer, Ended, Interim, Observer, Outcome, Refusal, Request, RequestBody, Service,
 };
 use hayami_net::{Config, Http2Config, Listener, Phase, Quota, Timeouts, run};
 use std::future::{pending, poll_fn};
@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Octets that a request may have.
+/// Bytes that a request may have.
 pub(crate) const LIMIT: u64 = 4 << 20;
 
 /// What the test hears of the service.
@@ -49,23 +49,23 @@ impl Observer for Held {
     }
 }
 
-/// A pattern that shows whether octets are missing or out of order.
+/// A pattern that shows whether bytes are missing or out of order.
 pub(crate) fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at % 251) as u8).collect()
 }
 
 /// What the service says of content that it has read.
 pub(crate) fn summary(content: &[u8]) -> String {
-    let sum = content.iter().fold(7_u64, |sum, octet| sum.wrapping_mul(31).wrapping_add(u64::from(*octet)));
-    format!("{} octets, sum {sum}", content.len())
+    let sum = content.iter().fold(7_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
+    format!("{} bytes, sum {sum}", content.len())
 }
 
-async fn fill(incoming: &mut Incoming, room: usize, all: &mut Vec<u8>) -> Result<bool, String> {
+async fn fill(incoming: &mut RequestBody, room: usize, all: &mut Vec<u8>) -> Result<bool, String> {
     poll_fn(|cx| incoming.fill(cx, room, all)).await.map_err(|error| error.to_string())
 }
 
 /// Reads everything and says what it was.
-async fn sum(mut incoming: Incoming, room: usize) -> Response {
+async fn sum(mut incoming: RequestBody, room: usize) -> Response {
     let mut all = Vec::new();
     loop {
         match fill(&mut incoming, room, &mut all).await {
@@ -82,14 +82,14 @@ async fn sum(mut incoming: Incoming, room: usize) -> Response {
     Response::text(Status::OK, format!("{}{}", summary(&all), named.concat()))
 }
 
-fn stream(incoming: Incoming) -> Response {
+fn stream(incoming: RequestBody) -> Response {
     Response { head: ResponseHead::new(Status::OK), content: Content::Stream(Box::new(incoming)) }
 }
 
 /// As the path wants.
 async fn answer(
     path: Vec<u8>,
-    incoming: Incoming,
+    incoming: RequestBody,
     mut gate: watch::Receiver<bool>,
     tell: Sender<News>,
 ) -> Response {
@@ -102,7 +102,7 @@ async fn answer(
             sum(incoming, 1 << 20).await
         }
         b"/patient" => {
-            incoming.be_patient();
+            incoming.disable_read_timeout();
             sum(incoming, 1 << 20).await
         }
         // Reads a little, wants no more, and answers later.

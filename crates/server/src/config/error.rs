@@ -1,6 +1,6 @@
 //! An error of a configuration: what is wrong, where, and what to do.
 
-use super::place::Place;
+use super::position::Position;
 
 /// An error or a warning with its place; made by [`Node::error`](super::yaml::Node::error).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,20 +10,20 @@ pub struct ConfigError {
     /// What to do, one line; may be empty.
     pub help: String,
     /// Where.
-    pub at: Place,
+    pub at: Position,
     /// Another place that has to do with it, and what stands there.
-    pub also: Option<(Place, &'static str)>,
+    pub also: Option<(Position, &'static str)>,
 }
 
 impl ConfigError {
     /// An error at `at`.
-    pub fn new(at: Place, message: impl Into<String>) -> Self {
+    pub fn new(at: Position, message: impl Into<String>) -> Self {
         Self { message: message.into(), help: String::new(), at, also: None }
     }
 
     /// An error that stands nowhere in a file.
     pub fn nowhere(message: impl Into<String>) -> Self {
-        Self::new(Place::NOWHERE, message)
+        Self::new(Position::NOWHERE, message)
     }
 
     /// The same error with an advice.
@@ -41,7 +41,7 @@ impl ConfigError {
     }
 
     /// The same error with another place to look at.
-    pub fn also(mut self, place: Place, what: &'static str) -> Self {
+    pub fn also(mut self, place: Position, what: &'static str) -> Self {
         self.also = Some((place, what));
         self
     }

@@ -8,7 +8,7 @@ use super::error::ConfigError;
 use super::errors::Errors;
 use super::settings::{HandlerSettings, Inheritance, Reading, Settings, Written};
 use super::source::Sources;
-use super::yaml::{Node, Place};
+use super::yaml::{Node, Position};
 use super::{VERSION, foreign, nearest, not_yet, render, yaml};
 use std::path::Path;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Loaded {
     }
 
     /// Where a directive was written with this text in its argument.
-    pub fn place_of(&self, directive: &str, text: &str) -> Option<Place> {
+    pub fn place_of(&self, directive: &str, text: &str) -> Option<Position> {
         let mut written = self.written.iter().filter(|written| written.name == directive);
         written.find_map(|written| written.value.find(text))
     }
@@ -133,10 +133,10 @@ fn no_directives(node: Option<&Node>) -> ConfigError {
 
 /// What to say of the file of another server, if the first of the sources is one.
 fn foreign_file(sources: &Sources) -> Option<ConfigError> {
-    let main = Place::default();
+    let main = Position::default();
     let foreign = foreign::recognise(&sources.get(main)?.text)?;
     let byte = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-    let at = Place { start: byte(foreign.line.start), end: byte(foreign.line.end), ..main };
+    let at = Position { start: byte(foreign.line.start), end: byte(foreign.line.end), ..main };
     let error = ConfigError::new(at, format!("this is {}, not a hayami configuration", foreign.what));
     let section = foreign.section;
     Some(error.help(format!(

@@ -21,7 +21,7 @@ pub mod location;
 pub mod nearest;
 pub(crate) mod not_yet;
 pub mod path_key;
-pub mod place;
+pub mod position;
 mod render;
 pub mod settings;
 pub mod source;

@@ -1,7 +1,7 @@
 //! Errors and warnings as text: the message, the place, the line itself with a marker, the advice.
 
 use super::error::ConfigError;
-use super::place::Place;
+use super::position::Position;
 use super::source::{Source, Sources, floor};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, normalize_untrusted_str};
 use std::ops::Range;
@@ -79,7 +79,7 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn new(source: &'a Source, places: &[Place]) -> Self {
+    fn new(source: &'a Source, places: &[Position]) -> Self {
         let text = source.text.as_str();
         let starts = || places.iter().map(|place| floor(text, place.start as usize));
         let first = starts().min().unwrap_or(0);
@@ -94,13 +94,13 @@ impl<'a> View<'a> {
     }
 
     /// Marks `place`, of which only the first line is shown.
-    fn mark(mut self, kind: AnnotationKind, place: Place, label: Option<&'a str>) -> Self {
+    fn mark(mut self, kind: AnnotationKind, place: Position, label: Option<&'a str>) -> Self {
         let span = self.span(place);
         self.snippet = self.snippet.annotation(kind.span(span).label(label));
         self
     }
 
-    fn span(&self, place: Place) -> Range<usize> {
+    fn span(&self, place: Position) -> Range<usize> {
         let within = |at: u32| floor(self.text, (at as usize).saturating_sub(self.start));
         let start = within(place.start);
         let line_end = self.text[start..].find('\n').map_or(self.text.len(), |line_break| start + line_break);

@@ -6,7 +6,7 @@
 use super::error::ConfigError;
 use super::feature_settings::FeatureSettings;
 use super::path_key::PathKey;
-use super::yaml::{Node, Place};
+use super::yaml::{Node, Position};
 use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
@@ -68,11 +68,11 @@ pub struct Reading {
     /// What the user should know.
     pub warnings: Vec<ConfigError>,
     /// The hosts so far, with the places of their names.
-    pub hosts: Vec<(Place, HostSettings)>,
+    pub hosts: Vec<(Position, HostSettings)>,
     /// The places of the names of all hosts, when all are read.
-    pub host_places: Vec<Place>,
+    pub host_places: Vec<Position>,
     /// Their names in lower case, and the places of those.
-    pub host_names: HashMap<String, Place>,
+    pub host_names: HashMap<String, Position>,
     /// What features collect until the whole configuration is read.
     pub features: FeatureSettings,
     /// The directives so far, for `effective`.

@@ -1,6 +1,6 @@
 //! The texts of which a configuration consists.
 
-use super::place::Place;
+use super::position::Position;
 
 /// A file, or a text that stands for one.
 #[derive(Clone, Debug)]
@@ -11,7 +11,7 @@ pub struct Source {
     pub text: String,
 }
 
-/// All texts of a configuration in the order in which they were opened; [`Place::file`] counts them.
+/// All texts of a configuration in the order in which they were opened; [`Position::file`] counts them.
 #[derive(Clone, Debug, Default)]
 pub struct Sources(Vec<Source>);
 
@@ -23,15 +23,15 @@ impl Sources {
     }
 
     /// The text in which `place` is.
-    pub fn get(&self, place: Place) -> Option<&Source> {
+    pub fn get(&self, place: Position) -> Option<&Source> {
         self.0.get(place.file as usize)
     }
 
     /// `file:line` of `place`.
-    pub fn line(&self, place: Place) -> String {
+    pub fn line(&self, place: Position) -> String {
         let Some(source) = self.get(place) else { return String::new() };
         let above = source.text.as_bytes().iter().take(place.start as usize);
-        let line = above.filter(|octet| **octet == b'\n').count() + 1;
+        let line = above.filter(|byte| **byte == b'\n').count() + 1;
         format!("{}:{line}", source.name)
     }
 

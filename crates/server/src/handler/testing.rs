@@ -12,16 +12,16 @@ use std::rc::Rc;
 
 /// The head of a request without fields, as the HTTP/1 parser would make it.
 pub(crate) fn head(method: &str, target: &str) -> RequestHead {
-    let octets = format!("{method} {target}");
+    let bytes = format!("{method} {target}");
     let start = method.len() + 1;
-    let path_end = target.find('?').map_or(octets.len(), |mark| start + mark);
+    let path_end = target.find('?').map_or(bytes.len(), |mark| start + mark);
     let mut head = RequestHead::default();
-    head.reset_to(octets.as_bytes());
+    head.reset_to(bytes.as_bytes());
     head.set_line(RequestLine {
         method: Span::new(0, method.len()),
-        target: Span::new(start, octets.len()),
+        target: Span::new(start, bytes.len()),
         path: Span::new(start, path_end),
-        query: (path_end < octets.len()).then(|| Span::new(path_end + 1, octets.len())),
+        query: (path_end < bytes.len()).then(|| Span::new(path_end + 1, bytes.len())),
         ..RequestLine::default()
     });
     head
@@ -46,7 +46,7 @@ pub(crate) fn connection() -> Rc<ConnectionInfo> {
     })
 }
 
-/// What `handler` says to a request for a path whose prefix has `below` octets.
+/// What `handler` says to a request for a path whose prefix has `below` bytes.
 pub(crate) fn handle(handler: &dyn Handler, head: &RequestHead, below: usize) -> Outcome {
     let mut scratch = Vec::new();
     let path = normalize(head.path(), &mut scratch).expect("a path");

@@ -3,7 +3,7 @@
 use crate::config::directive::{Directive, Level, Levels, Scope, group};
 use crate::config::error::ConfigError;
 use crate::config::feature_settings::FeatureSetting;
-use crate::config::yaml::{Node, Place};
+use crate::config::yaml::{Node, Position};
 use crate::feature::Feature;
 use crate::modules::proxy;
 use hayami_http::{Response, Status};
@@ -26,7 +26,7 @@ struct Page {
     url: String,
     /// Where it is written.
     level: Level,
-    at: Place,
+    at: Position,
 }
 
 /// This feature.
@@ -83,7 +83,7 @@ fn check_repeated<'a>(
 
 fn url(node: &Node) -> Result<String, ConfigError> {
     let url = node.text()?;
-    if url.is_empty() || url.bytes().any(|octet| octet.is_ascii_control() || octet == b' ') {
+    if url.is_empty() || url.bytes().any(|byte| byte.is_ascii_control() || byte == b' ') {
         return Err(node.expected("a URL, such as `/404.html`"));
     }
     if url.starts_with("//") {

@@ -8,7 +8,7 @@ use crate::config::error::ConfigError;
 use crate::config::load;
 use crate::config::path_key::PathKey;
 use crate::config::settings::{HostSettings, PathSettings, Reading, Settings};
-use crate::config::yaml::{Node, Place, Value};
+use crate::config::yaml::{Node, Position, Value};
 use crate::feature::Feature;
 use std::collections::HashSet;
 
@@ -84,7 +84,7 @@ pub const DIRECTIVES: &[Directive] = &[
 /// A configuration without hosts serves nothing.
 fn complete(settings: &mut Settings, reading: &mut Reading, root: &Node) {
     if settings.hosts.is_empty() {
-        let top = Place { end: root.at.start, ..root.at };
+        let top = Position { end: root.at.start, ..root.at };
         let error = ConfigError::new(top, "the configuration has no `hosts`");
         let help = "define what to serve: `hosts: { default: { paths: { /: { file.dir: /srv/www } } } }`";
         reading.errors.push(error.help(help));
@@ -158,11 +158,11 @@ fn check_name(key: &Node) -> Result<&str, ConfigError> {
         return Err(error.help("`*` is allowed alone or as the first label of a name: `*.example.org`"));
     }
     let literal = bare.starts_with('[') && bare.ends_with(']');
-    let octets = if literal { &bare[1..bare.len() - 1] } else { bare };
+    let bytes = if literal { &bare[1..bare.len() - 1] } else { bare };
     // RFC 3986 §3.2.2, without percent-encoding, which no client sends here.
     let fits =
-        |octet: u8| octet.is_ascii_alphanumeric() || b"-._~".contains(&octet) || (literal && octet == b':');
-    if octets.is_empty() || !octets.bytes().all(fits) { Err(wanted()) } else { Ok(text) }
+        |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || (literal && byte == b':');
+    if bytes.is_empty() || !bytes.bytes().all(fits) { Err(wanted()) } else { Ok(text) }
 }
 
 /// `host` or `host:port`; the colons of an IPv6 address stand within its brackets.

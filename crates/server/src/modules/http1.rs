@@ -18,17 +18,17 @@ pub struct Settings {
     pub response_io_timeout: Duration,
     /// `http1-upgrade-to-http2`
     pub upgrade_to_http2: bool,
-    /// `limit-request-line`, octets.
+    /// `limit-request-line`, bytes.
     pub request_line: u32,
-    /// `limit-request-head`, octets.
+    /// `limit-request-head`, bytes.
     pub head: u32,
     /// `limit-request-fields`
     pub fields: u16,
-    /// `limit-chunk-line`, octets.
+    /// `limit-chunk-line`, bytes.
     pub chunk_line: u32,
-    /// `limit-chunk-extensions`, octets.
+    /// `limit-chunk-extensions`, bytes.
     pub chunk_extensions: u32,
-    /// `limit-request-trailer`, octets.
+    /// `limit-request-trailer`, bytes.
     pub trailer: u32,
 }
 
@@ -112,7 +112,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "The maximum length of a request line; longer ones get 414. RFC 9112 §3 recommends at least \
                8000.",
         set: |scope, node| {
-            scope.global.get_mut::<Settings>().request_line = node.octets_within(16..=HEAD)? as u32;
+            scope.global.get_mut::<Settings>().request_line = node.bytes_within(16..=HEAD)? as u32;
             Ok(())
         },
     },
@@ -124,7 +124,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "The maximum size of a request head; larger ones get 431. Browsers with many cookies send \
                about 16 KiB, single sign-on up to 48 KiB.",
         set: |scope, node| {
-            scope.global.get_mut::<Settings>().head = node.octets_within(64..=HEAD)? as u32;
+            scope.global.get_mut::<Settings>().head = node.bytes_within(64..=HEAD)? as u32;
             Ok(())
         },
     },
@@ -148,7 +148,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "The maximum length of a chunk-size line: 16 digits, and room for an extension, which is \
                ignored.",
         set: |scope, node| {
-            scope.global.get_mut::<Settings>().chunk_line = node.octets_within(18..=HEAD)? as u32;
+            scope.global.get_mut::<Settings>().chunk_line = node.bytes_within(18..=HEAD)? as u32;
             Ok(())
         },
     },
@@ -161,7 +161,7 @@ pub const DIRECTIVES: &[Directive] = &[
                with long extensions cost 200 times the content that they carry. Leading zeros of a chunk \
                size count too, where they outnumber the chunk's data.",
         set: |scope, node| {
-            scope.global.get_mut::<Settings>().chunk_extensions = node.octets_within(0..=HEAD)? as u32;
+            scope.global.get_mut::<Settings>().chunk_extensions = node.bytes_within(0..=HEAD)? as u32;
             Ok(())
         },
     },
@@ -173,7 +173,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "The maximum size of the trailer section of chunked content. Trailers such as digests and \
                timings are short.",
         set: |scope, node| {
-            scope.global.get_mut::<Settings>().trailer = node.octets_within(2..=HEAD)? as u32;
+            scope.global.get_mut::<Settings>().trailer = node.bytes_within(2..=HEAD)? as u32;
             Ok(())
         },
     },

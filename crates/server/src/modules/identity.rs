@@ -60,8 +60,8 @@ pub const DIRECTIVES: &[Directive] = &[
         set: |scope, node| {
             let wanted = "printable ASCII text";
             let text = node.text().map_err(|_| node.expected(wanted))?;
-            // RFC 9110 §5.5: other octets are not field content, and a line break would begin a field.
-            if text.is_empty() || !text.bytes().all(|octet| matches!(octet, b' '..=b'~')) {
+            // RFC 9110 §5.5: other bytes are not field content, and a line break would begin a field.
+            if text.is_empty() || !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
                 return Err(node.expected(wanted).help("`send-server-name: OFF` sends no `server` field"));
             }
             scope.global.get_mut::<Settings>().server_name = text.to_owned();

@@ -19,7 +19,7 @@ pub struct Settings {
     pub soft_connection_limit: Option<usize>,
     /// `soft-connection-limit.min-age`
     pub soft_connection_min_age: Duration,
-    /// `limit-request-body`, octets.
+    /// `limit-request-body`, bytes.
     pub request_body: u64,
     /// `limit-request-memory`, bytes.
     pub request_memory: u64,
@@ -143,7 +143,7 @@ pub const DIRECTIVES: &[Directive] = &[
         default: "1073741824",
         help: "The maximum size of request content; larger requests get 413.",
         set: |scope, node| {
-            scope.global.get_mut::<Settings>().request_body = node.octets()?;
+            scope.global.get_mut::<Settings>().request_body = node.bytes()?;
             Ok(())
         },
     },
@@ -156,7 +156,7 @@ pub const DIRECTIVES: &[Directive] = &[
                16 KiB per request. Above it, HTTP/2 requests with buffered content get 503, content over HTTP/1.1 is read \
                more slowly, and content that is collected for a FastCGI application goes to temporary files.",
         set: |scope, node| {
-            scope.global.get_mut::<Settings>().request_memory = node.octets()?;
+            scope.global.get_mut::<Settings>().request_memory = node.bytes()?;
             Ok(())
         },
     },
@@ -170,7 +170,7 @@ pub const DIRECTIVES: &[Directive] = &[
                that holds at most an eighth, the largest incomplete upload of the client that holds most is ended \
                instead.",
         set: |scope, node| {
-            scope.global.get_mut::<Settings>().request_spool = node.octets()?;
+            scope.global.get_mut::<Settings>().request_spool = node.bytes()?;
             Ok(())
         },
     },

@@ -18,6 +18,7 @@ pub mod hosts;
 pub mod http1;
 pub mod http2;
 pub mod identity;
+pub mod ignored;
 pub mod limits;
 pub mod listen;
 pub mod process;
@@ -32,7 +33,6 @@ pub mod stash;
 pub mod static_response;
 pub mod tcp;
 pub mod throttle;
-pub mod tolerated;
 pub mod try_files;
 pub mod upstreams;
 

@@ -6,7 +6,7 @@ use crate::config::attribute::{self, Attribute};
 use crate::config::directive::{Directive, Levels, group};
 use crate::config::error::ConfigError;
 use crate::config::feature_settings::FeatureSetting;
-use crate::config::yaml::{Node, Place};
+use crate::config::yaml::{Node, Position};
 use crate::feature::Feature;
 pub use hayami_tls::resumption::Settings;
 use hayami_tls::resumption::{
@@ -49,9 +49,9 @@ pub(crate) struct Reading {
 #[derive(Clone, Copy)]
 enum Store {
     Internal,
-    File(Place),
-    Memcached(Place),
-    Redis(Place),
+    File(Position),
+    Memcached(Position),
+    Redis(Position),
 }
 
 impl Default for Reading {
@@ -235,7 +235,7 @@ fn path(node: &Node) -> Result<PathBuf, ConfigError> {
     }
 }
 
-/// A name in a store: memcached takes no spaces and no more than 250 octets, some of which are needed
+/// A name in a store: memcached takes no spaces and no more than 250 bytes, some of which are needed
 /// behind a prefix.
 fn name(node: &Node) -> Result<String, ConfigError> {
     let fits = |text: &str| (1..=180).contains(&text.len()) && text.bytes().all(|o| o.is_ascii_graphic());
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_say_who_keeps_sessions() {
+    fn modes_decide_where_sessions_are_kept() {
         for (mode, cache, tickets) in
             [("off", false, false), ("cache", true, false), ("ticket", false, true), ("all", true, true)]
         {

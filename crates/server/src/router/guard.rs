@@ -100,7 +100,7 @@ impl Listener {
 mod tests {
     use super::*;
     use crate::config::settings::HostSettings;
-    use crate::config::yaml::Place;
+    use crate::config::yaml::Position;
     use crate::modules::listen;
     use crate::modules::listen::testing::listener;
     use crate::modules::listen::{bindings, ssl};
@@ -112,7 +112,7 @@ mod tests {
         settings.global.get_mut::<listen::Listeners>().0.extend(global.map(|port| listener(port, None)));
         for (name, port, authority) in hosts {
             let mut listener = listener(*port, Some(name));
-            let file = ssl::FileName { path: authority.into(), at: Place::NOWHERE };
+            let file = ssl::FileName { path: authority.into(), at: Position::NOWHERE };
             if let Some(ssl) = &mut listener.ssl {
                 ssl.client_ca = (!authority.is_empty()).then_some(file);
             }

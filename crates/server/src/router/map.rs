@@ -34,7 +34,7 @@ pub struct Map {
     /// Which connections may ask which hosts, where hosts require client certificates.
     guard: Option<Guard>,
     /// Every host by the ports of its listeners, for internal redirects to `http` and to `https`.
-    everywhere: [HostTable; 2],
+    by_scheme: [HostTable; 2],
     /// By route: where its settings stand.
     scopes: Vec<Scope>,
     /// By upstream group that a path uses: its index, and the first route that uses it.
@@ -71,7 +71,7 @@ impl Map {
             bindings: tables.collect::<Result<_, _>>()?,
             listeners: (0..bindings.len()).map(Some).collect(),
             guard: Guard::new(settings, &bindings),
-            everywhere: [everywhere(settings, &bindings, false)?, everywhere(settings, &bindings, true)?],
+            by_scheme: [by_scheme(settings, &bindings, false)?, by_scheme(settings, &bindings, true)?],
             scopes: vec![Scope::Nowhere],
             upstreams: Vec::new(),
             patterns: Vec::new(),
@@ -170,7 +170,7 @@ impl Map {
 
     /// The host named `authority` in a URL of `https` or of `http`, on whatever listener.
     pub(super) fn named_host(&self, https: bool, authority: &[u8]) -> HostIndex {
-        self.everywhere[usize::from(https)].named(authority)
+        self.by_scheme[usize::from(https)].named(authority)
     }
 
     /// What answers at a normalized path of a host, and the length of the path's prefix. The memory is the worker's.
@@ -212,7 +212,7 @@ pub(super) fn of_listener(
 }
 
 /// All hosts, for URLs of `https` or of `http`: keys without a port stand for the ports of their listeners.
-fn everywhere(settings: &Settings, bindings: &[Binding<'_>], tls: bool) -> Result<HostTable, String> {
+fn by_scheme(settings: &Settings, bindings: &[Binding<'_>], tls: bool) -> Result<HostTable, String> {
     let mut ports = vec![vec![default_port(tls)]; settings.hosts.len()];
     for binding in bindings.iter().filter(|binding| binding.is_tls() == tls) {
         let port = binding.listener.address.port();

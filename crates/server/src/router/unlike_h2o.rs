@@ -6,11 +6,11 @@ use super::map::of_listener;
 use super::names::Ports;
 use crate::config::error::ConfigError;
 use crate::config::settings::Settings;
-use crate::config::yaml::Place;
+use crate::config::yaml::Position;
 use crate::modules::listen::{Binding, bindings};
 
 /// A warning for each host whose requests would go to another one in h2o. `places` are those of the keys.
-pub(crate) fn warnings(settings: &Settings, places: &[Place]) -> Vec<ConfigError> {
+pub(crate) fn warnings(settings: &Settings, places: &[Position]) -> Vec<ConfigError> {
     let mut found = vec![None; settings.hosts.len()];
     for binding in bindings(settings) {
         let Some(comparison) = Comparison::new(settings, &binding) else { continue };
@@ -43,7 +43,7 @@ impl<'a> Comparison<'a> {
         Some(Self { settings, port, default, here, there })
     }
 
-    fn warning(&self, host: usize, at: Place) -> Option<ConfigError> {
+    fn warning(&self, host: usize, at: Position) -> Option<ConfigError> {
         let (key, port, default) = (&self.settings.hosts[host].name, self.port, self.default);
         if Name::of(key.as_bytes())?.port.is_some() {
             return None;

@@ -58,23 +58,23 @@ impl Core {
 
     /// What the client may be told of the time that the request takes.
     #[inline]
-    pub(super) fn timing(&self, way: &RequestContext, request: &Request<'_>) -> Option<Box<Timing>> {
+    pub(super) fn timing(&self, context: &RequestContext, request: &Request<'_>) -> Option<Box<Timing>> {
         let clock = self.timing.as_ref()?;
-        let logged = way.record.as_ref().and_then(|record| record.upstreams());
+        let logged = context.record.as_ref().and_then(|record| record.upstreams());
         Some(Box::new(Timing::new(request, logged, clock)))
     }
 
     /// Takes what handlers may use of a request besides its head.
     #[inline]
-    pub(super) fn take(&self, way: &mut RequestContext, request: &mut Request<'_>) {
-        way.content = request.content.take();
-        way.upgrade = request.upgrade.take();
-        way.interim_responses = self.heeds_interim(request.head);
-        way.early = request.early;
+    pub(super) fn take(&self, context: &mut RequestContext, request: &mut Request<'_>) {
+        context.content = request.content.take();
+        context.upgrade = request.upgrade.take();
+        context.interim_responses = self.accepts_interim(request.head);
+        context.early = request.early;
     }
 
     /// Whether the client gets interim responses.
-    fn heeds_interim(&self, head: &RequestHead) -> bool {
+    fn accepts_interim(&self, head: &RequestHead) -> bool {
         match self.informational {
             Recipients::Nobody => false,
             Recipients::ExceptHttp1 => matches!(head.version(), Version::Http2 | Version::Http3),
@@ -84,10 +84,10 @@ impl Core {
 
     /// Whether the client has use for being told what to fetch while its answer is being made.
     #[cold]
-    pub(super) fn heeds_hints(&self, head: &RequestHead) -> bool {
+    pub(super) fn supports_early_hints(&self, head: &RequestHead) -> bool {
         // Browsers say what they load things for, and heed hints for pages only.
         let page = head.fields().get_named(b"sec-fetch-mode").is_none_or(|mode| mode == b"navigate");
-        self.heeds_interim(head) && page && head.method() == Method::Get
+        self.accepts_interim(head) && page && head.method() == Method::Get
     }
 
     /// Finds the route of a request. `Declined` so far, or answered by the server itself.
@@ -96,32 +96,32 @@ impl Core {
     #[inline]
     pub(super) fn locate(
         &self,
-        way: &mut RequestContext,
+        context: &mut RequestContext,
         head: &RequestHead,
         scratch: &mut Scratch,
     ) -> Outcome {
-        if !self.router.admits(way.host, &way.connection) {
+        if !self.router.admits(context.host, &context.connection) {
             scratch.path.clear();
             scratch.path.push(b'/');
-            return not_admitted(way);
+            return not_admitted(context);
         }
         if let Some(response) = without_path(head) {
-            return way.lead_connect(head, scratch).unwrap_or(Outcome::Ready(response));
+            return context.lead_connect(head, scratch).unwrap_or(Outcome::Ready(response));
         }
         scratch.path.clear();
         match normalize(head.path(), &mut scratch.decoded) {
             Ok(path) => scratch.path.extend_from_slice(path),
             Err(fault) => {
-                way.fault = Some(fault);
+                context.fault = Some(fault);
                 return Outcome::Ready(plain(Status::BAD_REQUEST, &fault.to_string()));
             }
         }
-        let (route, below) = self.router.route(way.host, &scratch.path);
-        (way.below, way.next) = (below, 0);
-        if !Rc::ptr_eq(&way.route, route) {
-            way.route = Rc::clone(route);
+        let (route, below) = self.router.route(context.host, &scratch.path);
+        (context.below, context.next) = (below, 0);
+        if !Rc::ptr_eq(&context.route, route) {
+            context.route = Rc::clone(route);
         }
-        way.require_access();
+        context.require_access();
         Outcome::Declined
     }
 
@@ -129,41 +129,41 @@ impl Core {
     #[inline]
     pub(super) fn advance(
         self: &Rc<Self>,
-        way: &mut RequestContext,
+        context: &mut RequestContext,
         head: &mut RequestHead,
         scratch: &mut Scratch,
         mut outcome: Outcome,
     ) -> Progress {
         loop {
             outcome = match outcome {
-                Outcome::Declined if way.unchecked => match way.pass_access(self, head) {
+                Outcome::Declined if context.unchecked => match context.pass_access(self, head) {
                     Passed::Now(outcome) => outcome,
                     Passed::Later(pending) => return Progress::Later(Pending::Phase(pending)),
                 },
-                Outcome::Declined => way.ask_next(head, &scratch.path),
+                Outcome::Declined => context.ask_next(head, &scratch.path),
                 Outcome::Internal { target, keep_method } => {
-                    way.asked.get_or_insert_with(|| target::path_and_query(head));
+                    context.asked.get_or_insert_with(|| target::path_and_query(head));
                     *head = target::redirected(head, &target, keep_method);
-                    self.redirect(way, head, scratch)
+                    self.redirect(context, head, scratch)
                 }
-                Outcome::Ready(response) => match self.follow(way, head, scratch, response) {
+                Outcome::Ready(response) => match self.follow(context, head, scratch, response) {
                     Ok(response) => return Progress::Ready(response),
                     Err(outcome) => outcome,
                 },
                 Outcome::Delegated(delegated) => {
                     let Delegated { handler, script } = *delegated;
-                    way.ask(&*handler, head, &scratch.path, Some(&script))
+                    context.ask(&*handler, head, &scratch.path, Some(&script))
                 }
                 Outcome::Failed { mut response, mut reason } => {
                     if response.head.status() == Status::CONTENT_TOO_LARGE {
                         response = plain(Status::CONTENT_TOO_LARGE, &self.limits.too_large());
                         reason.push_str(&format!(" (`{}`)", self.limits.directive(Limit::Content)));
                     }
-                    self.report(way, head, response.head.status(), &reason);
+                    self.report(context, head, response.head.status(), &reason);
                     return Progress::Ready(response);
                 }
                 Outcome::Later(later) => {
-                    way.connection.cancel_on_close.set(later.cancel_on_close);
+                    context.connection.cancel_on_close.set(later.cancel_on_close);
                     return Progress::Later(Pending::Handler(later));
                 }
             }
@@ -173,7 +173,7 @@ impl Core {
     /// Waits for what is pending, and goes on from there.
     pub(super) async fn proceed(
         self: &Rc<Self>,
-        way: &mut RequestContext,
+        context: &mut RequestContext,
         head: &mut RequestHead,
         scratch: &mut Scratch,
         pending: Pending,
@@ -182,64 +182,70 @@ impl Core {
             Pending::Handler(outcome) => Passed::Now(outcome.await),
             Pending::Phase(PendingPhase { walk, waiting }) => {
                 let resumption = waiting.await;
-                way.resume(self, head, *walk, resumption)
+                context.resume(self, head, *walk, resumption)
             }
         };
-        self.go_on(way, head, scratch, passed)
+        self.go_on(context, head, scratch, passed)
     }
 
     /// Goes on from where a phase has ended.
     #[inline]
     pub(super) fn go_on(
         self: &Rc<Self>,
-        way: &mut RequestContext,
+        context: &mut RequestContext,
         head: &mut RequestHead,
         scratch: &mut Scratch,
         passed: Passed,
     ) -> Progress {
         match passed {
-            Passed::Now(outcome) => self.advance(way, head, scratch, outcome),
+            Passed::Now(outcome) => self.advance(context, head, scratch, outcome),
             Passed::Later(pending) => Progress::Later(Pending::Phase(pending)),
         }
     }
 
     /// Starts over with another head; the log stays that of the path which the client asked for.
     #[cold]
-    fn redirect(&self, way: &mut RequestContext, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
-        if !self.may_redirect(way) {
+    fn redirect(&self, context: &mut RequestContext, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
+        if !self.may_redirect(context) {
             let reason = format!("too many internal redirects (`max-reprocesses: {}`)", self.max_reprocesses);
             let response = plain(Status::BAD_GATEWAY, "too many internal redirects");
             return Outcome::Failed { response, reason };
         }
         if head.form() == TargetForm::Absolute {
-            way.host = self.router.named_host(target::is_https(head), head.authority());
+            context.host = self.router.named_host(target::is_https(head), head.authority());
         }
-        self.locate(way, head, scratch)
+        self.locate(context, head, scratch)
     }
 
     /// Whether the request may start over once more.
-    pub(super) fn may_redirect(&self, way: &mut RequestContext) -> bool {
-        way.redirects += 1;
-        way.redirects <= self.max_reprocesses
+    pub(super) fn may_redirect(&self, context: &mut RequestContext) -> bool {
+        context.redirects += 1;
+        context.redirects <= self.max_reprocesses
     }
 
     /// Whether the request may go once more where an answer says.
-    pub(super) fn may_delegate(&self, way: &mut RequestContext) -> bool {
-        way.delegations += 1;
-        way.delegations <= self.max_delegations
+    pub(super) fn may_delegate(&self, context: &mut RequestContext) -> bool {
+        context.delegations += 1;
+        context.delegations <= self.max_delegations
     }
 
     /// Tells log and error log why a request was refused.
     #[cold]
-    pub(super) fn report(&self, way: &mut RequestContext, head: &RequestHead, status: Status, reason: &str) {
-        if let Faults::Kept(kept) = &mut way.faults {
+    pub(super) fn report(
+        &self,
+        context: &mut RequestContext,
+        head: &RequestHead,
+        status: Status,
+        reason: &str,
+    ) {
+        if let Faults::Kept(kept) = &mut context.faults {
             return *kept = Some(reason.to_owned());
         }
-        if let Some(record) = &mut way.record {
+        if let Some(record) = &mut context.record {
             record.set_error(reason);
         }
-        if way.route.reports_errors {
-            self.reporter.request_error(head, way.client.address(&way.connection), status, reason);
+        if context.route.reports_errors {
+            self.reporter.request_error(head, context.client.address(&context.connection), status, reason);
         }
     }
 }
@@ -311,10 +317,10 @@ impl RequestContext {
 
 /// The answer to a request for a host whose client certificate the connection has not shown.
 #[cold]
-fn not_admitted(way: &RequestContext) -> Outcome {
+fn not_admitted(context: &RequestContext) -> Outcome {
     // RFC 9110 §15.5.20: another connection may be admitted. Behind a redirect inside the server the client
     // cannot know for which host it would have to open one.
-    let (status, hint) = match way.redirects + way.delegations {
+    let (status, hint) = match context.redirects + context.delegations {
         0 => (Status::MISDIRECTED_REQUEST, "open a new connection for this host"),
         _ => (Status::FORBIDDEN, ""),
     };

@@ -28,24 +28,24 @@ impl Core {
     #[inline]
     pub(super) fn error_page(
         self: &Rc<Self>,
-        way: &RequestContext,
+        context: &RequestContext,
         head: &RequestHead,
         status: Status,
     ) -> Option<(DetachedRequest, Progress)> {
         if !status.is_error() {
             return None;
         }
-        let url = way.route.error_pages.url(status)?;
-        Some(self.fetch(way, target::page(head, url.as_bytes())))
+        let url = context.route.error_pages.url(status)?;
+        Some(self.fetch(context, target::page(head, url.as_bytes())))
     }
 
     #[cold]
-    fn fetch(self: &Rc<Self>, way: &RequestContext, head: RequestHead) -> (DetachedRequest, Progress) {
-        let parent = Parent { early: false, ..way.as_parent(self) };
+    fn fetch(self: &Rc<Self>, context: &RequestContext, head: RequestHead) -> (DetachedRequest, Progress) {
+        let parent = Parent { early: false, ..context.as_parent(self) };
         let page = parent.enter(&head);
-        let (mut journey, progress) = self.run(page, &way.route, Subrequest { head, handler: None });
-        let progress = self.follow_page(&mut journey, progress);
-        (journey, progress)
+        let (mut detached, progress) = self.run(page, &context.route, Subrequest { head, handler: None });
+        let progress = self.follow_page(&mut detached, progress);
+        (detached, progress)
     }
 
     /// Follows redirects of an error page within this server: `/errors` leads to `/errors/` where a directory is.
@@ -62,18 +62,18 @@ impl Core {
         let moved = matches!(response.head.status().code(), 301 | 302 | 303 | 307 | 308);
         let location = response.head.get(Known::Location).filter(|_| moved)?;
         // No host of this server has answered.
-        page.way.host?;
+        page.context.host?;
         let head = target::page(&page.head, location);
         let host = match head.authority().is_empty() {
-            true => page.way.host,
+            true => page.context.host,
             false => Some(self.router.named_host(target::is_https(&head), head.authority())?),
         };
-        if !self.may_redirect(&mut page.way) {
+        if !self.may_redirect(&mut page.context) {
             return None;
         }
-        (page.way.host, page.head) = (host, head);
-        let outcome = self.locate(&mut page.way, &page.head, &mut page.scratch);
-        Some(self.advance(&mut page.way, &mut page.head, &mut page.scratch, outcome))
+        (page.context.host, page.head) = (host, head);
+        let outcome = self.locate(&mut page.context, &page.head, &mut page.scratch);
+        Some(self.advance(&mut page.context, &mut page.head, &mut page.scratch, outcome))
     }
 }
 

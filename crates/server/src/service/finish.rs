@@ -16,7 +16,7 @@ impl DetachedRequest {
     /// Waits for the response.
     pub(super) async fn response(&mut self, core: &Rc<Core>, mut pending: Pending) -> Response {
         loop {
-            match core.proceed(&mut self.way, &mut self.head, &mut self.scratch, pending).await {
+            match core.proceed(&mut self.context, &mut self.head, &mut self.scratch, pending).await {
                 Progress::Ready(response) => return response,
                 Progress::Later(next) => pending = next,
             }
@@ -29,34 +29,34 @@ impl Core {
     #[inline]
     pub(super) fn finish(
         self: &Rc<Self>,
-        mut way: RequestContext,
+        mut context: RequestContext,
         head: &mut RequestHead,
         path: &[u8],
         response: Response,
     ) -> Outcome {
-        way.note_original(&response);
-        match self.error_page(&way, head, response.head.status()) {
-            None => Outcome::Ready(way.leave(head, path, response)),
+        context.note_original(&response);
+        match self.error_page(&context, head, response.head.status()) {
+            None => Outcome::Ready(context.leave(head, path, response)),
             Some((_, Progress::Ready(page))) => {
-                Outcome::Ready(way.leave(head, path, with_page(response, page)))
+                Outcome::Ready(context.leave(head, path, with_page(response, page)))
             }
             Some((mut page, Progress::Later(pending))) => {
                 let (core, head, path) = (Rc::clone(self), std::mem::take(head), path.to_vec());
                 Outcome::Later(Box::pin(async move {
                     let page = page.page(&core, pending).await;
-                    way.leave(&head, &path, with_page(response, page))
+                    context.leave(&head, &path, with_page(response, page))
                 }))
             }
         }
     }
 
     /// Finishes a response that comes later.
-    pub(super) fn finish_later(self: &Rc<Self>, mut journey: DetachedRequest, pending: Pending) -> Outcome {
+    pub(super) fn finish_later(self: &Rc<Self>, mut detached: DetachedRequest, pending: Pending) -> Outcome {
         let core = Rc::clone(self);
         Outcome::Later(Box::pin(async move {
-            let response = journey.response(&core, pending).await;
-            let DetachedRequest { way, mut head, scratch } = journey;
-            match core.finish(way, &mut head, &scratch.path, response) {
+            let response = detached.response(&core, pending).await;
+            let DetachedRequest { context, mut head, scratch } = detached;
+            match core.finish(context, &mut head, &scratch.path, response) {
                 Outcome::Ready(answer) => {
                     core.recycle(head, scratch);
                     answer
@@ -78,14 +78,14 @@ impl Core {
     /// Finishes a refusal, which cannot wait: an error page that is not at hand is done without.
     pub(super) fn finish_now(
         self: &Rc<Self>,
-        mut way: RequestContext,
+        mut context: RequestContext,
         head: &RequestHead,
         response: Response,
     ) -> Answer {
-        way.note_original(&response);
-        match self.error_page(&way, head, response.head.status()) {
-            Some((_, Progress::Ready(page))) => way.leave(head, b"/", with_page(response, page)),
-            _ => way.leave(head, b"/", response),
+        context.note_original(&response);
+        match self.error_page(&context, head, response.head.status()) {
+            Some((_, Progress::Ready(page))) => context.leave(head, b"/", with_page(response, page)),
+            _ => context.leave(head, b"/", response),
         }
     }
 }

@@ -14,30 +14,30 @@ impl Core {
     #[inline]
     pub(super) fn follow(
         &self,
-        way: &mut RequestContext,
+        context: &mut RequestContext,
         head: &mut RequestHead,
         scratch: &mut Scratch,
         mut response: Response,
     ) -> Result<Response, Outcome> {
-        if way.route.reproxy.is_some() {
-            let route = Rc::clone(&way.route);
+        if context.route.reproxy.is_some() {
+            let route = Rc::clone(&context.route);
             if let Some(rules) = &route.reproxy
-                && let Some(outcome) = self.heed(rules, way, head, scratch, &response)
+                && let Some(outcome) = self.apply_instruction(rules, context, head, scratch, &response)
             {
                 return Err(outcome);
             }
         }
-        if let Some(kept) = way.kept.take() {
+        if let Some(kept) = context.kept.take() {
             kept.put_into(&mut response.head);
         }
         Ok(response)
     }
 
     /// Goes where an answer says, if it says so.
-    fn heed(
+    fn apply_instruction(
         &self,
         rules: &Rules,
-        way: &mut RequestContext,
+        context: &mut RequestContext,
         head: &mut RequestHead,
         scratch: &mut Scratch,
         response: &Response,
@@ -46,7 +46,7 @@ impl Core {
             Ok(instruction) => instruction?,
             Err(reason) => return Some(failed(reason)),
         };
-        if !self.may_delegate(way) {
+        if !self.may_delegate(context) {
             return Some(failed(format!(
                 "too many delegations (`max-delegations: {}`)",
                 self.max_delegations
@@ -54,41 +54,41 @@ impl Core {
         }
         Some(match instruction {
             Instruction::Ask { target, kept } => {
-                keep(way, kept);
+                keep(context, kept);
                 *head = target::redirected(head, &target, false);
-                self.ask(way, head, scratch)
+                self.ask(context, head, scratch)
             }
             Instruction::File { path, kept } => {
-                keep(way, kept);
-                send_file(rules, way, head, scratch, path)
+                keep(context, kept);
+                send_file(rules, context, head, scratch, path)
             }
         })
     }
 
     /// Asks this server, or the one that the target names.
-    fn ask(&self, way: &mut RequestContext, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
+    fn ask(&self, context: &mut RequestContext, head: &RequestHead, scratch: &mut Scratch) -> Outcome {
         if head.form() == TargetForm::Absolute {
             let host = self.router.named_host(target::is_https(head), head.authority());
-            if let Some(remote) = elsewhere(head, host, &way.route) {
-                let client = way.client.address(&way.connection);
-                return remote.ask(head, &way.connection, client, way.early);
+            if let Some(remote) = elsewhere(head, host, &context.route) {
+                let client = context.client.address(&context.connection);
+                return remote.ask(head, &context.connection, client, context.early);
             }
-            way.host = host;
+            context.host = host;
         }
-        self.locate(way, head, scratch)
+        self.locate(context, head, scratch)
     }
 }
 
-fn keep(way: &mut RequestContext, kept: Option<Kept>) {
+fn keep(context: &mut RequestContext, kept: Option<Kept>) {
     if kept.is_some() {
-        way.kept = kept;
+        context.kept = kept;
     }
 }
 
 /// Sends a file of the directory of `reproxy.sendfile`.
 fn send_file(
     rules: &Rules,
-    way: &mut RequestContext,
+    context: &mut RequestContext,
     head: &mut RequestHead,
     scratch: &mut Scratch,
     path: Vec<u8>,
@@ -98,7 +98,7 @@ fn send_file(
     encode_path(&path, &mut target);
     *head = target::redirected(head, &target, false);
     scratch.path = path;
-    way.ask_only(files, head, &scratch.path, 1)
+    context.ask_only(files, head, &scratch.path, 1)
 }
 
 fn failed(reason: String) -> Outcome {

@@ -136,40 +136,41 @@ impl Service for Site {
         let core = &self.core(request.connection.listener);
         let mut scratch = core.scratch.take();
         let host = core.router.host(request.connection.listener, request.head.authority());
-        let mut way = core.enter(host, request.connection);
-        let located = match core.locate(&mut way, request.head, &mut scratch) {
+        let mut context = core.enter(host, request.connection);
+        let located = match core.locate(&mut context, request.head, &mut scratch) {
             // Only this server itself may ask.
-            handler::Outcome::Declined if way.route.internal => {
+            handler::Outcome::Declined if context.route.internal => {
                 handler::Outcome::Ready(plain(Status::NOT_FOUND, ""))
             }
             located => located,
         };
-        let passed = match way.route.phases.early.is_empty() {
+        let passed = match context.route.phases.early.is_empty() {
             true => Passed::Now(located),
-            false => way.pass_early(core, request.head, located),
+            false => context.pass_early(core, request.head, located),
         };
-        way.record = core.logs.begin(&way.route.logs, request, &way.client);
-        way.timing = core.timing(&way, request);
-        if let Some(fault) = way.fault {
-            core.report(&mut way, request.head, Status::BAD_REQUEST, &fault.to_string());
+        context.record = core.logs.begin(&context.route.logs, request, &context.client);
+        context.timing = core.timing(&context, request);
+        if let Some(fault) = context.fault {
+            core.report(&mut context, request.head, Status::BAD_REQUEST, &fault.to_string());
         }
         if let Some((status, reason)) = core.too_early(request) {
-            core.report(&mut way, request.head, status, reason);
-            let outcome = core.finish(way, request.head, &scratch.path, plain(status, reason));
+            core.report(&mut context, request.head, status, reason);
+            let outcome = core.finish(context, request.head, &scratch.path, plain(status, reason));
             core.scratch.replace(scratch);
             return outcome;
         }
-        core.take(&mut way, request);
+        core.take(&mut context, request);
         // A handler may take the head.
-        let hints = way.route.hints.as_ref().filter(|_| core.heeds_hints(request.head)).map(Rc::clone);
-        match core.go_on(&mut way, request.head, &mut scratch, passed) {
+        let hints =
+            context.route.hints.as_ref().filter(|_| core.supports_early_hints(request.head)).map(Rc::clone);
+        match core.go_on(&mut context, request.head, &mut scratch, passed) {
             Progress::Ready(response) => {
-                let outcome = core.finish(way, request.head, &scratch.path, response);
+                let outcome = core.finish(context, request.head, &scratch.path, response);
                 core.scratch.replace(scratch);
                 outcome
             }
             Progress::Later(pending) => {
-                request.interim = way.interim();
+                request.interim = context.interim();
                 // A client that may yet be refused gets no hints.
                 if let (Some(hints), Some(interim), Pending::Handler(_)) = (hints, &request.interim, &pending)
                 {
@@ -179,7 +180,7 @@ impl Service for Site {
                 let (head, spare) = core.spare.borrow_mut().pop().unwrap_or_default();
                 core.scratch.replace(spare);
                 let head = std::mem::replace(request.head, head);
-                core.finish_later(DetachedRequest { way, head, scratch }, pending)
+                core.finish_later(DetachedRequest { context, head, scratch }, pending)
             }
         }
     }
@@ -187,13 +188,13 @@ impl Service for Site {
     fn refuse(&self, refusal: &Refusal, request: &mut Request<'_>) -> Answer {
         let core = &self.core(request.connection.listener);
         let host = core.router.host(request.connection.listener, request.head.authority());
-        let mut way = core.enter(host, request.connection);
-        if !way.route.phases.early.is_empty() {
+        let mut context = core.enter(host, request.connection);
+        if !context.route.phases.early.is_empty() {
             // A refusal can neither wait nor be answered by a step: what is known of the client is all it needs.
-            drop(way.pass_early(core, request.head, handler::Outcome::Declined));
+            drop(context.pass_early(core, request.head, handler::Outcome::Declined));
         }
-        way.record = core.logs.begin(&way.route.logs, request, &way.client);
-        way.timing = core.timing(&way, request);
+        context.record = core.logs.begin(&context.route.logs, request, &context.client);
+        context.timing = core.timing(&context, request);
         let (status, mut reason) = (refusal.status(), refusal.to_string());
         let page = if status == Status::CONTENT_TOO_LARGE {
             plain(status, &core.limits.too_large())
@@ -203,8 +204,8 @@ impl Service for Site {
         if let Some(limit) = refusal.limit() {
             reason.push_str(&format!(" (`{}`)", core.limits.directive(limit)));
         }
-        core.report(&mut way, request.head, status, &reason);
-        core.finish_now(way, request.head, page)
+        core.report(&mut context, request.head, status, &reason);
+        core.finish_now(context, request.head, page)
     }
 
     #[cold]

@@ -27,12 +27,12 @@ pub fn moved(status: Status, location: &[u8]) -> Response {
 /// The short note with a link that goes with a redirect (RFC 9110 §15.4.2).
 fn note(target: &[u8]) -> Vec<u8> {
     let mut page = b"<!DOCTYPE html>\n<title>Moved</title>\n<p>The page is <a href=\"".to_vec();
-    for &octet in target {
-        match octet {
+    for &byte in target {
+        match byte {
             b'&' => page.extend_from_slice(b"&amp;"),
             b'"' => page.extend_from_slice(b"&quot;"),
             b'<' => page.extend_from_slice(b"&lt;"),
-            octet => page.push(octet),
+            byte => page.push(byte),
         }
     }
     page.extend_from_slice(b"\">here</a>.\n");

@@ -87,7 +87,7 @@ impl Walk {
     fn run(
         mut self,
         core: &Rc<Core>,
-        way: &mut RequestContext,
+        context: &mut RequestContext,
         head: &mut RequestHead,
         mut verdict: Verdict,
     ) -> Passed {
@@ -105,7 +105,7 @@ impl Walk {
             let next = self.next;
             self.next += 1;
             let Some(step) = self.steps().get(next) else { return Passed::Now(self.end()) };
-            verdict = way.show(core, head, |request| step.check(request));
+            verdict = context.show(core, head, |request| step.check(request));
         }
     }
 

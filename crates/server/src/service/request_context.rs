@@ -8,7 +8,7 @@ use crate::modules::server_timing::Timing;
 use crate::phase::{Reply, Waiting};
 use crate::router::{HostIndex, Route};
 use hayami_http::{PathFault, RequestHead, Response};
-use hayami_net::service::{ConnectionInfo, Incoming, Interim, Upgrade};
+use hayami_net::service::{ConnectionInfo, Interim, RequestBody, Upgrade};
 use std::rc::Rc;
 
 /// Buffers that every request uses again.
@@ -30,7 +30,7 @@ pub(super) struct RequestContext {
     /// What the client may be told of the time that the request took.
     pub(super) timing: Option<Box<Timing>>,
     /// The request's content, until a handler takes it.
-    pub(super) content: Option<Incoming>,
+    pub(super) content: Option<RequestBody>,
     /// The tunnel that the client asks for, until a handler takes it.
     pub(super) upgrade: Option<Upgrade>,
     /// Where interim responses of handlers go, once one has asked.
@@ -95,7 +95,7 @@ pub(super) enum Pending {
 
 /// A request that outlives the call that brought it.
 pub(super) struct DetachedRequest {
-    pub(super) way: RequestContext,
+    pub(super) context: RequestContext,
     pub(super) head: RequestHead,
     pub(super) scratch: Scratch,
 }

@@ -27,16 +27,16 @@ pub(super) struct Parent<'a> {
 
 impl Subrequests for Parent<'_> {
     fn start(&self, subrequest: Subrequest) -> Responding {
-        let mut way = self.enter(&subrequest.head);
-        way.faults = Faults::Kept(None);
+        let mut context = self.enter(&subrequest.head);
+        context.faults = Faults::Kept(None);
         let (core, route) = (Rc::clone(self.core), Rc::clone(self.route));
         Box::pin(async move {
-            let (mut request, progress) = core.run(way, &route, subrequest);
+            let (mut request, progress) = core.run(context, &route, subrequest);
             let response = match progress {
                 Progress::Ready(response) => response,
                 Progress::Later(pending) => request.response(&core, pending).await,
             };
-            SubResponse { response, reason: request.way.faults.take() }
+            SubResponse { response, reason: request.context.faults.take() }
         })
     }
 }
@@ -48,9 +48,10 @@ impl Parent<'_> {
             TargetForm::Absolute => self.core.router.named_host(target::is_https(head), head.authority()),
             _ => self.host,
         };
-        let mut way = self.core.enter(host, self.connection);
-        (way.client, way.depth, way.early) = (self.client.clone(), self.depth.saturating_add(1), self.early);
-        way
+        let mut context = self.core.enter(host, self.connection);
+        (context.client, context.depth, context.early) =
+            (self.client.clone(), self.depth.saturating_add(1), self.early);
+        context
     }
 }
 
@@ -58,25 +59,25 @@ impl Core {
     /// Answers a subrequest of a request that is answered by this route.
     pub(super) fn run(
         self: &Rc<Self>,
-        mut way: RequestContext,
+        mut context: RequestContext,
         parent: &Route,
         subrequest: Subrequest,
     ) -> (DetachedRequest, Progress) {
         let Subrequest { mut head, handler } = subrequest;
         let mut scratch = Scratch::default();
-        let outcome = if way.depth > MAX_DEPTH {
+        let outcome = if context.depth > MAX_DEPTH {
             too_deep()
         } else if let Some(handler) = handler {
             // A target that the configuration names is normal; if it is not, the handler gets the raw one only.
             let path = normalize(head.path(), &mut Vec::new()).map(<[u8]>::to_vec);
-            way.ask_only(&*handler, &mut head, &path.unwrap_or_default(), 0)
-        } else if let Some(remote) = elsewhere(&head, way.host, parent) {
-            remote.ask(&head, &way.connection, way.client.address(&way.connection), way.early)
+            context.ask_only(&*handler, &mut head, &path.unwrap_or_default(), 0)
+        } else if let Some(remote) = elsewhere(&head, context.host, parent) {
+            remote.ask(&head, &context.connection, context.client.address(&context.connection), context.early)
         } else {
-            self.locate(&mut way, &head, &mut scratch)
+            self.locate(&mut context, &head, &mut scratch)
         };
-        let progress = self.advance(&mut way, &mut head, &mut scratch, outcome);
-        (DetachedRequest { way, head, scratch }, progress)
+        let progress = self.advance(&mut context, &mut head, &mut scratch, outcome);
+        (DetachedRequest { context, head, scratch }, progress)
     }
 }
 

@@ -89,7 +89,7 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 fn shown(response: &Response) -> (u16, String) {
     let content = match &response.content {
         Content::Empty => String::new(),
-        Content::Shared(octets) => String::from_utf8_lossy(octets.as_slice()).into_owned(),
+        Content::Shared(bytes) => String::from_utf8_lossy(bytes.as_slice()).into_owned(),
         _ => "<file>".to_owned(),
     };
     (response.head.status().code(), content)
@@ -312,7 +312,7 @@ hosts: {default: {paths: {/: {file.dir: ROOT}}}}
 /// Ends the sending of an answer as the connection would.
 fn end(answer: Answer) {
     let began = Instant::now();
-    let ended = Ended { content_octets: 4, began, ended: began + Duration::from_millis(2), aborted: None };
+    let ended = Ended { content_bytes: 4, began, ended: began + Duration::from_millis(2), aborted: None };
     answer.observer.expect("an observer").ended(&ended);
 }
 
@@ -368,7 +368,7 @@ hosts: {default: {paths: {/: {file.dir: ROOT}}}}
 }
 
 #[test]
-fn a_request_whose_answer_nobody_waits_for_is_logged_without_its_end() {
+fn an_abandoned_request_is_logged_without_its_end() {
     let folder = folder();
     let text = "
 listen: 80
@@ -419,7 +419,7 @@ fn early_data_is_for_safe_methods_only() {
 }
 
 #[test]
-fn hints_are_for_who_loads_a_page_and_understands_them() {
+fn hints_are_for_clients_that_load_pages_and_understand_them() {
     let folder = folder();
     let hosts = "listen: 80\nhosts: {default: {paths: {/: {file.dir: ROOT}}}}";
     for (recipients, method, mode, want) in [
@@ -436,6 +436,6 @@ fn hints_are_for_who_loads_a_page_and_understands_them() {
         if !mode.is_empty() {
             head.fields_mut().append(b"sec-fetch-mode", mode.as_bytes());
         }
-        assert_eq!(server.site.core.heeds_hints(&head), want, "{recipients} {method} {mode}");
+        assert_eq!(server.site.core.supports_early_hints(&head), want, "{recipients} {method} {mode}");
     }
 }

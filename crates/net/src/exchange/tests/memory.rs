@@ -22,12 +22,12 @@ const WINDOW: usize = 65_536;
 
 /// The stream, as its exchange sees it.
 struct Stream<'a> {
-    wire: &'a mut Wire,
+    wire: &'a mut SocketHandle,
     worker: &'a Worker<Site>,
 }
 
 /// What is between the two.
-struct Wire {
+struct SocketHandle {
     info: Rc<ConnectionInfo>,
     connects: bool,
     /// What the client was sent, and how much more it takes.
@@ -128,7 +128,7 @@ impl Protocol for Stream<'_> {
     }
 
     fn report(&mut self, (observer, began): (Box<dyn Observer>, Instant), content: u64) {
-        observer.ended(&Ended { content_octets: content, began, ended: began, aborted: None });
+        observer.ended(&Ended { content_bytes: content, began, ended: began, aborted: None });
     }
 }
 
@@ -136,7 +136,7 @@ impl Protocol for Stream<'_> {
 pub(super) struct Memory {
     stage: Rc<Stage>,
     worker: Worker<Site>,
-    wire: Wire,
+    wire: SocketHandle,
     exchange: Slot,
     reads: bool,
     deadlines: Deadlines,
@@ -179,7 +179,8 @@ impl Client for Memory {
     fn new() -> Self {
         let stage = Rc::new(Stage::default());
         let worker = worker(&stage);
-        let wire = Wire { info: Rc::new(info()), connects: false, seen: Seen::default(), window: WINDOW };
+        let wire =
+            SocketHandle { info: Rc::new(info()), connects: false, seen: Seen::default(), window: WINDOW };
         Self { stage, worker, wire, exchange: None, reads: true, deadlines: Deadlines::default() }
     }
 

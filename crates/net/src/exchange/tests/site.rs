@@ -2,7 +2,7 @@
 
 use crate::accept::Quota;
 use crate::byte_budget::ByteBudget;
-use crate::service::{Answer, Ended, Incoming, Interim, Observer, Outcome, Refusal, Request, Service};
+use crate::service::{Answer, Ended, Interim, Observer, Outcome, Refusal, Request, RequestBody, Service};
 use crate::waker::Woken;
 use crate::worker::{Http2Config, Timeouts, Worker};
 use hayami_h1::Limits;
@@ -27,7 +27,7 @@ pub(super) struct Stage {
     /// Bytes that the source of the large response has given.
     pub(super) pulled: Cell<usize>,
     /// What a tunnel's client sends, if its source does not take that.
-    pub(super) heard: RefCell<Option<Incoming>>,
+    pub(super) heard: RefCell<Option<RequestBody>>,
 }
 
 impl Stage {
@@ -69,7 +69,7 @@ impl Drop for Told {
 impl Observer for Told {
     fn ended(self: Box<Self>, end: &Ended) {
         let how = if end.aborted.is_some() { "broken off" } else { "complete" };
-        self.0.tell(format!("{how} after {}", end.content_octets));
+        self.0.tell(format!("{how} after {}", end.content_bytes));
     }
 }
 
@@ -80,7 +80,7 @@ impl Service for Site {
         let stage = Rc::clone(&self.0);
         let path = request.head.path().to_vec();
         if let Some(upgrade) = request.upgrade.take() {
-            return Outcome::Ready(answer(&stage, tunnel(&stage, request.head.authority(), upgrade.octets)));
+            return Outcome::Ready(answer(&stage, tunnel(&stage, request.head.authority(), upgrade.bytes)));
         }
         let content = request.content.take();
         let source: Box<dyn Source> = match &path[..] {
@@ -149,7 +149,7 @@ fn answer(stage: &Rc<Stage>, response: Response) -> Answer {
     Answer { response, observer: Some(Box::new(Told(Rc::clone(stage), ""))) }
 }
 
-async fn sum(mut content: Incoming) -> Response {
+async fn sum(mut content: RequestBody) -> Response {
     let mut all = Vec::new();
     loop {
         match poll_fn(|cx| content.fill(cx, 1000, &mut all)).await {
@@ -168,11 +168,11 @@ async fn sum(mut content: Incoming) -> Response {
 
 /// By the authority: one that echoes until its client has ended, one that says one word and then only hears, and one
 /// that breaks.
-fn tunnel(stage: &Stage, authority: &[u8], octets: Incoming) -> Response {
+fn tunnel(stage: &Stage, authority: &[u8], bytes: RequestBody) -> Response {
     let source: Box<dyn Source> = match authority.first() {
-        Some(b'e') => Box::new(Echo(octets, Vec::new())),
+        Some(b'e') => Box::new(Echo(bytes, Vec::new())),
         Some(b'h') => {
-            stage.heard.replace(Some(octets));
+            stage.heard.replace(Some(bytes));
             Box::new(Pieces(vec![b"word"], End::Plain))
         }
         _ => Box::new(Pieces(vec![b"abc"], End::Fails)),
@@ -181,7 +181,7 @@ fn tunnel(stage: &Stage, authority: &[u8], octets: Incoming) -> Response {
 }
 
 /// What the client of a tunnel sends goes back to it, also if that does not read yet.
-struct Echo(Incoming, Vec<u8>);
+struct Echo(RequestBody, Vec<u8>);
 
 impl Source for Echo {
     fn fill(

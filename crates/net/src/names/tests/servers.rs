@@ -144,7 +144,7 @@ fn services_come_by_priority_with_port_and_weight() {
 }
 
 #[test]
-fn an_alias_that_the_server_leaves_to_us_is_asked_for_and_a_circle_of_them_ends() {
+fn an_alias_left_to_the_client_is_followed_and_a_cycle_of_them_ends() {
     let server = honest();
     let found = server.config().addresses("far.test", 80).expect("found");
     assert_eq!((found.items.len(), found.ttl), (4, Some(Duration::from_secs(3))));
@@ -189,7 +189,7 @@ fn somebody_elses_answers_are_passed_over() {
 }
 
 #[test]
-fn whoever_guesses_again_and_again_has_the_question_asked_by_tcp() {
+fn repeated_guesses_move_the_query_to_tcp() {
     let guesses = |query: &[u8]| {
         let guess = |number: u16| {
             let mut forged = answer(query, hosts);

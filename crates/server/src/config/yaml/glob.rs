@@ -7,7 +7,7 @@ pub(super) fn is_pattern(path: &str) -> bool {
     path.contains(['*', '?'])
 }
 
-/// The files that `pattern` matches, in the order of their octets. Hidden files and directories are left
+/// The files that `pattern` matches, in the order of their bytes. Hidden files and directories are left
 /// out. The pattern's directory must exist; that nothing in it matches is no error.
 pub(super) fn expand(pattern: &str) -> io::Result<Vec<String>> {
     let (directory, last) =

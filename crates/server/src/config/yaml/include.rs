@@ -3,16 +3,16 @@
 //! Relative paths start from the working directory, as in h2o, also in a file that is included.
 
 use super::resolve::{Document, Include, resolve};
-use super::{ConfigError, Node, Place, glob, parse};
+use super::{ConfigError, Node, Position, glob, parse};
 use crate::config::source::Sources;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Octets of the largest file: a thousand times a long configuration, and no trouble for the memory.
+/// Bytes of the largest file: a thousand times a long configuration, and no trouble for the memory.
 const LARGEST: u64 = 16 << 20;
 
-/// Octets that all nodes together may take. Aliases of aliases grow exponentially: ten lines make gigabytes.
+/// Bytes that all nodes together may take. Aliases of aliases grow exponentially: ten lines make gigabytes.
 const ROOM: usize = 32 << 20;
 
 /// Files that may include one another in a chain.
@@ -32,24 +32,24 @@ impl<'s> Reader<'s> {
     }
 
     pub(super) fn main_file(&mut self, path: &str) -> Result<Node, ConfigError> {
-        let octets = File::open(path).and_then(read).map_err(|error| {
+        let bytes = File::open(path).and_then(read).map_err(|error| {
             let error =
                 ConfigError::nowhere(format!("cannot read the configuration `{path}`: {}", reason(&error)));
             error.help("use `-c FILE` to name another file")
         })?;
         self.open.extend(std::fs::canonicalize(path));
-        self.main_text(path, octets)
+        self.main_text(path, bytes)
     }
 
-    pub(super) fn main_text(&mut self, name: &str, octets: Vec<u8>) -> Result<Node, ConfigError> {
-        let document = self.document(name, octets)?;
+    pub(super) fn main_text(&mut self, name: &str, bytes: Vec<u8>) -> Result<Node, ConfigError> {
+        let document = self.document(name, bytes)?;
         document.root.ok_or_else(|| {
             let error = ConfigError::nowhere(format!("the configuration `{name}` is empty"));
             error.help("it needs at least `listen` and `hosts`")
         })
     }
 
-    fn included(&mut self, path: &str, at: Place) -> Result<Document, ConfigError> {
+    fn included(&mut self, path: &str, at: Position) -> Result<Document, ConfigError> {
         let identity = std::fs::canonicalize(path).map_err(|error| unreadable(path, &error, at))?;
         if self.open.contains(&identity) {
             return Err(ConfigError::new(at, format!("`{path}` includes itself")));
@@ -57,24 +57,24 @@ impl<'s> Reader<'s> {
         if self.open.len() >= CHAIN {
             return Err(ConfigError::new(at, format!("includes are nested deeper than {CHAIN} files")));
         }
-        let octets = regular(&identity).and_then(read).map_err(|error| unreadable(path, &error, at))?;
+        let bytes = regular(&identity).and_then(read).map_err(|error| unreadable(path, &error, at))?;
         self.open.push(identity);
-        let document = self.document(path, octets);
+        let document = self.document(path, bytes);
         self.open.pop();
         document
     }
 
-    fn document(&mut self, name: &str, octets: Vec<u8>) -> Result<Document, ConfigError> {
-        let file = match decode(octets) {
+    fn document(&mut self, name: &str, bytes: Vec<u8>) -> Result<Document, ConfigError> {
+        let file = match decode(bytes) {
             Ok(text) => self.sources.add(name, text),
             Err((text, start, message)) => {
                 let file = self.sources.add(name, text);
-                let at = Place { file, start, end: start + 1 };
+                let at = Position { file, start, end: start + 1 };
                 return Err(ConfigError::new(at, message).help("save the file as UTF-8"));
             }
         };
         let text =
-            self.sources.get(Place { file, start: 0, end: 0 }).map_or("", |source| source.text.as_str());
+            self.sources.get(Position { file, start: 0, end: 0 }).map_or("", |source| source.text.as_str());
         match parse::parse(text, file)? {
             Some(raw) => resolve(&raw, self),
             None => Ok(Document::default()),
@@ -83,7 +83,7 @@ impl<'s> Reader<'s> {
 }
 
 impl Include for Reader<'_> {
-    fn include(&mut self, path: &str, at: Place) -> Result<Document, ConfigError> {
+    fn include(&mut self, path: &str, at: Position) -> Result<Document, ConfigError> {
         if !glob::is_pattern(path) {
             return self.included(path, at);
         }
@@ -95,7 +95,7 @@ impl Include for Reader<'_> {
         Ok(all)
     }
 
-    fn spend(&mut self, bytes: usize, at: Place) -> Result<(), ConfigError> {
+    fn spend(&mut self, bytes: usize, at: Position) -> Result<(), ConfigError> {
         self.room = self.room.checked_sub(bytes).ok_or_else(|| {
             let message = format!("with its aliases expanded, the configuration exceeds {} MiB", ROOM >> 20);
             ConfigError::new(at, message)
@@ -114,27 +114,27 @@ fn regular(path: &Path) -> io::Result<File> {
 }
 
 fn read(file: File) -> io::Result<Vec<u8>> {
-    let mut octets = Vec::new();
-    if file.take(LARGEST + 1).read_to_end(&mut octets)? as u64 > LARGEST {
+    let mut bytes = Vec::new();
+    if file.take(LARGEST + 1).read_to_end(&mut bytes)? as u64 > LARGEST {
         return Err(io::Error::other(format!("it is larger than {} MiB", LARGEST >> 20)));
     }
-    Ok(octets)
+    Ok(bytes)
 }
 
 /// The text of a file, or what can be shown of it, where it goes wrong, and how.
-fn decode(octets: Vec<u8>) -> Result<String, (String, u32, &'static str)> {
-    if octets.starts_with(&[0xff, 0xfe]) || octets.starts_with(&[0xfe, 0xff]) {
-        return Err((String::from_utf8_lossy(&octets).into_owned(), 0, "the file is UTF-16"));
+fn decode(bytes: Vec<u8>) -> Result<String, (String, u32, &'static str)> {
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err((String::from_utf8_lossy(&bytes).into_owned(), 0, "the file is UTF-16"));
     }
-    // A mark of the octet order says nothing in UTF-8, but some editors write it.
-    let octets = octets.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(octets);
-    String::from_utf8(octets).map_err(|error| {
+    // A mark of the byte order says nothing in UTF-8, but some editors write it.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(bytes);
+    String::from_utf8(bytes).map_err(|error| {
         let start = u32::try_from(error.utf8_error().valid_up_to()).unwrap_or(u32::MAX);
         (String::from_utf8_lossy(error.as_bytes()).into_owned(), start, "the file is not valid UTF-8")
     })
 }
 
-fn unreadable(path: &str, error: &io::Error, at: Place) -> ConfigError {
+fn unreadable(path: &str, error: &io::Error, at: Position) -> ConfigError {
     let relative = error.kind() == io::ErrorKind::NotFound && Path::new(path).is_relative();
     let error = ConfigError::new(at, format!("cannot read `{path}`: {}", reason(error)));
     if relative {

@@ -17,7 +17,7 @@ mod resolve;
 
 pub use node::{Node, Value};
 
-pub use super::place::Place;
+pub use super::position::Position;
 pub use quantity::time;
 
 use super::error::ConfigError;

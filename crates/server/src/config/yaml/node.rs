@@ -2,14 +2,14 @@
 
 use crate::config::error::ConfigError;
 use crate::config::nearest;
-use crate::config::place::Place;
+use crate::config::position::Position;
 use std::ops::RangeInclusive;
 
 /// A value with its place.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Where it stands.
-    pub at: Place,
+    pub at: Position,
     /// What it is.
     pub value: Value,
 }
@@ -28,11 +28,11 @@ pub enum Value {
 impl Node {
     /// A scalar that stands nowhere, for tests of setters.
     pub fn scalar(text: &str) -> Self {
-        Self { at: Place::default(), value: Value::Scalar(text.to_owned()) }
+        Self { at: Position::default(), value: Value::Scalar(text.to_owned()) }
     }
 
     /// Where a scalar of this text stands, in this node or below it.
-    pub fn find(&self, text: &str) -> Option<Place> {
+    pub fn find(&self, text: &str) -> Option<Position> {
         match &self.value {
             Value::Scalar(own) => (own == text).then_some(self.at),
             Value::Sequence(nodes) => nodes.iter().find_map(|node| node.find(text)),

@@ -1,6 +1,6 @@
 //! From the text of one file to its raw tree.
 
-use super::{ConfigError, Place};
+use super::{ConfigError, Position};
 use crate::config::source::floor;
 use granit_parser::{ErrorKind, Event, Options, Parser, ScanError, Span, Tag};
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ const DEEPEST: usize = 64;
 
 /// A node as it stands in the file.
 pub(super) struct Raw {
-    pub(super) at: Place,
+    pub(super) at: Position,
     pub(super) tag: Option<RawTag>,
     pub(super) anchor: Option<Anchor>,
     pub(super) value: RawValue,
@@ -27,7 +27,7 @@ pub(super) enum RawValue {
 /// A tag as written: `!file`.
 pub(super) struct RawTag {
     pub(super) text: String,
-    pub(super) at: Place,
+    pub(super) at: Position,
 }
 
 /// `&name`
@@ -64,7 +64,7 @@ struct Builder<'t> {
     text: &'t str,
     file: u32,
     /// The last alias without an anchor: often it is a host name with a star that lacks its quotes.
-    star: Option<Place>,
+    star: Option<Position>,
 }
 
 impl<'t> Builder<'t> {
@@ -76,10 +76,10 @@ impl<'t> Builder<'t> {
         }
     }
 
-    fn place(&self, span: Span) -> Place {
+    fn place(&self, span: Span) -> Position {
         let range = span.byte_range().unwrap_or(0..0);
-        let octet = |at| u32::try_from(at).unwrap_or(u32::MAX);
-        Place { file: self.file, start: octet(range.start), end: octet(range.end.max(range.start)) }
+        let byte = |at| u32::try_from(at).unwrap_or(u32::MAX);
+        Position { file: self.file, start: byte(range.start), end: byte(range.end.max(range.start)) }
     }
 
     fn document(&mut self) -> Result<Option<Raw>, ConfigError> {
@@ -138,7 +138,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    fn sequence(&mut self, at: &mut Place) -> Result<Vec<Raw>, ConfigError> {
+    fn sequence(&mut self, at: &mut Position) -> Result<Vec<Raw>, ConfigError> {
         let mut elements = Vec::new();
         loop {
             let (event, span) = self.next()?;
@@ -150,7 +150,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    fn mapping(&mut self, at: &mut Place) -> Result<Vec<(Raw, Raw)>, ConfigError> {
+    fn mapping(&mut self, at: &mut Position) -> Result<Vec<(Raw, Raw)>, ConfigError> {
         let mut pairs: Vec<(Raw, Raw)> = Vec::new();
         loop {
             let (event, span) = self.next()?;
@@ -165,7 +165,7 @@ impl<'t> Builder<'t> {
     }
 
     /// A collection in brackets ends with its bracket, one without with its last element.
-    fn close(&self, at: &mut Place, span: Span, last: Option<&Raw>) {
+    fn close(&self, at: &mut Position, span: Span, last: Option<&Raw>) {
         let end = self.place(span);
         at.end = match last {
             _ if end.end > end.start => end.end,
@@ -178,8 +178,8 @@ impl<'t> Builder<'t> {
     fn explain(&self, error: &ScanError) -> ConfigError {
         let start = error.marker().byte_offset().unwrap_or(0).min(self.text.len());
         let width = self.text[floor(self.text, start)..].chars().next().map_or(0, char::len_utf8);
-        let octet = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        let at = Place { file: self.file, start: octet(start), end: octet(start + width) };
+        let byte = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let at = Position { file: self.file, start: byte(start), end: byte(start + width) };
         if let (Some(star), ErrorKind::ExpectedBlockMappingKey) = (self.star, error.kind()) {
             let error = ConfigError::new(star, "a name that starts with `*` must be quoted");
             return error.help("write \"*.example.org\": without quotes, `*` refers to an anchor");
@@ -191,7 +191,7 @@ impl<'t> Builder<'t> {
 }
 
 /// The text of a scalar. The parser writes `~` for one that is absent; YAML's null is the empty text here.
-fn scalar(text: Cow<'_, str>, at: Place) -> String {
+fn scalar(text: Cow<'_, str>, at: Position) -> String {
     if at.start == at.end && text == "~" { String::new() } else { text.into_owned() }
 }
 

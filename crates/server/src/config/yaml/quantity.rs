@@ -50,7 +50,7 @@ impl Node {
     }
 
     /// A number of bytes; `k`, `m` and `g` behind the digits multiply by 1024 each.
-    pub fn octets(&self) -> Result<u64, ConfigError> {
+    pub fn bytes(&self) -> Result<u64, ConfigError> {
         let wanted = || self.expected("a number of bytes, such as 65536 or 64k");
         let text = self.text().map_err(|_| wanted())?;
         let (digits, factor) = match text.bytes().next_back() {
@@ -59,8 +59,8 @@ impl Node {
             Some(b'g' | b'G') => (&text[..text.len() - 1], 1 << 30),
             _ => (text, 1),
         };
-        let octets = whole(digits).and_then(|number| number.checked_mul(factor));
-        octets.ok_or_else(|| self.meant(wanted(), size_unit))
+        let bytes = whole(digits).and_then(|number| number.checked_mul(factor));
+        bytes.ok_or_else(|| self.meant(wanted(), size_unit))
     }
 
     /// The error, with the number and the unit that were probably meant.
@@ -76,10 +76,10 @@ impl Node {
     }
 
     /// A number of bytes within `range`.
-    pub fn octets_within(&self, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
-        let octets = self.octets()?;
-        if range.contains(&octets) {
-            return Ok(octets);
+    pub fn bytes_within(&self, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
+        let bytes = self.bytes()?;
+        if range.contains(&bytes) {
+            return Ok(bytes);
         }
         Err(self.expected(&format!("from {} to {} bytes", range.start(), range.end())))
     }
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_unit_written_otherwise_is_recognised() {
         for (text, want) in [("10mb", "10m"), ("64 KiB", "64k"), ("100 bytes", "100"), ("1G ", "1g")] {
-            let error = Node::scalar(text).octets().expect_err(text);
+            let error = Node::scalar(text).bytes().expect_err(text);
             assert_eq!(error.help, format!("did you mean `{want}`?"), "{text}");
         }
         for (text, want) in [("30sec", "30s"), ("30S", "30s"), ("5 minutes", "5m"), ("10msec", "10ms")] {
@@ -198,17 +198,17 @@ mod tests {
             assert_eq!(node.whole_seconds(0..=9).expect_err(text).help, help, "{text}");
         }
         for text in ["", "mb", "10x", "99999999999999999999g", "1.5mb"] {
-            assert_eq!(Node::scalar(text).octets().expect_err(text).help, "", "{text}");
+            assert_eq!(Node::scalar(text).bytes().expect_err(text).help, "", "{text}");
         }
     }
 
     #[test]
     fn sizes_may_carry_a_letter() {
         for (text, want) in [("0", 0), ("65536", 65536), ("64k", 65536), ("1M", 1 << 20), ("2g", 2 << 30)] {
-            assert_eq!(Node::scalar(text).octets().unwrap(), want, "{text}");
+            assert_eq!(Node::scalar(text).bytes().unwrap(), want, "{text}");
         }
         for text in ["", "k", "1kk", "1 k", "-1", "99999999999999999g", "é", "1é"] {
-            assert!(Node::scalar(text).octets().is_err(), "{text}");
+            assert!(Node::scalar(text).bytes().is_err(), "{text}");
         }
     }
 }

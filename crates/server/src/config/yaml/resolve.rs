@@ -1,14 +1,14 @@
 //! From the raw tree of a file to nodes: `!file`, `!env`, aliases and `<<` are put in.
 
 use super::parse::{Alias, Raw, RawTag, RawValue};
-use super::{ConfigError, Node, Place, Value, merge};
+use super::{ConfigError, Node, Position, Value, merge};
 use crate::config::nearest::nearest;
 use std::collections::{BTreeMap, HashMap};
 
 /// Deepest nesting with aliases put in; deeper than that of one file.
 const DEEPEST: usize = 128;
 
-/// Octets counted for a node besides its text.
+/// Bytes counted for a node besides its text.
 const NODE: usize = 64;
 
 /// A file, ready.
@@ -22,7 +22,7 @@ pub(super) struct Document {
 
 impl Document {
     /// Joins two documents: the pairs of mappings, or the elements of sequences.
-    pub(super) fn append(&mut self, other: Self, at: Place) -> Result<(), ConfigError> {
+    pub(super) fn append(&mut self, other: Self, at: Position) -> Result<(), ConfigError> {
         for (name, node) in other.anchors {
             self.anchors.entry(name).or_insert(node);
         }
@@ -45,10 +45,10 @@ impl Document {
 /// Reads what a document includes.
 pub(super) trait Include {
     /// What `!file PATH` at `at` stands for; a pattern stands for all files that it matches, joined.
-    fn include(&mut self, path: &str, at: Place) -> Result<Document, ConfigError>;
+    fn include(&mut self, path: &str, at: Position) -> Result<Document, ConfigError>;
 
     /// Takes memory for nodes; an error if all is used.
-    fn spend(&mut self, bytes: usize, at: Place) -> Result<(), ConfigError>;
+    fn spend(&mut self, bytes: usize, at: Position) -> Result<(), ConfigError>;
 }
 
 /// Puts everything in.
@@ -78,7 +78,7 @@ struct Resolver<'t, 'r, R> {
     /// whenever it is read.
     by_name: BTreeMap<&'t str, &'t Raw>,
     /// What the `!file` tags of this file stand for, by the place of the tag.
-    files: HashMap<Place, Node>,
+    files: HashMap<Position, Node>,
     /// Anchors of included files.
     foreign: BTreeMap<String, Node>,
     /// The anchored nodes that are being put in for an alias.
@@ -105,7 +105,7 @@ impl<'t, R: Include> Resolver<'t, '_, R> {
     }
 
     fn read_file(&mut self, raw: &Raw, tag: &RawTag) -> Result<(), ConfigError> {
-        let at = Place { end: raw.at.end, ..tag.at };
+        let at = Position { end: raw.at.end, ..tag.at };
         let RawValue::Scalar(path) = &raw.value else {
             return Err(ConfigError::new(at, "`!file` needs a path"));
         };
@@ -170,7 +170,7 @@ impl<'t, R: Include> Resolver<'t, '_, R> {
         }
     }
 
-    fn alias(&mut self, alias: &'t Alias, at: Place, depth: usize) -> Result<Node, ConfigError> {
+    fn alias(&mut self, alias: &'t Alias, at: Position, depth: usize) -> Result<Node, ConfigError> {
         let raw = match alias {
             Alias::Above(id) => self.by_id.get(id),
             Alias::Elsewhere(name) => self.by_name.get(name.as_str()),
@@ -190,7 +190,7 @@ impl<'t, R: Include> Resolver<'t, '_, R> {
         }
     }
 
-    fn foreign(&mut self, name: &str, at: Place) -> Result<Node, ConfigError> {
+    fn foreign(&mut self, name: &str, at: Position) -> Result<Node, ConfigError> {
         if let Some(node) = self.foreign.get(name).cloned() {
             self.reader.spend(size(&node), at)?;
             return Ok(node);
@@ -206,7 +206,7 @@ impl<'t, R: Include> Resolver<'t, '_, R> {
 
 /// What `!env NAME` stands for.
 fn env(raw: &Raw, tag: &RawTag) -> Result<Node, ConfigError> {
-    let at = Place { end: raw.at.end, ..tag.at };
+    let at = Position { end: raw.at.end, ..tag.at };
     let RawValue::Scalar(name) = &raw.value else {
         return Err(ConfigError::new(at, "`!env` needs the name of an environment variable"));
     };
@@ -219,7 +219,7 @@ fn env(raw: &Raw, tag: &RawTag) -> Result<Node, ConfigError> {
     Ok(Node { at, value: Value::Scalar(value) })
 }
 
-/// Octets of a node, as counted by `spend`.
+/// Bytes of a node, as counted by `spend`.
 fn size(node: &Node) -> usize {
     NODE + match &node.value {
         Value::Scalar(text) => text.len(),

@@ -12,7 +12,7 @@ use crate::config::directive::{Directive, Level, Levels, Scope, group};
 use crate::config::error::ConfigError;
 use crate::config::feature_settings::FeatureSetting;
 use crate::config::settings as config;
-use crate::config::yaml::{Node, Place, Value};
+use crate::config::yaml::{Node, Position, Value};
 use crate::feature::Feature;
 use crate::phase::Satisfy;
 use crate::watched_file::WatchedFile;
@@ -36,7 +36,7 @@ impl FeatureSetting for Settings {}
 struct Rules {
     /// Where it is written: an inner level begins a list of its own.
     level: Level,
-    at: Place,
+    at: Position,
     list: Vec<Rule>,
 }
 

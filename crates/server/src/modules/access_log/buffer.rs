@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 
-/// Octets with which a buffer goes to the writer: enough that a write costs little, few enough that a
+/// Bytes with which a buffer goes to the writer: enough that a write costs little, few enough that a
 /// worker with many logs stays small.
 const FULL: usize = 64 * 1024;
 

@@ -44,8 +44,8 @@ impl Command {
     }
 
     /// Writes; waits while the command does not read.
-    pub(super) fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        self.input.write(octets)
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.input.write(bytes)
     }
 
     /// Starts the command again after it has ended, unless that was only just done.

@@ -1,6 +1,6 @@
-//! Octets from outside, made fit for a log line: one line stays one line, whatever a client sends.
+//! Bytes from outside, made fit for a log line: one line stays one line, whatever a client sends.
 
-/// How octets that a client chose are written.
+/// How bytes that a client chose are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Escape {
     /// `\xHH`, and `-` for what there is not.
@@ -19,10 +19,10 @@ impl Escape {
         }
     }
 
-    /// Appends `octets` to `out`, escaped.
-    pub(super) fn push(self, octets: &[u8], out: &mut Vec<u8>) {
-        let mut rest = octets;
-        while let Some(odd) = rest.iter().position(|&octet| !is_plain(octet)) {
+    /// Appends `bytes` to `out`, escaped.
+    pub(super) fn push(self, bytes: &[u8], out: &mut Vec<u8>) {
+        let mut rest = bytes;
+        while let Some(odd) = rest.iter().position(|&byte| !is_plain(byte)) {
             out.extend_from_slice(&rest[..odd]);
             self.push_odd(rest[odd], out);
             rest = &rest[odd + 1..];
@@ -30,21 +30,21 @@ impl Escape {
         out.extend_from_slice(rest);
     }
 
-    fn push_odd(self, octet: u8, out: &mut Vec<u8>) {
+    fn push_odd(self, byte: u8, out: &mut Vec<u8>) {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let prefix: &[u8] = match (self, octet) {
-            (Self::Json, b'"' | b'\\') => return out.extend([b'\\', octet]),
+        let prefix: &[u8] = match (self, byte) {
+            (Self::Json, b'"' | b'\\') => return out.extend([b'\\', byte]),
             (Self::Json, _) => b"\\u00",
-            // The backslash too, else `\x0a` in a line could be four octets of the client or one.
+            // The backslash too, else `\x0a` in a line could be four bytes of the client or one.
             (Self::Apache, _) => b"\\x",
         };
         out.extend_from_slice(prefix);
-        out.extend([DIGITS[usize::from(octet >> 4)], DIGITS[usize::from(octet & 15)]]);
+        out.extend([DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
     }
 }
 
-fn is_plain(octet: u8) -> bool {
-    (b' '..0x7f).contains(&octet) && octet != b'"' && octet != b'\\'
+fn is_plain(byte: u8) -> bool {
+    (b' '..0x7f).contains(&byte) && byte != b'"' && byte != b'\\'
 }
 
 #[cfg(test)]
@@ -61,10 +61,10 @@ mod tests {
             (b"\x7f\xff", r"\x7f\xff", r"\u007f\u00ff"),
             (b"", "", ""),
         ];
-        for (octets, apache, json) in cases {
+        for (bytes, apache, json) in cases {
             for (escape, want) in [(Escape::Apache, apache), (Escape::Json, json)] {
                 let mut out = Vec::new();
-                escape.push(octets, &mut out);
+                escape.push(bytes, &mut out);
                 assert_eq!(String::from_utf8_lossy(&out), want);
             }
         }

@@ -145,12 +145,12 @@ fn braced(text: &str, original: bool) -> Result<(Value, &str), String> {
 /// The quote that is open behind `text` if `open` was before it.
 fn open_quote(text: &[u8], mut open: Option<u8>) -> Option<u8> {
     let mut escaped = false;
-    for &octet in text {
+    for &byte in text {
         match open {
             Some(_) if escaped => escaped = false,
-            Some(_) if octet == b'\\' => escaped = true,
-            Some(quote) if octet == quote => open = None,
-            None if matches!(octet, b'"' | b'\'') => open = Some(octet),
+            Some(_) if byte == b'\\' => escaped = true,
+            Some(quote) if byte == quote => open = None,
+            None if matches!(byte, b'"' | b'\'') => open = Some(byte),
             _ => {}
         }
     }

@@ -33,8 +33,8 @@ impl State {
     }
 }
 
-fn lines_in(octets: &[u8]) -> u64 {
-    memchr::memchr_iter(b'\n', octets).count() as u64
+fn lines_in(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
 impl Loss {
@@ -42,21 +42,21 @@ impl Loss {
         Self { log, state: Mutex::default(), pending: AtomicU64::new(0) }
     }
 
-    /// Counts the lines in `octets` as lost.
-    pub(super) fn add(&self, octets: &[u8], why: &str) {
-        if let Some(line) = self.count(octets, why, Instant::now()) {
+    /// Counts the lines in `bytes` as lost.
+    pub(super) fn add(&self, bytes: &[u8], why: &str) {
+        if let Some(line) = self.count(bytes, why, Instant::now()) {
             say(Severity::Error, &line);
         }
     }
 
-    /// Notes that the lines in `octets` are on their way to the writer.
-    pub(super) fn hand_over(&self, octets: &[u8]) {
-        self.pending.fetch_add(lines_in(octets), Ordering::Relaxed);
+    /// Notes that the lines in `bytes` are on their way to the writer.
+    pub(super) fn hand_over(&self, bytes: &[u8]) {
+        self.pending.fetch_add(lines_in(bytes), Ordering::Relaxed);
     }
 
-    /// Notes that the lines in `octets` are written, or counted as lost.
-    pub(super) fn settle(&self, octets: &[u8]) {
-        self.pending.fetch_sub(lines_in(octets), Ordering::Relaxed);
+    /// Notes that the lines in `bytes` are written, or counted as lost.
+    pub(super) fn settle(&self, bytes: &[u8]) {
+        self.pending.fetch_sub(lines_in(bytes), Ordering::Relaxed);
     }
 
     /// Reports the lines that the writer did not get done.
@@ -83,10 +83,10 @@ impl Loss {
     }
 
     /// Counts; returns what to report, if it is time to.
-    fn count(&self, octets: &[u8], why: &str, now: Instant) -> Option<String> {
+    fn count(&self, bytes: &[u8], why: &str, now: Instant) -> Option<String> {
         let mut state = self.state();
         // A line may be torn: what is left of it counts as one.
-        state.unreported += lines_in(octets).max(1);
+        state.unreported += lines_in(bytes).max(1);
         state.failing = true;
         if !state.is_time(now) {
             return None;

@@ -32,8 +32,8 @@ pub struct Record {
     logs: Rc<PathLogs>,
     /// `None` while nobody uses the record.
     worker: Option<Rc<WorkerLogs>>,
-    octets: Vec<u8>,
-    /// By piece of all logs' formats, where in `octets` its value is; `None` if there is none.
+    bytes: Vec<u8>,
+    /// By piece of all logs' formats, where in `bytes` its value is; `None` if there is none.
     values: Vec<Option<Range<usize>>>,
     begun: Instant,
     received: Instant,
@@ -47,7 +47,7 @@ impl Record {
         Self {
             logs: Rc::default(),
             worker: None,
-            octets: Vec::new(),
+            bytes: Vec::new(),
             values: Vec::new(),
             begun,
             received: begun,
@@ -67,15 +67,15 @@ impl Record {
         self.logs = Rc::clone(logs);
         self.worker = Some(Rc::clone(worker));
         (self.begun, self.received) = (request.begun, request.received);
-        self.octets.clear();
+        self.bytes.clear();
         self.error.clear();
         self.upstreams = logs.wants_upstreams.then(Rc::default);
         self.values.clear();
         self.values.resize(logs.logs.iter().map(|log| log.format.pieces.len()).sum(), None);
         let client = client.address(request.connection);
         let at = worker.buffers.moment(logs.wants_microseconds);
-        let asked = value::Asked { request, client, host: &logs.host, at };
-        self.fill(Stage::Request, |value, escape, out| asked.push(value, escape, out));
+        let log_context = value::LogContext { request, client, host: &logs.host, at };
+        self.fill(Stage::Request, |value, escape, out| log_context.push(value, escape, out));
     }
 
     /// Where upstreams that are asked are noted, if a log wants it.
@@ -112,8 +112,8 @@ impl Record {
         let pieces = formats.flat_map(|format| format.pieces.iter().map(|piece| (piece, format.escape)));
         for ((piece, escape), range) in pieces.zip(&mut self.values) {
             if piece.value.stage() == stage {
-                let start = self.octets.len();
-                *range = push(&piece.value, escape, &mut self.octets).then_some(start..self.octets.len());
+                let start = self.bytes.len();
+                *range = push(&piece.value, escape, &mut self.bytes).then_some(start..self.bytes.len());
             }
         }
     }
@@ -125,7 +125,7 @@ impl Record {
             match value {
                 Some(range) => {
                     out.extend(piece.quote);
-                    out.extend_from_slice(&self.octets[range.clone()]);
+                    out.extend_from_slice(&self.bytes[range.clone()]);
                     out.extend(piece.quote);
                 }
                 None => out.extend_from_slice(format.escape.nothing()),

@@ -62,7 +62,7 @@ pub(super) enum Value {
     Error,
     Status(Stage),
     ResponseField(FieldName, Stage),
-    ContentOctets,
+    ContentBytes,
     ProcessTime,
     ResponseTime,
     TotalTime,
@@ -83,7 +83,7 @@ impl Value {
         match self {
             Self::Status(stage) | Self::ResponseField(_, stage) => *stage,
             Self::Error | Self::User => Stage::Response,
-            Self::ContentOctets
+            Self::ContentBytes
             | Self::ProcessTime
             | Self::ResponseTime
             | Self::TotalTime
@@ -151,7 +151,7 @@ impl FieldName {
 pub(super) fn plain(letter: char, original: bool) -> Option<Value> {
     Some(match letter {
         'A' => Value::LocalAddress,
-        'b' => Value::ContentOctets,
+        'b' => Value::ContentBytes,
         'H' => Value::Protocol,
         'h' => Value::ClientAddress,
         'l' => Value::Nothing,

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::time::Duration;
 
 /// What is known when a request is routed.
-pub(super) struct Asked<'a> {
+pub(super) struct LogContext<'a> {
     pub(super) request: &'a Request<'a>,
     /// The client's address.
     pub(super) client: &'a Address,
@@ -20,11 +20,11 @@ pub(super) struct Asked<'a> {
     pub(super) at: Moment,
 }
 
-impl Asked<'_> {
+impl LogContext<'_> {
     pub(super) fn push(&self, value: &Value, escape: Escape, out: &mut Vec<u8>) -> bool {
         let request = self.request;
         let (head, connection) = (&*request.head, request.connection);
-        let text = |octets: &[u8], out: &mut Vec<u8>| text(octets, escape, out);
+        let text = |bytes: &[u8], out: &mut Vec<u8>| text(bytes, escape, out);
         match value {
             Value::LocalAddress => address(&connection.local, out),
             Value::LocalPort => port(&connection.local, out),
@@ -98,7 +98,7 @@ fn of_tls(value: &Value, tls: &Info, escape: Escape, out: &mut Vec<u8>) -> bool 
         Value::TlsClientSubject => client.is_some_and(|client| text(client.subject.as_bytes(), escape, out)),
         Value::TlsClientFingerprint => client.is_some_and(|client| {
             // Writing to a Vec cannot fail.
-            client.fingerprint.iter().for_each(|octet| drop(write!(out, "{octet:02x}")));
+            client.fingerprint.iter().for_each(|byte| drop(write!(out, "{byte:02x}")));
             true
         }),
         _ => false,
@@ -148,7 +148,7 @@ impl Times<'_> {
     pub(super) fn push(&self, value: &Value, out: &mut Vec<u8>) -> bool {
         let end = self.end;
         match value {
-            Value::ContentOctets => number(end.content_octets, out),
+            Value::ContentBytes => number(end.content_bytes, out),
             Value::ProcessTime => duration(end.began.saturating_duration_since(self.received), out),
             Value::ResponseTime => duration(end.ended.saturating_duration_since(end.began), out),
             Value::TotalTime => duration(end.ended.saturating_duration_since(self.begun), out),
@@ -172,15 +172,15 @@ impl Times<'_> {
     }
 }
 
-/// Appends octets, if there are any.
-pub(super) fn text(octets: &[u8], escape: Escape, out: &mut Vec<u8>) -> bool {
-    escape.push(octets, out);
-    !octets.is_empty()
+/// Appends bytes, if there are any.
+pub(super) fn text(bytes: &[u8], escape: Escape, out: &mut Vec<u8>) -> bool {
+    escape.push(bytes, out);
+    !bytes.is_empty()
 }
 
-/// Appends octets that are there even if there are none.
-fn field(octets: &[u8], escape: Escape, out: &mut Vec<u8>) -> bool {
-    escape.push(octets, out);
+/// Appends bytes that are there even if there are none.
+fn field(bytes: &[u8], escape: Escape, out: &mut Vec<u8>) -> bool {
+    escape.push(bytes, out);
     true
 }
 

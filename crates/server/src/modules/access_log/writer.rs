@@ -23,7 +23,7 @@ pub(super) enum Output {
     File(File),
     /// A command's standard input.
     Command(Command),
-    /// A disk with room for so many octets more, and what is on it.
+    /// A disk with room for so many bytes more, and what is on it.
     #[cfg(test)]
     Narrow(usize, Vec<u8>),
 }
@@ -84,17 +84,17 @@ fn write_all(output: &mut Output, rest: &mut &[u8]) -> io::Result<()> {
 }
 
 impl Output {
-    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::File(file) => file.write(octets),
-            Self::Command(command) => command.write(octets),
+            Self::File(file) => file.write(bytes),
+            Self::Command(command) => command.write(bytes),
             #[cfg(test)]
             Self::Narrow(0, _) => Err(io::ErrorKind::StorageFull.into()),
             #[cfg(test)]
             Self::Narrow(room, disk) => {
-                let fits = octets.len().min(*room);
+                let fits = bytes.len().min(*room);
                 *room -= fits;
-                disk.write(&octets[..fits])
+                disk.write(&bytes[..fits])
             }
         }
     }

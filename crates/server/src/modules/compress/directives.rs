@@ -26,7 +26,7 @@ pub const DIRECTIVES: &[Directive] = &[
         default: "100",
         help: "Responses with less content are not compressed. Content of unknown length is.",
         set: |scope, node| {
-            node.octets().map(|bytes| scope.inherited.get_mut::<super::Settings>().minimum_size = bytes)
+            node.bytes().map(|bytes| scope.inherited.get_mut::<super::Settings>().minimum_size = bytes)
         },
     },
     Directive {

@@ -222,7 +222,7 @@ pub(super) mod tests {
 
     /// Text with some redundancy.
     pub(in super::super) fn text(len: usize) -> Vec<u8> {
-        let words = ["window", "stream", "frame ", "header", "field\n", "octet ", "flush "];
+        let words = ["window", "stream", "frame ", "header", "field\n", "byte ", "flush "];
         let mut state = 1_u32;
         let mut out = Vec::with_capacity(len + 8);
         while out.len() < len {

@@ -14,7 +14,7 @@ use hayami_client::Tunnel;
 use hayami_http::{Method, Response, ResponseHead, Status, split_authority};
 use hayami_net::blocking::{self, Lane};
 use hayami_net::names::{self, Family};
-use hayami_net::service::{Incoming, Upgrade, Wish};
+use hayami_net::service::{RequestBody, Upgrade, UpgradeKind};
 use hayami_net::upstream_io::UpstreamIo;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -68,14 +68,14 @@ impl Handler for Connect {
             response: crate::service::plain(Status::BAD_REQUEST, reason),
             reason: reason.to_owned(),
         };
-        let Some(Upgrade { wish: Wish::Connect, octets, .. }) = exchange.upgrade.take() else {
+        let Some(Upgrade { kind: UpgradeKind::Connect, bytes, .. }) = exchange.upgrade.take() else {
             return wrong("a CONNECT that the client has ended");
         };
         let Some((host, Some(port))) = split_authority(exchange.head.authority()) else {
             return wrong("a CONNECT without a port");
         };
         let host = String::from_utf8_lossy(host).into_owned();
-        Outcome::from_upstream(Rc::clone(&self.0).answer(host, port, octets))
+        Outcome::from_upstream(Rc::clone(&self.0).answer(host, port, bytes))
     }
 
     fn connects(&self) -> bool {
@@ -84,14 +84,14 @@ impl Handler for Connect {
 }
 
 impl Ways {
-    async fn answer(self: Rc<Self>, host: String, port: u16, octets: Incoming) -> Outcome {
+    async fn answer(self: Rc<Self>, host: String, port: u16, bytes: RequestBody) -> Outcome {
         match self.connect(&host, port).await {
             Ok((address, tunnel)) => {
                 let mut head = ResponseHead::new(Status::OK);
                 if let Some(identity) = &self.identity {
                     head.append(b"proxy-status", connected(identity, address).as_bytes());
                 }
-                Outcome::Ready(Response { head, content: tunnel.join(Box::new(octets)) })
+                Outcome::Ready(Response { head, content: tunnel.join(Box::new(bytes)) })
             }
             Err(failure) => {
                 let mut response = crate::service::plain(failure.status(), "");

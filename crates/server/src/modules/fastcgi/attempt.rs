@@ -2,10 +2,10 @@
 
 use super::response::{Meaning, read};
 use super::spool::{self, Room, Spooled};
-use super::words;
+use super::stderr_log;
 use crate::handler::Outcome;
 use crate::modules::proxy::{Upload, failure, poll_refused};
-use crate::modules::upstreams::{Answered, Asking, Failed, Member};
+use crate::modules::upstreams::{Answered, Dispatch, Failed, Member};
 use crate::observe::Severity;
 use crate::upstream_trace::Direction;
 use hayami_client::{Call, Reply};
@@ -18,7 +18,7 @@ use std::task::Poll;
 
 /// A request under way.
 pub(super) struct Attempt {
-    pub(super) asking: Asking,
+    pub(super) dispatch: Dispatch,
     /// What tells that the client's content is refused.
     pub(super) refusals: Option<Refusals>,
     /// Whether errors of requests go to the error log.
@@ -48,8 +48,8 @@ impl Attempt {
     /// Asks with content.
     pub(super) async fn run_with(self, content: impl Source + 'static, call: Call) -> Outcome {
         let content: Box<dyn Source> = Box::new(content);
-        let content = match &self.asking.trace {
-            Some(trace) => trace.counted(content, Direction::Up, self.asking.pool.clock()),
+        let content = match &self.dispatch.trace {
+            Some(trace) => trace.counted(content, Direction::Up, self.dispatch.pool.clock()),
             None => content,
         };
         self.run(Call { content: Some(content), ..call }).await
@@ -57,13 +57,13 @@ impl Attempt {
 
     /// Asks one place of the application, and others if need be.
     pub(super) async fn run(self, mut call: Call) -> Outcome {
-        let chosen = self.asking.pool.choose(self.asking.key);
+        let chosen = self.dispatch.pool.choose(self.dispatch.key);
         if let Ok(chosen) = &chosen {
             call = self.listening(call, chosen.member());
         }
         let answer = {
             let listening = |call, member: &Member| self.listening(call, member);
-            let mut answer = pin!(self.asking.run(chosen, call, listening));
+            let mut answer = pin!(self.dispatch.run(chosen, call, listening));
             poll_fn(|cx| match answer.as_mut().poll(cx) {
                 Poll::Ready(answer) => Poll::Ready(Ok(answer)),
                 Poll::Pending => {
@@ -83,8 +83,8 @@ impl Attempt {
 
     /// The same request; what this member writes to its standard error goes to the log as its own.
     fn listening(&self, call: Call, member: &Member) -> Call {
-        let whose = self.asking.whose(member).into_owned();
-        Call { errors: Some(words::sink(&self.asking.pool, whose)), ..call }
+        let whose = self.dispatch.whose(member).into_owned();
+        Call { errors: Some(stderr_log::sink(&self.dispatch.pool, whose)), ..call }
     }
 
     fn answer(self, answered: Answered) -> Outcome {
@@ -92,17 +92,17 @@ impl Attempt {
         match read(&mut head) {
             Ok(Meaning::Response) => {}
             Ok(Meaning::Elsewhere(target)) => return Outcome::Internal { target, keep_method: false },
-            Err(fault) => return failure::bad_response(&self.asking.whose(&member), &fault),
+            Err(fault) => return failure::bad_response(&self.dispatch.whose(&member), &fault),
         }
-        let asking = Rc::new(self.asking);
+        let dispatch = Rc::new(self.dispatch);
         let report = self.reports_errors.then(|| {
-            let asking = Rc::clone(&asking);
+            let dispatch = Rc::clone(&dispatch);
             move |error: &SourceError| {
-                let whose = asking.whose(&member);
+                let whose = dispatch.whose(&member);
                 let text = format_args!("{whose}: the content of the response is incomplete: {error}");
-                asking.pool.report(Severity::Error, text);
+                dispatch.pool.report(Severity::Error, text);
             }
         });
-        Outcome::Ready(Response { head, content: asking.follow(content, timing, permit, report) })
+        Outcome::Ready(Response { head, content: dispatch.follow(content, timing, permit, report) })
     }
 }

@@ -13,7 +13,7 @@ use crate::handler::{Exchange, Handler, Outcome};
 use crate::modules::error_log;
 use crate::modules::proxy::Upload;
 use crate::modules::upstreams::Pools;
-use crate::modules::upstreams::{Asking, Pool, Transport, Uploads};
+use crate::modules::upstreams::{Dispatch, Pool, Transport, Uploads};
 use crate::script::Script;
 use crate::upstream_trace::UpstreamTrace;
 use hayami_client::Call;
@@ -23,10 +23,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Passes requests on to an application; without a loop there is nothing to connect with, and no application.
-struct FastCgi(Option<Rc<Passing>>);
+struct FastCgi(Option<Rc<FastcgiRoute>>);
 
 /// What a path says to an application.
-pub(super) struct Passing {
+pub(super) struct FastcgiRoute {
     pub(super) pool: Rc<Pool>,
     transport: usize,
     /// What collected content of all requests may use.
@@ -52,7 +52,7 @@ pub fn build(application: &Application, route: &RouteContext<'_>) -> Box<dyn Han
     let worker = route.worker;
     let passing = worker.outbound.as_ref().map(|outbound| {
         let pool = worker.get::<Pools>().get(application.group, outbound, &worker.clock);
-        Rc::new(Passing {
+        Rc::new(FastcgiRoute {
             transport: pool.transport(Transport::FastCgi(Box::new(settings.of_connections()))),
             pool,
             uploads: Arc::clone(worker.get::<Pools>().uploads()),
@@ -94,7 +94,7 @@ impl Handler for FastCgi {
 /// A script's name for logs. Most have nothing that a log may not have.
 fn shown(name: &[u8]) -> Box<str> {
     match str::from_utf8(name) {
-        Ok(plain) if plain.bytes().all(|octet| octet.is_ascii_graphic() && !b"\"'\\".contains(&octet)) => {
+        Ok(plain) if plain.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"'\\".contains(&byte)) => {
             plain.into()
         }
         _ => String::from_utf8_lossy(name).escape_default().to_string().into(),
@@ -114,7 +114,7 @@ struct Request<'a> {
 /// Its content, and what tells of its refusal.
 type Content = Option<(Upload, Refusals)>;
 
-impl Passing {
+impl FastcgiRoute {
     /// Asks the application.
     fn ask(
         &self,
@@ -126,14 +126,14 @@ impl Passing {
         let (upload, refusals) = content.unzip();
         let length = upload.as_ref().map(Source::length);
         let call = self.call(request, script.as_ref(), length.flatten());
-        let asking = Asking {
+        let dispatch = Dispatch {
             pool: Rc::clone(&self.pool),
             transport: self.transport,
             key: self.pool.key(request.head, request.client.address(request.connection)),
             trace,
             subject: script.map(|script| shown(&script.name)),
         };
-        let attempt = Attempt { asking, refusals, reports_errors: self.reports_errors };
+        let attempt = Attempt { dispatch, refusals, reports_errors: self.reports_errors };
         match (upload, length) {
             // Its length has to be told, and is not known before it is all there.
             (Some(upload), Some(None)) => {
@@ -206,7 +206,7 @@ impl Passing {
             interim: None,
             errors: None,
             upgrade: None,
-            manner: Default::default(),
+            options: Default::default(),
         }
     }
 }

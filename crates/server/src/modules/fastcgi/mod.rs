@@ -18,7 +18,7 @@ mod response;
 mod search;
 mod spawn;
 mod spool;
-mod words;
+mod stderr_log;
 
 pub use directives::DIRECTIVES;
 pub use handler::build;

@@ -12,8 +12,8 @@ use hayami_http::{FieldSection, Known, RequestHead, Version, split_authority};
 use hayami_net::service::ConnectionInfo;
 use std::path::Path;
 
-/// Octets and lines that are mostly needed beside those of the request's own fields.
-const OCTETS: usize = 1024;
+/// Bytes and lines that are mostly needed beside those of the request's own fields.
+const BYTES: usize = 1024;
 const LINES: usize = 28;
 
 /// What is known of a request.
@@ -28,7 +28,7 @@ pub(super) struct Facts<'a> {
     pub(super) root: Option<&'a Path>,
     pub(super) connection: &'a ConnectionInfo,
     pub(super) client: &'a Client,
-    /// Octets of content, if there is some.
+    /// Bytes of content, if there is some.
     pub(super) content: Option<u64>,
     pub(super) env: &'a Environment,
     /// `underscores-in-headers`
@@ -54,7 +54,7 @@ impl Params<'_> {
 pub(super) fn params(facts: &Facts<'_>) -> FieldSection {
     let head = facts.head;
     let to =
-        FieldSection::with_capacity(head.fields().bytes().len() * 2 + OCTETS, head.fields().len() + LINES);
+        FieldSection::with_capacity(head.fields().bytes().len() * 2 + BYTES, head.fields().len() + LINES);
     let mut params = Params { to, env: facts.env };
     script(facts, &mut params);
     request(facts, &mut params);
@@ -102,8 +102,8 @@ fn request(facts: &Facts<'_>, to: &mut Params<'_>) {
     if tls {
         to.push("HTTPS", b"on");
     }
-    if let Some(octets) = facts.content {
-        to.push("CONTENT_LENGTH", octets.to_string().as_bytes());
+    if let Some(bytes) = facts.content {
+        to.push("CONTENT_LENGTH", bytes.to_string().as_bytes());
     }
     if let Some(content_type) = head.get(Known::ContentType) {
         to.push("CONTENT_TYPE", content_type);
@@ -201,8 +201,8 @@ fn dashed(name: &[u8]) -> Vec<u8> {
 
 /// `accept-language` is HTTP_ACCEPT_LANGUAGE.
 fn variable(name: &[u8]) -> String {
-    let octet = |octet: &u8| if *octet == b'-' { '_' } else { char::from(octet.to_ascii_uppercase()) };
-    "HTTP_".chars().chain(name.iter().map(octet)).collect()
+    let byte = |byte: &u8| if *byte == b'-' { '_' } else { char::from(byte.to_ascii_uppercase()) };
+    "HTTP_".chars().chain(name.iter().map(byte)).collect()
 }
 
 #[cfg(test)]
@@ -213,7 +213,7 @@ mod tests {
     use std::rc::Rc;
 
     fn told(facts: &Facts<'_>) -> Vec<(String, String)> {
-        let text = |octets| String::from_utf8_lossy(octets).into_owned();
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         params(facts).iter().map(|(name, value)| (text(name), text(value))).collect()
     }
 

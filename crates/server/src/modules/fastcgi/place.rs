@@ -4,7 +4,7 @@ use super::Spawn;
 use crate::config::directive::Scope;
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
-use crate::modules::proxy::{Place, Url};
+use crate::modules::proxy::{Url, UrlLocation};
 use crate::modules::upstreams::{self, Group, Upstream};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) fn connect(scope: &mut Scope<'_>, node: &Node) -> Result<usize, Confi
 /// The group of `fastcgi.spawn`.
 pub(super) fn spawn(scope: &mut Scope<'_>, node: &Node) -> Result<usize, ConfigError> {
     let spawn = Spawn::read(node)?;
-    let place = Place::Unix(PathBuf::new());
+    let place = UrlLocation::Unix(PathBuf::new());
     let upstream = Upstream::new(url(place, format!("`{}`", spawn.command)), Vec::new());
     let upstream = Upstream { spawn: Some(Arc::new(spawn)), ..upstream };
     Ok(scope.global.get_mut::<upstreams::Settings>().add(Group::new(node.at, vec![upstream])))
@@ -67,30 +67,30 @@ fn one(node: &Node) -> Result<Upstream, ConfigError> {
             let unix = node.get("type").map_or(Ok(0), |kind| kind.one_of(&["tcp", "unix"]))? == 1;
             match unix {
                 true => socket(port)?,
-                false => Place::Tcp(host(node)?, number(port)?),
+                false => UrlLocation::Tcp(host(node)?, number(port)?),
             }
         }
         _ if node.text().is_ok_and(|text| text.starts_with('/')) => {
             let help = format!("write `{{port: {}, type: unix}}`", node.text()?);
             return Err(node.expected(WANTED).help(help));
         }
-        _ => Place::Tcp("127.0.0.1".to_owned(), number(node)?),
+        _ => UrlLocation::Tcp("127.0.0.1".to_owned(), number(node)?),
     };
     let shown = shown(&place);
     upstreams::located(node, Upstream::new(url(place, shown), Vec::new()))
 }
 
 /// What stands for a URL where an application has none.
-fn url(place: Place, shown: String) -> Url {
+fn url(place: UrlLocation, shown: String) -> Url {
     Url { place, tls: false, authority: String::new(), path: String::new(), shown }
 }
 
 /// What logs call it.
-fn shown(place: &Place) -> String {
+fn shown(place: &UrlLocation) -> String {
     match place {
-        Place::Tcp(host, port) if host.contains(':') => format!("[{host}]:{port}"),
-        Place::Tcp(host, port) => format!("{host}:{port}"),
-        Place::Unix(path) => path.display().to_string(),
+        UrlLocation::Tcp(host, port) if host.contains(':') => format!("[{host}]:{port}"),
+        UrlLocation::Tcp(host, port) => format!("{host}:{port}"),
+        UrlLocation::Unix(path) => path.display().to_string(),
     }
 }
 
@@ -106,9 +106,9 @@ fn number(node: &Node) -> Result<u16, ConfigError> {
     node.integer(1..=65535).map(|port| port as u16)
 }
 
-fn socket(node: &Node) -> Result<Place, ConfigError> {
+fn socket(node: &Node) -> Result<UrlLocation, ConfigError> {
     match node.text()? {
-        path if path.starts_with('/') && !path.contains('\0') => Ok(Place::Unix(PathBuf::from(path))),
+        path if path.starts_with('/') && !path.contains('\0') => Ok(UrlLocation::Unix(PathBuf::from(path))),
         path => Err(node.error(format!("`{path}` is not an absolute path of a unix socket"))),
     }
 }

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_nobody_has_asked_for_is_not_asked_for_in_the_loop() {
+    fn an_unrequested_name_is_not_looked_up_in_the_loop() {
         let folder = Scratch::new();
         let (search, now) = (Search::new(&folder.path("")), Instant::now());
         assert_eq!(search.find(b"/never.php", 1, now), Found::Unknown);

@@ -1,4 +1,4 @@
-//! The file cache of a worker: entries by handler and path, bounded in octets and descriptors.
+//! The file cache of a worker: entries by handler and path, bounded in bytes and descriptors.
 //!
 //! A hit hashes the path, compares it and clones an `Rc`: no allocation, no system call. What is rarely
 //! asked for makes room first; a scan of paths that are asked for once does not push out the others.
@@ -17,7 +17,7 @@ use std::sync::Weak;
 use std::time::Duration;
 
 /// Below this a worker's cache would hold next to nothing.
-const LEAST_OCTETS: u64 = 4 << 20;
+const LEAST_BYTES: u64 = 4 << 20;
 /// The same for descriptors.
 const LEAST_DESCRIPTORS: u64 = 16;
 /// Longer paths are looked up every time: Linux takes none (PATH_MAX).
@@ -28,7 +28,7 @@ const IDLE: Duration = Duration::from_secs(60);
 /// `file.cache.size` and `file.cache.descriptors`: bounds for the whole process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheSettings {
-    /// Octets.
+    /// Bytes.
     pub size: u64,
     /// Open descriptors.
     pub descriptors: u64,
@@ -61,15 +61,15 @@ impl Equivalent<Key> for KeyRef<'_> {
     }
 }
 
-/// Counts descriptors as octets, so that one bound holds both.
+/// Counts descriptors as bytes, so that one bound holds both.
 #[derive(Clone, Debug)]
 struct Weigh {
-    octets_per_descriptor: u64,
+    bytes_per_descriptor: u64,
 }
 
 impl Weighter<Key, Rc<Entry>> for Weigh {
     fn weight(&self, key: &Key, entry: &Rc<Entry>) -> u64 {
-        (key.path.len() + entry.octets()) as u64 + entry.descriptors() as u64 * self.octets_per_descriptor
+        (key.path.len() + entry.bytes()) as u64 + entry.descriptors() as u64 * self.bytes_per_descriptor
     }
 }
 
@@ -97,14 +97,14 @@ impl FileCache {
     /// A worker's share of the process's cache.
     pub fn new(settings: &CacheSettings, workers: usize) -> Self {
         let workers = workers.max(1) as u64;
-        let size = (settings.size / workers).max(LEAST_OCTETS.min(settings.size));
+        let size = (settings.size / workers).max(LEAST_BYTES.min(settings.size));
         let descriptors = (descriptor_bound(settings) / workers).max(LEAST_DESCRIPTORS);
         let options = OptionsBuilder::new()
             .estimated_items_capacity((size / 16384) as usize + 16)
             .weight_capacity(size)
             .build()
             .expect("both capacities are given");
-        let weigh = Weigh { octets_per_descriptor: size / descriptors };
+        let weigh = Weigh { bytes_per_descriptor: size / descriptors };
         let hasher = foldhash::fast::RandomState::default();
         let entries = Cache::with_options(options, weigh, hasher, DefaultLifecycle::default());
         Self {
@@ -161,7 +161,7 @@ impl FileCache {
     }
 
     /// Lets go of all entries that hold descriptors. Those in use are closed when their transfers end.
-    pub fn shed_descriptors(&self) {
+    pub fn release_descriptors(&self) {
         self.entries.borrow_mut().retain(|_, entry| entry.descriptors() == 0);
     }
 
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_nobody_asks_for_are_closed() {
+    fn unused_files_are_closed() {
         let cache = FileCache::new(&CacheSettings::default(), 1);
         let start = Instant::now();
         cache.insert(0, b"open", Rc::new(holding_a_descriptor(start)));
@@ -288,7 +288,7 @@ mod tests {
             cache.insert(0, &number.to_le_bytes(), Rc::new(holding_a_descriptor(Instant::now())));
         }
         assert!(cache.len() <= 20 && cache.len() > 10, "{}", cache.len());
-        cache.shed_descriptors();
+        cache.release_descriptors();
         assert!(cache.is_empty());
     }
 }

@@ -138,7 +138,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST_PATH,
         "bytes",
         "64k",
-        |scope, node| node.octets().map(|value| own(scope).max_file_size = value.min(LARGEST_IN_MEMORY)),
+        |scope, node| node.bytes().map(|value| own(scope).max_file_size = value.min(LARGEST_IN_MEMORY)),
         "Files up to this size are cached in memory; for larger files the cache keeps the open file \
          descriptor. At most 16m."
     ),
@@ -148,7 +148,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "bytes",
         "1m",
         |scope, node| {
-            node.octets().map(|value| own(scope).max_frequent_file_size = value.min(LARGEST_IN_MEMORY))
+            node.bytes().map(|value| own(scope).max_frequent_file_size = value.min(LARGEST_IN_MEMORY))
         },
         "Larger files, up to this size, are cached in memory too once they are requested often over TLS or \
          HTTP/2, where that avoids reading them for each response. At most 16m; 0 disables this."
@@ -158,7 +158,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "bytes",
         "64m",
-        |scope, node| node.octets().map(|value| cache(scope).size = value),
+        |scope, node| node.bytes().map(|value| cache(scope).size = value),
         "The memory for cached files, for the whole process; every worker has an equal share."
     ),
     directive!(

@@ -51,11 +51,11 @@ pub struct Representation {
     pub not_modified: Arc<FieldSection>,
     /// Its Last-Modified in seconds since 1970; a listing has none.
     pub modified: Option<u64>,
-    /// Its octets.
+    /// Its bytes.
     pub body: Body,
 }
 
-/// Where the octets of a representation are.
+/// Where the bytes of a representation are.
 #[derive(Debug)]
 pub enum Body {
     /// In memory.
@@ -92,20 +92,20 @@ impl Representation {
         conditional::Validators { etag: self.fields.get(Known::ETag), modified: self.modified }
     }
 
-    /// Number of octets; `None` if it has to be unpacked to know.
+    /// Number of bytes; `None` if it has to be unpacked to know.
     pub fn len(&self) -> Option<u64> {
         match &self.body {
-            Body::Memory(octets) => Some(octets.len() as u64),
+            Body::Memory(bytes) => Some(bytes.len() as u64),
             Body::File(open) => Some(open.len),
             Body::Packed(_) => None,
         }
     }
 
-    /// All octets. Allocates only if they have to be unpacked.
+    /// All bytes. Allocates only if they have to be unpacked.
     pub fn content(&self) -> Content {
         match &self.body {
-            Body::Memory(octets) if octets.is_empty() => Content::Empty,
-            Body::Memory(octets) => Content::Shared(octets.clone()),
+            Body::Memory(bytes) if bytes.is_empty() => Content::Empty,
+            Body::Memory(bytes) => Content::Shared(bytes.clone()),
             Body::File(open) => {
                 Content::File(FileSlice { file: Arc::clone(&open.file), offset: 0, len: open.len })
             }
@@ -113,11 +113,11 @@ impl Representation {
         }
     }
 
-    /// The octets of `range`, which lies within the length.
+    /// The bytes of `range`, which lies within the length.
     pub fn part(&self, range: &Range<u64>) -> Content {
         let len = range.end - range.start;
         match &self.body {
-            Body::Memory(octets) => Content::Shared(octets.slice(range.start as usize, len as usize)),
+            Body::Memory(bytes) => Content::Shared(bytes.slice(range.start as usize, len as usize)),
             Body::File(open) => {
                 Content::File(FileSlice { file: Arc::clone(&open.file), offset: range.start, len })
             }
@@ -200,10 +200,10 @@ impl Entry {
         self.representations().iter().filter(|r| !matches!(r.body, Body::Memory(_))).count()
     }
 
-    /// Octets in memory, about.
-    pub fn octets(&self) -> usize {
+    /// Bytes in memory, about.
+    pub fn bytes(&self) -> usize {
         let contents = self.representations().iter().map(|r| match &r.body {
-            Body::Memory(octets) => octets.len() + 512,
+            Body::Memory(bytes) => bytes.len() + 512,
             Body::File(open) => open.copy.get().map_or(0, Shared::len) + 512,
             Body::Packed(_) => 512,
         });

@@ -14,13 +14,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Most octets, unpacked, that are kept in memory.
+/// Most bytes, unpacked, that are kept in memory.
 pub(super) const IN_MEMORY: usize = 256 << 10;
 
-/// Octets that are unpacked at a time.
+/// Bytes that are unpacked at a time.
 const PIECE: usize = 128 << 10;
 
-/// Unpacks all of `packed`; `None` if it is malformed or more than `limit` octets come out.
+/// Unpacks all of `packed`; `None` if it is malformed or more than `limit` bytes come out.
 pub(super) fn unpack(packed: &[u8], limit: usize) -> Option<Vec<u8>> {
     let mut unpacked = Vec::new();
     MultiGzDecoder::new(packed).take(limit as u64 + 1).read_to_end(&mut unpacked).ok()?;
@@ -34,8 +34,8 @@ struct FromStart {
 }
 
 impl Read for FromStart {
-    fn read(&mut self, octets: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read_at(octets, self.at)?;
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(bytes, self.at)?;
         self.at += count as u64;
         Ok(count)
     }
@@ -62,7 +62,7 @@ enum State {
     Ended,
 }
 
-/// The unpacked octets of a gzip file, as content.
+/// The unpacked bytes of a gzip file, as content.
 pub(super) struct Unpacking(State);
 
 impl Unpacking {

@@ -32,7 +32,7 @@ use std::time::Duration;
 const MOST_FRONTS: usize = 8;
 
 /// What a handler serves.
-pub(super) enum Place {
+pub(super) enum FileMapping {
     /// Whatever is below the root, by the path behind the prefix.
     Below,
     /// The file of this name in the root, whatever the path behind the prefix.
@@ -43,7 +43,7 @@ pub(super) enum Place {
 pub(super) struct FileHandler(Rc<Server>);
 
 struct Server {
-    place: Place,
+    place: FileMapping,
     root: Rc<RootSlot>,
     /// Part of every key in the cache; another one when another directory takes the root's place.
     id: Cell<u32>,
@@ -69,7 +69,7 @@ impl FileHandler {
     /// # Errors
     /// This system can never serve it as configured.
     pub(super) fn open(
-        place: Place,
+        place: FileMapping,
         path: PathBuf,
         handlers: Vec<Option<Rc<dyn Handler>>>,
         route: &RouteContext<'_>,
@@ -197,15 +197,15 @@ impl Server {
     fn key<'a>(&self, path: &'a [u8], below: usize) -> &'a [u8] {
         match self.place {
             // With prefix `/a`, `/a` and `/a/` are two answers, but nothing is below either.
-            Place::Below if below >= path.len() && path.ends_with(b"/") => b"/",
-            Place::Below => path.get(below..).unwrap_or_default(),
-            Place::Only(_) => b"",
+            FileMapping::Below if below >= path.len() && path.ends_with(b"/") => b"/",
+            FileMapping::Below => path.get(below..).unwrap_or_default(),
+            FileMapping::Only(_) => b"",
         }
     }
 
     /// Where scripts may end that are only the front of a path, for as many as are looked for.
     fn fronts<'a>(&'a self, path: &'a [u8], below: usize) -> impl Iterator<Item = usize> + use<'a> {
-        let looks = self.has_scripts && matches!(self.place, Place::Below);
+        let looks = self.has_scripts && matches!(self.place, FileMapping::Below);
         let slashes = (below + 1..path.len()).filter(move |at| looks && path[*at] == b'/');
         let is_script = move |at: &usize| self.plan.rules.script(&path[below..*at]).is_some();
         slashes.filter(is_script).take(MOST_FRONTS)
@@ -213,8 +213,8 @@ impl Server {
 
     fn wanted<'a>(&'a self, path: &'a [u8], below: usize) -> Wanted<'a> {
         match &self.place {
-            Place::Below => Wanted::Path { path: path.get(below..).unwrap_or_default(), shown: path },
-            Place::Only(name) => Wanted::File(name),
+            FileMapping::Below => Wanted::Path { path: path.get(below..).unwrap_or_default(), shown: path },
+            FileMapping::Only(name) => Wanted::File(name),
         }
     }
 
@@ -241,7 +241,7 @@ impl Server {
             Errno::NOENT | Errno::NOTDIR => Outcome::Declined,
             Errno::ACCESS | Errno::PERM | Errno::LOOP => Outcome::Ready(respond::forbidden()),
             Errno::MFILE | Errno::NFILE | Errno::NOMEM => {
-                self.files.shed_descriptors();
+                self.files.release_descriptors();
                 Outcome::Ready(respond::exhausted())
             }
             other => self.failed(Failure::Io(other), b""),
@@ -254,7 +254,7 @@ impl Server {
         let wanted = self.wanted(path, below);
         match load(&root, &self.plan, wanted, Patience::None, now) {
             Err(Failure::Exhausted) => {
-                self.files.shed_descriptors();
+                self.files.release_descriptors();
                 load(&root, &self.plan, wanted, Patience::None, now)
             }
             loaded => loaded,
@@ -281,7 +281,7 @@ impl Server {
         let _load = self.loading.begin(key);
         let mut loaded = self.load_in_pool(path, below, now).await;
         if loaded.as_ref().err() == Some(&Failure::Exhausted) {
-            self.files.shed_descriptors();
+            self.files.release_descriptors();
             loaded = self.load_in_pool(path, below, now).await;
         }
         loaded.map(|entry| self.keep(id, path, below, entry))
@@ -306,7 +306,7 @@ impl Server {
         match entry.found {
             Found::Absent => return Outcome::Declined,
             Found::Script(..) => {
-                let info = if let Place::Below = self.place { path.len() } else { below };
+                let info = if let FileMapping::Below = self.place { path.len() } else { below };
                 let script = self.script(entry, path, &path[info..], below);
                 return script.unwrap_or(Outcome::Declined);
             }

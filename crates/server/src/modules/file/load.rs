@@ -179,7 +179,7 @@ impl Search<'_> {
         };
         let packed = self.representation(path, Coding::Gzip, file, &state)?;
         let body = match &packed.body {
-            Body::Memory(octets) => match gunzip::unpack(octets.as_slice(), gunzip::IN_MEMORY) {
+            Body::Memory(bytes) => match gunzip::unpack(bytes.as_slice(), gunzip::IN_MEMORY) {
                 Some(unpacked) => Body::Memory(Shared::from(unpacked)),
                 None => Body::Packed(Arc::new(self.reopen(path)?)),
             },
@@ -267,7 +267,7 @@ impl Search<'_> {
         Ok(self.dressed(path, coding, body, state))
     }
 
-    /// Adds the fields to the octets.
+    /// Adds the fields to the bytes.
     fn dressed(&self, path: &[u8], coding: Coding, body: Body, state: &Fingerprint) -> Representation {
         // Never later than now (RFC 9110 §8.8.2.1).
         let modified = state.modified.seconds.min(self.wall.seconds).max(0) as u64;
@@ -331,16 +331,16 @@ fn failure(error: Errno) -> Option<Failure> {
 /// The whole of a file of this length, if the kernel has it in memory.
 #[cold]
 pub(super) fn at_hand(file: &File, len: u64) -> Option<Shared> {
-    let octets = read(file, usize::try_from(len).ok()?, Patience::None).ok()?;
-    (octets.len() as u64 == len).then(|| Shared::from(octets))
+    let bytes = read(file, usize::try_from(len).ok()?, Patience::None).ok()?;
+    (bytes.len() as u64 == len).then(|| Shared::from(bytes))
 }
 
-/// The first `len` octets of a file; fewer if it has fewer by now.
+/// The first `len` bytes of a file; fewer if it has fewer by now.
 fn read(file: &File, len: usize, patience: Patience) -> Result<Vec<u8>, Failure> {
-    let mut octets = vec![0; len];
+    let mut bytes = vec![0; len];
     let mut done = 0;
     while done < len {
-        match read_at(file, &mut octets[done..], done as u64, patience) {
+        match read_at(file, &mut bytes[done..], done as u64, patience) {
             Ok(0) => break,
             Ok(count) => done += count,
             Err(Errno::INTR) => {}
@@ -348,15 +348,15 @@ fn read(file: &File, len: usize, patience: Patience) -> Result<Vec<u8>, Failure>
             Err(error) => return Err(failure(error).unwrap_or(Failure::Io(error))),
         }
     }
-    octets.truncate(done);
-    Ok(octets)
+    bytes.truncate(done);
+    Ok(bytes)
 }
 
-fn read_at(file: &File, octets: &mut [u8], at: u64, patience: Patience) -> Result<usize, Errno> {
+fn read_at(file: &File, bytes: &mut [u8], at: u64, patience: Patience) -> Result<usize, Errno> {
     match patience {
-        Patience::Unlimited => rustix::io::pread(file, octets, at),
+        Patience::Unlimited => rustix::io::pread(file, bytes, at),
         Patience::None => {
-            rustix::io::preadv2(file, &mut [IoSliceMut::new(octets)], at, ReadWriteFlags::NOWAIT)
+            rustix::io::preadv2(file, &mut [IoSliceMut::new(bytes)], at, ReadWriteFlags::NOWAIT)
         }
     }
 }

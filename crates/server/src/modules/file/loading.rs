@@ -56,7 +56,7 @@ mod tests {
     use std::task::{Context, Poll, Waker};
 
     #[test]
-    fn who_comes_second_waits_until_the_first_has_ended() {
+    fn the_second_request_waits_until_the_first_has_ended() {
         let loading = Loading::default();
         let mut cx = Context::from_waker(Waker::noop());
         assert_eq!(pin!(loading.wait_for(b"a")).poll(&mut cx), Poll::Ready(false));

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A fresh entry answers without a system call and without an allocation; `tests/file_allocations.rs`
-//! counts. Nothing here knows of connections or protocol versions: entries hold fields and octets.
+//! counts. Nothing here knows of connections or protocol versions: entries hold fields and bytes.
 //! How long an entry may be served without looking at the disk is `file.cache.revalidate`.
 
 mod cache;
@@ -44,7 +44,7 @@ use crate::config::settings::HandlerSetting;
 use crate::config::settings::HandlerSettings;
 use crate::feature::{Feature, RouteContext};
 use crate::handler::Handler;
-use handler::{FileHandler, Place};
+use handler::{FileHandler, FileMapping};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -82,7 +82,7 @@ pub struct Settings {
     pub symlinks: Symlinks,
     /// How long an entry is served before its files are looked at again.
     pub revalidate: Duration,
-    /// Files up to that many octets are kept in memory, others open.
+    /// Files up to that many bytes are kept in memory, others open.
     pub max_file_size: u64,
     /// Of larger files that are asked for often, those up to that many bytes are kept in memory as well, for connections
     /// that copy content.
@@ -167,7 +167,7 @@ impl Plan {
 /// This system can never serve it as configured; a line for the user.
 pub fn build_dir(settings: &DirSettings, route: &RouteContext<'_>) -> Result<Box<dyn Handler>, String> {
     let root = settings.path.clone();
-    build(Place::Below, "file.dir", root, route)
+    build(FileMapping::Below, "file.dir", root, route)
 }
 
 /// The handler of a `file.file`.
@@ -180,12 +180,12 @@ pub fn build_file(settings: &FileSettings, route: &RouteContext<'_>) -> Result<B
     let name =
         path.file_name().ok_or_else(|| format!("file.file: {} is not the name of a file", path.display()))?;
     let parent = folder_of(path);
-    let place = Place::Only(name.as_bytes().into());
+    let place = FileMapping::Only(name.as_bytes().into());
     build(place, "file.file", parent.to_owned(), route)
 }
 
 fn build(
-    place: Place,
+    place: FileMapping,
     directive: &str,
     root: PathBuf,
     route: &RouteContext<'_>,

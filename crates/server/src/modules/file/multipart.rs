@@ -19,7 +19,7 @@ fn next_boundary() -> String {
 }
 
 /// The value of Content-Type and the content of a 206 response with these parts of `whole`, which is
-/// `len` octets long.
+/// `len` bytes long.
 pub(super) fn byteranges(whole: &Representation, ranges: &[Range<u64>], len: u64) -> (Vec<u8>, Content) {
     let boundary = next_boundary();
     let media_type = whole.fields.get(Known::ContentType).unwrap_or(b"application/octet-stream");

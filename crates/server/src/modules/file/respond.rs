@@ -1,6 +1,6 @@
 //! From an entry and a request to a response: method, coding, conditions, ranges, in this order.
 //!
-//! The plain GET of a file allocates nothing: its fields and octets are shared with the entry.
+//! The plain GET of a file allocates nothing: its fields and bytes are shared with the entry.
 
 use super::entry::{Representation, ServedFile};
 use super::listing::{self, CountedPage};
@@ -154,10 +154,10 @@ pub(super) fn to_directory(path: &[u8], behind: &[u8], query: Option<&[u8]>) -> 
 
 /// The query as it came; what no URI holds is percent-encoded (RFC 3986 §3.4).
 fn encode_query(query: &[u8], out: &mut Vec<u8>) {
-    for octet in query {
-        match octet {
-            octet if octet.is_ascii_graphic() => out.push(*octet),
-            octet => out.extend_from_slice(format!("%{octet:02X}").as_bytes()),
+    for byte in query {
+        match byte {
+            byte if byte.is_ascii_graphic() => out.push(*byte),
+            byte => out.extend_from_slice(format!("%{byte:02X}").as_bytes()),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Paths come normalized (no `..`, no NUL); here they are made relative, so that an absolute one cannot
 //! leave the root either. Symbolic links follow the policy of `file.symlinks`; links of /proc that lead
-//! to open descriptors are never followed. Nothing here allocates for paths under 256 octets.
+//! to open descriptors are never followed. Nothing here allocates for paths under 256 bytes.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Statx, StatxFlags};
@@ -47,7 +47,7 @@ pub struct Fingerprint {
     device: (u32, u32),
     inode: u64,
     mode: u16,
-    /// Octets.
+    /// Bytes.
     pub size: u64,
     /// Last change of the content.
     pub modified: Timestamp,

@@ -139,17 +139,17 @@ impl Site {
 
 /// A request head as a parser would leave it.
 fn request(version: Version, method: &str, target: &str, fields: &[(&str, &str)]) -> RequestHead {
-    let mut octets = format!("{method} {target} ").into_bytes();
+    let mut bytes = format!("{method} {target} ").into_bytes();
     let mut spans = Vec::new();
     for (name, value) in fields {
-        let start = octets.len();
-        octets.extend_from_slice(name.as_bytes());
-        let value_start = octets.len();
-        octets.extend_from_slice(value.as_bytes());
-        spans.push((Span::new(start, value_start), Span::new(value_start, octets.len())));
+        let start = bytes.len();
+        bytes.extend_from_slice(name.as_bytes());
+        let value_start = bytes.len();
+        bytes.extend_from_slice(value.as_bytes());
+        spans.push((Span::new(start, value_start), Span::new(value_start, bytes.len())));
     }
     let mut head = RequestHead::default();
-    head.reset_to(&octets);
+    head.reset_to(&bytes);
     for (name, value) in spans {
         head.fields_mut().push_span(name, value);
     }
@@ -168,29 +168,29 @@ fn request(version: Version, method: &str, target: &str, fields: &[(&str, &str)]
     head
 }
 
-/// All octets of a content, as text.
+/// All bytes of a content, as text.
 pub(super) fn text_of(content: Content) -> String {
-    String::from_utf8_lossy(&octets_of(content)).into_owned()
+    String::from_utf8_lossy(&bytes_of(content)).into_owned()
 }
 
-fn octets_of(content: Content) -> Vec<u8> {
+fn bytes_of(content: Content) -> Vec<u8> {
     use std::os::unix::fs::FileExt;
     match content {
         Content::Empty => Vec::new(),
         Content::Shared(shared) => shared.as_slice().to_vec(),
         Content::File(slice) => {
-            let mut octets = vec![0; slice.len as usize];
-            slice.file.read_exact_at(&mut octets, slice.offset).unwrap();
-            octets
+            let mut bytes = vec![0; slice.len as usize];
+            slice.file.read_exact_at(&mut bytes, slice.offset).unwrap();
+            bytes
         }
-        Content::Parts(parts) => parts.into_iter().flat_map(octets_of).collect(),
+        Content::Parts(parts) => parts.into_iter().flat_map(bytes_of).collect(),
         Content::Stream(mut source) => {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-            let mut octets = Vec::new();
+            let mut bytes = Vec::new();
             runtime.block_on(async {
-                while !std::future::poll_fn(|cx| source.fill(cx, 1000, &mut octets)).await.unwrap() {}
+                while !std::future::poll_fn(|cx| source.fill(cx, 1000, &mut bytes)).await.unwrap() {}
             });
-            octets
+            bytes
         }
     }
 }

@@ -35,8 +35,8 @@ pub(in crate::modules) fn line(node: &Node, ours: &Ours) -> Result<Line, ConfigE
     let (name, value) =
         node.text()?.split_once(':').filter(|(name, _)| !name.trim().is_empty()).ok_or_else(wanted)?;
     let value = value.trim_matches([' ', '\t']);
-    // A field value of visible octets, spaces and tabs (RFC 9110 §5.5): anything else could end the line.
-    if value.bytes().any(|octet| octet.is_ascii_control() && octet != b'\t') {
+    // A field value of visible bytes, spaces and tabs (RFC 9110 §5.5): anything else could end the line.
+    if value.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
         return Err(node.error("a field value must not contain line breaks or other control characters"));
     }
     Ok(Line { name: field_name(node, name.trim(), ours)?, value: value.as_bytes().to_vec() })

@@ -178,7 +178,7 @@ mod tests {
         let filter = build(set(lines).inherited.get()).expect("a filter");
         filter
             .apply(&RequestInfo { head: &RequestHead::default(), path: b"/", tunnel: false }, &mut response);
-        let text = |octets| String::from_utf8_lossy(octets).into_owned();
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         response.head.iter().map(|(n, v)| format!("{}: {}", text(n), text(v))).collect()
     }
 
@@ -262,7 +262,7 @@ mod tests {
         ];
         for (lines, preload, want) in cases {
             let fields = early(set(lines).inherited.get(), *preload).unwrap_or_default();
-            let text = |octets| String::from_utf8_lossy(octets).into_owned();
+            let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
             let shown: Vec<_> = fields.iter().map(|(n, v)| format!("{}: {}", text(n), text(v))).collect();
             assert_eq!(shown, *want, "{lines:?}");
         }

@@ -1,11 +1,11 @@
 //! HTTP/2: timeouts, how many streams, how much request content at once, and HTTP/2 without TLS.
 //!
 //! The budgets against abuse are the engine's and have no directives: who breaks one is no client that a
-//! user would want to let in. `tolerated` has what h2o tunes beyond this.
+//! user would want to let in. `ignored` has what h2o tunes beyond this.
 
-mod tolerated;
+mod ignored;
 
-pub(crate) use tolerated::DIRECTIVES as TOLERATED;
+pub(crate) use ignored::DIRECTIVES as TOLERATED;
 
 use crate::config::directive::{Directive, Levels, group};
 use crate::config::feature_settings::FeatureSetting;
@@ -23,7 +23,7 @@ pub struct Settings {
     pub max_streams: Option<u32>,
     /// `http2-max-concurrent-requests-per-connection`
     pub max_requests: u32,
-    /// `http2-input-window-size`, octets.
+    /// `http2-input-window-size`, bytes.
     pub input_window: u32,
     /// `http2-prior-knowledge`: whether a connection without TLS may begin with HTTP/2.
     pub prior_knowledge: bool,
@@ -123,7 +123,7 @@ pub const DIRECTIVES: &[Directive] = &[
                grows with use.",
         set: |scope, node| {
             scope.global.get_mut::<Settings>().input_window =
-                node.octets_within(65_535..=LARGEST_WINDOW)? as u32;
+                node.bytes_within(65_535..=LARGEST_WINDOW)? as u32;
             Ok(())
         },
     },

@@ -3,7 +3,7 @@
 use super::{bindings, ssl};
 use crate::config::error::ConfigError;
 use crate::config::settings::Settings;
-use crate::config::yaml::Place;
+use crate::config::yaml::Position;
 use hayami_tls::ocsp::{Fetcher, Job};
 use hayami_tls::resumption::Report;
 use hayami_tls::{Acceptor, Resumption};
@@ -17,7 +17,7 @@ pub struct Acceptors {
     /// Every `ssl` once, however many addresses and hosts share it.
     read: Vec<Read>,
     /// Indexes of these by the place of their first certificate, which equal ones have in common.
-    known: HashMap<Place, Vec<usize>>,
+    known: HashMap<Position, Vec<usize>>,
     /// By binding; `None` without TLS.
     addresses: Vec<Option<Arc<Acceptor>>>,
     /// Keeps OCSP responses up to date, once started.

@@ -2,7 +2,7 @@
 
 use super::{Address, Listener, Listeners, ssl};
 use crate::config::settings::{HostSettings, Settings};
-use crate::config::yaml::Place;
+use crate::config::yaml::Position;
 use std::collections::{HashMap, HashSet};
 
 /// A listener and the hosts that answer on it.
@@ -64,7 +64,7 @@ struct Found<'a> {
     bindings: Vec<Binding<'a>>,
     by_address: HashMap<&'a Address, usize>,
     /// Blocks of a binding by the place of their first certificate, which equal ones have in common.
-    blocks: HashMap<(usize, Place), Vec<usize>>,
+    blocks: HashMap<(usize, Position), Vec<usize>>,
     /// The names of the blocks of a binding.
     names: HashSet<(usize, usize, String)>,
 }

@@ -21,7 +21,7 @@ use crate::config::directive::{Directive, Levels, group};
 use crate::config::error::ConfigError;
 use crate::config::feature_settings::FeatureSetting;
 use crate::config::settings::{HostSettings, Reading, Settings};
-use crate::config::yaml::{Node, Place};
+use crate::config::yaml::{Node, Position};
 use crate::feature::Feature;
 use hayami_net::proxy_protocol::Expectation;
 use std::fmt;
@@ -33,7 +33,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
     /// Where it is written.
-    pub at: Place,
+    pub at: Position,
     /// Where.
     pub address: Address,
     /// What the socket is set to.
@@ -120,9 +120,9 @@ pub struct Options {
     pub congestion: Option<String>,
     /// `initcwnd`: packets sent before the first acknowledgement.
     pub initial_window: Option<u32>,
-    /// `sndbuf`, octets.
+    /// `sndbuf`, bytes.
     pub send_buffer: Option<usize>,
-    /// `rcvbuf`, octets.
+    /// `rcvbuf`, bytes.
     pub receive_buffer: Option<usize>,
 }
 
@@ -180,7 +180,7 @@ fn missing(settings: &Settings, reading: &Reading, root: &Node) -> Vec<ConfigErr
     }
     let help = "add `listen: 8080` at the top of the file, or a `listen` to every host";
     if settings.hosts.iter().all(has_none) {
-        let top = Place { end: root.at.start, ..root.at };
+        let top = Position { end: root.at.start, ..root.at };
         return vec![ConfigError::new(top, "the configuration has no `listen`").help(help)];
     }
     let unreachable = settings.hosts.iter().zip(&reading.host_places).filter(|(host, _)| has_none(host));

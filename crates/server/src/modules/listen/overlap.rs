@@ -8,7 +8,7 @@ use crate::config::directive::Scope;
 use crate::config::error::ConfigError;
 use crate::config::feature_settings::FeatureSetting;
 use crate::config::settings::Settings;
-use crate::config::yaml::Place;
+use crate::config::yaml::Position;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub struct Seen {
     /// The first listener of every address.
     sockets: HashMap<Socket, Vec<Listener>>,
     /// What `ssl` is there, by the place of its first certificate, which equal ones have in common.
-    ssl: HashMap<Place, Vec<ssl::Settings>>,
+    ssl: HashMap<Position, Vec<ssl::Settings>>,
 }
 
 /// What addresses must have in common to be related.

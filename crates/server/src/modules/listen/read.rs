@@ -78,7 +78,7 @@ fn host(text: &str) -> Option<Host> {
     if let Ok(address) = text.parse() {
         return Some(Host::Address(IpAddr::V4(address)));
     }
-    let letter = |octet: u8| octet.is_ascii_alphanumeric() || b"-_.".contains(&octet);
+    let letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     (!text.is_empty() && text.bytes().all(letter)).then(|| Host::Name(text.to_owned()))
 }
 
@@ -221,7 +221,7 @@ fn inet(node: &Node) -> Result<HostPort, ConfigError> {
 fn unix_socket(node: &Node) -> Result<UnixSocket, ConfigError> {
     let text = |key| node.get(key).map(|node| node.text().map(str::to_owned)).transpose();
     let path = needed(node, "port")?;
-    // sun_path of sockaddr_un holds 108 octets with the NUL at its end (unix(7)).
+    // sun_path of sockaddr_un holds 108 bytes with the NUL at its end (unix(7)).
     let fits = |path: &&str| (1..108).contains(&path.len()) && !path.contains('\0');
     let path = path.text().ok().filter(fits).ok_or_else(|| path.expected("a path of at most 107 bytes"))?;
     Ok(UnixSocket {
@@ -251,8 +251,7 @@ fn options(node: &Node) -> Result<Options, ConfigError> {
         Some(node) => u32::try_from(node.integer(1..=10_000)?).ok(),
         None => None,
     };
-    let buffer =
-        |key| node.get(key).map(|node| Ok(node.octets_within(1..=0x7fff_ffff)? as usize)).transpose();
+    let buffer = |key| node.get(key).map(|node| Ok(node.bytes_within(1..=0x7fff_ffff)? as usize)).transpose();
     Ok(Options {
         congestion,
         initial_window,

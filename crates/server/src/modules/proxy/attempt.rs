@@ -5,10 +5,10 @@ use super::response;
 use super::route::ProxyRoute;
 use super::streaming::Watch;
 use super::target::Below;
-use super::tunnel::Asked;
+use super::tunnel::TunnelRequest;
 use super::upload::poll_refused;
 use crate::handler::Outcome;
-use crate::modules::upstreams::{Answered, Asking, Chosen, Failed, Lack, Member, follow};
+use crate::modules::upstreams::{Answered, Chosen, Dispatch, Failed, Member, SelectError, follow};
 use crate::observe::Severity;
 use hayami_client::{Call, Reply};
 use hayami_http::{FieldSection, Response, SourceError, Status};
@@ -21,7 +21,7 @@ use std::task::Poll;
 /// A request under way.
 pub(super) struct Attempt {
     pub(super) passing: Rc<ProxyRoute>,
-    pub(super) asking: Asking,
+    pub(super) dispatch: Dispatch,
     /// For another upstream's target.
     pub(super) below: Below,
     /// What tells that the client's content is refused.
@@ -29,7 +29,7 @@ pub(super) struct Attempt {
     /// Another upstream gets another Host.
     pub(super) replaces_host: bool,
     /// The tunnel that is asked for.
-    pub(super) asked: Option<Box<Asked>>,
+    pub(super) tunnel_request: Option<Box<TunnelRequest>>,
     /// Watches the call, if it is a streaming one.
     pub(super) watch: Option<Watch>,
     /// The client's connection, if it ends with the upstream's.
@@ -38,17 +38,17 @@ pub(super) struct Attempt {
 
 impl Attempt {
     /// Asks the one that was chosen, and others if need be.
-    pub(super) async fn run(mut self, chosen: Result<Chosen, Lack>, request: Call) -> Outcome {
+    pub(super) async fn run(mut self, chosen: Result<Chosen, SelectError>, request: Call) -> Outcome {
         let mut watch = self.watch.take();
         let answer = {
             let readdress = |call, member: &Member| self.readdressed(call, member);
-            let mut answer = pin!(self.asking.run(chosen, request, readdress));
+            let mut answer = pin!(self.dispatch.run(chosen, request, readdress));
             poll_fn(|cx| {
                 if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
                     return Poll::Ready(Ok(answer));
                 }
-                if let Some(Poll::Ready(stood_still)) = watch.as_mut().map(|watch| watch.poll(cx)) {
-                    return Poll::Ready(Err(failure::stood_still(&stood_still)));
+                if let Some(Poll::Ready(stalled)) = watch.as_mut().map(|watch| watch.poll(cx)) {
+                    return Poll::Ready(Err(failure::stalled(&stalled)));
                 }
                 poll_refused(self.refusals.as_ref(), cx).map(|refusal| Err(failure::refused(&refusal)))
             })
@@ -74,19 +74,21 @@ impl Attempt {
     }
 
     fn answer(mut self, mut answered: Answered) -> Outcome {
-        let Some(asked) = self.asked.take() else { return self.response(answered) };
+        let Some(tunnel_request) = self.tunnel_request.take() else { return self.response(answered) };
         let reply = &mut answered.reply;
         let wrong = match reply.tunnel.take() {
-            None if asked.takes(&reply.head) => return self.response(answered),
+            None if tunnel_request.takes(&reply.head) => return self.response(answered),
             None => "it returned a success status without switching protocols".to_owned(),
-            Some(tunnel) => match asked.granted(answered.reply.head, tunnel, self.passing.keep_server) {
-                Ok(Response { head, content }) => {
-                    // A tunnel holds its place at the upstream as long as it stands.
-                    let content = follow(content, answered.permit, None::<fn(&SourceError)>);
-                    return Outcome::Ready(Response { head, content });
+            Some(tunnel) => {
+                match tunnel_request.granted(answered.reply.head, tunnel, self.passing.keep_server) {
+                    Ok(Response { head, content }) => {
+                        // A tunnel holds its place at the upstream as long as it stands.
+                        let content = follow(content, answered.permit, None::<fn(&SourceError)>);
+                        return Outcome::Ready(Response { head, content });
+                    }
+                    Err(wrong) => wrong,
                 }
-                Err(wrong) => wrong,
-            },
+            }
         };
         let reason = format!("upstream {}: {wrong}", answered.member.shown());
         Outcome::Failed { response: failure::response(Status::BAD_GATEWAY), reason }
@@ -111,7 +113,7 @@ impl Attempt {
             None => content,
         };
         let report = self.passing.reports_errors.then(|| self.passing.report(member, self.below));
-        Outcome::Ready(Response { head, content: self.asking.follow(content, timing, permit, report) })
+        Outcome::Ready(Response { head, content: self.dispatch.follow(content, timing, permit, report) })
     }
 }
 

@@ -1,13 +1,13 @@
 //! The directives of the reverse proxy.
 
-use super::{Expect, Settings, Telling, manner, reverse};
+use super::{Expect, ForwardingHeaders, Settings, options, reverse};
 use crate::config::directive::{Directive, Levels, Scope, directive};
 use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
 use crate::modules::fastcgi;
 use crate::modules::headers::Command;
 use crate::modules::headers::field::{self, Line, Ours};
-use crate::modules::tolerated::tolerated;
+use crate::modules::ignored::ignored;
 
 const LINES: &str = "`Name: value`, or a sequence of such";
 const NAMES: &str = "a name, or a sequence of names";
@@ -80,7 +80,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST_PATH,
         "milliseconds",
         "60000",
-        |scope, node| manner::set_keep_alive(own(scope), node, node.milliseconds(0)?),
+        |scope, node| options::set_keep_alive(own(scope), node, node.milliseconds(0)?),
         "How long an idle connection to an upstream is kept open, unless the upstream closes it earlier; 0 \
          opens a new connection for every request."
     ),
@@ -89,7 +89,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST_PATH,
         "ON | OFF | v1 | v2",
         "OFF",
-        |scope, node| manner::set_announcement(own(scope), node),
+        |scope, node| options::set_announcement(own(scope), node),
         "Whether connections to upstreams start with a PROXY protocol header that names both addresses of \
          the client's connection, before TLS: text (`ON`, `v1`) or binary (`v2`). Every request then uses a \
          new connection."
@@ -101,7 +101,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "OFF",
         |scope, node| {
             let choices = [Expect::Off, Expect::On, Expect::Forward];
-            own(scope).particulars.expect = choices[node.one_of(&["OFF", "ON", "FORWARD"])?];
+            own(scope).proxy_options.expect = choices[node.one_of(&["OFF", "ON", "FORWARD"])?];
             Ok(())
         },
         "Whether requests with content carry `expect: 100-continue` and delay the content until the upstream \
@@ -113,7 +113,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL_HOST_PATH,
         "ON | OFF",
         "OFF",
-        |scope, node| node.on_off().map(|on| own(scope).particulars.forward_close = on),
+        |scope, node| node.on_off().map(|on| own(scope).proxy_options.forward_close = on),
         "Whether the HTTP/1 connection of the client is closed when the upstream closes its connection after \
          a response."
     ),
@@ -122,7 +122,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "ON | OFF",
         "ON",
-        |scope, node| node.on_off().map(|value| telling(scope).x_forwarded = value),
+        |scope, node| node.on_off().map(|value| forwarding(scope).x_forwarded = value),
         "Whether requests to upstreams carry the client's address (`x-forwarded-for`, appended to the \
          client's own value) and protocol (`x-forwarded-proto`)."
     ),
@@ -131,7 +131,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "ON | OFF",
         "OFF",
-        |scope, node| node.on_off().map(|value| telling(scope).preserve_proto = value),
+        |scope, node| node.on_off().map(|value| forwarding(scope).preserve_proto = value),
         "Whether the client's `x-forwarded-proto` is preserved: for a server behind another, trusted proxy."
     ),
     directive!(
@@ -139,7 +139,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "ON | OFF",
         "OFF",
-        |scope, node| node.on_off().map(|value| telling(scope).forwarded = value),
+        |scope, node| node.on_off().map(|value| forwarding(scope).forwarded = value),
         "Whether requests to upstreams carry a `forwarded` field (RFC 7239) with the client's address, host \
          and protocol, appended to the client's own value if that is well-formed."
     ),
@@ -148,7 +148,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "ON | OFF",
         "ON",
-        |scope, node| node.on_off().map(|value| telling(scope).via = value),
+        |scope, node| node.on_off().map(|value| forwarding(scope).via = value),
         "Whether requests to upstreams carry a `via` field with this server, appended to the client's own \
          value."
     ),
@@ -157,7 +157,7 @@ pub const DIRECTIVES: &[Directive] = &[
         GLOBAL,
         "ON | OFF",
         "ON",
-        |scope, node| node.on_off().map(|value| telling(scope).date = value),
+        |scope, node| node.on_off().map(|value| forwarding(scope).date = value),
         "Whether an upstream response without `date` gets one, as downstream caches need it (RFC 9110 \
          §6.6.1)."
     ),
@@ -246,7 +246,7 @@ pub const DIRECTIVES: &[Directive] = &[
 ];
 
 /// Directives of h2o that change nothing here.
-pub const TOLERATED: &[Directive] = &[tolerated!(
+pub const TOLERATED: &[Directive] = &[ignored!(
     "proxy.zerocopy",
     GLOBAL,
     "ON | OFF | ALWAYS",
@@ -275,8 +275,8 @@ fn own<'a>(scope: &'a mut Scope<'_>) -> &'a mut Settings {
     scope.inherited.get_mut::<super::Settings>()
 }
 
-fn telling<'a>(scope: &'a mut Scope<'_>) -> &'a mut Telling {
-    scope.global.get_mut::<super::Telling>()
+fn forwarding<'a>(scope: &'a mut Scope<'_>) -> &'a mut ForwardingHeaders {
+    scope.global.get_mut::<super::ForwardingHeaders>()
 }
 
 /// Holds for FastCGI as well.

@@ -1,8 +1,8 @@
 //! What the failure of an upstream means: to the client a status, to the log which upstream, what and when.
 
-use super::streaming::StoodStill;
+use super::streaming::Stalled;
 use crate::handler::Outcome;
-use crate::modules::upstreams::Manner;
+use crate::modules::upstreams::FailureKind;
 use hayami_client::{Cause, Failure, Phase};
 use hayami_http::{Response, Status};
 use hayami_net::service::{Refusal, Refusals};
@@ -50,8 +50,8 @@ pub(in crate::modules) fn refused(refusal: &Refusal) -> Outcome {
 
 /// What the client of a streaming call is answered that has stood still.
 #[cold]
-pub(super) fn stood_still(stood_still: &StoodStill) -> Outcome {
-    let reason = format!("streaming call: {stood_still}");
+pub(super) fn stalled(stalled: &Stalled) -> Outcome {
+    let reason = format!("streaming call: {stalled}");
     Outcome::Failed { response: response(Status::GATEWAY_TIMEOUT), reason }
 }
 
@@ -78,11 +78,11 @@ pub(in crate::modules) fn is_ours(error: &io::Error) -> bool {
 }
 
 /// What it says of the upstream's health; `None` if nothing.
-pub(in crate::modules) fn manner(failure: &Failure) -> Option<Manner> {
+pub(in crate::modules) fn failure_kind(failure: &Failure) -> Option<FailureKind> {
     match (failure.phase, &failure.cause) {
-        (Phase::Connect, Cause::Timeout) => Some(Manner::Silent),
+        (Phase::Connect, Cause::Timeout) => Some(FailureKind::Silent),
         (Phase::Connect, Cause::Io(error)) if is_ours(error) => None,
-        (Phase::Connect, _) => Some(Manner::Refused),
+        (Phase::Connect, _) => Some(FailureKind::Refused),
         _ => None,
     }
 }
@@ -128,12 +128,12 @@ mod tests {
         let cases = [
             (
                 failure(Phase::Connect, io(Errno::CONNREFUSED)),
-                (502, Some(Manner::Refused), true),
+                (502, Some(FailureKind::Refused), true),
                 "Connection refused (os error 111) while connecting",
             ),
             (
                 failure(Phase::Connect, Cause::Timeout),
-                (504, Some(Manner::Silent), true),
+                (504, Some(FailureKind::Silent), true),
                 "timed out while connecting",
             ),
             (
@@ -159,7 +159,7 @@ mod tests {
         ];
         for (failure, (code, health, again), words) in cases {
             assert_eq!(status(&failure, None).code(), code, "{words}");
-            assert_eq!(manner(&failure), health, "{words}");
+            assert_eq!(failure_kind(&failure), health, "{words}");
             assert_eq!(is_worth_repeating(&failure), again, "{words}");
             let whose = if code == 400 { "client" } else { "upstream http://a" };
             assert_eq!(reason("http://a", &failure), format!("{whose}: {words}, after 12 ms"));

@@ -30,16 +30,16 @@ pub(super) fn value(told: &[u8], host: &[u8], connection: &ConnectionInfo, clien
 }
 
 /// A token, or a quoted string (§4).
-fn push_quoted(octets: &[u8], out: &mut Vec<u8>) {
-    if is_token(octets) {
-        return out.extend_from_slice(octets);
+fn push_quoted(bytes: &[u8], out: &mut Vec<u8>) {
+    if is_token(bytes) {
+        return out.extend_from_slice(bytes);
     }
     out.push(b'"');
-    for octet in octets {
-        if matches!(octet, b'"' | b'\\') {
+    for byte in bytes {
+        if matches!(byte, b'"' | b'\\') {
             out.push(b'\\');
         }
-        out.push(*octet);
+        out.push(*byte);
     }
     out.push(b'"');
 }
@@ -63,14 +63,14 @@ fn is_well_formed(mut rest: &[u8]) -> bool {
 }
 
 /// What follows `token=token` or `token="…"`.
-fn pair(octets: &[u8]) -> Option<&[u8]> {
-    let equals = octets.iter().position(|octet| *octet == b'=')?;
-    let (name, value) = (&octets[..equals], &octets[equals + 1..]);
+fn pair(bytes: &[u8]) -> Option<&[u8]> {
+    let equals = bytes.iter().position(|byte| *byte == b'=')?;
+    let (name, value) = (&bytes[..equals], &bytes[equals + 1..]);
     if !is_token(name) {
         return None;
     }
     let Some(mut quoted) = value.strip_prefix(b"\"") else {
-        let end = value.iter().position(|octet| !is_token(&[*octet])).unwrap_or(value.len());
+        let end = value.iter().position(|byte| !is_token(&[*byte])).unwrap_or(value.len());
         return (end > 0).then(|| &value[end..]);
     };
     loop {
@@ -88,7 +88,7 @@ mod tests {
     use crate::handler::testing;
 
     #[test]
-    fn an_element_is_added_behind_what_is_well_formed() {
+    fn an_element_is_appended_to_well_formed_fields() {
         let (connection, own) = (testing::connection(), "for=192.0.2.1;host=app;proto=http");
         let cases = [
             ("", own.to_owned()),

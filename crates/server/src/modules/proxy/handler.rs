@@ -9,7 +9,7 @@ use super::tunnel::Passed;
 use super::upload::Upload;
 use crate::feature::RouteContext;
 use crate::handler::{Exchange, Handler, Outcome};
-use crate::modules::upstreams::{Asking, Reference};
+use crate::modules::upstreams::{Dispatch, Reference};
 use std::rc::Rc;
 
 /// Passes requests on.
@@ -35,9 +35,9 @@ impl Handler for NullHandler {
 impl Handler for Proxy {
     fn handle(&self, exchange: &mut Exchange<'_>) -> Outcome {
         let passing = &self.0;
-        let asked = match passing.tunnels.pass(exchange) {
+        let tunnel_request = match passing.tunnels.pass(exchange) {
             Passed::Ordinary => None,
-            Passed::On(asked) => Some(asked),
+            Passed::On(tunnel_request) => Some(tunnel_request),
             Passed::Answered(answer) => return answer,
         };
         let key = passing.pool.key(exchange.head, exchange.client_address());
@@ -56,12 +56,12 @@ impl Handler for Proxy {
             Ok(call) => call,
             Err(fault) => return failure::bad_request(&fault),
         };
-        call.manner.streaming = watch.as_ref().map(Watch::over_http2);
-        if let Some(asked) = &asked {
-            asked.prepare(&mut call);
+        call.options.streaming = watch.as_ref().map(Watch::over_http2);
+        if let Some(tunnel_request) = &tunnel_request {
+            tunnel_request.prepare(&mut call);
         }
         let attempt = Attempt {
-            asking: Asking {
+            dispatch: Dispatch {
                 pool: Rc::clone(&passing.pool),
                 transport: passing.transport,
                 key,
@@ -72,9 +72,9 @@ impl Handler for Proxy {
             refusals,
             replaces_host: passing.replaces_host(exchange),
             passing: Rc::clone(passing),
-            asked,
+            tunnel_request,
             watch,
-            ends_with: passing.particulars.forward_close.then(|| Rc::clone(exchange.connection)),
+            ends_with: passing.proxy_options.forward_close.then(|| Rc::clone(exchange.connection)),
         };
         Outcome::from_upstream(attempt.run(chosen, call))
     }

@@ -55,7 +55,7 @@ pub const DIRECTIVES: &[Directive] = &[
                them, with a buffer of about 64 KiB.",
         set: |scope, node| {
             // A window of flow control has 31 bits (RFC 9113 §6.9.1).
-            match node.octets()?.min(i32::MAX as u64) {
+            match node.bytes()?.min(i32::MAX as u64) {
                 0 => Err(node.expected("more than 0 bytes")),
                 bytes => {
                     own(scope).buffer = bytes as u32;

@@ -15,7 +15,7 @@ mod handler;
 mod hop;
 mod http2;
 mod location;
-mod manner;
+mod options;
 mod origin;
 mod remote;
 mod request;
@@ -34,7 +34,7 @@ pub use directives::{DIRECTIVES, TOLERATED};
 pub use handler::build;
 pub(in crate::modules) use hop::TooManyElements;
 pub use http2::{DIRECTIVES as HTTP2, Http2};
-pub use manner::{Expect, Particulars};
+pub use options::{Expect, ProxyOptions};
 pub(in crate::modules) use origin::origin;
 pub use remote::Remote;
 pub(in crate::modules) use response::clean;
@@ -43,7 +43,7 @@ pub use streaming::{DIRECTIVES as STREAMING, Streaming};
 pub use tls::{DIRECTIVES as TLS_DIRECTIVES, Tls};
 pub use tunnel::{DIRECTIVES as TUNNELS, Tunnels};
 pub(in crate::modules) use upload::{Upload, poll_refused};
-pub use url::{Place, Url};
+pub use url::{Url, UrlLocation};
 
 use self::request::Rewriting;
 use super::headers::Command;
@@ -79,7 +79,7 @@ pub fn has_tunnels(settings: &config::Settings) -> bool {
 /// Whether upstreams are told both ends of clients' connections.
 pub fn announces(settings: &config::Settings) -> bool {
     let paths = settings.hosts.iter().flat_map(|host| &host.paths);
-    paths.into_iter().any(|path| path.inherited.get::<Settings>().particulars.announce.is_some())
+    paths.into_iter().any(|path| path.inherited.get::<Settings>().proxy_options.announce.is_some())
 }
 
 /// What holds for the proxied paths of a place in the configuration.
@@ -98,7 +98,7 @@ pub struct Settings {
     /// `proxy.http2.*`
     pub http2: Http2,
     /// `proxy.proxy-protocol`, `proxy.expect`, `proxy.forward.close-connection`
-    pub particulars: Particulars,
+    pub proxy_options: ProxyOptions,
     /// `proxy.header.*`, in the order written, outer levels first.
     commands: Vec<Command>,
     /// `underscores-in-headers`
@@ -111,8 +111,8 @@ impl FeatureSetting for Settings {}
 
 impl Settings {
     /// What requests are changed by.
-    fn rewriting(&self, telling: Telling) -> Rewriting {
-        Rewriting { telling, commands: self.commands.clone(), underscores: self.underscores }
+    fn rewriting(&self, forwarding: ForwardingHeaders) -> Rewriting {
+        Rewriting { forwarding, commands: self.commands.clone(), underscores: self.underscores }
     }
 }
 
@@ -143,7 +143,7 @@ impl Default for Timeouts {
 
 /// What upstreams are told of the client, and clients of upstreams; holds for all paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Telling {
+pub struct ForwardingHeaders {
     /// `proxy.emit-x-forwarded-headers`
     pub x_forwarded: bool,
     /// `proxy.preserve-x-forwarded-proto`
@@ -156,9 +156,9 @@ pub struct Telling {
     pub date: bool,
 }
 
-impl FeatureSetting for Telling {}
+impl FeatureSetting for ForwardingHeaders {}
 
-impl Default for Telling {
+impl Default for ForwardingHeaders {
     fn default() -> Self {
         Self { x_forwarded: true, preserve_proto: false, forwarded: false, via: true, date: true }
     }

@@ -26,7 +26,7 @@ pub(in crate::modules) fn origin(url: &Url, peers: Vec<Peer>, settings: &Setting
         streams: settings.http2.streams,
         buffer: settings.http2.buffer,
         timeouts: Timeouts { connect, first_byte, io, keep_alive },
-        idle: if keep_alive.is_zero() || settings.particulars.announce.is_some() { 0 } else { IDLE },
+        idle: if keep_alive.is_zero() || settings.proxy_options.announce.is_some() { 0 } else { IDLE },
     };
     // An upstream is trusted with lengths: what it sends is passed on, not kept.
     origin.limits.content = u64::MAX;
@@ -36,14 +36,14 @@ pub(in crate::modules) fn origin(url: &Url, peers: Vec<Peer>, settings: &Setting
 impl Settings {
     /// What makes a difference to connections, and nothing else: paths in which it is the same share them.
     pub(super) fn of_connections(&self) -> Self {
-        let particulars = self.particulars.of_connections();
+        let proxy_options = self.proxy_options.of_connections();
         Self {
             preserve_host: false,
             commands: Vec::new(),
             underscores: false,
             keeps_location: false,
             streaming: Streaming::default(),
-            particulars,
+            proxy_options,
             ..self.clone()
         }
     }

@@ -22,9 +22,9 @@ use std::sync::Arc;
 const CREDENTIALS: [&[u8]; 3] = [b"cookie", b"authorization", b"proxy-authorization"];
 
 /// Asks them.
-pub struct Remote(Rc<Asking>);
+pub struct Remote(Rc<RemoteFetch>);
 
-struct Asking {
+struct RemoteFetch {
     outbound: UpstreamIo,
     /// The URLs of the path's own upstreams: they have had the client's credentials.
     own: Vec<Url>,
@@ -39,22 +39,22 @@ impl Remote {
     /// With what holds for the upstreams of a path, which are `own`. Without a loop there is nothing to connect with.
     pub fn new(route: &RouteContext<'_>, own: Vec<Url>) -> Option<Self> {
         let (settings, worker) = (route.inherited.get::<Settings>(), route.worker);
-        let everywhere = ProxyDefaults::new(route);
-        let rewriting = settings.rewriting(everywhere.telling);
-        Some(Self(Rc::new(Asking {
+        let proxy_defaults = ProxyDefaults::new(route);
+        let rewriting = settings.rewriting(proxy_defaults.forwarding);
+        Some(Self(Rc::new(RemoteFetch {
             outbound: worker.outbound.clone()?,
             own,
             resolver: worker.get::<Pools>().resolver(),
             settings: settings.clone(),
             rewriting,
-            keep_server: everywhere.keep_server,
+            keep_server: proxy_defaults.keep_server,
         })))
     }
 }
 
 impl RemoteServers for Remote {
     fn ask(&self, head: &RequestHead, connection: &ConnectionInfo, client: &Address, early: bool) -> Outcome {
-        let asking = Rc::clone(&self.0);
+        let fetch = Rc::clone(&self.0);
         let (path, query) = (head.path(), head.query());
         let mut target = if path.is_empty() { b"/".to_vec() } else { path.to_vec() };
         if let Some(query) = query {
@@ -68,10 +68,10 @@ impl RemoteServers for Remote {
         };
         let mut fields = FieldSection::default();
         let host = url.authority.as_bytes();
-        if let Err(fault) = asking.rewriting.write(head, host, (connection, client), early, &mut fields) {
+        if let Err(fault) = fetch.rewriting.write(head, host, (connection, client), early, &mut fields) {
             return failure::bad_request(&fault);
         }
-        if !asking.own.iter().any(|own| own.is_of_origin(&url)) {
+        if !fetch.own.iter().any(|own| own.is_of_origin(&url)) {
             // Another origin is another party: what the client, or the configuration, has given to the path's own
             // upstreams is not for it.
             fields.retain(|name, _| !CREDENTIALS.iter().any(|own| own.eq_ignore_ascii_case(name)));
@@ -85,13 +85,13 @@ impl RemoteServers for Remote {
             interim: None,
             errors: None,
             upgrade: None,
-            manner: Default::default(),
+            options: Default::default(),
         };
-        Outcome::from_upstream(async move { asking.run(url, request).await })
+        Outcome::from_upstream(async move { fetch.run(url, request).await })
     }
 }
 
-impl Asking {
+impl RemoteFetch {
     async fn run(&self, url: Url, request: Call) -> Outcome {
         let (place, resolver) = (url.place.clone(), Arc::clone(&self.resolver));
         let look_up = move || upstreams::addresses(&place, &resolver);

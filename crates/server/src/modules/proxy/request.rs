@@ -4,7 +4,7 @@
 //! upstream cannot be brought to disagree about where a request ends.
 
 use super::hop::{self, TooManyElements};
-use super::{Telling, forwarded};
+use super::{ForwardingHeaders, forwarded};
 use crate::modules::headers::Command;
 use hayami_http::{FieldSection, Known, RequestHead, Version};
 use hayami_net::service::{Address, ConnectionInfo};
@@ -18,7 +18,7 @@ thread_local! {
 /// What requests are changed by.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rewriting {
-    pub(super) telling: Telling,
+    pub(super) forwarding: ForwardingHeaders,
     /// `proxy.header.*`; they see what the server itself has added.
     pub(super) commands: Vec<Command>,
     /// `underscores-in-headers`
@@ -48,16 +48,16 @@ impl Rewriting {
         if early {
             fields.append(b"early-data", b"1");
         }
-        if self.telling.x_forwarded {
+        if self.forwarding.x_forwarded {
             self.forwarded(head.fields(), connection, client, fields);
         }
-        if self.telling.forwarded {
+        if self.forwarding.forwarded {
             joined(head.fields(), b"forwarded", |told| {
                 let own = forwarded::value(told, head.authority(), connection, client);
                 fields.append(b"forwarded", &own);
             });
         }
-        if self.telling.via {
+        if self.forwarding.via {
             via(head, fields);
         }
         for command in &self.commands {
@@ -78,14 +78,14 @@ impl Rewriting {
         }
         let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
         match name.len() {
-            3 => !(self.telling.via && is(b"via")),
+            3 => !(self.forwarding.via && is(b"via")),
             // `:protocol` is of HTTP/2's CONNECT (RFC 8441 §4), and no field.
             9 if is(b":protocol") => false,
-            9 => !(self.telling.forwarded && is(b"forwarded")),
+            9 => !(self.forwarding.forwarded && is(b"forwarded")),
             10 => !is(b"early-data"),
             14 => !is(b"http2-settings"),
-            15 => !(self.telling.x_forwarded && is(b"x-forwarded-for")),
-            17 => !(self.telling.x_forwarded && is(b"x-forwarded-proto")),
+            15 => !(self.forwarding.x_forwarded && is(b"x-forwarded-for")),
+            17 => !(self.forwarding.x_forwarded && is(b"x-forwarded-proto")),
             // RFC 9110 §11.7: what is between a client and its proxy ends here.
             18 => !is(b"proxy-authenticate"),
             19 => !is(b"proxy-authorization"),
@@ -113,7 +113,7 @@ impl Rewriting {
                 to.append(b"x-forwarded-for", addresses);
             }
         });
-        let told = from.get_named(b"x-forwarded-proto").filter(|_| self.telling.preserve_proto);
+        let told = from.get_named(b"x-forwarded-proto").filter(|_| self.forwarding.preserve_proto);
         let own: &[u8] = if connection.tls.is_some() { b"https" } else { b"http" };
         to.append(b"x-forwarded-proto", told.unwrap_or(own));
     }
@@ -153,7 +153,7 @@ fn joined(fields: &FieldSection, name: &[u8], then: impl FnOnce(&mut Vec<u8>)) {
 
 /// Whether `te` says that trailers are understood, the one word of it that means an upstream as well.
 fn asks_for_trailers(fields: &FieldSection) -> bool {
-    let mut words = fields.get_all(Known::Te).flat_map(|value| value.split(|octet| *octet == b','));
+    let mut words = fields.get_all(Known::Te).flat_map(|value| value.split(|byte| *byte == b','));
     words.any(|word| word.trim_ascii().eq_ignore_ascii_case(b"trailers"))
 }
 
@@ -174,13 +174,13 @@ mod tests {
         let connection = testing::connection();
         let ends = (&*connection, &connection.peer);
         rewriting.write(&head, b"app", ends, false, &mut fields).expect("few names");
-        let text = |octets| String::from_utf8_lossy(octets).into_owned();
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         fields.iter().map(|(name, value)| format!("{}: {}", text(name), text(value))).collect()
     }
 
     fn silent() -> Rewriting {
-        let telling = Telling { x_forwarded: false, via: false, ..Telling::default() };
-        Rewriting { telling, ..Rewriting::default() }
+        let forwarding = ForwardingHeaders { x_forwarded: false, via: false, ..ForwardingHeaders::default() };
+        Rewriting { forwarding, ..Rewriting::default() }
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_upstream_is_told_who_asked_and_how() {
+    fn the_upstream_gets_the_clients_address_and_scheme() {
         let cases: &[(bool, &[&str], &[&str])] = &[
             (false, &[], &["x-forwarded-for: 192.0.2.1", "x-forwarded-proto: http", "via: 1.1 hayami"]),
             (
@@ -230,8 +230,9 @@ mod tests {
             ),
         ];
         for (preserve_proto, fields, want) in cases {
-            let telling = Telling { preserve_proto: *preserve_proto, ..Telling::default() };
-            let rewriting = Rewriting { telling, ..Rewriting::default() };
+            let forwarding =
+                ForwardingHeaders { preserve_proto: *preserve_proto, ..ForwardingHeaders::default() };
+            let rewriting = Rewriting { forwarding, ..Rewriting::default() };
             assert_eq!(rewritten(&rewriting, fields)[1..], **want, "{fields:?}");
         }
     }
@@ -253,8 +254,8 @@ mod tests {
         let told = ["Forwarded: for=a", "host: site", "forwarded: for=b;proto=https"];
         let passed = ["host: app", "Forwarded: for=a", "forwarded: for=b;proto=https"];
         assert_eq!(rewritten(&silent(), &told), passed);
-        let telling = Telling { forwarded: true, ..silent().telling };
-        let rewriting = Rewriting { telling, ..Rewriting::default() };
+        let forwarding = ForwardingHeaders { forwarded: true, ..silent().forwarding };
+        let rewriting = Rewriting { forwarding, ..Rewriting::default() };
         let own = "forwarded: for=a, for=b;proto=https, for=192.0.2.1;host=site;proto=http";
         assert_eq!(rewritten(&rewriting, &told), ["host: app", own]);
     }

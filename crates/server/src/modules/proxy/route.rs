@@ -2,12 +2,12 @@
 
 use super::hop::TooManyElements;
 use super::location::Mapping;
-use super::manner::Particulars;
+use super::options::ProxyOptions;
 use super::request::Rewriting;
 use super::target::Below;
 use super::tunnel::Tunnels;
 use super::upload::Upload;
-use super::{Settings, Streaming, Telling};
+use super::{ForwardingHeaders, Settings, Streaming};
 use crate::feature::RouteContext;
 use crate::handler::Exchange;
 use crate::modules::error_log;
@@ -28,7 +28,7 @@ pub(super) struct ProxyRoute {
     pub(super) path: Option<Vec<u8>>,
     pub(super) rewriting: Rewriting,
     pub(super) preserve_host: bool,
-    pub(super) particulars: Particulars,
+    pub(super) proxy_options: ProxyOptions,
     pub(super) tunnels: Tunnels,
     pub(super) streaming: Streaming,
     /// Whether the upstreams' `server` fields stay.
@@ -45,7 +45,7 @@ pub(super) struct ProxyRoute {
 #[derive(Clone, Copy, Debug)]
 pub struct ProxyDefaults {
     /// What upstreams are told.
-    pub telling: Telling,
+    pub forwarding: ForwardingHeaders,
     /// Whether their `server` fields stay.
     pub keep_server: bool,
     /// Whether errors of requests go to the error log.
@@ -57,7 +57,7 @@ impl ProxyDefaults {
     pub fn new(route: &RouteContext<'_>) -> Self {
         let global = &route.settings.global;
         Self {
-            telling: *global.get(),
+            forwarding: *global.get(),
             keep_server: global.get::<identity::Settings>().send == SendServerName::Preserve,
             reports_errors: route.inherited.get::<error_log::Settings>().emit_request_errors,
         }
@@ -68,7 +68,7 @@ impl ProxyRoute {
     /// What the settings of a path say.
     pub(super) fn new(reverse: &Reference, route: &RouteContext<'_>, outbound: &UpstreamIo) -> Self {
         let (settings, worker) = (route.inherited.get::<Settings>(), route.worker);
-        let everywhere = ProxyDefaults::new(route);
+        let proxy_defaults = ProxyDefaults::new(route);
         // Behind no path there is nothing that a URL of an upstream could become.
         let path = route.path.filter(|_| !settings.keeps_location);
         let pool = worker.get::<Pools>().get(reverse.group, outbound, &worker.clock);
@@ -77,15 +77,15 @@ impl ProxyRoute {
             pool,
             transport,
             path: reverse.path.clone().map(String::into_bytes),
-            rewriting: settings.rewriting(everywhere.telling),
+            rewriting: settings.rewriting(proxy_defaults.forwarding),
             preserve_host: settings.preserve_host,
-            particulars: settings.particulars,
+            proxy_options: settings.proxy_options,
             tunnels: settings.tunnels,
             streaming: settings.streaming,
-            keep_server: everywhere.keep_server,
-            adds_date: everywhere.telling.date,
+            keep_server: proxy_defaults.keep_server,
+            adds_date: proxy_defaults.forwarding.date,
             own: path.map(|path| encoded(path.key.prefix())),
-            reports_errors: everywhere.reports_errors,
+            reports_errors: proxy_defaults.reports_errors,
         }
     }
 
@@ -115,8 +115,8 @@ impl ProxyRoute {
         let mut fields = self.pool.outbound().fields();
         let (connection, client) = (exchange.connection, exchange.client_address());
         self.rewriting.write(head, host, (connection, client), exchange.early, &mut fields)?;
-        let manner = self.particulars.manner(exchange, upload.is_some());
-        if manner.expects_continue {
+        let options = self.proxy_options.call_options(exchange, upload.is_some());
+        if options.expects_continue {
             fields.append(b"expect", b"100-continue");
         }
         let content = upload.map(|upload| Box::new(upload) as Box<dyn Source>);
@@ -128,7 +128,7 @@ impl ProxyRoute {
                 Some(trace) => trace.counted(content, Direction::Up, self.pool.clock()),
                 None => content,
             }),
-            manner,
+            options,
             repeatable,
             interim,
             errors: None,

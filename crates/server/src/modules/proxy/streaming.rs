@@ -96,9 +96,9 @@ pub(super) struct Watch {
 
 /// A call has stood still for so long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StoodStill(Duration);
+pub(super) struct Stalled(Duration);
 
-impl fmt::Display for StoodStill {
+impl fmt::Display for Stalled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = self.0.as_millis();
         write!(f, "no data in either direction for {millis} ms (proxy.timeout.stream)")
@@ -123,7 +123,7 @@ impl Watch {
     }
 
     /// Ready when the call has stood still for too long. The timer is moved on only when it fires.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<StoodStill> {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Stalled> {
         if !self.activity.is_watched() {
             // Ordinary deadlines hold. If that changes, the call itself has been polled.
             return Poll::Pending;
@@ -132,7 +132,7 @@ impl Watch {
             ready!(self.sleep.as_mut().poll(cx));
             let until = self.activity.last.get() + self.most;
             if until <= Instant::now() {
-                return Poll::Ready(StoodStill(self.most));
+                return Poll::Ready(Stalled(self.most));
             }
             self.sleep.as_mut().reset(until);
         }
@@ -171,7 +171,7 @@ impl Source for Watched {
         if filled.is_ready() {
             return filled;
         }
-        self.watch.poll(cx).map(|stood_still| Err(SourceError(stood_still.to_string())))
+        self.watch.poll(cx).map(|stalled| Err(SourceError(stalled.to_string())))
     }
 
     fn length(&self) -> Option<u64> {

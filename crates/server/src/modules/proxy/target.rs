@@ -11,29 +11,29 @@ use hayami_http::{RequestHead, push_percent_encoded};
 pub(super) struct Below {
     /// The prefix ends in a slash.
     slash: bool,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 impl Below {
-    /// Of `head`, whose normalized path is `path`; the first `below` octets of that are the prefix.
+    /// Of `head`, whose normalized path is `path`; the first `below` bytes of that are the prefix.
     pub(super) fn new(head: &RequestHead, path: &[u8], below: usize) -> Self {
         let raw = head.path();
-        let mut octets = Vec::with_capacity(raw.len() + head.query().map_or(0, |query| query.len() + 1));
+        let mut bytes = Vec::with_capacity(raw.len() + head.query().map_or(0, |query| query.len() + 1));
         if raw == path {
-            push(&raw[below..], &mut octets);
+            push(&raw[below..], &mut bytes);
         } else {
-            push_resolved(raw, below, &mut octets);
+            push_resolved(raw, below, &mut bytes);
         }
         if let Some(query) = head.query() {
-            octets.push(b'?');
-            push(query, &mut octets);
+            bytes.push(b'?');
+            push(query, &mut bytes);
         }
-        Self { slash: path[..below].ends_with(b"/"), octets }
+        Self { slash: path[..below].ends_with(b"/"), bytes }
     }
 
     /// The target at an upstream whose URL has this path.
     pub(super) fn at(&self, path: &[u8]) -> Vec<u8> {
-        let rest = &self.octets[..];
+        let rest = &self.bytes[..];
         let is_here = matches!(rest.first(), None | Some(b'?'));
         let mut target = Vec::with_capacity(path.len() + rest.len() + 1);
         target.extend_from_slice(path);
@@ -50,15 +50,15 @@ impl Below {
     }
 }
 
-/// Appends what may stand in a target, and the rest percent-encoded: visible octets stay (RFC 9112 §3.2).
-fn push(octets: &[u8], out: &mut Vec<u8>) {
-    if octets.iter().fold(true, |plain, octet| plain & octet.is_ascii_graphic()) {
-        return out.extend_from_slice(octets);
+/// Appends what may stand in a target, and the rest percent-encoded: visible bytes stay (RFC 9112 §3.2).
+fn push(bytes: &[u8], out: &mut Vec<u8>) {
+    if bytes.iter().fold(true, |plain, byte| plain & byte.is_ascii_graphic()) {
+        return out.extend_from_slice(bytes);
     }
-    for &octet in octets {
-        match octet {
-            b'!'..=b'~' => out.push(octet),
-            _ => push_percent_encoded(octet, out),
+    for &byte in bytes {
+        match byte {
+            b'!'..=b'~' => out.push(byte),
+            _ => push_percent_encoded(byte, out),
         }
     }
 }
@@ -81,12 +81,12 @@ impl Segment<'_> {
     }
 }
 
-/// Appends what stands behind the first `below` octets that `raw` has when it is normalized.
+/// Appends what stands behind the first `below` bytes that `raw` has when it is normalized.
 #[cold]
 fn push_resolved(raw: &[u8], below: usize, out: &mut Vec<u8>) {
     let segments = resolve(raw);
     let last = segments.len().saturating_sub(1);
-    // Octets of the normalized path before the segment at hand.
+    // Bytes of the normalized path before the segment at hand.
     let mut before = 0;
     for (index, segment) in segments.iter().enumerate() {
         // Repeated slashes are one.
@@ -134,7 +134,7 @@ fn resolve(raw: &[u8]) -> Vec<Segment<'_>> {
     kept
 }
 
-/// Octets of the slash that the path begins with, plain or encoded.
+/// Bytes of the slash that the path begins with, plain or encoded.
 fn slash_len(path: &[u8]) -> usize {
     match path {
         [b'/', ..] => 1,
@@ -143,7 +143,7 @@ fn slash_len(path: &[u8]) -> usize {
     }
 }
 
-/// Octets up to the next slash.
+/// Bytes up to the next slash.
 fn segment_len(path: &[u8]) -> usize {
     (0..path.len()).find(|at| slash_len(&path[*at..]) > 0).unwrap_or(path.len())
 }
@@ -161,7 +161,7 @@ fn dots_in(segment: &[u8]) -> Option<usize> {
     (1..=2).contains(&dots).then_some(dots)
 }
 
-/// Octets of the segment when it is decoded.
+/// Bytes of the segment when it is decoded.
 fn decoded_len(segment: &[u8]) -> usize {
     let (mut at, mut count) = (0, 0);
     while at < segment.len() {
@@ -171,7 +171,7 @@ fn decoded_len(segment: &[u8]) -> usize {
     count
 }
 
-/// What stands behind the first `count` decoded octets of the segment.
+/// What stands behind the first `count` decoded bytes of the segment.
 fn behind(segment: &[u8], count: usize) -> &[u8] {
     let mut at = 0;
     for _ in 0..count {

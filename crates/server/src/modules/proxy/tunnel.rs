@@ -11,7 +11,7 @@ use crate::config::yaml::Node;
 use crate::handler::{Exchange, Outcome};
 use hayami_client::{Call, Switch, Tunnel};
 use hayami_http::{Known, Method, Response, ResponseHead, Status};
-use hayami_net::service::{Incoming, Upgrade, Wish};
+use hayami_net::service::{RequestBody, Upgrade, UpgradeKind};
 use std::time::Duration;
 
 /// How many milliseconds a tunnel may stand still: h2o's `proxy.websocket.timeout`.
@@ -84,9 +84,9 @@ fn idle(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
 
 /// A tunnel that a client asks an upstream for.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct TunnelRequest {
     protocols: Vec<u8>,
-    octets: Incoming,
+    bytes: RequestBody,
     idle: Duration,
     /// What the upstream has to prove that it has read, if the client asked over HTTP/2.
     key: Option<Key>,
@@ -97,7 +97,7 @@ pub(super) enum Passed {
     /// It is an ordinary request, or is answered like one.
     Ordinary,
     /// The upstream is asked.
-    On(Box<Asked>),
+    On(Box<TunnelRequest>),
     /// Here is the answer.
     Answered(Outcome),
 }
@@ -118,28 +118,28 @@ impl Tunnels {
             let response = failure::response(status);
             Passed::Answered(Outcome::Failed { response, reason: reason.to_owned() })
         };
-        let Some(Upgrade { wish, protocols, octets }) = upgrade else {
+        let Some(Upgrade { kind, protocols, bytes }) = upgrade else {
             return no(Status::BAD_REQUEST, "a CONNECT that the client has ended");
         };
         let websocket = protocols.eq_ignore_ascii_case(b"websocket");
-        let key = match wish {
+        let key = match kind {
             // RFC 9110 §7.8: a server may ignore it.
-            Wish::Upgrade if !self.on => return Passed::Ordinary,
-            Wish::Upgrade => None,
+            UpgradeKind::Upgrade if !self.on => return Passed::Ordinary,
+            UpgradeKind::Upgrade => None,
             // RFC 9220 §3: 501 says that the protocol is not known.
-            Wish::ExtendedConnect if self.on && websocket => Some(Key::new()),
-            Wish::ExtendedConnect => {
+            UpgradeKind::ExtendedConnect if self.on && websocket => Some(Key::new()),
+            UpgradeKind::ExtendedConnect => {
                 return no(Status::NOT_IMPLEMENTED, "this protocol is not tunneled to upstreams");
             }
-            Wish::Connect => {
+            UpgradeKind::Connect => {
                 return no(Status::METHOD_NOT_ALLOWED, "CONNECT to other servers is not enabled");
             }
         };
-        Passed::On(Box::new(Asked { protocols, octets, idle: self.idle, key }))
+        Passed::On(Box::new(TunnelRequest { protocols, bytes, idle: self.idle, key }))
     }
 }
 
-impl Asked {
+impl TunnelRequest {
     /// Has the upstream asked for it too.
     pub(super) fn prepare(&self, call: &mut Call) {
         call.content = None;
@@ -172,7 +172,7 @@ impl Asked {
                 head.set_status(Status::OK);
             }
         }
-        Ok(Response { head, content: tunnel.join(Box::new(self.octets)) })
+        Ok(Response { head, content: tunnel.join(Box::new(self.bytes)) })
     }
 
     /// Whether an answer that switches to nothing may be passed on. A client of HTTP/2 would take any 2xx for a tunnel,

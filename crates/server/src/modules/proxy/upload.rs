@@ -2,12 +2,12 @@
 
 use super::streaming::Activity;
 use hayami_http::{FieldSection, Source, SourceError};
-use hayami_net::service::{Incoming, Refusal, Refusals};
+use hayami_net::service::{Refusal, Refusals, RequestBody};
 use std::task::{Context, Poll};
 
 /// Content on its way.
 pub(in crate::modules) struct Upload {
-    incoming: Incoming,
+    incoming: RequestBody,
     underscores: bool,
     /// Is told of everything that comes, and says whether the client may pause.
     activity: Option<Activity>,
@@ -15,7 +15,7 @@ pub(in crate::modules) struct Upload {
 
 impl Upload {
     /// The content, and what tells of its refusal. `underscores`: whether trailers with `_` in their names stay.
-    pub(in crate::modules) fn new(incoming: Incoming, underscores: bool) -> (Self, Refusals) {
+    pub(in crate::modules) fn new(incoming: RequestBody, underscores: bool) -> (Self, Refusals) {
         let refusals = incoming.refusals();
         (Self { incoming, underscores, activity: None }, refusals)
     }
@@ -40,7 +40,7 @@ impl Source for Upload {
     ) -> Poll<Result<bool, SourceError>> {
         let before = out.len();
         if self.activity.as_ref().is_some_and(Activity::is_watched) {
-            self.incoming.be_patient();
+            self.incoming.disable_read_timeout();
         }
         let filled = self.incoming.fill(cx, room, out);
         if let Some(activity) = self.activity.as_ref().filter(|_| out.len() > before) {

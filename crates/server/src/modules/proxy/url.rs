@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
     /// Where it listens.
-    pub place: Place,
+    pub place: UrlLocation,
     /// Whether TLS is spoken.
     pub tls: bool,
     /// What Host says, unless that is the client's (RFC 9110 §7.2).
@@ -24,7 +24,7 @@ pub struct Url {
 
 /// Where an upstream listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum UrlLocation {
     /// A name or an address (IPv6 without brackets), and a port.
     Tcp(String, u16),
     /// A socket in the file system.
@@ -43,8 +43,8 @@ impl Url {
     /// The name for which the upstream has to have a certificate.
     pub(super) fn server_name(&self) -> &str {
         match &self.place {
-            Place::Tcp(host, _) => host,
-            Place::Unix(_) => &self.authority,
+            UrlLocation::Tcp(host, _) => host,
+            UrlLocation::Unix(_) => &self.authority,
         }
     }
 
@@ -92,7 +92,7 @@ impl Url {
     /// Whether it is of the same origin (RFC 6454 §4): scheme, host and port.
     pub(super) fn is_of_origin(&self, other: &Self) -> bool {
         let same = match (&self.place, &other.place) {
-            (Place::Tcp(host, port), Place::Tcp(other, other_port)) => {
+            (UrlLocation::Tcp(host, port), UrlLocation::Tcp(other, other_port)) => {
                 host.eq_ignore_ascii_case(other) && port == other_port
             }
             (place, other) => place == other,
@@ -121,7 +121,7 @@ fn split(rest: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| rest.split_at(end))
 }
 
-fn place(node: &Node, authority: &str, default_port: u16) -> Result<(Place, String), ConfigError> {
+fn place(node: &Node, authority: &str, default_port: u16) -> Result<(UrlLocation, String), ConfigError> {
     let unix = authority.strip_prefix("[unix:").and_then(|path| path.strip_suffix(']'));
     if let Some(path) = unix {
         if !path.starts_with('/') {
@@ -132,7 +132,7 @@ fn place(node: &Node, authority: &str, default_port: u16) -> Result<(Place, Stri
             return Err(node.error("the path of a unix socket must not contain NUL"));
         }
         // A path is no host, and servers refuse a Host field that is none (RFC 9112 §3.2).
-        return Ok((Place::Unix(path.into()), "localhost".to_owned()));
+        return Ok((UrlLocation::Unix(path.into()), "localhost".to_owned()));
     }
     if authority.contains('@') {
         let error = node.error("an upstream URL must not contain a user name or password");
@@ -145,7 +145,7 @@ fn place(node: &Node, authority: &str, default_port: u16) -> Result<(Place, Stri
             node.error(format!("`{authority}` is not a host with an optional port from 1 to 65535"))
         })?;
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    Ok((Place::Tcp(host.to_owned(), port), authority.to_owned()))
+    Ok((UrlLocation::Tcp(host.to_owned(), port), authority.to_owned()))
 }
 
 fn checked_path<'a>(node: &Node, path: &'a str) -> Result<&'a str, ConfigError> {
@@ -156,7 +156,7 @@ fn checked_path<'a>(node: &Node, path: &'a str) -> Result<&'a str, ConfigError> 
             Err(error.help("the query of the request is used"))
         }
         Some(odd) => {
-            let escapes: String = odd.to_string().bytes().map(|octet| format!("%{octet:02X}")).collect();
+            let escapes: String = odd.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect();
             let error = node.error(format!("a URL must not contain `{}`", odd.escape_debug()));
             Err(error.help(format!("write `{escapes}`")))
         }
@@ -169,15 +169,15 @@ mod tests {
 
     #[test]
     fn urls_are_taken_apart() {
-        let tcp = |host: &str, port| Place::Tcp(host.to_owned(), port);
+        let tcp = |host: &str, port| UrlLocation::Tcp(host.to_owned(), port);
         let cases = [
             ("http://127.0.0.1:3000", tcp("127.0.0.1", 3000), "127.0.0.1:3000", ""),
             ("HTTP://app.example/", tcp("app.example", 80), "app.example", "/"),
             ("http://[::1]:81/a/b", tcp("::1", 81), "[::1]:81", "/a/b"),
             ("https://app.example/a", tcp("app.example", 443), "app.example", "/a"),
             ("HTTPS://[::1]:8443", tcp("::1", 8443), "[::1]:8443", ""),
-            ("http://[unix:/run/a.sock]", Place::Unix("/run/a.sock".into()), "localhost", ""),
-            ("http://[unix:/run/a.sock]/x/", Place::Unix("/run/a.sock".into()), "localhost", "/x/"),
+            ("http://[unix:/run/a.sock]", UrlLocation::Unix("/run/a.sock".into()), "localhost", ""),
+            ("http://[unix:/run/a.sock]/x/", UrlLocation::Unix("/run/a.sock".into()), "localhost", "/x/"),
         ];
         for (text, place, authority, path) in cases {
             let url = Url::read(&Node::scalar(text)).expect(text);

@@ -33,12 +33,12 @@ impl Key {
 }
 
 /// RFC 4648 §4.
-fn base64(octets: &[u8]) -> Vec<u8> {
+fn base64(bytes: &[u8]) -> Vec<u8> {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = Vec::with_capacity(octets.len().div_ceil(3) * 4);
-    for group in octets.chunks(3) {
+    let mut text = Vec::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
         let bits =
-            group.iter().fold(0_u32, |bits, octet| bits << 8 | u32::from(*octet)) << (8 * (3 - group.len()));
+            group.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - group.len()));
         for place in 0..4 {
             let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
             text.push(if place <= group.len() { digit } else { b'=' });
@@ -48,13 +48,13 @@ fn base64(octets: &[u8]) -> Vec<u8> {
 }
 
 /// RFC 3174. Here it protects nothing: it only shows that who answers knows WebSocket.
-fn sha1(octets: &[u8]) -> [u8; 20] {
-    let mut padded = octets.to_vec();
+fn sha1(bytes: &[u8]) -> [u8; 20] {
+    let mut padded = bytes.to_vec();
     padded.push(0x80);
     while padded.len() % 64 != 56 {
         padded.push(0);
     }
-    padded.extend_from_slice(&(octets.len() as u64 * 8).to_be_bytes());
+    padded.extend_from_slice(&(bytes.len() as u64 * 8).to_be_bytes());
     let mut state = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
     for block in padded.chunks_exact(64) {
         sha1_block(&mut state, block);
@@ -68,8 +68,8 @@ fn sha1(octets: &[u8]) -> [u8; 20] {
 
 fn sha1_block(state: &mut [u32; 5], block: &[u8]) {
     let mut words = [0_u32; 80];
-    for (word, octets) in words.iter_mut().zip(block.chunks_exact(4)) {
-        *word = octets.iter().fold(0, |word, octet| word << 8 | u32::from(*octet));
+    for (word, bytes) in words.iter_mut().zip(block.chunks_exact(4)) {
+        *word = bytes.iter().fold(0, |word, byte| word << 8 | u32::from(*byte));
     }
     for t in 16..80 {
         words[t] = (words[t - 3] ^ words[t - 8] ^ words[t - 14] ^ words[t - 16]).rotate_left(1);
@@ -106,17 +106,17 @@ mod tests {
             (&[b'a'; 1000], "291e9a6c66994949b57ba5e650361e98fc36b1ba"),
             (&[b'x'; 55], "cef734ba81a024479e09eb5a75b6ddae62e6abf1"),
         ];
-        for (octets, want) in cases {
-            let hex: String = sha1(octets).iter().map(|octet| format!("{octet:02x}")).collect();
-            assert_eq!(hex, want, "{} octets", octets.len());
+        for (bytes, want) in cases {
+            let hex: String = sha1(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(hex, want, "{} bytes", bytes.len());
         }
     }
 
     #[test]
     fn base64_is_padded() {
-        for (octets, want) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
+        for (bytes, want) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
         {
-            assert_eq!(base64(octets.as_bytes()), want.as_bytes());
+            assert_eq!(base64(bytes.as_bytes()), want.as_bytes());
         }
     }
 

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_names_nobody() {
+    fn malformed_fields_name_no_address() {
         for value in ["for=\"1", "for", "for=1;for=2", "for=\"1\"2\"", "for=1\"", "a;for=1", "for=\"1\\\""] {
             assert_eq!(read(value), None, "{value}");
         }

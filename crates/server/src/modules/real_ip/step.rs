@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_trusted_is_not_heard() {
+    fn untrusted_peers_are_ignored() {
         let trusting = "real-ip: {from: [10.0.0.0/8, unix:]}";
         assert_eq!(seen(trusting, &["x-forwarded-for: 203.0.113.9"]), OWN);
     }

@@ -52,7 +52,7 @@ impl Kept {
 
 /// `x-reproxy-url`. What it stands beside is thrown away whole, as in h2o.
 pub(super) fn url(value: &[u8]) -> Result<Instruction, String> {
-    let scheme = value.split(|octet| *octet == b':').next().unwrap_or_default();
+    let scheme = value.split(|byte| *byte == b':').next().unwrap_or_default();
     let absolute = [&b"http"[..], b"https"].iter().any(|own| own.eq_ignore_ascii_case(scheme));
     let fits = value.first() == Some(&b'/') || absolute && value[scheme.len()..].starts_with(b"://");
     match fits && is_visible(value) {
@@ -70,8 +70,8 @@ pub(super) fn path(value: &[u8], head: &ResponseHead) -> Result<Instruction, Str
         return Err(no("x-accel-redirect", value, "a path of this server that starts with `/`"));
     }
     let mut target = Vec::with_capacity(value.len());
-    for octet in value {
-        push_encoded(*octet, &mut target);
+    for byte in value {
+        push_encoded(*byte, &mut target);
     }
     Ok(Instruction::Ask { target, kept: Kept::of(head) })
 }
@@ -82,22 +82,22 @@ pub(super) fn file(value: &[u8], root: &[u8], head: &ResponseHead) -> Result<Ins
         || no("x-sendfile", value, "the absolute path of a file below the directory of reproxy.sendfile");
     let below = value.strip_prefix(root).filter(|below| below.starts_with(b"/")).ok_or_else(wrong)?;
     // No segment may lead out: what is not normal is no path that anybody means.
-    let segments = below[1..].split(|octet| *octet == b'/');
+    let segments = below[1..].split(|byte| *byte == b'/');
     if below.contains(&0) || segments.into_iter().any(|segment| matches!(segment, b"" | b"." | b"..")) {
         return Err(wrong());
     }
     Ok(Instruction::File { path: below.to_vec(), kept: Kept::of(head) })
 }
 
-fn is_visible(octets: &[u8]) -> bool {
-    octets.iter().all(u8::is_ascii_graphic)
+fn is_visible(bytes: &[u8]) -> bool {
+    bytes.iter().all(u8::is_ascii_graphic)
 }
 
-fn push_encoded(octet: u8, out: &mut Vec<u8>) {
-    if octet.is_ascii_graphic() {
-        return out.push(octet);
+fn push_encoded(byte: u8, out: &mut Vec<u8>) {
+    if byte.is_ascii_graphic() {
+        return out.push(byte);
     }
-    push_percent_encoded(octet, out);
+    push_percent_encoded(byte, out);
 }
 
 fn no(field: &str, value: &[u8], wanted: &str) -> String {

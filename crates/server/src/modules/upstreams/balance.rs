@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_gets_what_his_weight_says() {
+    fn every_member_gets_the_share_of_its_weight() {
         use Policy::{LeastConn, RoundRobin};
         type Case<'a> = (Policy, &'a [(u32, usize, bool)], usize, &'a [usize]);
         let cases: &[Case<'_>] = &[
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_is_fit_nobody_is_chosen() {
+    fn without_a_usable_member_none_is_chosen() {
         for policy in [Policy::RoundRobin, Policy::LeastConn, Policy::TwoChoices, Policy::Hash] {
             for count in [1, 3] {
                 let unfit = Candidate { weight: 1, number: 0, in_flight: 0, fit: false };

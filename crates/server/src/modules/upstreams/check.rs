@@ -60,7 +60,7 @@ impl Checker {
         };
         let host = self.check.host.as_ref().unwrap_or(&member.url.authority);
         let mut request = request(path, host);
-        request.manner.announcement = self.transport.announcement();
+        request.options.proxy_header = self.transport.proxy_header();
         let reply = call(&backend, request).await;
         let reply = reply.map_err(|failure| format!("{} while {}", failure.cause, failure.phase))?;
         let status = reply.head.status();
@@ -73,13 +73,13 @@ impl Checker {
         match verdict {
             Verdict::Same => return,
             Verdict::Down => {
-                member.set_sick(true);
+                member.set_unhealthy(true);
                 let text = format_args!("{shown}: health check failed, removed from the group: {why}");
                 report(Severity::Warn, Subject::Upstream, text);
             }
             Verdict::Up => {
                 group.mark_recovered(member, self.clock.refresh());
-                member.set_sick(false);
+                member.set_unhealthy(false);
                 let text = format_args!("{shown}: health check passed, back in the group");
                 report(Severity::Notice, Subject::Upstream, text);
             }
@@ -101,7 +101,7 @@ fn request(path: &str, host: &str) -> Call {
         interim: None,
         errors: None,
         upgrade: None,
-        manner: Default::default(),
+        options: Default::default(),
     }
 }
 
@@ -112,7 +112,7 @@ pub(super) async fn run(checker: Rc<Checker>, member: Weak<SharedMember>) {
     loop {
         let Some(checked) = member.upgrade() else { return };
         let result = checker.once(&checked).await;
-        let verdict = series.add(result.is_ok(), checked.is_sick(), &checker.check);
+        let verdict = series.add(result.is_ok(), checked.is_unhealthy(), &checker.check);
         checker.conclude(&checked, verdict, &result.err().unwrap_or_default());
         drop(checked);
         due = (due + checker.check.interval).max(Instant::now());
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_says_who_asks_and_whom() {
+    fn a_check_names_its_source_and_its_target() {
         let call = request("/health?deep=1", "app.example");
         assert_eq!((&call.method[..], &call.target[..]), (&b"GET"[..], &b"/health?deep=1"[..]));
         assert_eq!(call.fields.get_named(b"host"), Some(&b"app.example"[..]));

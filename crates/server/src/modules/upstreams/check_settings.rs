@@ -46,7 +46,7 @@ pub(super) fn read(node: &Node) -> Result<Option<Check>, ConfigError> {
 /// A path with or without a query, as it is sent.
 fn path(node: &Node) -> Result<String, ConfigError> {
     let text = node.text()?;
-    match text.starts_with('/') && text.bytes().all(|octet| octet.is_ascii_graphic() && octet != b'#') {
+    match text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
         true => Ok(text.to_owned()),
         false => Err(node.expected("a path, such as `/health`")),
     }

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_nobody_uses_is_a_warning() {
+    fn an_unused_group_is_a_warning() {
         let loaded = load("upstreams: {app: http://127.0.0.1:1, other: http://127.0.0.1:1}").expect("good");
         let said: Vec<_> = loaded.warnings.iter().map(|warning| &warning.message[..]).collect();
         assert_eq!(said, ["upstream group `other` is not used"]);

@@ -107,7 +107,7 @@ fn warning(upstream: &Upstream, error: &io::Error) -> ConfigError {
 mod tests {
     use super::super::settings::Group;
     use super::*;
-    use crate::config::yaml::{Node, Place};
+    use crate::config::yaml::{Node, Position};
     use crate::modules::proxy::Url;
     use std::net::UdpSocket;
 
@@ -117,7 +117,7 @@ mod tests {
             super::super::read::located(&node, Upstream::new(Url::read(&node).expect("a URL"), Vec::new()))
         };
         let upstreams = urls.iter().map(upstream).collect::<Result<_, _>>().expect("they can be names");
-        let groups = vec![Group::new(Place::default(), upstreams)];
+        let groups = vec![Group::new(Position::default(), upstreams)];
         Settings { groups, resolver: vec![resolver] }
     }
 

@@ -31,7 +31,7 @@ impl HashKey {
             let [(kind, name)] = &pairs[..] else { return Err(node.expected(WANTED)) };
             let kind = kind.one_of(&["header", "cookie"])?;
             let name = name.text()?;
-            let is_token = |octet: u8| octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&octet);
+            let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
             if name.is_empty() || !name.bytes().all(is_token) {
                 return Err(node.error(format!("`{name}` is not a valid header or cookie name")));
             }
@@ -69,15 +69,15 @@ const WANTED: &str = "client, uri, {header: NAME} or {cookie: NAME}";
 /// The value of a cookie (RFC 6265 §4.2.1).
 fn cookie<'a>(head: &'a RequestHead, name: &[u8]) -> Option<&'a [u8]> {
     let lines = head.fields().get_all(Known::Cookie);
-    let mut pairs = lines.flat_map(|line| line.split(|octet| *octet == b';')).map(<[u8]>::trim_ascii);
+    let mut pairs = lines.flat_map(|line| line.split(|byte| *byte == b';')).map(<[u8]>::trim_ascii);
     pairs.find_map(|pair| pair.strip_prefix(name)?.strip_prefix(b"="))
 }
 
-/// FNV-1a, mixed: the same number for the same octets on every machine and in every version, so that several
+/// FNV-1a, mixed: the same number for the same bytes on every machine and in every version, so that several
 /// servers in front of the same upstreams agree.
-pub(super) fn number(octets: &[u8]) -> u64 {
-    let fold = |hash: u64, octet: &u8| (hash ^ u64::from(*octet)).wrapping_mul(0x0100_0000_01b3);
-    mix(octets.iter().fold(0xcbf2_9ce4_8422_2325, fold))
+pub(super) fn number(bytes: &[u8]) -> u64 {
+    let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    mix(bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold))
 }
 
 /// Steele's splitmix64: every bit of the result depends on every bit.
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_gives_away_only_its_own_keys_and_who_comes_takes_one_share() {
+    fn a_leaving_member_gives_up_only_its_keys_and_a_new_one_takes_one_share() {
         let four = winners(&[("a", 1), ("b", 1), ("c", 1), ("d", 1)]);
         let three = winners(&[("d", 1), ("a", 1), ("c", 1)]);
         for name in ["a", "b", "c", "d"] {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_heeded_and_a_change_moves_keys_one_way_only() {
+    fn weights_count_and_a_change_moves_keys_one_way_only() {
         let (before, after) = (winners(&[("a", 1), ("b", 1)]), winners(&[("a", 3), ("b", 1)]));
         assert!((share(&after, "a") - 0.75).abs() < 0.02, "{}", share(&after, "a"));
         assert!(before.iter().zip(&after).all(|(before, after)| before == after || after == "a"));

@@ -1,6 +1,6 @@
 //! An upstream as one worker sees it.
 
-use super::health::{Health, Manner, Standing};
+use super::health::{FailureKind, Health, Standing};
 use super::settings::Patience;
 use super::shared::{SharedGroup, SharedMember};
 use super::transport::Transport;
@@ -66,7 +66,7 @@ impl Member {
     /// How it stands, as far as this worker and the checks know.
     #[inline]
     pub(super) fn standing(&self, group: &SharedGroup, now: Instant) -> Standing {
-        if self.shared.is_sick() {
+        if self.shared.is_unhealthy() {
             let interval = group.settings.check.as_ref().map(|check| check.interval);
             return Standing::Down(interval.unwrap_or_default());
         }
@@ -93,9 +93,14 @@ impl Member {
     }
 
     /// A connection to it could not be made. For how long it is left alone, if that is news.
-    pub(super) fn failed(&self, now: Instant, manner: Manner, patience: Patience) -> Option<Duration> {
+    pub(super) fn failed(
+        &self,
+        now: Instant,
+        failure_kind: FailureKind,
+        patience: Patience,
+    ) -> Option<Duration> {
         let mut health = self.health.get();
-        let news = health.failed(now, manner, patience);
+        let news = health.failed(now, failure_kind, patience);
         self.health.set(health);
         news
     }

@@ -11,11 +11,11 @@
 //! Everything here holds for whatever is spoken to an upstream: `transport` knows what that is. What a request
 //! says, and what a failure means to the client, is the affair of `proxy` and `fastcgi`.
 
-mod asking;
 mod balance;
 mod check;
 mod check_settings;
 mod directives;
+mod dispatch;
 mod download;
 mod first_look;
 mod hash;
@@ -32,16 +32,16 @@ mod transport;
 mod uploads;
 mod watch;
 
-pub use asking::{Answered, Asking, Failed};
 pub use balance::Policy;
 pub use directives::DIRECTIVES;
+pub use dispatch::{Answered, Dispatch, Failed};
 pub(in crate::modules) use download::follow;
 pub use first_look::look_up_names;
 pub use hash::HashKey;
-pub(in crate::modules) use health::Manner;
+pub(in crate::modules) use health::FailureKind;
 pub use member::Member;
 pub(in crate::modules) use names::addresses;
-pub use pool::{Chosen, Lack, Pool, Pools};
+pub use pool::{Chosen, Pool, Pools, SelectError};
 pub(in crate::modules) use read::located;
 pub use reference::Reference;
 pub(in crate::modules) use reference::reference;
@@ -66,8 +66,8 @@ pub const FEATURE: Feature =
 pub fn unix_sockets(settings: &Settings) -> impl Iterator<Item = (&str, &std::path::Path)> {
     let all = settings.groups.iter().flat_map(|group| &group.upstreams);
     all.filter(|own| !own.down && own.spawn.is_none()).filter_map(|own| match &own.url.place {
-        crate::modules::proxy::Place::Unix(path) => Some((own.url.shown.as_str(), path.as_path())),
-        crate::modules::proxy::Place::Tcp(..) => None,
+        crate::modules::proxy::UrlLocation::Unix(path) => Some((own.url.shown.as_str(), path.as_path())),
+        crate::modules::proxy::UrlLocation::Tcp(..) => None,
     })
 }
 

@@ -1,7 +1,7 @@
 //! From an upstream's place to the servers and addresses that can be connected to.
 
 use super::settings::{Endpoint, Upstream};
-use crate::modules::proxy::{Place, Url};
+use crate::modules::proxy::{Url, UrlLocation};
 use hayami_net::dial::Peer;
 use hayami_net::names::{self, Found, Service};
 use std::io;
@@ -31,7 +31,7 @@ pub(super) fn refreshed(
     let (endpoints, ttl) = look_up(upstream, resolver)?;
     let ttl = ttl.or_else(|| match &upstream.url.place {
         // The system gives addresses, and does not say for how long.
-        Place::Tcp(host, _) if resolver.is_empty() && !upstream.srv => names::time_to_live(host),
+        UrlLocation::Tcp(host, _) if resolver.is_empty() && !upstream.srv => names::time_to_live(host),
         _ => None,
     });
     Ok((endpoints, ttl.unwrap_or(UNTOLD).clamp(SHORTEST, LONGEST)))
@@ -41,20 +41,20 @@ pub(super) fn refreshed(
 ///
 /// # Errors
 /// As of [`resolve`].
-pub(in crate::modules) fn addresses(place: &Place, resolver: &[SocketAddr]) -> io::Result<Vec<Peer>> {
+pub(in crate::modules) fn addresses(place: &UrlLocation, resolver: &[SocketAddr]) -> io::Result<Vec<Peer>> {
     match place {
-        Place::Unix(path) => Ok(vec![Peer::Unix(path.clone())]),
-        Place::Tcp(host, port) => {
+        UrlLocation::Unix(path) => Ok(vec![Peer::Unix(path.clone())]),
+        UrlLocation::Tcp(host, port) => {
             Ok(names::addresses(host, *port, resolver)?.items.into_iter().map(Peer::Tcp).collect())
         }
     }
 }
 
 /// The address of a place that is no name.
-pub(super) fn literal(place: &Place) -> Vec<Peer> {
+pub(super) fn literal(place: &UrlLocation) -> Vec<Peer> {
     match place {
-        Place::Unix(path) => vec![Peer::Unix(path.clone())],
-        Place::Tcp(host, port) => {
+        UrlLocation::Unix(path) => vec![Peer::Unix(path.clone())],
+        UrlLocation::Tcp(host, port) => {
             host.parse::<IpAddr>().map(|ip| Peer::Tcp(SocketAddr::new(ip, *port))).into_iter().collect()
         }
     }
@@ -62,7 +62,8 @@ pub(super) fn literal(place: &Place) -> Vec<Peer> {
 
 /// Whether what an upstream stands for may change.
 pub(super) fn may_change(upstream: &Upstream) -> bool {
-    upstream.srv || matches!(&upstream.url.place, Place::Tcp(host, _) if host.parse::<IpAddr>().is_err())
+    upstream.srv
+        || matches!(&upstream.url.place, UrlLocation::Tcp(host, _) if host.parse::<IpAddr>().is_err())
 }
 
 type Servers = (Vec<Endpoint>, Option<Duration>);
@@ -72,12 +73,14 @@ fn look_up(upstream: &Upstream, resolver: &[SocketAddr]) -> io::Result<Servers> 
         |host: &str, port| -> io::Result<Found<SocketAddr>> { names::addresses(host, port, resolver) };
     let tcp = |found: Vec<SocketAddr>| found.into_iter().map(Peer::Tcp).collect();
     match &upstream.url.place {
-        Place::Unix(path) => Ok((upstream.endpoints_at(vec![Peer::Unix(path.clone())]), None)),
-        Place::Tcp(name, _) if upstream.srv => services(upstream, names::services(name, resolver)?, |own| {
-            let found = peers(&own.target, own.port)?;
-            Ok((tcp(found.items), found.ttl))
-        }),
-        Place::Tcp(host, port) => {
+        UrlLocation::Unix(path) => Ok((upstream.endpoints_at(vec![Peer::Unix(path.clone())]), None)),
+        UrlLocation::Tcp(name, _) if upstream.srv => {
+            services(upstream, names::services(name, resolver)?, |own| {
+                let found = peers(&own.target, own.port)?;
+                Ok((tcp(found.items), found.ttl))
+            })
+        }
+        UrlLocation::Tcp(host, port) => {
             let found = peers(host, *port)?;
             Ok((upstream.endpoints_at(tcp(found.items)), found.ttl))
         }
@@ -97,7 +100,7 @@ fn services(
         match peers(own) {
             Ok((peers, own_ttl)) => {
                 ttl = ttl.into_iter().chain(own_ttl).min();
-                let place = Place::Tcp(own.target.clone(), own.port);
+                let place = UrlLocation::Tcp(own.target.clone(), own.port);
                 let scheme = upstream.url.shown.split("://").next().unwrap_or("http");
                 let shown = format!("{scheme}://{}:{}", own.target, own.port);
                 endpoints.push(Endpoint {

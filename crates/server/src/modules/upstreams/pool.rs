@@ -1,7 +1,7 @@
 //! A group as one worker sees it: whom the next request goes to.
 
 use super::balance::{Balancer, Candidate, Policy};
-use super::health::{Manner, Standing};
+use super::health::{FailureKind, Standing};
 use super::member::Member;
 use super::shared::{Permit, Shared, SharedGroup};
 use super::transport::Transport;
@@ -97,7 +97,7 @@ impl Chosen {
 
 /// Why a request goes to nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lack {
+pub enum SelectError {
     /// All have as many requests as they may have.
     Full,
     /// All are left alone, at least for so long.
@@ -175,21 +175,21 @@ impl Pool {
     /// # Errors
     /// There is none at the moment.
     #[inline]
-    pub fn choose(&self, key: Option<u64>) -> Result<Chosen, Lack> {
+    pub fn choose(&self, key: Option<u64>) -> Result<Chosen, SelectError> {
         if self.group.is_bounded && self.group.queue.is_waited_in() {
-            return Err(Lack::Full);
+            return Err(SelectError::Full);
         }
         self.choose_but(&[], key)
     }
 
     /// The same for the next try, or for the first in line: none of those in `tried`.
-    pub(super) fn choose_but(&self, tried: &[Rc<Member>], key: Option<u64>) -> Result<Chosen, Lack> {
+    pub(super) fn choose_but(&self, tried: &[Rc<Member>], key: Option<u64>) -> Result<Chosen, SelectError> {
         if self.generation.get() != self.group.generation() {
             self.renew();
         }
         let members = Rc::clone(&self.members.borrow());
         if members.is_empty() {
-            return Err(Lack::Unresolved);
+            return Err(SelectError::Unresolved);
         }
         let now = self.clock.now();
         for rank in RANKS {
@@ -204,10 +204,10 @@ impl Pool {
             }
             // Who is busy is waited for, before others are asked who are worse.
             if members.iter().any(|own| own.shared.is_full() && self.suits(own, rank, tried, now)) {
-                return Err(Lack::Full);
+                return Err(SelectError::Full);
             }
         }
-        Err(Lack::Down(self.shortest_rest(&members, now)))
+        Err(SelectError::Down(self.shortest_wait(&members, now)))
     }
 
     fn candidate(&self, member: &Rc<Member>, rank: Rank, tried: &[Rc<Member>], now: Instant) -> Candidate {
@@ -229,7 +229,7 @@ impl Pool {
         stands && member.shared.backup == rank.backup && !tried.iter().any(|own| Rc::ptr_eq(own, member))
     }
 
-    fn shortest_rest(&self, members: &[Rc<Member>], now: Instant) -> Duration {
+    fn shortest_wait(&self, members: &[Rc<Member>], now: Instant) -> Duration {
         let rests = members.iter().filter_map(|member| match member.standing(&self.group, now) {
             Standing::Down(rest) => Some(rest),
             Standing::Good | Standing::Doubtful => None,
@@ -265,10 +265,12 @@ impl Pool {
     }
 
     /// No connection to one of them was made.
-    pub(super) fn note_failure(&self, member: &Member, manner: Manner, cause: &dyn fmt::Display) {
-        let news = member.failed(self.now(), manner, self.group.settings.patience);
+    pub(super) fn note_failure(&self, member: &Member, failure_kind: FailureKind, cause: &dyn fmt::Display) {
+        let news = member.failed(self.now(), failure_kind, self.group.settings.patience);
         // An only upstream is asked all the same, if it says no at once.
-        let Some(wait) = news.filter(|_| !self.has_one() || manner == Manner::Silent) else { return };
+        let Some(wait) = news.filter(|_| !self.has_one() || failure_kind == FailureKind::Silent) else {
+            return;
+        };
         let seconds = wait.as_millis() as f64 / 1000.0;
         self.report(Severity::Warn, format_args!("{}: {cause}; ejected for {seconds} s", member.shown()));
     }

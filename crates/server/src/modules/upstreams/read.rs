@@ -6,7 +6,7 @@ use super::{HashKey, Policy, names};
 use crate::config::directive::Scope;
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
-use crate::modules::proxy::{Place, Url};
+use crate::modules::proxy::{Url, UrlLocation};
 use std::net::{IpAddr, SocketAddr};
 
 /// Keys of a group.
@@ -45,7 +45,7 @@ pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError>
 /// A name must look like a host's without a port, since it stands in its place.
 fn name(key: &Node) -> Result<&str, ConfigError> {
     let name = key.text()?;
-    let fits = |octet: u8| octet.is_ascii_alphanumeric() || b"-_.".contains(&octet);
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     match !name.is_empty() && name.bytes().all(fits) {
         true => Ok(name),
         false => Err(key.expected("a name of letters, digits, `-`, `_` and `.`")),
@@ -187,7 +187,7 @@ fn yes(node: &Node, key: &str) -> Result<bool, ConfigError> {
 /// What is written can be no name.
 pub(in crate::modules) fn located(node: &Node, upstream: Upstream) -> Result<Upstream, ConfigError> {
     let found = match &upstream.url.place {
-        Place::Tcp(host, _) if names::may_change(&upstream) => {
+        UrlLocation::Tcp(host, _) if names::may_change(&upstream) => {
             if !can_be_name(host) {
                 let error = node.error(format!("`{host}` is not a valid host name"));
                 return Err(error.help("a host name has at most 253 characters, and at most 63 per label"));

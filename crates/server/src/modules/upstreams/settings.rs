@@ -2,7 +2,7 @@
 
 use super::{HashKey, Policy};
 use crate::config::feature_settings::FeatureSetting;
-use crate::config::yaml::Place as At;
+use crate::config::yaml::Position as At;
 use crate::modules::fastcgi::Spawn;
 use crate::modules::proxy::Url;
 use hayami_http::Status;

@@ -86,7 +86,7 @@ pub(super) struct SharedMember {
     /// Requests that it has, if there is a bound.
     busy: AtomicU32,
     /// Checks say that it is not well.
-    is_sick: AtomicBool,
+    is_unhealthy: AtomicBool,
     /// When it was well again, in milliseconds of the group; 0: it was never ill.
     recovered: AtomicU64,
     peers: Mutex<Arc<[Peer]>>,
@@ -217,7 +217,7 @@ impl SharedMember {
             backup: endpoint.backup,
             most,
             busy: AtomicU32::new(0),
-            is_sick: AtomicBool::new(false),
+            is_unhealthy: AtomicBool::new(false),
             recovered: AtomicU64::new(0),
             peers: Mutex::new(endpoint.peers.into()),
         }
@@ -243,13 +243,13 @@ impl SharedMember {
 
     /// Whether checks say that it is not well.
     #[inline]
-    pub(super) fn is_sick(&self) -> bool {
-        self.is_sick.load(Ordering::Relaxed)
+    pub(super) fn is_unhealthy(&self) -> bool {
+        self.is_unhealthy.load(Ordering::Relaxed)
     }
 
     /// What checks say now.
-    pub(super) fn set_sick(&self, sick: bool) {
-        self.is_sick.store(sick, Ordering::Relaxed);
+    pub(super) fn set_unhealthy(&self, sick: bool) {
+        self.is_unhealthy.store(sick, Ordering::Relaxed);
     }
 
     /// Whether it has as many requests as it may have.
@@ -298,7 +298,7 @@ impl Drop for Permit {
 pub(super) mod tests {
     use super::super::settings::Upstream;
     use super::*;
-    use crate::config::yaml::{Node, Place};
+    use crate::config::yaml::{Node, Position};
 
     /// An upstream at a port of this machine.
     pub(in super::super) fn upstream(port: u16) -> Upstream {
@@ -307,7 +307,7 @@ pub(super) mod tests {
     }
 
     fn group(upstreams: Vec<Upstream>) -> Arc<SharedGroup> {
-        let groups = vec![Group::new(Place::default(), upstreams)];
+        let groups = vec![Group::new(Position::default(), upstreams)];
         let mut shared = Shared::new(&Settings { groups, ..Settings::default() }, Uploads::default());
         shared.groups.remove(0)
     }
@@ -317,7 +317,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn who_stays_keeps_what_is_known_of_it_and_only_news_are_news() {
+    fn remaining_members_keep_their_state_and_only_changes_are_reported() {
         let group = group(vec![upstream(1), upstream(2)]);
         let seen = group.generation();
         let first = Arc::clone(&group.members()[0]);

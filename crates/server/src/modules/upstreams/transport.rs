@@ -29,9 +29,9 @@ impl Transport {
     }
 
     /// What connections begin with that are for nobody else.
-    pub(super) fn announcement(&self) -> Option<Vec<u8>> {
+    pub(super) fn proxy_header(&self) -> Option<Vec<u8>> {
         match self {
-            Self::Http(settings) => settings.particulars.own_announcement(),
+            Self::Http(settings) => settings.proxy_options.own_announcement(),
             Self::FastCgi(_) => None,
         }
     }

@@ -139,7 +139,7 @@ fn row(to: &str, name: &str, icon: &str, [size, changed]: [&str; 2], page: &mut 
 /// `3 folders, 12 files, 1.5 MiB`
 fn summary(lines: &[Line], left_out: usize, view: &View) -> String {
     let folders = lines.iter().filter(|line| line.is_folder()).count();
-    let octets = lines.iter().filter(|line| !line.is_folder()).map(|line| line.state.size);
+    let bytes = lines.iter().filter(|line| !line.is_folder()).map(|line| line.state.size);
     let count = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
     if lines.is_empty() && left_out == 0 {
         if view.search.is_empty() {
@@ -150,7 +150,7 @@ fn summary(lines: &[Line], left_out: usize, view: &View) -> String {
         return text + "”";
     }
     let mut text = count(folders, "folder");
-    let _ = write!(text, ", {}, {}", count(lines.len() - folders, "file"), size(octets.sum()));
+    let _ = write!(text, ", {}, {}", count(lines.len() - folders, "file"), size(bytes.sum()));
     if left_out > 0 {
         let _ = write!(text, "; {left_out} more not shown");
     }
@@ -158,8 +158,8 @@ fn summary(lines: &[Line], left_out: usize, view: &View) -> String {
 }
 
 /// `999 B`, `1.5 KiB`, `20 MiB`
-fn size(octets: u64) -> String {
-    let mut value = octets as f64;
+fn size(bytes: u64) -> String {
+    let mut value = bytes as f64;
     let mut units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"].into_iter();
     let mut unit = units.next().unwrap_or_default();
     for larger in units {
@@ -169,7 +169,7 @@ fn size(octets: u64) -> String {
         value /= 1024.0;
         unit = larger;
     }
-    if value < 10.0 && octets >= 1000 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
+    if value < 10.0 && bytes >= 1000 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
 }
 
 /// Appends `text` so that it is nothing but text, in an attribute too.
@@ -202,8 +202,8 @@ mod tests {
             (1 << 30, "1.0 GiB"),
             (u64::MAX, "16 EiB"),
         ];
-        for (octets, want) in cases {
-            assert_eq!(size(octets), want, "{octets}");
+        for (bytes, want) in cases {
+            assert_eq!(size(bytes), want, "{bytes}");
         }
     }
 

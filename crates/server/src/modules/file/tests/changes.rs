@@ -159,10 +159,10 @@ fn a_site_deployed_by_turning_a_symbolic_link_is_seen_as_a_whole() {
 }
 
 #[test]
-fn answers_within_the_interval_share_their_octets() {
+fn answers_within_the_interval_share_their_bytes() {
     let site = Site::new(|dir| dir.write("a", "one"), |_| {});
     let address = |r: Option<Response>| match r.unwrap().content {
-        Content::Shared(octets) => octets.as_slice().as_ptr(),
+        Content::Shared(bytes) => bytes.as_slice().as_ptr(),
         other => panic!("{other:?}"),
     };
     let first = site.get("/a");

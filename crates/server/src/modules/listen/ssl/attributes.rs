@@ -7,7 +7,7 @@ use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
 use hayami_tls::Version;
 
-/// Octets of early data that are taken where it is on: two heads as browsers send them, as OpenSSL has it.
+/// Bytes of early data that are taken where it is on: two heads as browsers send them, as OpenSSL has it.
 const EARLY_DATA: u32 = 16_384;
 
 /// Every key of `ssl`.

@@ -65,9 +65,9 @@ const LARGEST_RESPONSE: usize = 65_536;
 /// A look at what will be sent: whoever keeps it up to date checks it closer, and every time.
 fn check_ocsp_response(file: &FileName) -> Result<(), ConfigError> {
     let failed = |why: &str| ConfigError::new(file.at, format!("cannot use the OCSP response {file}: {why}"));
-    let octets = std::fs::read(&file.path).map_err(|error| failed(&error.to_string()))?;
+    let bytes = std::fs::read(&file.path).map_err(|error| failed(&error.to_string()))?;
     // OCSPResponse is a SEQUENCE (RFC 6960 §4.2.1), in DER 0x30.
-    if octets.first() != Some(&0x30) || octets.len() > LARGEST_RESPONSE {
+    if bytes.first() != Some(&0x30) || bytes.len() > LARGEST_RESPONSE {
         return Err(failed("it is not a DER-encoded OCSP response")
             .help("create one with `openssl ocsp … -respout FILE`"));
     }

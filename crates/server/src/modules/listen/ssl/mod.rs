@@ -14,7 +14,7 @@ mod tests;
 pub(crate) use attributes::ATTRIBUTES;
 pub(super) use read::read;
 
-use crate::config::yaml::Place;
+use crate::config::yaml::Position;
 use hayami_tls::Version;
 use std::fmt;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub struct Settings {
     pub groups: Option<Vec<String>>,
     /// `client-ca-file`
     pub client_ca: Option<FileName>,
-    /// `early-data`, octets; 0 for none.
+    /// `early-data`, bytes; 0 for none.
     pub early_data: u32,
     /// `ocsp-*`
     pub ocsp: Ocsp,
@@ -62,7 +62,7 @@ pub struct FileName {
     /// The name; a relative one starts from the folder in which the server was started.
     pub path: PathBuf,
     /// Where it is written.
-    pub at: Place,
+    pub at: Position,
 }
 
 /// How OCSP responses are kept up to date.

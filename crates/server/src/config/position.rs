@@ -2,7 +2,7 @@
 
 /// A place in a configuration file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct Position {
     /// Index of the file, in the order in which they were opened.
     pub file: u32,
     /// First byte.
@@ -11,7 +11,7 @@ pub struct Place {
     pub end: u32,
 }
 
-impl Place {
+impl Position {
     /// No place in any file.
     pub const NOWHERE: Self = Self { file: u32::MAX, start: 0, end: 0 };
 }

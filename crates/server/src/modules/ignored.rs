@@ -12,12 +12,7 @@ use crate::feature::Feature;
 pub(super) type Check = fn(&Node) -> Result<bool, ConfigError>;
 
 /// The setter of a directive without effect.
-pub(super) fn tolerate(
-    scope: &mut Scope<'_>,
-    node: &Node,
-    check: Check,
-    why: &str,
-) -> Result<(), ConfigError> {
+pub(super) fn ignore(scope: &mut Scope<'_>, node: &Node, check: Check, why: &str) -> Result<(), ConfigError> {
     if check(node)? {
         scope.warn(node.error(why));
     }
@@ -26,7 +21,7 @@ pub(super) fn tolerate(
 
 /// A directive without effect: name, levels, argument, default in h2o, help, check of the argument, and
 /// why it has none.
-macro_rules! tolerated {
+macro_rules! ignored {
     ($name:literal, $levels:ident, $argument:literal, $default:literal, $help:literal, $why:literal, $check:expr) => {
         Directive {
             name: $name,
@@ -35,7 +30,7 @@ macro_rules! tolerated {
             default: $default,
             help: $help,
             set: |scope, node| {
-                crate::modules::tolerated::tolerate(
+                crate::modules::ignored::ignore(
                     scope,
                     node,
                     $check,
@@ -45,7 +40,7 @@ macro_rules! tolerated {
         }
     };
 }
-pub(super) use tolerated;
+pub(super) use ignored;
 
 /// ON needs a word to the user, OFF is how things are.
 fn off_is_fine(node: &Node) -> Result<bool, ConfigError> {
@@ -62,7 +57,7 @@ pub const FEATURE: Feature =
 
 /// The directives of this feature.
 pub const DIRECTIVES: &[Directive] = &[
-    tolerated!(
+    ignored!(
         "temp-buffer-path",
         GLOBAL,
         "a directory",
@@ -71,16 +66,16 @@ pub const DIRECTIVES: &[Directive] = &[
         "buffers are not spilled to disk",
         |node| node.text().map(|_| false)
     ),
-    tolerated!(
+    ignored!(
         "temp-buffer-threshold",
         GLOBAL,
         "bytes | OFF",
         "33554432",
         "The size from which h2o spills buffers. hayami does not spill buffers.",
         "buffers are not spilled to disk",
-        |node| if node.one_of(&["OFF"]).is_ok() { Ok(false) } else { node.octets().map(|_| false) }
+        |node| if node.one_of(&["OFF"]).is_ok() { Ok(false) } else { node.bytes().map(|_| false) }
     ),
-    tolerated!(
+    ignored!(
         "max-spare-pipes",
         GLOBAL,
         "a number",
@@ -89,7 +84,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "pipes are not used",
         silent_integer
     ),
-    tolerated!(
+    ignored!(
         "proxy.max-spare-pipes",
         GLOBAL,
         "a number",
@@ -98,7 +93,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "pipes are not used",
         silent_integer
     ),
-    tolerated!(
+    ignored!(
         "io_uring-batch-size",
         GLOBAL,
         "a number",
@@ -107,7 +102,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "io_uring is not used",
         silent_integer
     ),
-    tolerated!(
+    ignored!(
         "num-quic-threads",
         GLOBAL,
         "a number",
@@ -116,7 +111,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "HTTP/3 is not supported yet",
         silent_integer
     ),
-    tolerated!(
+    ignored!(
         "max-quic-connections",
         GLOBAL,
         "a number",
@@ -125,7 +120,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "HTTP/3 is not supported yet",
         silent_integer
     ),
-    tolerated!(
+    ignored!(
         "ssl-offload",
         GLOBAL,
         "OFF | kernel | zerocopy",
@@ -134,7 +129,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "the workers encrypt, not the kernel",
         |node| node.one_of(&["OFF", "kernel", "zerocopy"]).map(|which| which != 0)
     ),
-    tolerated!(
+    ignored!(
         "neverbleed-offload",
         GLOBAL,
         "OFF | QAT | QAT-AUTO",
@@ -143,7 +138,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "the workers sign, without an accelerator",
         |node| node.one_of(&["OFF", "QAT", "QAT-AUTO"]).map(|which| which != 0)
     ),
-    tolerated!(
+    ignored!(
         "duration-stats",
         GLOBAL,
         "ON | OFF",
@@ -152,7 +147,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "a status page is not supported yet",
         off_is_fine
     ),
-    tolerated!(
+    ignored!(
         "capabilities",
         GLOBAL,
         "a sequence of names",
@@ -164,7 +159,7 @@ pub const DIRECTIVES: &[Directive] = &[
             _ => Err(node.expected("a sequence of capability names")),
         }
     ),
-    tolerated!(
+    ignored!(
         "crash-handler",
         GLOBAL,
         "a command",
@@ -173,7 +168,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "crash handlers are not supported",
         |node| node.text().map(|_| true)
     ),
-    tolerated!(
+    ignored!(
         "crash-handler.wait-pipe-close",
         GLOBAL,
         "ON | OFF",

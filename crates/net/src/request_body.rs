@@ -1,7 +1,7 @@
 //! Content of a request on its way from its connection to whoever answers the request.
 //!
 //! ```text
-//! connection ── Feed ──▸ a few octets in memory ──▸ Incoming ── handler
+//! connection ── Feed ──▸ a few bytes in memory ──▸ Incoming ── handler
 //!                 ◂── what was taken, and whether more is wanted ──
 //! ```
 //!
@@ -20,12 +20,12 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// Octets that wait for the handler before no more are read. What one read brings may come on top.
+/// Bytes that wait for the handler before no more are read. What one read brings may come on top.
 const ROOM: usize = 48 * 1024;
-/// Octets that may wait whatever waits elsewhere. Only what is more counts towards the memory that all requests have
+/// Bytes that may wait whatever waits elsewhere. Only what is more counts towards the memory that all requests have
 /// together, in steps of as many: a request whose content is taken as it comes touches no number that others touch.
 const FREE: usize = 16 * 1024;
-/// Memory that is kept for octets while none wait.
+/// Memory that is kept for bytes while none wait.
 const KEPT: usize = 4 * 1024;
 
 /// Content of a request: pulled by whoever answers.
@@ -33,27 +33,27 @@ const KEPT: usize = 4 * 1024;
 /// It is a [`Source`], so that content goes both ways by one contract. An error means that the client broke
 /// off, broke a rule, sent too much or too slowly; [`refusal`](Self::refusal) tells. Whoever drops it has no
 /// use for the rest, which is thrown away.
-pub struct Incoming(Rc<RefCell<Pipe>>);
+pub struct RequestBody(Rc<RefCell<Pipe>>);
 
 /// Tells whether content of a request was refused.
 #[derive(Clone, Debug)]
 pub struct Refusals(Weak<RefCell<Pipe>>);
 
 /// The connection's end of the content of a request.
-pub(crate) struct Feed(Rc<RefCell<Pipe>>);
+pub(crate) struct BodySender(Rc<RefCell<Pipe>>);
 
 /// What is between the two.
 #[derive(Debug)]
 struct Pipe {
     state: State,
-    /// Octets of the whole content, if that was said.
+    /// Bytes of the whole content, if that was said.
     length: Option<u64>,
-    /// Octets that wait to be taken.
+    /// Bytes that wait to be taken.
     waiting: VecDeque<u8>,
     trailers: Option<Box<FieldSection>>,
-    /// Octets that came.
+    /// Bytes that came.
     received: u64,
-    /// Octets that were taken since the connection last asked.
+    /// Bytes that were taken since the connection last asked.
     taken: usize,
     /// The handler has asked for content.
     asked: bool,
@@ -87,9 +87,13 @@ enum State {
     Gone,
 }
 
-/// The two ends of the content of a request, of which `length` octets will come if that is known. `connection`
+/// The two ends of the content of a request, of which `length` bytes will come if that is known. `connection`
 /// wakes the connection; `budget` is the memory of all requests.
-pub(crate) fn content(length: Option<u64>, connection: Waker, budget: &Arc<ByteBudget>) -> (Feed, Incoming) {
+pub(crate) fn content(
+    length: Option<u64>,
+    connection: Waker,
+    budget: &Arc<ByteBudget>,
+) -> (BodySender, RequestBody) {
     let pipe = Rc::new(RefCell::new(Pipe {
         state: State::Coming,
         length,
@@ -107,11 +111,11 @@ pub(crate) fn content(length: Option<u64>, connection: Waker, budget: &Arc<ByteB
         connection,
         share: budget.share(),
     }));
-    (Feed(Rc::clone(&pipe)), Incoming(pipe))
+    (BodySender(Rc::clone(&pipe)), RequestBody(pipe))
 }
 
-impl Incoming {
-    /// Number of octets of the whole content, if the client said it beforehand.
+impl RequestBody {
+    /// Number of bytes of the whole content, if the client said it beforehand.
     pub fn length(&self) -> Option<u64> {
         self.0.borrow().length
     }
@@ -137,7 +141,7 @@ impl Incoming {
 
     /// Lets the client pause for as long as it likes: for conversations, in which it has something to say
     /// only now and then. Otherwise a client that sends nothing for a while when it should is refused.
-    pub fn be_patient(&self) {
+    pub fn disable_read_timeout(&self) {
         self.0.borrow_mut().patient = true;
     }
 }
@@ -167,7 +171,7 @@ impl Refusals {
     }
 }
 
-impl Feed {
+impl BodySender {
     /// Whether somebody may still take content.
     pub(crate) fn has_reader(&self) -> bool {
         Rc::strong_count(&self.0) > 1
@@ -208,20 +212,20 @@ impl Feed {
 
     /// Content has come that had to be taken. If there is no memory left for it, no more is taken from the client: this
     /// request is one of those whose content is taken too slowly. Returns what [`put`](Self::put) does.
-    pub(crate) fn put_or_refuse(&self, octets: &[u8], now: Millis, patience: Patience) -> bool {
+    pub(crate) fn put_or_refuse(&self, bytes: &[u8], now: Millis, patience: Patience) -> bool {
         let fits = {
             let mut pipe = self.0.borrow_mut();
-            let waiting = pipe.waiting.len() + octets.len();
+            let waiting = pipe.waiting.len() + bytes.len();
             pipe.reserve(waiting)
         };
-        if fits { self.put(octets, now, patience) } else { self.refuse(Refusal::Overload) }
+        if fits { self.put(bytes, now, patience) } else { self.refuse(Refusal::Overload) }
     }
 
     /// Content has come. Whether it is the connection itself that has to tell who waits for it.
-    pub(crate) fn put(&self, octets: &[u8], now: Millis, patience: Patience) -> bool {
+    pub(crate) fn put(&self, bytes: &[u8], now: Millis, patience: Patience) -> bool {
         let mut pipe = self.0.borrow_mut();
-        pipe.received += octets.len() as u64;
-        pipe.waiting.extend(octets);
+        pipe.received += bytes.len() as u64;
+        pipe.waiting.extend(bytes);
         let waiting = pipe.waiting.len();
         // What does not fit is little: nobody has to take more than there is room for.
         let _ = pipe.reserve(waiting);
@@ -247,7 +251,7 @@ impl Feed {
         self.tell(pipe)
     }
 
-    /// Octets that the handler has done with since this was last asked.
+    /// Bytes that the handler has done with since this was last asked.
     pub(crate) fn taken(&self) -> usize {
         std::mem::take(&mut self.0.borrow_mut().taken)
     }
@@ -284,7 +288,7 @@ impl Feed {
     }
 }
 
-impl Drop for Feed {
+impl Drop for BodySender {
     fn drop(&mut self) {
         let mut pipe = self.0.borrow_mut();
         if pipe.state == State::Coming {
@@ -296,7 +300,7 @@ impl Drop for Feed {
     }
 }
 
-impl Source for Incoming {
+impl Source for RequestBody {
     fn fill(
         &mut self,
         cx: &mut Context<'_>,
@@ -315,7 +319,7 @@ impl Source for Incoming {
     }
 }
 
-impl Drop for Incoming {
+impl Drop for RequestBody {
     fn drop(&mut self) {
         let mut pipe = self.0.borrow_mut();
         pipe.reader = None;
@@ -326,10 +330,10 @@ impl Drop for Incoming {
     }
 }
 
-impl fmt::Debug for Incoming {
+impl fmt::Debug for RequestBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pipe = self.0.borrow();
-        write!(f, "Incoming({:?}, {} of {:?} octets)", pipe.state, pipe.received, pipe.length)
+        write!(f, "Incoming({:?}, {} of {:?} bytes)", pipe.state, pipe.received, pipe.length)
     }
 }
 
@@ -346,12 +350,12 @@ impl Pipe {
             State::Gone => return Poll::Ready(Err(SourceError("the client aborted the request".to_owned()))),
             State::Coming | State::Complete => {}
         }
-        let octets = self.take(room, out);
+        let bytes = self.take(room, out);
         if self.state == State::Complete {
             return Poll::Ready(Ok(self.waiting.is_empty()));
         }
         self.wake_connection();
-        if octets > 0 || room == 0 {
+        if bytes > 0 || room == 0 {
             return Poll::Ready(Ok(false));
         }
         if !self.reader.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
@@ -360,22 +364,22 @@ impl Pipe {
         Poll::Pending
     }
 
-    /// Takes at most `room` octets.
+    /// Takes at most `room` bytes.
     fn take(&mut self, room: usize, out: &mut Vec<u8>) -> usize {
-        let octets = room.min(self.waiting.len());
+        let bytes = room.min(self.waiting.len());
         let (front, back) = self.waiting.as_slices();
-        let first = octets.min(front.len());
+        let first = bytes.min(front.len());
         out.extend_from_slice(&front[..first]);
-        out.extend_from_slice(&back[..octets - first]);
-        self.waiting.drain(..octets);
+        out.extend_from_slice(&back[..bytes - first]);
+        self.waiting.drain(..bytes);
         if self.waiting.is_empty() && (self.state == State::Complete || self.waiting.capacity() > KEPT) {
             // A handler may hold on to it for long.
             self.waiting = VecDeque::new();
         }
-        self.taken += octets;
-        self.touched |= octets > 0;
+        self.taken += bytes;
+        self.touched |= bytes > 0;
         self.give_back();
-        octets
+        bytes
     }
 
     /// Whether more content should be read: while memory is short, only what may wait in any case.
@@ -384,12 +388,12 @@ impl Pipe {
         waiting < FREE || waiting < ROOM && !self.share.is_spent()
     }
 
-    /// Whether there is memory for so many octets.
+    /// Whether there is memory for so many bytes.
     fn reserve(&mut self, waiting: usize) -> bool {
         self.share.resize(counted(waiting))
     }
 
-    /// Memory of octets that do not wait any more is there for others.
+    /// Memory of bytes that do not wait any more is there for others.
     fn give_back(&mut self) {
         // Less always fits.
         let _ = self.share.resize(counted(self.waiting.len()).min(self.share.bytes()));
@@ -415,7 +419,7 @@ impl Pipe {
     }
 }
 
-/// What so many octets that wait count of the memory of all requests.
+/// What so many bytes that wait count of the memory of all requests.
 fn counted(waiting: usize) -> u64 {
     waiting.saturating_sub(FREE).next_multiple_of(FREE) as u64
 }
@@ -432,13 +436,13 @@ mod tests {
     const NOW: Millis = Millis::at(1000);
     const PATIENCE: Patience = Patience { timeout: Duration::from_secs(5), min_rate: 100 };
 
-    fn fill(incoming: &mut Incoming, room: usize, out: &mut Vec<u8>) -> Poll<bool> {
+    fn fill(incoming: &mut RequestBody, room: usize, out: &mut Vec<u8>) -> Poll<bool> {
         let filled = incoming.fill(&mut Context::from_waker(Waker::noop()), room, out);
         filled.map(|filled| filled.expect("no fault"))
     }
 
     #[test]
-    fn octets_are_taken_in_their_order_and_counted_once() {
+    fn bytes_are_taken_in_their_order_and_counted_once() {
         let (feed, mut incoming) = content(Some(9), Waker::noop().clone(), &budget());
         let mut out = Vec::new();
         assert!(fill(&mut incoming, 9, &mut out).is_pending());
@@ -473,7 +477,7 @@ mod tests {
         let (feed, mut incoming) = content(None, Waker::noop().clone(), &budget());
         feed.put(b"abc", NOW, PATIENCE);
         feed.refuse(Refusal::Timeout);
-        let fill = |incoming: &mut Incoming| {
+        let fill = |incoming: &mut RequestBody| {
             let filled = incoming.fill(&mut Context::from_waker(Waker::noop()), 9, &mut Vec::new());
             assert!(matches!(filled, Poll::Ready(Err(_))), "{filled:?}");
         };
@@ -516,8 +520,8 @@ mod tests {
         let budget = Arc::new(ByteBudget::new(2 * FREE as u64));
         let new = || content(None, Waker::noop().clone(), &budget);
         let ((slow, mut incoming), (other, _kept)) = (new(), new());
-        let put = |feed: &Feed, octets: usize| {
-            feed.put_or_refuse(&vec![0; octets], NOW, PATIENCE);
+        let put = |feed: &BodySender, bytes: usize| {
+            feed.put_or_refuse(&vec![0; bytes], NOW, PATIENCE);
             feed.is_open()
         };
         assert!(put(&slow, FREE) && put(&other, FREE) && !budget.is_spent(), "so many are free");

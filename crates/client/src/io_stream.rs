@@ -1,4 +1,4 @@
-//! A connection's octets, in and out: what is between the socket and whoever speaks a protocol over it.
+//! A connection's bytes, in and out: what is between the socket and whoever speaks a protocol over it.
 
 use super::backend::Tls;
 use super::call::Cause;
@@ -14,18 +14,18 @@ use std::task::{Poll, ready};
 /// With less room than this, reading goes by a buffer of ours: many small reads would cost more than a copy.
 const DIRECT: usize = 4 * 1024;
 
-/// The octets of one connection. Dropped, it is closed.
-pub(super) struct Channel {
+/// The bytes of one connection. Dropped, it is closed.
+pub(super) struct IoStream {
     /// The socket, and what the loop knows of it.
     pub(super) wire: Rc<SocketHandle>,
     secure: Option<Box<ClientTls>>,
     /// What goes out before everything else, as far as it has not.
-    announcement: Option<Box<[u8]>>,
+    proxy_header: Option<Box<[u8]>>,
     sends: Sends,
     outbound: UpstreamIo,
 }
 
-/// What is known of when octets leave. Nagle's algorithm holds nothing back before something is sent and not
+/// What is known of when bytes leave. Nagle's algorithm holds nothing back before something is sent and not
 /// acknowledged, so a connection for one request need not be told of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sends {
@@ -37,7 +37,7 @@ enum Sends {
     AtOnce,
 }
 
-impl Channel {
+impl IoStream {
     /// Begins to connect; over TLS one of `alpn` is asked for, or none if there are none.
     ///
     /// # Errors
@@ -59,38 +59,38 @@ impl Channel {
             }
             Peer::Unix(_) => Sends::AtOnce,
         };
-        Ok(Self { wire, secure, announcement: None, sends, outbound: outbound.clone() })
+        Ok(Self { wire, secure, proxy_header: None, sends, outbound: outbound.clone() })
     }
 
-    /// These octets go out before everything else, in clear.
-    pub(super) fn announce(&mut self, octets: &[u8]) {
+    /// These bytes go out before everything else, in clear.
+    pub(super) fn announce(&mut self, bytes: &[u8]) {
         self.sends = self.sends.and_another(&self.wire);
-        self.announcement = Some(octets.into());
+        self.proxy_header = Some(bytes.into());
     }
 
     #[cold]
     fn send_announcement(&mut self) -> Poll<io::Result<()>> {
-        while let Some(octets) = self.announcement.take_if(|octets| !octets.is_empty()) {
-            match self.wire.socket.send(&octets, self.secure.is_none()) {
-                Poll::Ready(Ok(sent)) => self.announcement = Some(octets[sent..].into()),
+        while let Some(bytes) = self.proxy_header.take_if(|bytes| !bytes.is_empty()) {
+            match self.wire.socket.send(&bytes, self.secure.is_none()) {
+                Poll::Ready(Ok(sent)) => self.proxy_header = Some(bytes[sent..].into()),
                 other => {
-                    self.announcement = Some(octets);
+                    self.proxy_header = Some(bytes);
                     return other.map_ok(drop);
                 }
             }
         }
-        self.announcement = None;
+        self.proxy_header = None;
         Poll::Ready(Ok(()))
     }
 
-    /// Ready once octets may be sent. In clear the first [`send`](Self::send) finds out, which saves a system call:
+    /// Ready once bytes may be sent. In clear the first [`send`](Self::send) finds out, which saves a system call:
     /// a connection is made when that takes something.
     ///
     /// # Errors
     /// The connection cannot be made, or the peer is not to be believed.
     #[inline]
     pub(super) fn poll_connected(&mut self) -> Poll<Result<(), Cause>> {
-        if self.announcement.is_some() {
+        if self.proxy_header.is_some() {
             ready!(self.send_announcement()).map_err(Cause::Io)?;
         }
         match &mut self.secure {
@@ -124,13 +124,13 @@ impl Channel {
         }
     }
 
-    /// Whether `room` octets are worth being read by [`read_at_most`](Self::read_at_most).
+    /// Whether `room` bytes are worth being read by [`read_at_most`](Self::read_at_most).
     #[inline]
     pub(super) fn is_worth_reading(&self, room: usize) -> bool {
         room >= if self.secure.is_none() { DIRECT } else { tls::WORTH_READING }
     }
 
-    /// As [`read`](Self::read), appended to `out`, and no more than `most` octets, which are
+    /// As [`read`](Self::read), appended to `out`, and no more than `most` bytes, which are
     /// [worth it](Self::is_worth_reading).
     ///
     /// # Errors
@@ -143,19 +143,19 @@ impl Channel {
         }
     }
 
-    /// Sends; gives how many octets were taken. They have left once [`flush`](Self::flush) is ready. `Pending`: there
+    /// Sends; gives how many bytes were taken. They have left once [`flush`](Self::flush) is ready. `Pending`: there
     /// is no room, and the loop tells when there is.
     ///
     /// # Errors
     /// The connection cannot be made, or the peer is gone.
     #[inline]
-    pub(super) fn send(&mut self, octets: &[u8]) -> Poll<io::Result<usize>> {
+    pub(super) fn send(&mut self, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match &mut self.secure {
             None => {
                 self.sends = self.sends.and_another(&self.wire);
-                self.wire.socket.send(octets, false)
+                self.wire.socket.send(bytes, false)
             }
-            Some(secure) => secure.send(&self.wire.socket, self.outbound.pool(), octets),
+            Some(secure) => secure.send(&self.wire.socket, self.outbound.pool(), bytes),
         }
     }
 
@@ -221,7 +221,7 @@ impl Channel {
     }
 }
 
-impl Drop for Channel {
+impl Drop for IoStream {
     fn drop(&mut self) {
         if let Some(secure) = &mut self.secure {
             secure.close(&self.wire.socket);

@@ -5,7 +5,7 @@ use super::Settings;
 use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
 use crate::handler::Exchange;
-use hayami_client::Manner;
+use hayami_client::CallOptions;
 use hayami_http::{Known, Version as HttpVersion};
 use hayami_net::proxy_protocol::{self, Version};
 use hayami_net::service::Address;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// As configured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Particulars {
+pub struct ProxyOptions {
     /// `proxy.proxy-protocol`
     pub announce: Option<Version>,
     /// `proxy.expect`
@@ -36,7 +36,7 @@ pub enum Expect {
     Forward,
 }
 
-impl Particulars {
+impl ProxyOptions {
     /// What of it belongs to connections.
     pub(super) fn of_connections(self) -> Self {
         Self { announce: self.announce, ..Self::default() }
@@ -52,20 +52,20 @@ impl Particulars {
     }
 
     /// Those of one request.
-    pub(super) fn manner(&self, exchange: &Exchange<'_>, has_content: bool) -> Manner {
+    pub(super) fn call_options(&self, exchange: &Exchange<'_>, has_content: bool) -> CallOptions {
         let expects_continue = has_content
             && match self.expect {
                 Expect::Off => false,
                 Expect::On => true,
                 Expect::Forward => waits(exchange),
             };
-        let announcement = self.announce.map(|version| {
+        let proxy_header = self.announce.map(|version| {
             let mut header = Vec::new();
             let local = &exchange.connection.local;
             proxy_protocol::write(version, exchange.client_address(), local, &mut header);
             header
         });
-        Manner { announcement, expects_continue, streaming: None }
+        CallOptions { proxy_header, expects_continue, streaming: None }
     }
 }
 
@@ -80,10 +80,10 @@ fn waits(exchange: &Exchange<'_>) -> bool {
 pub(super) fn set_announcement(settings: &mut Settings, node: &Node) -> Result<(), ConfigError> {
     let versions = [None, Some(Version::V1), Some(Version::V1), Some(Version::V2)];
     let announce = versions[node.one_of(&["OFF", "ON", "v1", "v2"])?];
-    if announce.is_some() && settings.particulars.keeps_alive {
+    if announce.is_some() && settings.proxy_options.keeps_alive {
         return Err(contradiction(node));
     }
-    settings.particulars.announce = announce;
+    settings.proxy_options.announce = announce;
     Ok(())
 }
 
@@ -94,10 +94,10 @@ pub(super) fn set_keep_alive(
     keep_alive: Duration,
 ) -> Result<(), ConfigError> {
     let keeps_alive = !keep_alive.is_zero();
-    if keeps_alive && settings.particulars.announce.is_some() {
+    if keeps_alive && settings.proxy_options.announce.is_some() {
         return Err(contradiction(node));
     }
-    (settings.particulars.keeps_alive, settings.timeouts.keep_alive) = (keeps_alive, keep_alive);
+    (settings.proxy_options.keeps_alive, settings.timeouts.keep_alive) = (keeps_alive, keep_alive);
     Ok(())
 }
 
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn settings_are_read() {
-        let read = |line: &str| set(&[line]).inherited.get::<crate::modules::proxy::Settings>().particulars;
+        let read = |line: &str| set(&[line]).inherited.get::<crate::modules::proxy::Settings>().proxy_options;
         let cases = [
             ("proxy.proxy-protocol: OFF", None),
             ("proxy.proxy-protocol: ON", Some(Version::V1)),

@@ -18,11 +18,11 @@ use std::time::Duration;
 const REPEATS: u8 = 2;
 
 /// A request under way.
-pub(crate) struct Asking {
+pub(crate) struct H2Call {
     backend: InFlight,
     call: Call,
     upload: Upload,
-    asked: Option<Asked>,
+    asked: Option<SentRequest>,
     /// Index of the address for a new session.
     at: usize,
     /// Why the one before could not be made.
@@ -33,7 +33,7 @@ pub(crate) struct Asking {
 }
 
 /// A request on a session. Dropped, it is given up.
-pub(super) struct Asked {
+pub(super) struct SentRequest {
     pub(super) session: Rc<Session>,
     pub(super) key: Key,
     pub(super) stream: Rc<Stream>,
@@ -64,7 +64,7 @@ pub(crate) enum Failed {
 /// How far a request had come, what was wrong, and whether the upstream cannot have acted on it.
 pub(crate) type Unanswered = (Phase, Cause, bool);
 
-impl Asking {
+impl H2Call {
     pub(crate) fn new(backend: &Rc<Backend>, mut call: Call) -> Self {
         let upload = Upload::new(call.content.take());
         call.upgrade = None;
@@ -113,7 +113,7 @@ impl Asking {
     }
 
     /// Writes the request on a session that takes it.
-    fn ask(&mut self) -> Result<Asked, Cause> {
+    fn ask(&mut self) -> Result<SentRequest, Cause> {
         loop {
             let session = self.find_session()?;
             let reused = session.served() > 0 && !session.is_connecting();
@@ -133,7 +133,7 @@ impl Asking {
             }
             self.upload.rewind();
             let waits = Waits::Connection;
-            return Ok(Asked { session, key, stream, reused, waits, detached: false });
+            return Ok(SentRequest { session, key, stream, reused, waits, detached: false });
         }
     }
 
@@ -161,7 +161,7 @@ impl Asking {
     fn go_on(
         &mut self,
         cx: &mut Context<'_>,
-        asked: &mut Asked,
+        asked: &mut SentRequest,
     ) -> Poll<Result<(ResponseHead, ResponseContent), Ending>> {
         asked.stream.wakes(cx.waker());
         if let Some(tell) = &mut self.call.interim {
@@ -191,7 +191,7 @@ impl Asking {
 
     /// Something went wrong: on with another session, if that is allowed.
     #[cold]
-    fn consider(&mut self, ending: Ending, asked: &Asked) -> Result<(), Failed> {
+    fn consider(&mut self, ending: Ending, asked: &SentRequest) -> Result<(), Failed> {
         let Ending { cause, reach } = ending;
         if reach == Reach::Unconnected {
             self.at = self.at.max(asked.session.at + 1);
@@ -244,7 +244,7 @@ impl Asking {
                 Content::Empty
             }
             content => {
-                let share = |octets: &[u8]| self.backend.outbound.share(octets);
+                let share = |bytes: &[u8]| self.backend.outbound.share(bytes);
                 let all = if whole { asked.stream.take_whole(share) } else { None };
                 match all {
                     Some(shared) => Content::Shared(shared),
@@ -258,12 +258,12 @@ impl Asking {
 
 /// A request whose response's head is there.
 pub(crate) struct Answered {
-    asked: Asked,
+    asked: SentRequest,
     head: ResponseHead,
     content: ResponseContent,
 }
 
-impl Asked {
+impl SentRequest {
     /// Sends content as far as there is some and the upstream takes it.
     ///
     /// # Errors
@@ -305,7 +305,7 @@ impl Asked {
     }
 }
 
-impl Drop for Asked {
+impl Drop for SentRequest {
     fn drop(&mut self) {
         if !self.detached {
             self.session.reset(self.key, ErrorCode::CANCEL);

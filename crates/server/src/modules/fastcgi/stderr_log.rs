@@ -5,10 +5,10 @@ use hayami_client::ErrorSink;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Octets of one request that go to the log: a few traces.
+/// Bytes of one request that go to the log: a few traces.
 const MOST: usize = 16 * 1024;
 
-/// Octets of a line.
+/// Bytes of a line.
 const LINE: usize = 2 * 1024;
 
 /// Collects lines.
@@ -24,17 +24,17 @@ struct Words {
 pub(super) fn sink(pool: &Rc<Pool>, whose: String) -> ErrorSink {
     let (line, left) = (RefCell::default(), Cell::new(MOST));
     let words = Words { pool: Rc::clone(pool), whose, line, left };
-    Rc::new(move |octets| words.hear(octets))
+    Rc::new(move |bytes| words.hear(bytes))
 }
 
 impl Words {
-    fn hear(&self, octets: &[u8]) {
-        let heard = octets.len().min(self.left.get());
+    fn hear(&self, bytes: &[u8]) {
+        let heard = bytes.len().min(self.left.get());
         if heard == 0 {
             return;
         }
         self.left.set(self.left.get() - heard);
-        for piece in octets[..heard].split_inclusive(|octet| *octet == b'\n') {
+        for piece in bytes[..heard].split_inclusive(|byte| *byte == b'\n') {
             let mut line = self.line.borrow_mut();
             line.extend_from_slice(piece);
             if line.ends_with(b"\n") || line.len() > LINE {

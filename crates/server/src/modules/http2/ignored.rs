@@ -4,7 +4,7 @@
 use crate::config::directive::{Directive, Levels};
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
-use crate::modules::tolerated::tolerated;
+use crate::modules::ignored::ignored;
 
 fn seconds(node: &Node) -> Result<bool, ConfigError> {
     node.seconds().map(|_| true)
@@ -35,7 +35,7 @@ fn casper(node: &Node) -> Result<bool, ConfigError> {
 
 /// The directives of HTTP/2 and HTTP/3 without effect.
 pub(crate) const DIRECTIVES: &[Directive] = &[
-    tolerated!(
+    ignored!(
         "http2-max-concurrent-streaming-requests-per-connection",
         GLOBAL,
         "a number",
@@ -45,7 +45,7 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         "the content of every request is streamed",
         requests
     ),
-    tolerated!(
+    ignored!(
         "http2-latency-optimization-min-rtt",
         GLOBAL,
         "milliseconds",
@@ -54,7 +54,7 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         "the amount of data in the kernel's send buffer does not depend on the round-trip time",
         milliseconds
     ),
-    tolerated!(
+    ignored!(
         "http2-latency-optimization-max-additional-delay",
         GLOBAL,
         "a ratio",
@@ -63,16 +63,16 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         "the amount of data in the kernel's send buffer does not depend on the round-trip time",
         ratio
     ),
-    tolerated!(
+    ignored!(
         "http2-latency-optimization-max-cwnd",
         GLOBAL,
         "bytes",
         "65535",
         "The congestion window above which h2o disables that.",
         "the amount of data in the kernel's send buffer does not depend on the congestion window",
-        |node| node.octets().map(|_| true)
+        |node| node.bytes().map(|_| true)
     ),
-    tolerated!(
+    ignored!(
         "http2-reprioritize-blocking-assets",
         GLOBAL_HOST,
         "ON | OFF",
@@ -82,7 +82,7 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         "clients send priorities by RFC 9218",
         on_off
     ),
-    tolerated!(
+    ignored!(
         "http2-allow-cross-origin-push",
         GLOBAL_PATH,
         "ON | OFF",
@@ -91,7 +91,7 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         "server push is not supported; browsers have dropped it",
         on_off
     ),
-    tolerated!(
+    ignored!(
         "http2-casper",
         GLOBAL_HOST,
         "ON | OFF | a mapping",
@@ -101,7 +101,7 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         "server push is not supported; browsers have dropped it",
         casper
     ),
-    tolerated!(
+    ignored!(
         "http2-debug-state",
         HOST,
         "minimum | hpack",
@@ -110,7 +110,7 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         "there is no such page",
         |node| node.one_of(&["minimum", "hpack"]).map(|_| true)
     ),
-    tolerated!(
+    ignored!(
         "http2-dos-delay",
         GLOBAL,
         "milliseconds",
@@ -119,7 +119,7 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         "a connection that exceeds its budget is closed, not delayed",
         milliseconds
     ),
-    tolerated!(
+    ignored!(
         "http3-idle-timeout",
         GLOBAL,
         "seconds",
@@ -128,7 +128,7 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         "HTTP/3 is not supported yet",
         seconds
     ),
-    tolerated!(
+    ignored!(
         "http3-graceful-shutdown-timeout",
         GLOBAL,
         "seconds",
@@ -137,16 +137,16 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         "HTTP/3 is not supported yet",
         seconds
     ),
-    tolerated!(
+    ignored!(
         "http3-input-window-size",
         GLOBAL,
         "bytes",
         "16777216",
         "The flow-control window for the content of a request.",
         "HTTP/3 is not supported yet",
-        |node| node.octets().map(|_| true)
+        |node| node.bytes().map(|_| true)
     ),
-    tolerated!(
+    ignored!(
         "http3-max-concurrent-streaming-requests-per-connection",
         GLOBAL,
         "a number",
@@ -155,7 +155,7 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         "HTTP/3 is not supported yet",
         requests
     ),
-    tolerated!(
+    ignored!(
         "http3-gso",
         GLOBAL,
         "ON | OFF",
@@ -164,7 +164,7 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         "HTTP/3 is not supported yet",
         on_off
     ),
-    tolerated!(
+    ignored!(
         "http3-ack-frequency",
         GLOBAL,
         "a ratio",
@@ -173,7 +173,7 @@ pub(crate) const DIRECTIVES: &[Directive] = &[
         "HTTP/3 is not supported yet",
         ratio
     ),
-    tolerated!(
+    ignored!(
         "http3-allow-delayed-ack",
         GLOBAL,
         "ON | OFF",

@@ -3,7 +3,7 @@
 
 use super::download;
 use super::member::Member;
-use super::pool::{Chosen, Lack, Pool};
+use super::pool::{Chosen, Pool, SelectError};
 use super::shared::Permit;
 use crate::handler::Outcome;
 use crate::modules::proxy::failure;
@@ -21,7 +21,7 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Whom a request may go to.
-pub struct Asking {
+pub struct Dispatch {
     /// The group.
     pub pool: Rc<Pool>,
     /// [`Pool::transport`]
@@ -57,7 +57,7 @@ pub enum Failed {
     Nobody(Outcome),
 }
 
-impl Asking {
+impl Dispatch {
     /// Asks `first`, and others if need be. `readdress` makes a call that was meant for another upstream one for
     /// this.
     ///
@@ -65,16 +65,16 @@ impl Asking {
     /// Nobody has answered.
     pub async fn run(
         &self,
-        first: Result<Chosen, Lack>,
+        first: Result<Chosen, SelectError>,
         mut request: Call,
         readdress: impl Fn(Call, &Member) -> Call,
     ) -> Result<Answered, Failed> {
         let began = self.pool.now();
         let mut chosen = match first {
             Ok(chosen) => chosen,
-            Err(lack) => {
+            Err(select_error) => {
                 // Boxed, since it is rare, and would make the room that every request takes much larger.
-                let chosen = Box::pin(self.wait(lack)).await.map_err(Failed::Nobody)?;
+                let chosen = Box::pin(self.wait(select_error)).await.map_err(Failed::Nobody)?;
                 request = readdress(request, &chosen.member);
                 chosen
             }
@@ -157,7 +157,7 @@ impl Asking {
     }
 
     fn note(&self, member: &Member, failure: &Failure) {
-        match failure::manner(failure) {
+        match failure::failure_kind(failure) {
             Some(manner) => self.pool.note_failure(member, manner, &failure.cause),
             None if failure.phase != Phase::Connect => self.pool.note_success(member),
             None => {}
@@ -177,15 +177,16 @@ impl Asking {
 
     /// Waits in line for an upstream that is less busy.
     #[cold]
-    async fn wait(&self, lack: Lack) -> Result<Chosen, Outcome> {
+    async fn wait(&self, select_error: SelectError) -> Result<Chosen, Outcome> {
         let group = &self.pool.group;
         let most = group.settings.queue.timeout;
-        let ticket = match lack {
-            Lack::Down(rest) => return Err(nobody(rest, DOWN)),
-            Lack::Unresolved => return Err(unresolved()),
-            Lack::Full => group.queue.join(),
+        let ticket = match select_error {
+            SelectError::Down(rest) => return Err(none_available(rest, DOWN)),
+            SelectError::Unresolved => return Err(unresolved()),
+            SelectError::Full => group.queue.join(),
         };
-        let ticket = ticket.ok_or_else(|| nobody(most, "all upstreams are busy and the queue is full"))?;
+        let ticket =
+            ticket.ok_or_else(|| none_available(most, "all upstreams are busy and the queue is full"))?;
         let mut late = pin!(tokio::time::sleep(most));
         let mut look = pin!(tokio::time::sleep(LOOK));
         poll_fn(|cx| {
@@ -194,16 +195,16 @@ impl Asking {
             if ticket.is_first() {
                 match self.pool.choose_but(&[], self.key) {
                     Ok(chosen) => return Poll::Ready(Ok(chosen)),
-                    Err(Lack::Down(rest)) => return Poll::Ready(Err(nobody(rest, DOWN))),
-                    Err(Lack::Unresolved) => return Poll::Ready(Err(unresolved())),
-                    Err(Lack::Full) => {}
+                    Err(SelectError::Down(rest)) => return Poll::Ready(Err(none_available(rest, DOWN))),
+                    Err(SelectError::Unresolved) => return Poll::Ready(Err(unresolved())),
+                    Err(SelectError::Full) => {}
                 }
                 while look.as_mut().poll(cx).is_ready() {
                     look.as_mut().reset(tokio::time::Instant::now() + LOOK);
                 }
             }
             if late.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(Err(nobody(
+                return Poll::Ready(Err(none_available(
                     most,
                     "all upstreams were busy; the request timed out in the queue",
                 )));
@@ -223,7 +224,7 @@ fn unresolved() -> Outcome {
 }
 
 /// The answer when nobody can be asked for a while.
-fn nobody(wait: Duration, reason: &str) -> Outcome {
+fn none_available(wait: Duration, reason: &str) -> Outcome {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let mut response = crate::service::plain(Status::SERVICE_UNAVAILABLE, "");
     response.head.append(b"retry-after", seconds.max(1).to_string().as_bytes());
@@ -235,9 +236,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_finds_nobody_is_told_when_to_come_back() {
+    fn without_an_upstream_the_response_says_when_to_retry() {
         for (wait, want) in [(Duration::ZERO, "1"), (Duration::from_millis(1001), "2")] {
-            let Outcome::Failed { response, reason } = nobody(wait, "why") else { panic!("no failure") };
+            let Outcome::Failed { response, reason } = none_available(wait, "why") else {
+                panic!("no failure")
+            };
             assert_eq!(response.head.get_named(b"retry-after"), Some(want.as_bytes()));
             assert_eq!(reason, "why");
         }
