@@ -143,7 +143,9 @@ fn windows_that_overflow_end_stream_or_connection() {
     // The stream has a window of nothing, and stays open.
     wire.send(PREFACE).frame(kind::SETTINGS, 0, 0, [0, 4, 0, 0, 0, 0]).get(1, "/large");
     wire.next_of(kind::HEADERS);
-    wire.frame(kind::WINDOW_UPDATE, 0, 1, 1_u32.to_be_bytes()).frame(kind::WINDOW_UPDATE, 0, 1, most);
+    // In one write: between two, the server could send a byte, and what is left would not overflow.
+    let updates = [1_u32.to_be_bytes(), most].map(|increment| frame(kind::WINDOW_UPDATE, 0, 1, increment));
+    wire.send(updates.concat());
     assert_eq!(wire.reset_of(1), Some(code::FLOW_CONTROL_ERROR));
     assert_eq!(wire.end.goaways, [], "the connection lives");
     wire.frame(kind::WINDOW_UPDATE, 0, 0, most);
