@@ -9,8 +9,8 @@
 
 use crate::config::directive::Group;
 use crate::config::feature_settings::FeatureSettings;
-use crate::config::settings::{HandlerSettings, PathSettings, Reading, Settings};
-use crate::config::yaml::Node;
+use crate::config::load::Complete;
+use crate::config::settings::{HandlerSettings, PathSettings, Settings};
 use crate::handler::{Filter, Handler};
 use crate::phase::Step;
 use crate::worker::WorkerContext;
@@ -24,9 +24,6 @@ pub type BuildStep = fn(&RouteContext<'_>) -> Option<Result<Box<dyn Step>, Strin
 
 /// Makes the filter of a route, if its settings require one.
 pub type BuildFilter = fn(&RouteContext<'_>) -> Option<Box<dyn Filter>>;
-
-/// Looks at a whole configuration, of which the third argument is the root: what only all directives together say.
-pub type Complete = fn(&mut Settings, &mut Reading, &Node);
 
 /// A feature.
 #[derive(Clone, Copy)]
@@ -85,6 +82,16 @@ pub struct RouteContext<'a> {
 }
 
 impl<'a> RouteContext<'a> {
+    /// A place with these settings, of no host and no path.
+    pub fn new(
+        features: &'static [Feature],
+        settings: &'a Settings,
+        inherited: &'a FeatureSettings,
+        worker: &'a WorkerContext,
+    ) -> Self {
+        Self { features, settings, host: "", path: None, inherited, extension: None, worker }
+    }
+
     /// The settings of the innermost level.
     pub fn innermost(&self) -> &'a FeatureSettings {
         self.extension.unwrap_or(self.inherited)

@@ -44,15 +44,7 @@ impl Asking {
             cancel_on_close: Default::default(),
         };
         let settings = Settings::default();
-        let route = RouteContext {
-            features: FEATURES,
-            settings: &settings,
-            host: "",
-            path: None,
-            inherited,
-            extension: None,
-            worker: &worker,
-        };
+        let route = RouteContext::new(FEATURES, &settings, inherited, &worker);
         Self {
             handler: build_dir(&DirSettings { path: root.into() }, &route).expect("a directory"),
             head: head(path, fields),

@@ -49,8 +49,7 @@ impl Builder<'_> {
         path: Option<&'c PathSettings>,
         inherited: &'c FeatureSettings,
     ) -> RouteContext<'c> {
-        let (settings, worker) = (self.settings, self.worker);
-        RouteContext { features: FEATURES, settings, host, path, inherited, extension: None, worker }
+        RouteContext { host, path, ..RouteContext::new(FEATURES, self.settings, inherited, self.worker) }
     }
 
     fn path(&self, context: &RouteContext<'_>, path: &PathSettings) -> Result<Rc<Route>, String> {

@@ -53,15 +53,7 @@ impl Site {
         let clock = Rc::new(Clock::default());
         let worker = WorkerContext::new(&clock, None, 1);
         let settings = crate::config::settings::Settings::default();
-        let route = RouteContext {
-            features: FEATURES,
-            settings: &settings,
-            host: "",
-            path: None,
-            inherited: &inherited,
-            extension: None,
-            worker: &worker,
-        };
+        let route = RouteContext::new(FEATURES, &settings, &inherited, &worker);
         let handler = build(&dir, &route).unwrap();
         let connection = ConnectionInfo {
             id: 1,
