@@ -207,7 +207,7 @@ impl Backend {
         self.idle.borrow_mut().push(connection);
     }
 
-    /// An idle connection has ended, has bytes that nobody asked for, or was idle for too long; or TLS has something
+    /// An idle connection has ended, has bytes that belong to no request, or was idle for too long; or TLS has something
     /// to say that ends nothing.
     #[cold]
     fn lose(&self, wire: &SocketHandle) {

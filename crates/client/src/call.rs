@@ -98,7 +98,7 @@ pub struct Timing {
     pub sent: Duration,
     /// Until the response's head was there.
     pub head: Duration,
-    /// Bytes of the request's head, as they were sent; zero if nobody counts them (HTTP/2).
+    /// Bytes of the request's head, as they were sent; zero if they are not counted (HTTP/2).
     pub request_head: usize,
     /// Bytes of the response's heads, interim ones included; likewise.
     pub response_head: usize,

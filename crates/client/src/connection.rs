@@ -33,7 +33,7 @@ impl Connection {
         }
     }
 
-    /// Whether another request may be sent on it. Bytes that nobody asked for would be taken for its
+    /// Whether another request may be sent on it. Bytes that belong to no request would be taken for its
     /// response (RFC 9112 §11.2).
     pub(super) fn is_fit(&self) -> bool {
         self.engine.is_idle() && self.input.is_empty() && self.channel.is_at_rest()

@@ -1,4 +1,4 @@
-//! A connection's bytes, in and out: what is between the socket and whoever speaks a protocol over it.
+//! A connection's bytes, in and out: what is between the socket and the protocol that uses it.
 
 use super::backend::Tls;
 use super::call::Cause;

@@ -5,7 +5,7 @@
 //! client ◂── Joined (a Source) ── Line ◂── upstream
 //! ```
 //!
-//! The client's connection asks [`Joined`] for bytes, which moves both directions: so whoever reads slowly is
+//! The client's connection asks [`Joined`] for bytes, which moves both directions: so a peer that reads slowly is
 //! written to slowly, and no more waits in memory than one buffer for each direction.
 
 use super::backend::{InFlight, Protocol};

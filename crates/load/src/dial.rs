@@ -201,7 +201,7 @@ mod tests {
         let socket = connect(&Peer::Tcp(address)).expect("begun");
         let theirs = listener.accept().expect("accepted").0;
         assert!(matches!(socket.send(b"hi", false), Poll::Ready(Ok(2))));
-        drop(theirs); // with bytes that nobody read: RFC 9293 §3.6.1 wants a reset
+        drop(theirs); // with unread bytes: RFC 9293 §3.6.1 wants a reset
         let poll = watched(&socket);
         while !wait(&poll).ended() {}
         assert!(finish(socket).is_err());

@@ -40,7 +40,7 @@ pub enum Peer {
 /// and does no harm. Over the loopback interface it is mostly made at once.
 ///
 /// # Errors
-/// The system has no descriptor or no port left, or knows already that nobody is there.
+/// The system has no descriptor or no port left, or knows already that nothing listens there.
 pub fn connect(peer: &Peer) -> io::Result<Socket> {
     let fd = open(peer)?;
     match peer {

@@ -333,7 +333,7 @@ impl Drop for RequestBody {
 impl fmt::Debug for RequestBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pipe = self.0.borrow();
-        write!(f, "Incoming({:?}, {} of {:?} bytes)", pipe.state, pipe.received, pipe.length)
+        write!(f, "RequestBody({:?}, {} of {:?} bytes)", pipe.state, pipe.received, pipe.length)
     }
 }
 

@@ -139,7 +139,7 @@ impl UpstreamIo {
         Shared::new(Arc::clone(&spare)).slice(0, bytes.len())
     }
 
-    /// Begins a connection. The kernel watches it once somebody waits for it.
+    /// Begins a connection. The kernel watches it once a task waits for it.
     pub fn connect(&self, peer: &Peer) -> io::Result<Rc<SocketHandle>> {
         let socket = dial::connect(peer)?;
         if let Peer::Tcp(_) = peer {

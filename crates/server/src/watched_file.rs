@@ -1,6 +1,6 @@
 //! Files that the configuration names and that are read again when they change: lists of addresses and of users.
 //!
-//! A file is compared with the disk when a request needs it and nobody has done so for a second, by a thread that may
+//! A file is compared with the disk when a request needs it and the last comparison is a second old, by a thread that may
 //! block; the request waits for it. So a change holds a second later, for the first request too, and a server without
 //! requests does nothing. What cannot be read or understood is reported once, and the previous content stays in use.
 

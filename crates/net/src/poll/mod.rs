@@ -5,7 +5,7 @@
 //!            └ Interest                            ▲
 //!                                 wake-ups: (Token, stream)
 //! moments ┬ Deadlines   100 ms: two stores to move one; every connection has one and almost none passes
-//!         └ Timers      1 ms: a wheel; whoever asks for one waits for it
+//!         └ Timers      1 ms: a wheel; a task that asks for one waits for it
 //! ```
 //!
 //! Everything that is registered, woken or waited for is named by a [`Token`], which says what it is, where, and which one of

@@ -12,7 +12,7 @@ pub(super) const REMEDY: &str = "`htpasswd -B FILE USER` stores it with bcrypt";
 #[derive(Debug)]
 pub(super) struct Users {
     users: HashMap<Box<[u8]>, Arc<Stored>>,
-    /// Some of them, for those whose name nobody has.
+    /// Some of them, for names of no user.
     stored: Vec<Arc<Stored>>,
     /// Chooses one: the same for a name as long as the file stays.
     choice: RandomState,
@@ -26,7 +26,7 @@ impl Users {
         self.users.get(name)
     }
 
-    /// What to check a password against that cannot be right, since nobody has the name: it takes the time that it takes
+    /// What to check a password against that cannot be right, since no user has the name: it takes the time that it takes
     /// for some other user. `None`: there are no users.
     pub(super) fn decoy(&self, name: &[u8]) -> Option<&Arc<Stored>> {
         let number = self.choice.hash_one(name) as usize;

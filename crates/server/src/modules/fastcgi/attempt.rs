@@ -77,7 +77,7 @@ impl Attempt {
             Ok(Err(Failed::Upstream { failure, reasons })) => {
                 failure::outcome(&failure, &reasons, self.refusals.as_ref())
             }
-            Ok(Err(Failed::Nobody(outcome))) | Err(outcome) => outcome,
+            Ok(Err(Failed::NotSent(outcome))) | Err(outcome) => outcome,
         }
     }
 

@@ -30,7 +30,7 @@ impl Step for RealIpStep {
 }
 
 impl RealIp {
-    /// The client that the proxies name; `None`: they name nobody, or what they say is no address.
+    /// The client that the proxies name; `None`: they name no client, or something that is not an address.
     fn client(&self, fields: &FieldSection) -> Option<SocketAddr> {
         match &self.header {
             Header::List(name) => {

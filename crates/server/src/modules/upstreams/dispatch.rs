@@ -53,8 +53,8 @@ pub enum Failed {
         /// What became of all tries.
         reasons: Vec<String>,
     },
-    /// Nobody was asked: the answer, and why.
-    Nobody(Outcome),
+    /// The request was sent to no upstream: the response, and why.
+    NotSent(Outcome),
 }
 
 impl Dispatch {
@@ -74,7 +74,7 @@ impl Dispatch {
             Ok(chosen) => chosen,
             Err(select_error) => {
                 // Boxed, since it is rare, and would make the room that every request takes much larger.
-                let chosen = Box::pin(self.wait(select_error)).await.map_err(Failed::Nobody)?;
+                let chosen = Box::pin(self.wait(select_error)).await.map_err(Failed::NotSent)?;
                 request = readdress(request, &chosen.member);
                 chosen
             }
