@@ -137,14 +137,47 @@ fn copied_fields_are_the_authoritys_and_nobody_elses() {
     let stage = Stage::new(false, "underscores-in-headers: ON");
     let forged =
         "Cookie: s=amy\r\nX-User: root\r\nx_user: root\r\nX-USER: root\r\nConnection: x-user, x-role\r\n";
-    assert_eq!(stage.server.get_with("/x", forged).status, 200);
+    assert_eq!(stage.server.get_with("/x?y=1", forged).status, 200);
     let asked = stage.upstream.last();
+    assert_eq!(asked.line(), "GET /x?y=1 HTTP/1.1", "the rest of the request stays as it was");
+    assert_eq!(stage.authority.last().all("x-original-uri"), ["/x?y=1"]);
     assert_eq!(asked.all("x-user"), ["amy"]);
     assert_eq!(asked.all("x_user"), [""; 0]);
     assert_eq!(asked.all("x-role"), ["a", "b"]);
     assert_eq!(asked.all("x-other"), [""; 0], "it is not listed");
     assert_eq!(stage.server.get_with("/x", "Cookie: s=bare\r\nX-User: root\r\n").status, 200);
     assert_eq!(stage.upstream.last().all("x-user"), [""; 0]);
+}
+
+#[test]
+fn a_copied_field_that_the_client_sends_changes_nothing_else_of_the_request() {
+    for (by_path, lines) in [
+        (true, ""),
+        (false, ""),
+        (false, "satisfy: any\nallow: 127.0.0.1"),
+        (true, "satisfy: any\nallow: 127.0.0.1"),
+    ] {
+        let stage = Stage::new(by_path, lines);
+        let mut wire = Wire::open(&stage.server.address);
+        let fields = [("x-role", "root"), ("cookie", "s=amy"), ("x-user", "root"), ("x-kept", "1")];
+        wire.ask(1, "PATCH", "/a/b%20c?d=e", &fields, true);
+        assert_eq!(wire.answer(1).status, 200);
+        let http1 = "PATCH /a/b%20c?d=e HTTP/1.1\r\nGET:/other HTTP/1.0\r\nHost: site:81\r\nX-Role: root\r\nCookie: \
+                     s=amy\r\nX-User: root\r\nX-Kept: 1\r\nContent-Length: 0\r\n\r\n";
+        assert_eq!(stage.server.connect().send(http1).answer().status, 200);
+        for asked in stage.upstream.requests() {
+            assert_eq!(asked.line(), "PATCH /a/b%20c?d=e HTTP/1.1");
+            assert_eq!(asked.all("x-kept"), ["1"]);
+            assert_ne!(asked.all("x-user"), ["root"]);
+        }
+        for told in stage.authority.requests() {
+            assert_eq!(
+                (told.all("x-original-method"), told.all("x-original-uri")),
+                (vec!["PATCH"], vec!["/a/b%20c?d=e"])
+            );
+            assert_eq!(told.line(), "GET /internal/session?a=b HTTP/1.1");
+        }
+    }
 }
 
 #[test]
@@ -312,6 +345,25 @@ fn internal_redirects_lead_through_the_protection_of_their_target() {
     assert_eq!(server.get("/to/x?y").status, 401);
     assert_eq!(authority.last().all("x-original-uri"), ["/to/x?y"], "what the client asked for");
     assert_eq!(server.get_with("/to/x", "Cookie: s=amy\r\n").text(), "page");
+}
+
+#[test]
+fn the_authority_is_told_what_the_client_asked_for_after_x_accel_redirect() {
+    let (dir, authority) = (Scratch::new(), authority());
+    dir.write("site/a.txt", "page");
+    let upstream = Upstream::scripted(|conn| {
+        while conn.request().is_some() {
+            conn.send("HTTP/1.1 200 OK\r\nX-Accel-Redirect: /in/a.txt\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    let text = format!(
+        "hosts:\n  default:\n    paths:\n      /up/: {{reproxy: ON, proxy.reverse.url: 'http://{}/'}}\n      /in/: \
+         {{auth.request: {{url: 'http://{}/'}}, file.dir: DIR/site}}\n",
+        upstream.address, authority.address
+    );
+    let server = Server::config(&dir, &text);
+    assert_eq!(server.get_with("/up/x?y", "Cookie: s=amy\r\n").text(), "page");
+    assert_eq!(authority.last().all("x-original-uri"), ["/up/x?y"]);
 }
 
 #[test]

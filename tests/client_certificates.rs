@@ -2,9 +2,11 @@
 //! leads there.
 
 use crate::support::certificates::{Authority, Leaf};
-use crate::support::tls::s_client;
+use crate::support::tls::{s_client, wire};
 use crate::support::upstream::{Conn, Upstream};
-use crate::support::{Client, Scratch, Server};
+use crate::support::{Client, Launch, Scratch, Server};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 
 /// A public host and one that requires a certificate, on one address; and a port without TLS for the first
 /// one. The public one leads to the other in every possible way.
@@ -92,4 +94,36 @@ fn with_its_certificate_every_way_leads_there() {
     }
     let said = s_client(&server.address, &args, &request("private.example", "/"));
     assert!(said.has("HTTP/1.1 200 ") && said.has("members only"), "{said:?}");
+}
+
+#[test]
+fn a_connection_that_is_open_when_certificates_become_required_does_not_get_in() {
+    let dir = Scratch::new();
+    Authority::new(&dir).issue_leaf();
+    // A reload reads it as the user that the server runs as.
+    std::fs::set_permissions(dir.path("tls/leaf.key"), Permissions::from_mode(0o644)).expect("changed");
+    dir.write("site/index.html", "members only");
+    let text = |more: &str| {
+        format!(
+            "listen: {{host: 127.0.0.1, port: 0, ssl: {{certificate-file: DIR/tls/leaf.pem, key-file: \
+             DIR/tls/leaf.key{more}}}}}\nhosts: {{default: {{paths: {{/: {{file.dir: DIR/site}}}}}}}}\n"
+        )
+        .replace("DIR", &dir.text(""))
+    };
+    let server = Server::config(&dir, &text(""));
+    let mut open = wire(&server.address, &[]);
+    open.get(1, "/");
+    assert_eq!(open.answer(1).text(), "members only");
+    dir.replace("hayami.conf", text(", client-ca-file: DIR/tls/ca.pem"));
+    // What the client sends before it has read the farewell.
+    let mut crossing = wire(&server.address, &[]);
+    crossing.get(1, "/");
+    assert_eq!(crossing.answer(1).text(), "members only");
+    let reloaded = Launch::new(["reload", &server.banner("control")]).finish();
+    assert_eq!(reloaded.code, 0, "{}", reloaded.stderr);
+    crossing.get(3, "/");
+    assert_eq!(crossing.answer(3).status, 421);
+    assert_eq!(open.closed().code(), Some(0), "GOAWAY with NO_ERROR");
+    let said = s_client(&server.address, &[], &request("default", "/"));
+    assert!(!said.has("members only"), "{said:?}");
 }

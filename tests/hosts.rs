@@ -153,7 +153,7 @@ fn a_host_that_h2o_would_not_choose_is_warned_of() {
         "warning: the host `two.example` answers on every port; a host of h2o answers on port 80 only",
         "hayami.conf:6:3",
         &format!(
-            "`two.example:{port}` is answered by this host, in h2o by `one.example`; `two.example:{port}` is the same"
+            "h2o would answer requests for `two.example:{port}` with `one.example`: ignore this unless h2o reads the file, too"
         ),
     ] {
         assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);

@@ -6,6 +6,7 @@
 
 mod access;
 mod answers;
+mod architecture;
 mod auth;
 mod auth_request;
 mod bench_causes;
@@ -62,6 +63,8 @@ mod proxy_tls;
 mod ranges;
 mod real_ip;
 mod reload;
+mod reload_load;
+mod reload_scale;
 mod reproxy;
 mod response_times;
 mod rest_api;

@@ -46,6 +46,41 @@ fn exact_paths_come_first_then_regular_expressions_then_prefixes() {
 }
 
 #[test]
+fn an_index_file_with_a_path_of_its_own_is_answered_there() {
+    let (dir, upstream) = (Scratch::new(), Upstream::echo());
+    for folder in ["php", "closed", "own", "open"] {
+        let name = if folder == "php" { "index.php" } else { "index.html" };
+        dir.write(&format!("site/{folder}/{name}"), format!("source of {folder}"));
+    }
+    let text = format!(
+        "file.index: [index.php, index.html]\nhosts:\n  default:\n    paths:\n      /: {{file.dir: DIR/site}}\n      '~ \\.php$': \
+         {{proxy.reverse.url: 'http://{}/'}}\n      '= /closed/index.html': {{deny: all, file.dir: DIR/site}}\n      \
+         /own/index.html: {{return: {{body: own}}}}\n",
+        upstream.address
+    );
+    let server = Server::config(&dir, &text);
+    // Once from the disk, once from the cache.
+    for _ in 0..2 {
+        for (target, status, content) in [
+            ("/closed/", 403, "Forbidden\n"),
+            ("/closed/index.html", 403, "Forbidden\n"),
+            ("/own/", 200, "own"),
+            ("/open/", 200, "source of open"),
+        ] {
+            let answer = server.get(target);
+            assert_eq!((answer.status, answer.text().as_str()), (status, content), "{target}");
+        }
+        assert_eq!(server.get("/php/?a=b").text(), "");
+        assert_eq!(upstream.last().line(), "GET /php/index.php?a=b HTTP/1.1");
+    }
+    let post = "POST /php/ HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello";
+    assert_eq!(server.connect().send(post).answer().text(), "hello");
+    assert_eq!(upstream.last().line(), "POST /php/index.php HTTP/1.1");
+    let post = "POST /open/ HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(server.connect().send(post).answer().status, 405);
+}
+
+#[test]
 fn handlers_at_a_regular_expression_get_the_whole_path() {
     let (dir, upstream) = (Scratch::new(), Upstream::echo());
     dir.write("site/a/b.txt", "file").write("site/a/index.html", "index").write("site/page.html", "page");
@@ -91,7 +126,7 @@ fn what_no_key_may_be_is_said_with_its_place() {
             "write `\\(`",
         ),
         ("~ (?:a{1000}){1000}", "file.dir: /", "is too large", "do not nest them"),
-        ("~ ^/(?!a)", "file.dir: /", "look-around", "written before"),
+        ("~ ^/(?!a)", "file.dir: /", "look-around", "earlier entry"),
         ("~*\\.php$", "file.dir: /", "found `~*\\.php$`", "write `~ (?i)\\.php$`"),
         ("=/a", "file.dir: /", "found `=/a`", "write `= /a`, with a space"),
         (

@@ -3,10 +3,12 @@
 use crate::support::{Client, Finished, Launch, Scratch, Server, needs_root, until};
 use rustix::process::Signal;
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// A site with a folder for each generation of a test.
-fn site() -> Scratch {
+pub(crate) fn site() -> Scratch {
     let dir = Scratch::new();
     for name in ["one", "two"] {
         dir.write(&format!("{name}/index.html"), name);
@@ -15,16 +17,16 @@ fn site() -> Scratch {
 }
 
 /// A path that serves a folder.
-fn path(prefix: &str, folder: &str) -> String {
+pub(crate) fn path(prefix: &str, folder: &str) -> String {
     format!("      {prefix}: {{file.dir: DIR/{folder}}}\n")
 }
 
-fn hosts(head: &str, paths: &[String]) -> String {
+pub(crate) fn hosts(head: &str, paths: &[String]) -> String {
     format!("{head}hosts:\n  default:\n    paths:\n{}", paths.concat())
 }
 
 /// Replaces the configuration.
-fn write(dir: &Scratch, text: &str) {
+pub(crate) fn write(dir: &Scratch, text: &str) {
     let listen = if text.contains("listen:") { "" } else { "listen: 127.0.0.1:0\n" };
     dir.replace("hayami.conf", format!("{listen}{text}").replace("DIR", &dir.text("")));
 }
@@ -35,18 +37,18 @@ fn reload(server: &Server) -> Finished {
 }
 
 #[track_caller]
-fn assert_reloaded(server: &Server) {
+pub(crate) fn assert_reloaded(server: &Server) {
     let ended = reload(server);
     assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
     assert!(ended.stdout.starts_with("configuration reloaded: "), "{}", ended.stdout);
 }
 
 /// An address of this machine on which nothing listens, and no other test will.
-fn free() -> String {
+pub(crate) fn free() -> String {
     TcpListener::bind("127.0.0.7:0").and_then(|own| own.local_addr()).expect("a port").to_string()
 }
 
-const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+pub(crate) const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 #[test]
 fn new_requests_get_the_new_configuration_also_on_connections_that_are_open() {
@@ -134,6 +136,60 @@ fn an_address_that_is_taken_refuses_the_reload() {
 }
 
 #[test]
+fn everything_that_is_wrong_is_told_at_once_with_its_line() {
+    let dir = site();
+    let server = Server::config(&dir, &hosts("", &[path("/", "one")]));
+    let taken = TcpListener::bind("127.0.0.1:0").expect("bound");
+    let address = taken.local_addr().expect("an address");
+    let log = "    access-log: DIR/nowhere/log\n";
+    let spawn = "      /app: {fastcgi.spawn: no-such-application}\n".to_owned();
+    let head =
+        format!("listen: 127.0.0.1:0\nlisten: '{address}'\nlisten: {{type: unix, port: DIR/none/s}}\n");
+    write(&dir, &hosts(&head, &[path("/", "two"), spawn, log.to_owned()]));
+    let ended = reload(&server);
+    assert_eq!(ended.code, 78, "{}", ended.stderr);
+    for (message, line) in [
+        (format!("cannot listen on {address}"), 2),
+        ("cannot create the unix socket".to_owned(), 3),
+        ("a reload cannot start the application `no-such-application`".to_owned(), 8),
+        (format!("cannot write the access-log {}", dir.text("nowhere/log")), 9),
+    ] {
+        let place = format!("hayami.conf:{line}:");
+        let after = ended.stderr.split(&message).nth(1);
+        assert!(
+            after.is_some_and(|after| after.lines().nth(1).is_some_and(|own| own.contains(&place))),
+            "{message}, {place}: {}",
+            ended.stderr
+        );
+        server.until_stderr(&message);
+    }
+    assert_eq!(server.get("/").text(), "one");
+}
+
+#[test]
+fn files_that_cannot_be_read_refuse_the_reload_and_are_named() {
+    let dir = site();
+    let server = Server::config(&dir, &hosts("", &[path("/", "one")]));
+    dir.write("damaged", "no user");
+    let listen =
+        "listen: {port: 0, host: 127.0.0.1, ssl: {certificate-file: DIR/no.pem, key-file: DIR/no.key}}\n";
+    let user = "auth.basic: {file: DIR/damaged}\n";
+    let networks = "allow: {file: DIR/none}\n";
+    write(&dir, &hosts(&format!("{listen}{user}{networks}nonsense: 1\n"), &[path("/", "two")]));
+    let ended = reload(&server);
+    assert_eq!(ended.code, 78, "{}", ended.stderr);
+    for words in ["no.pem does not exist", "hayami.conf:1:", "damaged`: line 1", "hayami.conf:2:"] {
+        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
+    }
+    for words in
+        ["none`: there is no such file", "hayami.conf:3:", "unknown directive `nonsense`", "hayami.conf:4:"]
+    {
+        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
+    }
+    assert_eq!(server.get("/").text(), "one");
+}
+
+#[test]
 fn what_belongs_to_the_process_is_named_and_waits_for_a_restart() {
     let dir = site();
     let server = Server::config(&dir, &hosts("num-threads: 1\n", &[path("/", "one")]));
@@ -145,6 +201,25 @@ fn what_belongs_to_the_process_is_named_and_waits_for_a_restart() {
         server.until_stderr(directive);
     }
     assert_eq!(server.get("/").text(), "two");
+    // The running process counts, not the configuration before.
+    let again = reload(&server);
+    assert!(again.stderr.contains("`num-threads` has changed"), "{}", again.stderr);
+    write(&dir, &hosts("num-threads: 1\n", &[path("/", "one")]));
+    let back = reload(&server);
+    assert!(back.code == 0 && !back.stderr.contains("has changed"), "{}", back.stderr);
+}
+
+#[test]
+fn clients_of_the_control_socket_that_say_nothing_delay_no_reload() {
+    let dir = site();
+    let server = Server::config(&dir, &hosts("", &[path("/", "one")]));
+    let silent: Vec<_> =
+        (0..8).map(|_| UnixStream::connect(server.banner("control")).expect("connected")).collect();
+    let began = Instant::now();
+    assert_reloaded(&server);
+    // One of them is given five seconds.
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    drop(silent);
 }
 
 #[test]

@@ -111,6 +111,51 @@ fn a_loop_ends_and_the_error_log_says_so() {
 }
 
 #[test]
+fn a_target_that_grows_without_end_is_refused() {
+    let dir = Scratch::new();
+    let text =
+        "hosts: {default: {paths: {'~ ^/grow/(.*)$': {rewrite: {to: '/grow/$1/$1/$1/$1/$1/$1/$1/$1'}}}}}";
+    let server = Server::config(&dir, text);
+    let answer = server.get(&format!("/grow/{}", "a".repeat(7000)));
+    assert_eq!(answer.status, 414);
+    server.until_stderr("the target of an internal redirect has 448");
+}
+
+#[test]
+fn conditions_limit_a_handler_to_some_requests() {
+    let dir = Scratch::new();
+    dir.write("site/index.html", "en").write("de/index.html", "de");
+    let text = "num-threads: 1
+real-ip: {from: 127.0.0.1}
+hosts:
+  default:
+    paths:
+      /:
+        - return: {status: 403, unless: {method: [GET, HEAD]}}
+        - rewrite:
+            if: [{field: {accept-language: ^de}}, {query: {lang: ^de$}}]
+            unless: {query: {lang: ^en$}}
+            match: ^/$
+            to: /de/
+        - return: {status: 503, body: later, unless: {address: [127.0.0.1, '::1']}}
+        - file.dir: DIR/site
+      /de/: {file.dir: DIR/de}
+";
+    let server = Server::config(&dir, text);
+    for (head, status, content) in [
+        ("GET / HTTP/1.1", 200, "en"),
+        ("GET / HTTP/1.1\r\nAccept-Language: de, en", 200, "de"),
+        ("GET /?lang=de HTTP/1.1", 200, "de"),
+        ("GET /?lang=e%6e HTTP/1.1\r\nAccept-Language: de", 200, "en"),
+        ("GET / HTTP/1.1\r\nX-Forwarded-For: 192.0.2.1", 503, "later"),
+        ("POST / HTTP/1.1\r\nContent-Length: 0", 403, "Forbidden\n"),
+    ] {
+        let answer = &server.ask(format!("{head}\r\nHost: a\r\nConnection: close\r\n\r\n"))[0];
+        assert_eq!((answer.status, answer.text().as_str()), (status, content), "{head}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_found_by_the_check() {
     let dir = Scratch::new();
     for (key, argument, what, help) in [
@@ -118,6 +163,7 @@ fn what_is_wrong_is_found_by_the_check() {
         ("/", "{to: /$1}", "`$1` is not a group", "no regular expression has groups here"),
         ("/", "{match: '(', to: /a}", "invalid regular expression `(`: unclosed group", "write `\\(`"),
         ("/", "{match: '^/a', to: b}", "expected a path such as `/new/$1`, or a URL, found `b`", ""),
+        ("/", "{to: /b, if: {method: get}}", "expected a method such as GET", "write GET"),
         ("/", "^/a/(.*)$ /b/$1 last", "expected a mapping", "write `{match: '^/a/(.*)$', to: '/b/$1'}`"),
     ] {
         let text = format!(

@@ -11,7 +11,7 @@ use crate::servers::{self, Server, Upstream};
 use crate::workload::{Behind, SCRIPT, Workload};
 
 /// Bytes of the head before the bare loop's content: as many as an application's.
-const HEAD: u64 = 160;
+pub(crate) const HEAD: u64 = 160;
 /// PHP's processes: they run on the load's core anyway.
 const CHILDREN: usize = 4;
 

@@ -1,8 +1,10 @@
-//! The bare loop of this package: see `src/bin/bare_epoll`.
+//! The bare loops of this package: see `src/bin/bare_epoll`, and `src/bin/bare_forward` for proxies.
 
+use std::net::SocketAddrV4;
 use std::process::Command;
 
-use super::{Site, hayami};
+use super::{Site, Upstream, hayami};
+use crate::backend::HEAD;
 use crate::workload::Wire;
 
 pub(super) fn version() -> Result<String, String> {
@@ -11,6 +13,9 @@ pub(super) fn version() -> Result<String, String> {
 }
 
 pub(super) fn command(site: &Site<'_>) -> Result<Command, String> {
+    if let Some(Upstream::Http(upstream)) = site.upstream {
+        return Ok(forward(site, upstream));
+    }
     let mut command = Command::new(hayami::release_folder().join("bare_epoll"));
     command.arg("--port").arg(site.address.port().to_string());
     command.arg("--bytes").arg(site.answer.bytes.to_string());
@@ -22,4 +27,15 @@ pub(super) fn command(site: &Site<'_>) -> Result<Command, String> {
         command.arg("--per-request");
     }
     Ok(command)
+}
+
+fn forward(site: &Site<'_>, upstream: SocketAddrV4) -> Command {
+    let mut command = Command::new(hayami::release_folder().join("bare_forward"));
+    command.arg("--port").arg(site.address.port().to_string());
+    command.arg("--upstream").arg(upstream.to_string());
+    command.arg("--bytes").arg((site.answer.content as u64 + HEAD).to_string());
+    if site.answer.per_request {
+        command.arg("--per-request");
+    }
+    command
 }

@@ -36,10 +36,20 @@ const FAR_COLUMNS: &[Figure] = &[
 pub(super) const WORKLOADS: [Workload; 10] = [
     Workload {
         // As shipped it makes a connection for each request.
-        servers: &[Server::Hayami, Server::NginxTuned, Server::H2o, Server::Haproxy, Server::Nginx],
+        servers: &[
+            Server::Hayami,
+            Server::NginxTuned,
+            Server::H2o,
+            Server::Haproxy,
+            Server::Bare,
+            Server::Nginx,
+        ],
         ..load("proxy", "1 KB from a fast upstream, keep-alive, 100 connections", 100, ONE_BY_ONE)
     },
-    load("proxy-new", "the same, a client connection per request, 100 at once", 100, Use::PerRequest),
+    Workload {
+        servers: &[Server::Hayami, Server::NginxTuned, Server::H2o, Server::Haproxy, Server::Bare],
+        ..load("proxy-new", "the same, a client connection per request, 100 at once", 100, Use::PerRequest)
+    },
     Workload {
         wire: Wire::Http2Tls,
         servers: &[Server::Hayami, Server::NginxTuned, Server::H2o],

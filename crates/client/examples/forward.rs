@@ -40,11 +40,9 @@ impl Service for Forward {
         }
         let content = request.content.take().map(|content| Box::new(content) as Box<dyn Source>);
         let repeatable = request.head.method().is_safe();
-        let (method, target) = (request.head.method_name().to_vec(), request.head.target().to_vec());
+        let call = Call::new(request.head.method_name(), request.head.target().to_vec(), fields);
+        let call = Call { content, repeatable, ..call };
         request.connection.cancel_on_close.set(true);
-        let (upgrade, interim, errors) = (None, None, None);
-        let options = Default::default();
-        let call = Call { method, target, fields, content, upgrade, options, repeatable, interim, errors };
         let reply = upstream::call(&self.0, call);
         Outcome::Later(Box::pin(async {
             Answer::from(match reply.await {

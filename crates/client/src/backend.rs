@@ -1,324 +1,61 @@
-//! One origin as one worker sees it: where it is, and the connections to it that wait for their next request.
+//! One origin as one worker sees it: connections that serve one call at a time, and sessions that calls share.
 
-use super::connection::Connection;
-use super::engine::Engine;
-use super::http2::{self, Sessions};
-use super::io_stream::IoStream;
-use hayami_h1::Limits;
-use hayami_net::clock::Millis;
+use super::call::Call;
+use super::http2::Sessions;
+use super::origin::{Origin, Protocol};
+use super::upstream::{Counters, Upstream};
 use hayami_net::dial::Peer;
-use hayami_net::upstream_io::{Driver, SocketHandle, UpstreamIo};
-use hayami_tls::{Alpn, Connector};
-use std::cell::{Cell, RefCell};
-use std::io;
-use std::ops::Deref;
+use hayami_net::upstream_io::UpstreamIo;
 use std::rc::Rc;
-use std::time::Duration;
 
-/// Where requests go, and how patiently.
-#[derive(Clone, Debug)]
-pub struct Origin {
-    /// Addresses of one name, tried in this order until a connection is made.
-    pub peers: Vec<Peer>,
-    /// What is spoken to them.
-    pub protocol: Protocol,
-    /// What it is spoken over; `None`: in clear.
-    pub tls: Option<Tls>,
-    /// Limits of responses.
-    pub limits: Limits,
-    /// Calls under way at once on a connection that speaks HTTP/2.
-    pub streams: u32,
-    /// Bytes of a response's content that may wait in memory for whoever takes it, over HTTP/2, where nobody else on the
-    /// connection waits for that. Over HTTP/1.1 nothing waits beyond what one read brings.
-    pub buffer: u32,
-    /// How long is waited for what.
-    pub timeouts: Timeouts,
-    /// Connections that may wait for a request; with 0, every connection serves one.
-    pub idle: usize,
-}
-
-/// What may wait of a response by default: as much as a round trip of 100 ms brings at 10 MB a second.
-pub const BUFFER: u32 = 1024 * 1024;
-
-/// What is spoken to an upstream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protocol {
-    /// HTTP/1.1.
-    #[default]
-    Http1,
-    /// HTTP/2, whatever the upstream says (RFC 9113 §3.3).
-    Http2,
-    /// HTTP/2 if the upstream agrees to it (RFC 7301), HTTP/1.1 otherwise; so many of 100 connections offer it.
-    Negotiated(u8),
-    /// FastCGI.
-    FastCgi,
-}
-
-/// TLS to an upstream.
-#[derive(Clone, Debug)]
-pub struct Tls {
-    /// What is offered, and who is believed.
-    pub connector: Connector,
-    /// The name that is asked for, and has to be in the certificate.
-    pub name: String,
-}
-
-/// How long an upstream may take for what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
-    /// To take a connection, for each address that is tried.
-    pub connect: Duration,
-    /// From the end of the request to the end of the response's head.
-    pub first_byte: Duration,
-    /// Between two reads or two writes that get anywhere.
-    pub io: Duration,
-    /// For the next request of a connection; then we close it.
-    pub keep_alive: Duration,
-}
-
-/// What became of connections so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Connections that were made.
-    pub opened: u64,
-    /// Calls that were sent on a connection that had served others.
-    pub reused: u64,
-    /// Connections that could not be made.
-    pub failed: u64,
-    /// Connections over TLS that took up an earlier session.
-    pub resumed: u64,
-}
-
-/// One origin and its connections.
+/// One origin and the connections to it.
 pub struct Backend {
-    pub(super) outbound: UpstreamIo,
-    pub(super) limits: Limits,
-    pub(super) timeouts: Timeouts,
-    pub(super) protocol: Protocol,
-    tls: Option<Tls>,
-    pub(super) http2: Sessions,
-    peers: RefCell<Rc<[Peer]>>,
-    /// Which of them is tried first.
-    first: Cell<usize>,
-    /// How many lists of addresses there have been.
-    lists: Cell<u32>,
-    /// Connections that wait for a request, the one that was used last at the end: the others may become
-    /// superfluous then, and time out.
-    #[expect(clippy::vec_box, reason = "a connection goes from pool to exchange and back as one pointer")]
-    idle: RefCell<Vec<Box<Connection>>>,
-    most_idle: usize,
-    in_flight: Cell<usize>,
-    counters: Cell<Counters>,
-}
-
-/// As the pool of connections that wait for their next request.
-impl Driver for Backend {
-    fn on_event(self: Rc<Self>, socket: &SocketHandle) {
-        self.lose(socket);
-    }
-
-    fn turn(self: Rc<Self>) {}
-
-    fn queues(&self) -> bool {
-        false
-    }
-
-    fn collapse(&self) {}
+    pub(super) upstream: Rc<Upstream>,
+    pub(super) sessions: Rc<Sessions>,
 }
 
 impl Backend {
     /// An origin to which nothing is open yet.
     pub fn new(outbound: &UpstreamIo, origin: Origin) -> Rc<Self> {
-        Rc::new(Self {
-            outbound: outbound.clone(),
-            limits: origin.limits,
-            timeouts: origin.timeouts,
-            protocol: origin.protocol,
-            tls: origin.tls,
-            http2: Sessions::new(http2::config(origin.streams, origin.buffer, &origin.limits)),
-            peers: RefCell::new(origin.peers.into()),
-            first: Cell::new(0),
-            lists: Cell::new(0),
-            idle: RefCell::default(),
-            most_idle: origin.idle,
-            in_flight: Cell::new(0),
-            counters: Cell::default(),
-        })
+        let sessions = Sessions::new(origin.streams, origin.buffer, &origin.limits);
+        Rc::new(Self { upstream: Upstream::new(outbound, origin), sessions: Rc::new(sessions) })
     }
 
     /// Calls that are not over: their response's content counts until it was taken or given up.
     pub fn in_flight(&self) -> usize {
-        self.in_flight.get()
+        self.upstream.in_flight()
     }
 
     /// Connections that wait for a request.
     pub fn idle(&self) -> usize {
-        self.idle.borrow().len() + self.http2.idle()
+        self.upstream.idle() + self.sessions.idle()
     }
 
     /// What became of connections so far.
     pub fn counters(&self) -> Counters {
-        self.counters.get()
+        self.upstream.counters()
     }
 
     /// The addresses of the origin's name, as they are now. If they are others than before, connections that
     /// are open serve the call that they are serving and no other.
     pub fn set_peers(&self, peers: Vec<Peer>) {
-        if self.peers.borrow()[..] == peers[..] {
-            return;
+        if self.upstream.set_peers(peers) {
+            self.sessions.retire();
         }
-        *self.peers.borrow_mut() = peers.into();
-        self.first.set(0);
-        self.lists.set(self.lists.get().wrapping_add(1));
-        let idle = self.idle.take();
-        drop(idle);
-        self.http2.retire();
     }
 
-    /// A connection that waits for a request.
+    /// Whether a call is to be sent over HTTP/2.
     #[inline]
-    pub(super) fn take(&self) -> Option<Box<Connection>> {
-        loop {
-            let connection = self.idle.borrow_mut().pop()?;
-            connection.channel.wire.set_deadline(Millis::NEVER);
-            if connection.is_fit() && !connection.channel.wire.is_late() {
-                self.count(|counters| counters.reused += 1);
-                return Some(connection);
+    pub(super) fn shares(&self, call: &Call) -> bool {
+        match self.upstream.protocol {
+            Protocol::Http1 | Protocol::FastCgi => false,
+            // Who speaks nothing else answers without going on in another protocol.
+            Protocol::Http2 => true,
+            Protocol::Negotiated(_) if call.upgrade.is_some() => false,
+            Protocol::Negotiated(share) => {
+                let share = if call.options.streaming.is_some() { 100 } else { share };
+                self.sessions.is_due(share, self.upstream.outbound.clock().millis())
             }
         }
-    }
-
-    /// Takes a connection back whose exchange is over, if it can serve another one.
-    #[inline]
-    pub(super) fn give(self: &Rc<Self>, mut connection: Box<Connection>) {
-        connection.channel.settle();
-        let wire = &connection.channel.wire;
-        let keep_alive = connection.kept_for.min(self.timeouts.keep_alive);
-        let room = self.idle.borrow().len() < self.most_idle && !keep_alive.is_zero();
-        let wanted = room && connection.peers == self.lists.get();
-        // What was never waited for is not watched yet.
-        if !wanted || !connection.is_fit() || self.outbound.watch(wire).is_err() {
-            return;
-        }
-        wire.driven_by(self);
-        wire.set_deadline(self.outbound.clock().millis().after(keep_alive));
-        connection.input.release(self.outbound.pool());
-        connection.channel.release();
-        self.idle.borrow_mut().push(connection);
-    }
-
-    /// An idle connection has ended, has bytes that belong to no request, or was idle for too long; or TLS has something
-    /// to say that ends nothing.
-    #[cold]
-    fn lose(&self, wire: &SocketHandle) {
-        let at =
-            self.idle.borrow().iter().position(|connection| std::ptr::eq(&*connection.channel.wire, wire));
-        let Some(at) = at else { return };
-        let mut lost = self.idle.borrow_mut().remove(at);
-        if !wire.is_late() {
-            lost.channel.settle();
-            if lost.is_fit() {
-                self.idle.borrow_mut().insert(at, lost);
-            }
-        }
-    }
-
-    /// Begins a connection to the address at `at`; `None` if there are no more.
-    pub(super) fn open(&self, at: usize) -> Option<io::Result<Box<Connection>>> {
-        let peers = Rc::clone(&self.peers.borrow());
-        let connection = self.channel(self.nth(&peers, at)?, false);
-        Some(connection.map(|channel| Connection::new(channel, Engine::new(self.protocol), self.lists.get())))
-    }
-
-    /// Begins a connection for many calls to the address at `at`; `None` if there are no more.
-    pub(super) fn open_shared(&self, at: usize) -> Option<io::Result<IoStream>> {
-        let peers = Rc::clone(&self.peers.borrow());
-        self.nth(&peers, at).map(|peer| self.channel(peer, true))
-    }
-
-    /// A connection on which HTTP/2 was offered, and not taken: the next call has it.
-    pub(super) fn give_unshared(self: &Rc<Self>, channel: IoStream) {
-        self.give(Connection::new(channel, Engine::new(self.protocol), self.lists.get()));
-    }
-
-    /// The scheme of requests (RFC 9110 §4.2).
-    pub(super) fn scheme(&self) -> &'static [u8] {
-        if self.tls.is_some() { b"https" } else { b"http" }
-    }
-
-    /// The address at `at`, in the order in which they are tried.
-    fn nth<'a>(&self, peers: &'a [Peer], at: usize) -> Option<&'a Peer> {
-        (at < peers.len()).then(|| &peers[(self.first.get() + at) % peers.len()])
-    }
-
-    /// Whether there is an address at `at`.
-    #[inline]
-    pub(super) fn has(&self, at: usize) -> bool {
-        at < self.peers.borrow().len()
-    }
-
-    /// The address at `at` was faster than those before it: it is the first from now on (RFC 8305 §5 lets earlier
-    /// connections tell).
-    pub(super) fn prefer(&self, at: usize) {
-        if at > 0 {
-            self.first.set((self.first.get() + at) % self.peers.borrow().len().max(1));
-        }
-    }
-
-    /// Begins a connection to an address. `shared`: for calls over HTTP/2.
-    fn channel(&self, peer: &Peer, shared: bool) -> io::Result<IoStream> {
-        let alpn: &[Alpn] = match self.protocol {
-            Protocol::FastCgi => &[],
-            _ if !shared => &[Alpn::Http11],
-            Protocol::Http2 => &[Alpn::H2],
-            Protocol::Http1 | Protocol::Negotiated(_) => &[Alpn::H2, Alpn::Http11],
-        };
-        let channel = IoStream::open(&self.outbound, peer, self.tls.as_ref(), alpn)?;
-        let now = self.outbound.clock().millis();
-        channel.wire.set_deadline(now.after(self.timeouts.connect));
-        Ok(channel)
-    }
-
-    /// Whether connections serve one request each.
-    pub(super) fn closes(&self) -> bool {
-        self.most_idle == 0 || self.timeouts.keep_alive.is_zero()
-    }
-
-    /// A connection was made.
-    pub(super) fn count_opened(&self, resumed: bool) {
-        self.count(|counters| {
-            counters.opened += 1;
-            counters.resumed += u64::from(resumed);
-        });
-    }
-
-    pub(super) fn count(&self, count: impl FnOnce(&mut Counters)) {
-        let mut counters = self.counters.get();
-        count(&mut counters);
-        self.counters.set(counters);
-    }
-}
-
-/// A call that is not over.
-pub(super) struct InFlight(Rc<Backend>);
-
-impl InFlight {
-    pub(super) fn new(backend: &Rc<Backend>) -> Self {
-        backend.in_flight.set(backend.in_flight.get() + 1);
-        Self(Rc::clone(backend))
-    }
-}
-
-impl Deref for InFlight {
-    type Target = Rc<Backend>;
-
-    fn deref(&self) -> &Rc<Backend> {
-        &self.0
-    }
-}
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        self.0.in_flight.set(self.0.in_flight.get() - 1);
     }
 }

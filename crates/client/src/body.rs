@@ -1,16 +1,17 @@
 //! A response's content as it comes: pulled from the connection by whoever sends it on, so that an upstream
 //! is read no faster than its client reads.
 
-use super::backend::InFlight;
+use super::cause::Cause;
 use super::connection::Connection;
 use super::exchange::Exchange;
+use super::upstream::InFlight;
 use hayami_h1::{ClientEvent, ClientReceived, ResponseContent};
 use hayami_http::{FieldSection, Source, SourceError};
 use std::task::{Context, Poll, ready};
 
 /// Content that is being received.
 pub(super) struct Body {
-    backend: InFlight,
+    upstream: InFlight,
     /// None: it is complete, or failed.
     exchange: Option<Exchange>,
     /// Its length, if that was said.
@@ -22,17 +23,14 @@ pub(super) struct Body {
     trailers: Option<FieldSection>,
 }
 
-/// What content a response to HEAD would have had.
-pub(super) struct Announced(pub(super) Option<u64>);
-
 impl Body {
-    pub(super) fn new(backend: InFlight, exchange: Exchange, content: ResponseContent) -> Self {
+    pub(super) fn new(upstream: InFlight, exchange: Exchange, content: ResponseContent) -> Self {
         let length = match content {
             ResponseContent::Length(bytes) => Some(bytes),
             _ => None,
         };
         let plain = content != ResponseContent::Chunked && !exchange.connection.engine.is_framed();
-        Self { backend, exchange: Some(exchange), length, plain, decoded: 0, trailers: None }
+        Self { upstream, exchange: Some(exchange), length, plain, decoded: 0, trailers: None }
     }
 
     /// Takes content that was received, and reads some if there is none. `Ready(true)`: that was the end.
@@ -50,7 +48,7 @@ impl Body {
                     return Poll::Ready(Ok(false));
                 }
             }
-            let received = engine.receive(&self.backend.limits, input.unread(), &mut exchange.head);
+            let received = engine.receive(&self.upstream.limits, input.unread(), &mut exchange.head);
             let ClientReceived { consumed, event } = received.map_err(|fault| error(&fault))?;
             match event {
                 ClientEvent::Content(range) => {
@@ -98,11 +96,11 @@ impl Body {
             return Poll::Ready(Ok(ended == ClientEvent::End));
         }
         if direct {
-            let received = engine.receive(&self.backend.limits, &out[start..], &mut exchange.head);
+            let received = engine.receive(&self.upstream.limits, &out[start..], &mut exchange.head);
             let taken = received.map_err(|fault| error(&fault))?.consumed;
             if taken < bytes {
                 // More than was announced: what it is must not be asked of this connection.
-                input.room(self.backend.outbound.pool()).extend_from_slice(&out[start + taken..]);
+                input.room(self.upstream.outbound.pool()).extend_from_slice(&out[start + taken..]);
                 out.truncate(start + taken);
             }
         }
@@ -113,7 +111,7 @@ impl Body {
     fn finish(&mut self) {
         if let Some(mut exchange) = self.exchange.take() {
             self.trailers = exchange.connection.engine.take_trailers();
-            super::calling::end(&self.backend, exchange);
+            exchange.end(&self.upstream);
         }
     }
 
@@ -121,7 +119,7 @@ impl Body {
     fn wait(&mut self, cx: &mut Context<'_>) -> Result<(), SourceError> {
         let Some(exchange) = &mut self.exchange else { return Ok(()) };
         let Connection { input, channel, .. } = &mut *exchange.connection;
-        let (outbound, timeouts) = (&self.backend.outbound, &self.backend.timeouts);
+        let (outbound, timeouts) = (&self.upstream.outbound, &self.upstream.timeouts);
         input.release(outbound.pool());
         channel.release();
         let wire = &channel.wire;
@@ -136,8 +134,8 @@ impl Body {
     fn send_on(&mut self, cx: &mut Context<'_>) -> Result<(), SourceError> {
         match &mut self.exchange {
             Some(exchange) if !exchange.sending.is_complete() => {
-                match exchange.poll_send(cx, &self.backend) {
-                    Poll::Ready(Err(super::Cause::Content(error))) => Err(error),
+                match exchange.poll_send(cx, &self.upstream) {
+                    Poll::Ready(Err(Cause::Content(error))) => Err(error),
                     // Whoever answers need not read on (RFC 9112 §9.5).
                     Poll::Ready(Err(_)) => {
                         exchange.sending.stop();
@@ -180,21 +178,11 @@ impl Source for Body {
     }
 }
 
-impl Source for Announced {
-    fn fill(&mut self, _: &mut Context<'_>, _: usize, _: &mut Vec<u8>) -> Poll<Result<bool, SourceError>> {
-        Poll::Ready(Err(SourceError("the upstream was asked for the head only".to_owned())))
-    }
-
-    fn length(&self) -> Option<u64> {
-        self.0
-    }
-}
-
 /// Content of which is known that it will not be complete.
 pub(super) struct Broken(SourceError);
 
 impl Broken {
-    pub(super) fn by(cause: &super::Cause) -> Self {
+    pub(super) fn by(cause: &Cause) -> Self {
         Self(error(cause))
     }
 }

@@ -1,9 +1,9 @@
 //! The protocols that serve one call of a connection at a time. Whatever they are on the wire, a response's parts
 //! come as HTTP/1.1's.
 
-use super::backend::Protocol;
-use super::call::{Cause, ErrorSink};
-use super::fastcgi::FastCgi;
+use super::cause::Cause;
+use super::fastcgi::{ErrorSink, FastCgi};
+use super::origin::Protocol;
 use hayami_h1::{Client, ClientEvent, ClientReceived, CutShort, Limits, RequestContent};
 use hayami_http::{FieldSection, ResponseHead};
 

@@ -1,13 +1,16 @@
 //! One request and its response on a connection: bytes out, bytes in, up to the response's head.
 
-use super::backend::{Backend, InFlight};
-use super::call::{Call, Cause, InterimSink, Phase};
+use super::call::{Call, InterimSink, Switch};
+use super::cause::{Cause, Phase};
 use super::connection::Connection;
+use super::retry::Reach;
 use super::sending::Sending;
-use super::tunnel::{Switch, Tunnel};
+use super::tunnel::Tunnel;
+use super::upstream::{InFlight, Upstream};
 use hayami_h1::{ClientEvent, ResponseContent};
 use hayami_http::{ResponseHead, Status};
 use std::io;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -34,12 +37,12 @@ const CONTINUE: Duration = Duration::from_secs(1);
 impl Exchange {
     /// Begins: the request is made ready, and its content is the exchange's from here on.
     pub(super) fn begin(
-        backend: &Backend,
+        upstream: &Upstream,
         mut connection: Box<Connection>,
         reused: bool,
         call: &mut Call,
     ) -> Self {
-        let sending = Sending::begin(backend, &mut connection.engine, reused, call);
+        let sending = Sending::begin(upstream, &mut connection.engine, reused, call);
         let phase = if reused { Phase::Send } else { Phase::Connect };
         let head = ResponseHead::new(Status::OK);
         Self { connection, sending, phase, head, reused, heard: false, broken: None, head_bytes: 0 }
@@ -56,18 +59,18 @@ impl Exchange {
     pub(super) fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
-        backend: &Backend,
+        upstream: &Upstream,
         interim: &mut Option<InterimSink>,
     ) -> Poll<Result<ResponseContent, Cause>> {
         if self.connection.channel.wire.is_late() && !self.goes_on() {
             return Poll::Ready(Err(Cause::Timeout));
         }
         if matches!(self.phase, Phase::Connect | Phase::Send) {
-            self.send(cx, backend)?;
+            self.send(cx, upstream)?;
         }
         let held = self.sending.is_held();
         if self.phase != Phase::Connect
-            && let Poll::Ready(result) = self.read_head(backend, interim)
+            && let Poll::Ready(result) = self.read_head(upstream, interim)
         {
             self.connection.channel.wire.progressed();
             if self.sending.is_held() {
@@ -77,10 +80,10 @@ impl Exchange {
             return Poll::Ready(result.map_err(|cause| self.broken.take().unwrap_or(cause)));
         }
         if held {
-            return self.wait_held(cx, backend, interim);
+            return self.wait_held(cx, upstream, interim);
         }
         self.connection.channel.wire.wakes(cx.waker());
-        backend.outbound.watch(&self.connection.channel.wire).map_err(Cause::Io)?;
+        upstream.outbound.watch(&self.connection.channel.wire).map_err(Cause::Io)?;
         Poll::Pending
     }
 
@@ -89,19 +92,19 @@ impl Exchange {
     fn wait_held(
         &mut self,
         cx: &mut Context<'_>,
-        backend: &Backend,
+        upstream: &Upstream,
         interim: &mut Option<InterimSink>,
     ) -> Poll<Result<ResponseContent, Cause>> {
         if !self.sending.is_held() {
-            return self.poll_head(cx, backend, interim);
+            return self.poll_head(cx, upstream, interim);
         }
         let wire = &self.connection.channel.wire;
         if self.phase == Phase::Send && self.sending.is_hungry() {
-            let patience = CONTINUE.min(backend.timeouts.first_byte);
-            wire.set_deadline_once(backend.outbound.clock().millis().after(patience));
+            let patience = CONTINUE.min(upstream.timeouts.first_byte);
+            wire.set_deadline_once(upstream.outbound.clock().millis().after(patience));
         }
         wire.wakes(cx.waker());
-        backend.outbound.watch(wire).map_err(Cause::Io)?;
+        upstream.outbound.watch(wire).map_err(Cause::Io)?;
         Poll::Pending
     }
 
@@ -117,10 +120,10 @@ impl Exchange {
     }
 
     /// Sends as far as there is something and the socket takes it.
-    fn send(&mut self, cx: &mut Context<'_>, backend: &Backend) -> Result<(), Cause> {
-        match self.poll_send(cx, backend) {
+    fn send(&mut self, cx: &mut Context<'_>, upstream: &Upstream) -> Result<(), Cause> {
+        match self.poll_send(cx, upstream) {
             Poll::Pending => {}
-            Poll::Ready(Ok(())) => self.await_response(backend),
+            Poll::Ready(Ok(())) => self.await_response(upstream),
             Poll::Ready(Err(cause @ Cause::Content(_))) => return Err(cause),
             Poll::Ready(Err(cause)) if self.phase == Phase::Connect => return Err(cause),
             // It may have answered before it closed (RFC 9112 §9.5).
@@ -128,28 +131,28 @@ impl Exchange {
                 self.connection.channel.wire.socket.may_read(true);
                 self.sending.stop();
                 self.broken = Some(cause);
-                self.await_response(backend);
+                self.await_response(upstream);
             }
         }
         Ok(())
     }
 
-    fn await_response(&mut self, backend: &Backend) {
+    fn await_response(&mut self, upstream: &Upstream) {
         self.phase = Phase::FirstByte;
-        self.sending.release(backend.outbound.pool());
-        let now = backend.outbound.clock().millis();
-        self.connection.channel.wire.set_deadline(now.after(backend.timeouts.first_byte));
+        self.sending.release(upstream.outbound.pool());
+        let now = upstream.outbound.clock().millis();
+        self.connection.channel.wire.set_deadline(now.after(upstream.timeouts.first_byte));
     }
 
     /// Sends the request; ready when it has left.
-    pub(super) fn poll_send(&mut self, cx: &mut Context<'_>, backend: &Backend) -> Poll<Result<(), Cause>> {
+    pub(super) fn poll_send(&mut self, cx: &mut Context<'_>, upstream: &Upstream) -> Poll<Result<(), Cause>> {
         loop {
-            ready!(self.flush(backend))?;
+            ready!(self.flush(upstream))?;
             if self.sending.is_complete() {
                 return Poll::Ready(Ok(()));
             }
             let engine = &mut self.connection.engine;
-            if self.sending.pull(cx, backend.outbound.pool(), engine)?.is_pending() {
+            if self.sending.pull(cx, upstream.outbound.pool(), engine)?.is_pending() {
                 // Only the client is waited for, and its connection knows how long.
                 self.connection.channel.wire.progressed();
                 return Poll::Pending;
@@ -157,7 +160,7 @@ impl Exchange {
         }
     }
 
-    fn flush(&mut self, backend: &Backend) -> Poll<Result<(), Cause>> {
+    fn flush(&mut self, upstream: &Upstream) -> Poll<Result<(), Cause>> {
         let channel = &mut self.connection.channel;
         if self.phase == Phase::Connect {
             ready!(channel.poll_connected())?;
@@ -173,7 +176,7 @@ impl Exchange {
                     if self.phase == Phase::Connect {
                         self.phase = Phase::Send;
                         let resumed = channel.info().is_some_and(|info| info.resumed);
-                        backend.count_opened(resumed);
+                        upstream.count_opened(resumed);
                     }
                 }
                 other => break other.map_ok(|_| ()),
@@ -181,29 +184,49 @@ impl Exchange {
         };
         if sent.is_pending() {
             // The deadline for connecting is set already.
-            let now = backend.outbound.clock().millis();
-            channel.wire.set_deadline_once(now.after(backend.timeouts.io));
+            let now = upstream.outbound.clock().millis();
+            channel.wire.set_deadline_once(now.after(upstream.timeouts.io));
         }
         sent.map_err(Cause::Io)
     }
 
+    /// How far a request has come that fails by this.
+    #[cold]
+    pub(super) fn reach(&self, cause: &Cause) -> Reach {
+        match cause {
+            _ if self.phase == Phase::Connect => Reach::Unconnected,
+            _ if self.sending.is_unsent() => Reach::Unseen,
+            Cause::Io(_) | Cause::Closed if !self.heard => Reach::Lost,
+            _ => Reach::Seen,
+        }
+    }
+
+    /// It is over: its connection may serve the next one.
+    pub(super) fn end(mut self, upstream: &Rc<Upstream>) {
+        let complete = self.sending.has_left();
+        self.sending.end_memory(upstream.outbound.pool());
+        if complete {
+            upstream.give(self.connection);
+        }
+    }
+
     /// What is left when the upstream has gone on in another protocol.
     #[cold]
-    pub(super) fn into_tunnel(mut self, backend: InFlight, switch: &Switch) -> Tunnel {
-        self.sending.end_memory(backend.outbound.pool());
-        Tunnel::new(backend, self.connection, switch)
+    pub(super) fn into_tunnel(mut self, upstream: InFlight, switch: &Switch) -> Tunnel {
+        self.sending.end_memory(upstream.outbound.pool());
+        Tunnel::new(upstream, self.connection, switch)
     }
 
     /// Reads until the response's head is there.
     fn read_head(
         &mut self,
-        backend: &Backend,
+        upstream: &Upstream,
         interim: &mut Option<InterimSink>,
     ) -> Poll<Result<ResponseContent, Cause>> {
         let Connection { engine, input, channel, .. } = &mut *self.connection;
         loop {
             while !input.is_empty() {
-                let received = engine.receive(&backend.limits, input.unread(), &mut self.head);
+                let received = engine.receive(&upstream.limits, input.unread(), &mut self.head);
                 let received = received?;
                 input.consume(received.consumed);
                 self.head_bytes += received.consumed;
@@ -235,7 +258,7 @@ impl Exchange {
                 Ok(_) if self.heard => {}
                 Ok(_) => {
                     self.heard = true;
-                    *self.head.own_all() = backend.outbound.pool().take_fields();
+                    self.head.set_own(upstream.outbound.pool().take_fields());
                 }
                 Err(error) => return Poll::Ready(Err(Cause::Io(error))),
             }

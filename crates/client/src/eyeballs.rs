@@ -2,8 +2,10 @@
 //! silent costs a quarter of a second, not the whole wait.
 
 use super::backend::Backend;
-use super::call::{Cause, Failure, Phase};
+use super::cause::{Cause, Phase};
 use super::connection::Connection;
+use super::reply::Failure;
+use super::upstream::Upstream;
 use hayami_net::clock::Millis;
 use hayami_net::poll::Sleep;
 use std::future::{Future, poll_fn};
@@ -44,17 +46,17 @@ impl Race {
     pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        backend: &Backend,
+        upstream: &Upstream,
     ) -> Poll<Result<(Box<Connection>, usize), Cause>> {
         if self.runners.is_empty() {
-            self.start(backend);
+            self.start(upstream);
         }
         loop {
-            let made = self.poll_runners(cx, backend);
+            let made = self.poll_runners(cx, upstream);
             let pause = self.pause.as_mut().filter(|_| made.is_pending());
             // One that is begun now is looked at, too.
             match pause.map(|pause| pause.as_mut().poll(cx)) {
-                Some(Poll::Ready(())) => self.start(backend),
+                Some(Poll::Ready(())) => self.start(upstream),
                 Some(Poll::Pending) | None => return made,
             }
         }
@@ -63,23 +65,23 @@ impl Race {
     fn poll_runners(
         &mut self,
         cx: &mut Context<'_>,
-        backend: &Backend,
+        upstream: &Upstream,
     ) -> Poll<Result<(Box<Connection>, usize), Cause>> {
         let mut at = 0;
         while let Some(runner) = self.runners.get_mut(at) {
-            match runner.poll(cx, backend) {
+            match runner.poll(cx) {
                 Poll::Pending => at += 1,
                 Poll::Ready(Ok(())) => {
                     let Runner { at, connection, .. } = self.runners.swap_remove(at);
                     self.runners.clear();
-                    backend.prefer(at);
+                    upstream.prefer(at);
                     return Poll::Ready(Ok((connection, at)));
                 }
                 Poll::Ready(Err(cause)) => {
-                    backend.count(|counters| counters.failed += 1);
+                    upstream.count(|counters| counters.failed += 1);
                     self.failure = Some(cause);
                     self.runners.remove(at);
-                    self.start(backend);
+                    self.start(upstream);
                 }
             }
         }
@@ -90,22 +92,22 @@ impl Race {
     }
 
     /// Begins with the next address that does not fail at once.
-    fn start(&mut self, backend: &Backend) {
+    fn start(&mut self, upstream: &Upstream) {
         self.pause = None;
-        while let Some(begun) = backend.open(self.next) {
+        while let Some(begun) = upstream.open(self.next) {
             let at = self.next;
             self.next += 1;
             match begun {
                 Ok(connection) => {
-                    let until = backend.outbound.clock().millis().after(backend.timeouts.connect);
-                    if backend.has(self.next) {
-                        let delay = DELAY.min(backend.timeouts.connect);
-                        self.pause = Some(Box::pin(backend.outbound.timers().sleep(delay)));
+                    let until = upstream.outbound.clock().millis().after(upstream.timeouts.connect);
+                    if upstream.has(self.next) {
+                        let delay = DELAY.min(upstream.timeouts.connect);
+                        self.pause = Some(Box::pin(upstream.outbound.timers().sleep(delay)));
                     }
                     return self.runners.push(Runner { at, connection, until });
                 }
                 Err(error) => {
-                    backend.count(|counters| counters.failed += 1);
+                    upstream.count(|counters| counters.failed += 1);
                     self.failure = Some(Cause::Io(error));
                 }
             }
@@ -114,25 +116,13 @@ impl Race {
 }
 
 impl Runner {
-    fn poll(&mut self, cx: &mut Context<'_>, backend: &Backend) -> Poll<Result<(), Cause>> {
-        let wire = &self.connection.channel.wire;
-        if wire.is_late() {
-            return Poll::Ready(Err(Cause::Timeout));
-        }
-        // Nothing is sent: the kernel says whether it could be.
-        match wire.socket.send(&[], false) {
-            Poll::Ready(Ok(_)) => {
-                wire.progressed();
-                // What follows, maybe a handshake, has the rest of the time.
-                wire.set_deadline(self.until);
-                return Poll::Ready(Ok(()));
-            }
-            Poll::Ready(Err(error)) => return Poll::Ready(Err(Cause::Io(error))),
-            Poll::Pending => {}
-        }
-        wire.wakes(cx.waker());
-        backend.outbound.watch(wire).map_err(Cause::Io)?;
-        Poll::Pending
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Cause>> {
+        let channel = &self.connection.channel;
+        ready!(channel.poll_made(cx))?;
+        channel.wire.progressed();
+        // What follows, maybe a handshake, has the rest of the time.
+        channel.wire.set_deadline(self.until);
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -141,12 +131,13 @@ impl Runner {
 /// # Errors
 /// Why not.
 pub async fn reach(backend: &Rc<Backend>) -> Result<(), Failure> {
-    let began = backend.outbound.clock().now();
+    let upstream = &backend.upstream;
+    let began = upstream.outbound.clock().now();
     let mut race = Race::new(0, None);
     let mut made: Option<Box<Connection>> = None;
     let reached: Result<(), Cause> = poll_fn(|cx| {
         if made.is_none() {
-            made = Some(ready!(race.poll(cx, backend))?.0);
+            made = Some(ready!(race.poll(cx, upstream))?.0);
         }
         let Some(connection) = &mut made else { return Poll::Pending };
         let channel = &mut connection.channel;
@@ -156,11 +147,10 @@ pub async fn reach(backend: &Rc<Backend>) -> Result<(), Failure> {
         if let Poll::Ready(connected) = channel.poll_connected() {
             return Poll::Ready(connected);
         }
-        channel.wire.wakes(cx.waker());
-        backend.outbound.watch(&channel.wire).map_err(Cause::Io)?;
+        channel.wait(cx).map_err(Cause::Io)?;
         Poll::Pending
     })
     .await;
-    let elapsed = || backend.outbound.clock().now().saturating_duration_since(began);
+    let elapsed = || upstream.outbound.clock().now().saturating_duration_since(began);
     reached.map_err(|cause| Failure { phase: Phase::Connect, cause, elapsed: elapsed(), call: None })
 }

@@ -2,10 +2,14 @@
 //!
 //! The fields of a call are the parameters of the request, ready-made by the layer above.
 
-use super::call::{Cause, ErrorSink};
+use super::cause::Cause;
 use hayami_fcgi::{Client, Event, RequestContent, RequestOptions, ResponseContent};
 use hayami_h1::{ClientEvent, ClientReceived, CutShort, Limits};
 use hayami_http::{FieldSection, ResponseHead};
+use std::rc::Rc;
+
+/// Is told what an application says on its standard error.
+pub type ErrorSink = Rc<dyn Fn(&[u8])>;
 
 /// One connection to an application.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! A connection's bytes, in and out: what is between the socket and the protocol that uses it.
 
-use super::backend::Tls;
-use super::call::Cause;
+use super::cause::Cause;
+use super::origin::Tls;
 use super::tls::{self, ClientTls};
 use hayami_net::buffer::{Input, Pool};
 use hayami_net::dial::{self, Peer};
@@ -9,7 +9,7 @@ use hayami_net::upstream_io::{SocketHandle, UpstreamIo};
 use hayami_tls::{Alpn, Info};
 use std::io;
 use std::rc::Rc;
-use std::task::{Poll, ready};
+use std::task::{Context, Poll, ready};
 
 /// With less room than this, reading goes by a buffer of ours: many small reads would cost more than a copy.
 const DIRECT: usize = 4 * 1024;
@@ -81,6 +81,31 @@ impl IoStream {
         }
         self.proxy_header = None;
         Poll::Ready(Ok(()))
+    }
+
+    /// Ready once the connection is made, before anything of TLS.
+    ///
+    /// # Errors
+    /// It cannot be made, or not in time.
+    pub(super) fn poll_made(&self, cx: &mut Context<'_>) -> Poll<Result<(), Cause>> {
+        if self.wire.is_late() {
+            return Poll::Ready(Err(Cause::Timeout));
+        }
+        // Nothing can be sent before (tcp(7)), not even nothing: the kernel says whether it could be.
+        if let Poll::Ready(made) = self.wire.socket.send(&[], false) {
+            return Poll::Ready(made.map(drop).map_err(Cause::Io));
+        }
+        self.wait(cx).map_err(Cause::Io)?;
+        Poll::Pending
+    }
+
+    /// Has the task woken by what happens next.
+    ///
+    /// # Errors
+    /// The system's limit of watches is reached.
+    pub(super) fn wait(&self, cx: &Context<'_>) -> io::Result<()> {
+        self.wire.wakes(cx.waker());
+        self.outbound.watch(&self.wire)
     }
 
     /// Ready once bytes may be sent. In clear the first [`send`](Self::send) finds out, which saves a system call:

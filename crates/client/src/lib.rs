@@ -2,16 +2,21 @@
 //! (RFC 9110 §3.7).
 //!
 //! ```text
-//! call ─ exchange ── request out, head and content in     engine (hayami_h1, hayami_fcgi)
-//!           │
-//!        backend ─── connections that wait for their next request
-//!           │
-//!        channel ─── bytes, in clear or over TLS
-//!           │
-//!        hayami_net::upstream_io ── what the worker's loop knows of them: events, deadlines
+//! calling ── a call: attempts, until one has a response or no other may follow (retry)
+//!    │
+//!    ├─ dedicated ─ exchange ── on a connection of its own        engine (hayami_h1, hayami_fcgi)
+//!    │                 │
+//!    │              upstream ── connections that wait for their next request
+//!    │                 │
+//!    └─ http2::shared ─┤ ────── on a session that calls share       hayami_h2
+//!                      │
+//!                  io_stream ── bytes, in clear or over TLS
+//!                      │
+//!                  hayami_net::upstream_io ── what the worker's loop knows of them: events, deadlines
 //! ```
 //!
-//! Over HTTP/2 many calls share a connection: see `http2`. [`dial`] opens a connection for any other protocol.
+//! [`RawStream`] is a connection for any other protocol, [`RawPool`] keeps such ones; [`dial`] opens one that becomes a
+//! tunnel.
 //!
 //! A [`Backend`] is one origin as one worker sees it; nothing here is shared between workers, and nothing
 //! locks. Which backend a request goes to, what it says, and what a failure means to the client is the
@@ -19,25 +24,40 @@
 //! [`UpstreamIo`](hayami_net::upstream_io::UpstreamIo) that a backend begins with.
 #![forbid(unsafe_code)]
 
+mod announced;
+mod attempt;
 mod backend;
 mod body;
 mod call;
 mod calling;
+mod cause;
 mod connection;
+mod dedicated;
 mod engine;
 mod exchange;
 mod eyeballs;
 mod fastcgi;
 mod http2;
 mod io_stream;
+mod origin;
+mod raw_pool;
+mod raw_stream;
+mod reply;
+mod retry;
 mod sending;
 mod tls;
 mod tunnel;
+mod upstream;
 
-pub use backend::{BUFFER, Backend, Counters, Origin, Protocol, Timeouts, Tls};
-pub use call::{
-    Call, CallOptions, Cause, ErrorSink, Failure, InterimSink, OverHttp2, Phase, ProtocolFault, Reply, Timing,
-};
+pub use backend::Backend;
+pub use call::{Call, CallOptions, InterimSink, OverHttp2, Switch};
 pub use calling::{Calling, call};
+pub use cause::{Cause, Phase, ProtocolFault};
 pub use eyeballs::reach;
-pub use tunnel::{Dialing, Switch, Tunnel, dial};
+pub use fastcgi::ErrorSink;
+pub use origin::{BUFFER, Origin, Protocol, Timeouts, Tls};
+pub use raw_pool::RawPool;
+pub use raw_stream::RawStream;
+pub use reply::{Failure, Reply, Timing};
+pub use tunnel::{Dialing, Tunnel, dial};
+pub use upstream::Counters;

@@ -1,8 +1,10 @@
 //! A request's bytes on their way out, and whether they could be sent once more.
 
-use super::backend::Backend;
-use super::call::{Call, Cause};
+use super::call::Call;
+use super::cause::Cause;
 use super::engine::Engine;
+use super::retry::Left;
+use super::upstream::Upstream;
 use hayami_h1::RequestContent;
 use hayami_http::{Source, SourceError};
 use hayami_net::buffer::Pool;
@@ -38,25 +40,25 @@ pub(super) struct Sending {
 
 impl Sending {
     /// Writes a request's head; its content is taken over.
-    pub(super) fn begin(backend: &Backend, engine: &mut Engine, reused: bool, call: &mut Call) -> Self {
+    pub(super) fn begin(upstream: &Upstream, engine: &mut Engine, reused: bool, call: &mut Call) -> Self {
         let content = call.content.take().filter(|source| source.length() != Some(0));
         let keeps = reused && call.repeatable && content.is_some();
         let held = call.options.expects_continue && content.is_some();
         let mut sending = Self { content, keeps, held, ..Self::default() };
-        sending.write_head(backend, engine, call);
+        sending.write_head(upstream, engine, call);
         sending
     }
 
-    fn write_head(&mut self, backend: &Backend, engine: &mut Engine, call: &Call) {
+    fn write_head(&mut self, upstream: &Upstream, engine: &mut Engine, call: &Call) {
         let content = match &self.content {
             None => RequestContent::None,
             Some(source) => source.length().map_or(RequestContent::Chunked, RequestContent::Length),
         };
-        let request = (&call.method[..], &call.target[..], &call.fields);
-        self.out = backend.outbound.pool().take();
+        let request = (&call.method[..], &call.target[..], &*call.fields);
+        self.out = upstream.outbound.pool().take();
         engine.tell(call.errors.as_ref());
         match &call.upgrade {
-            None => engine.send_head(backend.closes(), request, content, &mut self.out),
+            None => engine.send_head(upstream.closes(), request, content, &mut self.out),
             Some(switch) => engine.send_upgrade_head(request, &switch.protocols, &mut self.out),
         }
         self.head = self.out.len();
@@ -156,22 +158,21 @@ impl Sending {
         self.sent == 0 && !self.shortened
     }
 
-    /// Whether no byte of the content was taken.
-    pub(super) fn is_untouched(&self) -> bool {
-        !self.touched
-    }
-
-    /// Whether the request can be sent from its first byte on.
-    pub(super) fn can_rewind(&self) -> bool {
-        !self.touched || !self.shortened
+    /// What could be sent of the content once more.
+    pub(super) fn left(&self) -> Left {
+        match (self.touched, self.shortened) {
+            (false, _) => Left::Whole,
+            (true, false) => Left::Encoded,
+            (true, true) => Left::Part,
+        }
     }
 
     /// Prepares to send the request from its first byte on.
-    pub(super) fn rewind(&mut self, backend: &Backend, engine: &mut Engine, call: &Call) {
+    pub(super) fn rewind(&mut self, upstream: &Upstream, engine: &mut Engine, call: &Call) {
         if self.shortened {
             *engine = engine.anew();
-            self.end_memory(backend.outbound.pool());
-            self.write_head(backend, engine, call);
+            self.end_memory(upstream.outbound.pool());
+            self.write_head(upstream, engine, call);
         }
         (self.sent, self.shortened, self.stopped) = (0, false, false);
     }

@@ -3,8 +3,8 @@
 //! What is sent is sealed at once and leaves as the socket takes it. What comes is opened where it was received and
 //! appended to whatever memory the reader has for it.
 
-use super::backend::Tls;
-use super::call::Cause;
+use super::cause::Cause;
+use super::origin::Tls;
 use hayami_net::buffer::Pool;
 use hayami_net::socket::Socket;
 use hayami_net::tls_stream::{RECORD, TlsStream};

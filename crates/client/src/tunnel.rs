@@ -8,11 +8,14 @@
 //! The client's connection asks [`Joined`] for bytes, which moves both directions: so a peer that reads slowly is
 //! written to slowly, and no more waits in memory than one buffer for each direction.
 
-use super::backend::{InFlight, Protocol};
+use super::call::Switch;
+use super::cause::Cause;
 use super::connection::Connection;
 use super::engine::Engine;
 use super::io_stream::IoStream;
-use hayami_http::{Content, Known, ResponseHead, Source, SourceError};
+use super::origin::Protocol;
+use super::upstream::InFlight;
+use hayami_http::{Content, Source, SourceError};
 use hayami_net::dial::Peer;
 use hayami_net::upstream_io::UpstreamIo;
 use std::fmt;
@@ -24,15 +27,6 @@ use std::time::Duration;
 
 /// Bytes of the client's that are taken at once.
 const ROOM: usize = 64 * 1024;
-
-/// What a call asks for besides an answer: to go on in another protocol.
-#[derive(Clone, Debug)]
-pub struct Switch {
-    /// The protocols to choose from, as an Upgrade field has them.
-    pub protocols: Vec<u8>,
-    /// How long nothing may move in either direction of the tunnel.
-    pub idle: Duration,
-}
 
 /// A connection to an upstream that is a tunnel now. Dropped, it is reset.
 pub struct Tunnel(Box<Line>);
@@ -67,20 +61,11 @@ enum Inward {
 /// Both directions of a tunnel, as content for the client. `None`: nothing more is for it.
 struct Joined(Option<Box<Line>>);
 
-impl Switch {
-    /// Whether a 101 names a protocol that was asked for (RFC 9110 §7.8); names are compared without case.
-    pub(super) fn allows(&self, head: &ResponseHead) -> bool {
-        let Some(chosen) = head.get(Known::Upgrade) else { return false };
-        let mut asked = self.protocols.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-        asked.any(|protocol| protocol.eq_ignore_ascii_case(chosen.trim_ascii()))
-    }
-}
-
 impl Tunnel {
     /// Of a connection on which a call was answered with 101.
-    pub(super) fn new(backend: InFlight, connection: Box<Connection>, switch: &Switch) -> Self {
-        let outbound = backend.outbound.clone();
-        Self::of(connection, switch.idle, outbound, Some(backend))
+    pub(super) fn new(upstream: InFlight, connection: Box<Connection>, switch: &Switch) -> Self {
+        let outbound = upstream.outbound.clone();
+        Self::of(connection, switch.idle, outbound, Some(upstream))
     }
 
     fn of(
@@ -139,26 +124,15 @@ impl Future for Dialing {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let dialing = &mut *self;
         let Some(channel) = &dialing.channel else { return Poll::Pending };
-        if channel.wire.is_late() {
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-        }
-        // Nothing can be sent before the connection is made (tcp(7)), not even nothing.
-        match channel.wire.socket.send(&[], false) {
-            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            Poll::Ready(Ok(_)) => {
-                let idle = dialing.idle;
-                let tunnel = |channel| {
-                    let connection = Connection::new(channel, Engine::new(Protocol::Http1), 0);
-                    Tunnel::of(connection, idle, dialing.outbound.clone(), None)
-                };
-                dialing.channel.take().map_or(Poll::Pending, |channel| Poll::Ready(Ok(tunnel(channel))))
-            }
-            Poll::Pending => {
-                channel.wire.wakes(cx.waker());
-                dialing.outbound.watch(&channel.wire)?;
-                Poll::Pending
-            }
-        }
+        let made = ready!(channel.poll_made(cx)).map_err(|cause| match cause {
+            Cause::Io(error) => error,
+            _ => io::ErrorKind::TimedOut.into(),
+        });
+        let Some(channel) = dialing.channel.take() else { return Poll::Pending };
+        Poll::Ready(made.map(|()| {
+            let connection = Connection::new(channel, Engine::new(Protocol::Http1), 0);
+            Tunnel::of(connection, dialing.idle, dialing.outbound.clone(), None)
+        }))
     }
 }
 

@@ -2,8 +2,10 @@
 
 mod calls;
 
+use calls::lines::{LONG, lines};
 use calls::*;
 use hayami_client::{Origin, Tls};
+use hayami_net::dial::Peer;
 use hayami_tls::{Authorities, ClientSettings, Connector, Trust};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -445,4 +447,31 @@ fn large_content_goes_both_ways() {
         server.await_counters("idle 1 in flight 0");
         server.stop();
     }
+}
+
+#[test]
+fn a_raw_stream_over_tls_is_used_again_and_trusts_only_whom_it_should() {
+    let authority = Authority::new();
+    let echo_all = |_: usize, stream: Secured| {
+        let (mut stream, mut all) = (stream, Vec::new());
+        let mut byte = [0];
+        while stream.read(&mut byte).unwrap_or(0) > 0 {
+            all.push(byte[0]);
+            if byte[0] == b'\n' && stream.write_all(&std::mem::take(&mut all)).is_err() {
+                return;
+            }
+        }
+    };
+    let (address, opened) = secured(authority.of_app(), echo_all);
+    let server = lines(Peer::Tcp(address), Some(authority.tls(|_| {})), 10, LONG);
+    for (path, want) in [("/a", "Ok(\"/a\") reused 0"), ("/b", "Ok(\"/b\") reused 1")] {
+        let got = server.ask("GET", path);
+        assert!(got.ends_with(want), "{got}");
+    }
+    server.stop();
+    assert_eq!(opened.load(Ordering::SeqCst), 1);
+    let server = lines(Peer::Tcp(address), Some(Authority::new().tls(|_| {})), 10, LONG);
+    let got = server.ask("GET", "/a");
+    assert!(got.contains("not connected: the TLS handshake failed"), "{got}");
+    server.stop();
 }

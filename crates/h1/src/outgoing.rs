@@ -2,6 +2,39 @@
 
 use hayami_http::FieldSection;
 
+/// The methods by which either role sends content. It has `outgoing` and `end_if_sent`.
+macro_rules! content_methods {
+    () => {
+        /// Writes content, in chunks if need be. What exceeds the announced length, and all content of messages that
+        /// have none, is dropped.
+        pub fn send_content(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+            self.outgoing.content(bytes, out);
+            self.end_if_sent();
+        }
+
+        /// Records that bytes of content of known length were sent by other means, by `sendfile` or from a shared
+        /// buffer.
+        pub fn content_sent(&mut self, bytes: u64) {
+            self.outgoing.count(bytes);
+            self.end_if_sent();
+        }
+
+        /// Starts a piece of content that its producer then appends to `out`; the returned mark goes to
+        /// [`end_chunk`](Self::end_chunk). In chunked framing room for the chunk size is left.
+        pub fn begin_chunk(&self, out: &mut Vec<u8>) -> usize {
+            self.outgoing.begin(out)
+        }
+
+        /// Ends the piece begun at `mark`, whatever the framing: fills in the chunk size, or counts the bytes of a
+        /// known length. An empty piece writes nothing.
+        pub fn end_chunk(&mut self, mark: usize, out: &mut Vec<u8>) {
+            self.outgoing.end(mark, out);
+            self.end_if_sent();
+        }
+    };
+}
+pub(crate) use content_methods;
+
 /// How the content of a message being sent is framed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outgoing {

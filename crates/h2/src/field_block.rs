@@ -64,6 +64,34 @@ pub(crate) fn append(section: &mut FieldSection, field: &Field<'_>) {
     }
 }
 
+/// A head that is read field by field, of a request or of a response.
+pub(crate) trait HeadFields {
+    /// The first rule that a field broke.
+    fn fault(&mut self) -> &mut Option<Fault>;
+
+    /// Takes a pseudo-header field.
+    fn pseudo(&mut self, field: &Field<'_>) -> Result<(), Fault>;
+
+    /// Takes any other field.
+    fn regular(&mut self, field: &Field<'_>) -> Result<(), Fault>;
+
+    /// Takes a field, unless one before broke a rule: then the rest is only decoded, since the decoder has to stay in
+    /// sync.
+    #[inline]
+    fn take(&mut self, field: &Field<'_>) {
+        if self.fault().is_some() {
+            return;
+        }
+        let result = match field.token {
+            Token::Known(_) | Token::Other => self.regular(field),
+            _ => self.pseudo(field),
+        };
+        if let Err(fault) = result {
+            *self.fault() = Some(fault);
+        }
+    }
+}
+
 /// Reads a trailer section.
 #[derive(Debug, Default)]
 pub(crate) struct Trailers {

@@ -4,7 +4,7 @@
 
 use crate::config::Config;
 use crate::fault::Fault;
-use crate::field_block::{append, check, content_length};
+use crate::field_block::{HeadFields, append, check, content_length};
 use crate::priority::Priority;
 use hayami_hpack::{Field, Sink, Token};
 use hayami_http::field::is_token;
@@ -83,39 +83,14 @@ const PROTOCOL: u8 = 16;
 impl Sink for RequestFields<'_> {
     #[inline]
     fn field(&mut self, field: Field<'_>) {
-        if self.fault.is_some() {
-            return;
-        }
-        let result = match field.token {
-            Token::Known(_) | Token::Other => self.regular(&field),
-            _ => self.pseudo(&field),
-        };
-        if let Err(fault) = result {
-            self.fault = Some(fault);
-        }
+        self.take(&field);
     }
 }
 
-impl<'a> RequestFields<'a> {
+impl HeadFields for RequestFields<'_> {
     #[inline]
-    pub(crate) fn new(head: &'a mut RequestHead, config: &'a Config, checked: &'a mut Checked) -> Self {
-        head.begin();
-        let line = RequestLine { version: Version::Http2, ..RequestLine::default() };
-        let parsed = Parsed { content_length: None, priority: None, method: Method::Get, refused: None };
-        let method = Method::Get;
-        Self {
-            head,
-            checked,
-            config,
-            line,
-            method,
-            seen: 0,
-            regular: false,
-            scattered_cookies: false,
-            default_port: None,
-            parsed,
-            fault: None,
-        }
+    fn fault(&mut self) -> &mut Option<Fault> {
+        &mut self.fault
     }
 
     /// A pseudo-header field: once each, and before the others (RFC 9113 §8.3).
@@ -142,6 +117,53 @@ impl<'a> RequestFields<'a> {
             PATH => self.set_path(field.value),
             AUTHORITY => self.set_authority(field.value),
             _ => self.set_protocol(field),
+        }
+    }
+
+    #[inline]
+    fn regular(&mut self, field: &Field<'_>) -> Result<(), Fault> {
+        self.regular = true;
+        check(field)?;
+        if let Token::Known(known) = field.token {
+            match known {
+                Known::ContentLength => {
+                    let length = content_length(self.parsed.content_length, field.value)?;
+                    self.parsed.content_length = Some(length);
+                }
+                Known::Host if self.head.get(Known::Host).is_some() => return Err(Fault::HostRepeated),
+                Known::Priority => self.parsed.priority = Some(Priority::parse(field.value)),
+                Known::Cookie if self.add_crumb(field) => return Ok(()),
+                _ => {}
+            }
+        }
+        if self.head.fields().len() >= usize::from(self.config.max_fields) {
+            self.parsed.refused = Some(Status::REQUEST_HEADER_FIELDS_TOO_LARGE);
+            return Ok(());
+        }
+        append(self.head.fields_mut(), field);
+        Ok(())
+    }
+}
+
+impl<'a> RequestFields<'a> {
+    #[inline]
+    pub(crate) fn new(head: &'a mut RequestHead, config: &'a Config, checked: &'a mut Checked) -> Self {
+        head.begin();
+        let line = RequestLine { version: Version::Http2, ..RequestLine::default() };
+        let parsed = Parsed { content_length: None, priority: None, method: Method::Get, refused: None };
+        let method = Method::Get;
+        Self {
+            head,
+            checked,
+            config,
+            line,
+            method,
+            seen: 0,
+            regular: false,
+            scattered_cookies: false,
+            default_port: None,
+            parsed,
+            fault: None,
         }
     }
 
@@ -211,30 +233,6 @@ impl<'a> RequestFields<'a> {
             return Err(Fault::ProtocolForm);
         }
         self.head.fields_mut().append_known(field.name, field.value, None);
-        Ok(())
-    }
-
-    #[inline]
-    fn regular(&mut self, field: &Field<'_>) -> Result<(), Fault> {
-        self.regular = true;
-        check(field)?;
-        if let Token::Known(known) = field.token {
-            match known {
-                Known::ContentLength => {
-                    let length = content_length(self.parsed.content_length, field.value)?;
-                    self.parsed.content_length = Some(length);
-                }
-                Known::Host if self.head.get(Known::Host).is_some() => return Err(Fault::HostRepeated),
-                Known::Priority => self.parsed.priority = Some(Priority::parse(field.value)),
-                Known::Cookie if self.add_crumb(field) => return Ok(()),
-                _ => {}
-            }
-        }
-        if self.head.fields().len() >= usize::from(self.config.max_fields) {
-            self.parsed.refused = Some(Status::REQUEST_HEADER_FIELDS_TOO_LARGE);
-            return Ok(());
-        }
-        append(self.head.fields_mut(), field);
         Ok(())
     }
 

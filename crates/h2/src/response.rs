@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::fault::Fault;
-use crate::field_block::{append, check, content_length};
+use crate::field_block::{HeadFields, append, check, content_length};
 use hayami_hpack::{Field, Sink, Token};
 use hayami_http::{Known, ResponseHead, Status};
 
@@ -19,24 +19,14 @@ pub(crate) struct ResponseFields<'a> {
 impl Sink for ResponseFields<'_> {
     #[inline]
     fn field(&mut self, field: Field<'_>) {
-        if self.fault.is_some() {
-            return;
-        }
-        let result = match field.token {
-            Token::Known(_) | Token::Other => self.regular(&field),
-            _ => self.pseudo(&field),
-        };
-        if let Err(fault) = result {
-            self.fault = Some(fault);
-        }
+        self.take(&field);
     }
 }
 
-impl<'a> ResponseFields<'a> {
-    pub(crate) fn new(head: &'a mut ResponseHead, config: &Config) -> Self {
-        head.clear();
-        let max_fields = usize::from(config.max_fields);
-        Self { head, max_fields, status: None, regular: false, content_length: None, fault: None }
+impl HeadFields for ResponseFields<'_> {
+    #[inline]
+    fn fault(&mut self) -> &mut Option<Fault> {
+        &mut self.fault
     }
 
     /// `:status` once, before the others, and nothing else (RFC 9113 §8.3.2).
@@ -64,6 +54,14 @@ impl<'a> ResponseFields<'a> {
         }
         append(own, field);
         Ok(())
+    }
+}
+
+impl<'a> ResponseFields<'a> {
+    pub(crate) fn new(head: &'a mut ResponseHead, config: &Config) -> Self {
+        head.clear();
+        let max_fields = usize::from(config.max_fields);
+        Self { head, max_fields, status: None, regular: false, content_length: None, fault: None }
     }
 
     /// The head is complete: returns its Content-Length. `too_large`: fields are missing.

@@ -68,6 +68,34 @@ impl fmt::Display for Failure {
     }
 }
 
+/// Failures of steps that do not depend on each other: the user learns of all at once.
+#[derive(Debug, Default)]
+pub(crate) struct Failures(Vec<Failure>);
+
+impl Failures {
+    /// The result of a step, unless it has failed.
+    pub(crate) fn note<T>(&mut self, result: Result<T, Failure>) -> Option<T> {
+        result.map_err(|failure| self.0.push(failure)).ok()
+    }
+
+    /// What is left when all steps have been taken.
+    ///
+    /// # Errors
+    /// All failures as one, with the exit code that they have in common, otherwise that of a wrong configuration.
+    pub(crate) fn conclude<T>(mut self, result: Option<T>) -> Result<T, Failure> {
+        match (result, self.0.len()) {
+            (Some(result), 0) => Ok(result),
+            (_, 1) => Err(self.0.remove(0)),
+            _ => {
+                let code = self.0.first().map_or(71, Failure::code);
+                let code = if self.0.iter().all(|own| own.code() == code) { code } else { 78 };
+                let texts: Vec<_> = self.0.iter().map(Failure::to_string).collect();
+                Err(Failure::Rendered { code, text: texts.join("\n") })
+            }
+        }
+    }
+}
+
 /// Reports the failure, if any, and returns the process's exit code.
 pub(crate) fn finish(result: Result<(), Failure>) -> ExitCode {
     match result {
@@ -100,5 +128,19 @@ mod tests {
         let rendered = Failure::Rendered { code: 73, text: "x:1:2\n".into() };
         assert_eq!((rendered.code(), rendered.to_string()), (73, "x:1:2".into()));
         assert_eq!(Failure::Usage("no".into()).to_string(), "hayami: no");
+    }
+
+    #[test]
+    fn all_failures_are_told_with_the_code_that_they_share() {
+        let of = |failures: &[fn(String) -> Failure]| {
+            let mut all = Failures::default();
+            assert_eq!(all.note(Ok(1)), Some(1));
+            failures.iter().for_each(|failure| assert_eq!(all.note::<()>(Err(failure("x".into()))), None));
+            all.conclude(Some(())).map_err(|failure| (failure.code(), failure.to_string()))
+        };
+        assert_eq!(of(&[]), Ok(()));
+        assert_eq!(of(&[Failure::System]), Err((71, "hayami: x".into())));
+        assert_eq!(of(&[Failure::System, Failure::System]), Err((71, "hayami: x\nhayami: x".into())));
+        assert_eq!(of(&[Failure::System, Failure::Unavailable]), Err((78, "hayami: x\nhayami: x".into())));
     }
 }

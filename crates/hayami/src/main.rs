@@ -13,6 +13,7 @@
 mod access;
 mod args;
 mod banner;
+mod before;
 mod bench;
 mod check;
 mod control;

@@ -3,11 +3,11 @@
 
 use crate::access::{check_creatable, check_own_file, check_writable};
 use crate::args::Args;
+use crate::before::Before;
 use crate::descriptors::{self, OpenFiles};
 use crate::dev_tls::DevTls;
-use crate::exit::Failure;
-use crate::explain::{CANNOT_CREATE, Explain, SYSTEM};
-use crate::sockets::Sockets;
+use crate::exit::{Failure, Failures};
+use crate::explain::{CANNOT_CREATE, CONFIG, Explain, SYSTEM};
 use crate::{reach, site, sockets, user, workers};
 use hayami_server::Generation;
 use hayami_server::config::load::Loaded;
@@ -41,23 +41,6 @@ pub(crate) struct Prepared {
     pub cpus: Vec<Option<usize>>,
 }
 
-/// The state that a reload starts from.
-pub(crate) struct Before<'a> {
-    /// The acceptors for TLS handshakes.
-    pub acceptors: &'a Acceptors,
-    /// The generation to serve.
-    pub generation: &'a Generation,
-    /// The bound sockets.
-    pub sockets: &'a Sockets,
-}
-
-impl Before<'_> {
-    /// The settings in force.
-    pub(crate) fn settings(&self) -> &Settings {
-        self.generation.settings()
-    }
-}
-
 /// Reads the configuration and checks it; `warn` gets the warnings as they are found, rendered. A reload
 /// continues from the current state, `before`.
 ///
@@ -77,28 +60,44 @@ pub(crate) fn prepare(
         // The process cannot change its user again; another user takes effect after a restart.
         Some(_) => process.user.as_deref().map_or(Ok(None), |name| user::named(name).map(|_| None)),
     };
-    let user = user.map_err(|problem| explain.user("user", problem))?;
-    let generation = workers::generation(settings)?;
+    let mut failures = Failures::default();
+    let user = failures.note(user.map_err(|problem| explain.user("user", problem)));
+    let generation = failures.note(workers::generation(settings));
     // Keys may be readable by root only.
-    let acceptors = workers::acceptors(settings, before, &explain)?;
+    let acceptors = failures.note(workers::acceptors(settings, before, &explain));
     let cpus = workers::cpus(&process.threads);
-    check_cpus(&cpus, &explain)?;
-    if before.is_none() {
-        // A reload starts no application.
-        check_applications(settings, &explain)?;
+    failures.note(check_cpus(&cpus, &explain));
+    failures.note(match before {
+        None => check_applications(settings, &explain),
+        Some(before) => check_running(settings, before, &explain),
+    });
+    failures.note(check_files(settings, before, &explain));
+    let sockets = failures.note(sockets::wanted(settings, before.map(|before| before.sockets), &explain));
+    if let Some(user) = &user {
+        // That user may not reach everything that root can.
+        failures.note(reach::check(settings, user.as_ref(), dev_tls.is_some(), &explain));
     }
-    check_files(settings, before, &explain)?;
-    let sockets = sockets::wanted(settings, before.map(|before| before.sockets), &explain)?;
-    // That user may not reach everything that root can.
-    reach::check(settings, user.as_ref(), dev_tls.is_some(), &explain)?;
+    let built = user.zip(generation).zip(acceptors.zip(sockets));
+    let ((user, generation), (acceptors, sockets)) = failures.conclude(built)?;
     let files = descriptors::raise();
     let connections = connections(settings, files, warn);
     Ok(Prepared { generation, acceptors, user, sockets, files, connections, cpus, dev_tls, loaded })
 }
 
+/// The applications of `fastcgi.spawn`, which a reload does not start: the server may not change its user any more.
+fn check_running(settings: &Settings, before: &Before<'_>, explain: &Explain<'_>) -> Result<(), Failure> {
+    let errors: Vec<_> = fastcgi::not_running(settings, before.settings())
+        .map(|spawn| {
+            let message = format!("a reload cannot start the application `{}`", spawn.command);
+            explain.at("fastcgi.spawn", &spawn.command, message).help("restart the server to start it")
+        })
+        .collect();
+    if errors.is_empty() { Ok(()) } else { Err(explain.failures(CONFIG, &errors)) }
+}
+
 fn check_cpus(cpus: &[Option<usize>], explain: &Explain<'_>) -> Result<(), Failure> {
     for cpu in cpus.iter().flatten() {
-        hayami_net::worker::check_cpu(*cpu).map_err(|error| {
+        hayami_net::run::check_cpu(*cpu).map_err(|error| {
             explain.failure(SYSTEM, explain.at("num-threads", &cpu.to_string(), error.to_string()))
         })?;
     }
@@ -140,14 +139,18 @@ fn check_files(
     // A log may be a link: to another disk, or to /dev/stdout.
     let logs = logs.chain(log).map(|(directive, path)| (directive, path, check_writable(path)));
     let pid = pid.map(|(directive, path)| (directive, path, check_own_file(path)));
+    let mut errors = Vec::new();
     for (directive, path, checked) in logs.chain(pid) {
         if let Err(trouble) = checked {
             let message = format!("cannot write the {directive} {}: {}", path.display(), trouble.fault);
-            let error = explain.at_path(directive, path, message);
-            return Err(explain.failure(CANNOT_CREATE, error.help(trouble.remedy)));
+            let error = explain.at_path(directive, path, message).help(trouble.remedy);
+            // Several places may name the same log.
+            if !errors.contains(&error) {
+                errors.push(error);
+            }
         }
     }
-    Ok(())
+    if errors.is_empty() { Ok(()) } else { Err(explain.failures(CANNOT_CREATE, &errors)) }
 }
 
 /// `max-connections`, or as many as the open-files limit has room for. A client whose requests are passed on

@@ -5,15 +5,17 @@
 //! with a restart.
 
 use crate::args::Args;
+use crate::before::Before;
 use crate::control::server::Client;
 use crate::error_log::Console;
 use crate::exit::Failure;
-use crate::prepare::{Before, Prepared, prepare};
+use crate::prepare::{Prepared, prepare};
 use crate::sockets::Sockets;
 use crate::workers::{self, Workers};
 use hayami_server::Generation;
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::error_log::Destination;
+use hayami_server::modules::fastcgi;
 use hayami_server::modules::listen::Acceptors;
 use hayami_server::modules::session_resumption;
 use hayami_server::modules::{limits, process};
@@ -24,6 +26,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct Running {
     /// The command line.
     pub args: Args,
+    /// The properties of the process, as it was started.
+    pub fixed: Fixed,
     /// The generation to serve.
     pub generation: Arc<Generation>,
     /// The acceptors for TLS handshakes.
@@ -104,7 +108,7 @@ impl Running {
         });
         let Prepared { mut generation, mut acceptors, sockets: wanted, .. } = prepared?;
         let settings = Arc::clone(generation.settings());
-        for directive in fixed(&old, &settings) {
+        for directive in changed(&self.fixed, &fixed(&settings)) {
             warn(&format!("`{directive}` has changed: the change takes effect after a restart\n"));
         }
         for endpoint in self.sockets.outdated(&wanted) {
@@ -112,17 +116,21 @@ impl Running {
                 "the socket options of {endpoint} have changed: they take effect after a restart\n"
             ));
         }
+        for spawn in fastcgi::not_running(&old, &settings) {
+            let command = &spawn.command;
+            warn(&format!(
+                "the application `{command}` of `fastcgi.spawn` is not used any more: it runs until a restart\n"
+            ));
+        }
+        // Addresses last: clients that connect to one must not be reset because a log cannot be opened.
+        generation.follow(&self.generation).map_err(Failure::CannotCreate)?;
         let (sockets, new) = self.sockets.next(&wanted, workers.number())?;
         generation.assign_listeners(sockets.listeners());
-        generation.follow(&self.generation).map_err(Failure::CannotCreate)?;
         acceptors.start(settings.global.get::<session_resumption::OcspUpdaters>().0, &workers::report());
         let shares = sockets.share_out(new, workers.number(), &acceptors);
         let generation = Arc::new(generation);
         let updated = workers.update(&generation, shares).await;
-        for file in self.sockets.files().filter(|file| !sockets.files().any(|own| own == *file)) {
-            // Without the rights of the start it may be impossible to remove; the next start replaces it.
-            let _ = std::fs::remove_file(file);
-        }
+        self.sockets.remove_files_unless_of(&sockets);
         (self.generation, self.acceptors, self.sockets) = (generation, acceptors, sockets);
         if let Err(error) = updated {
             let advice = "raise the limit fs.epoll.max_user_watches and restart the server";
@@ -132,12 +140,16 @@ impl Running {
         Ok(format!("configuration reloaded: hosts {hosts}, addresses {listeners}"))
     }
 
-    /// A file that root could read at the start may be unreadable now.
+    /// What root could do at the start, the server's user may be unable to do now.
     fn advise(&self, reason: &str) -> String {
         match &self.user {
+            Some(user) if reason.contains("cannot listen") && reason.contains("ermission denied") => {
+                format!("{reason} (the server runs as `{user}` now: restart it to bind this port)")
+            }
             Some(user) if reason.contains("ermission denied") => {
                 format!(
-                    "{reason} (the server runs as `{user}`: let this user read the file, or restart the server)"
+                    "{reason} (the server runs as `{user}` now: this user must be able to read the file, or restart the \
+                     server)"
                 )
             }
             _ => reason.to_owned(),
@@ -145,26 +157,28 @@ impl Running {
     }
 }
 
-/// Directives whose changes need a restart: they are properties of the process.
-fn fixed(old: &Settings, new: &Settings) -> Vec<&'static str> {
-    let (old_limits, new_limits) =
-        (old.global.get::<limits::Settings>(), new.global.get::<limits::Settings>());
-    let (old_log, new_log) = (old.global.get::<Destination>(), new.global.get::<Destination>());
-    let (old, new) = (old.global.get::<process::Settings>(), new.global.get::<process::Settings>());
-    let changes = [
-        ("num-threads", format!("{:?}", old.threads) != format!("{:?}", new.threads)),
-        ("user", old.user != new.user),
-        ("pid-file", old.pid_file != new.pid_file),
-        ("error-log", old_log != new_log),
-        ("num-name-resolution-threads", old.name_resolution_threads != new.name_resolution_threads),
-        ("max-connections", old_limits.max_connections != new_limits.max_connections),
-        ("soft-connection-limit", old_limits.soft_connection_limit != new_limits.soft_connection_limit),
-        (
-            "soft-connection-limit.min-age",
-            old_limits.soft_connection_min_age != new_limits.soft_connection_min_age,
-        ),
-        ("limit-request-memory", old_limits.request_memory != new_limits.request_memory),
-        ("limit-request-spool", old_limits.request_spool != new_limits.request_spool),
-    ];
-    changes.into_iter().filter_map(|(directive, changed)| changed.then_some(directive)).collect()
+/// Directives whose changes need a restart, since they are properties of the process, with what they are set to.
+pub(crate) type Fixed = [(&'static str, String); 10];
+
+/// What the settings say of the process.
+pub(crate) fn fixed(settings: &Settings) -> Fixed {
+    let limits = settings.global.get::<limits::Settings>();
+    let process = settings.global.get::<process::Settings>();
+    [
+        ("num-threads", format!("{:?}", process.threads)),
+        ("user", format!("{:?}", process.user)),
+        ("pid-file", format!("{:?}", process.pid_file)),
+        ("error-log", format!("{:?}", settings.global.get::<Destination>())),
+        ("num-name-resolution-threads", format!("{:?}", process.name_resolution_threads)),
+        ("max-connections", format!("{:?}", limits.max_connections)),
+        ("soft-connection-limit", format!("{:?}", limits.soft_connection_limit)),
+        ("soft-connection-limit.min-age", format!("{:?}", limits.soft_connection_min_age)),
+        ("limit-request-memory", format!("{:?}", limits.request_memory)),
+        ("limit-request-spool", format!("{:?}", limits.request_spool)),
+    ]
+}
+
+/// The directives that are not as they were.
+fn changed(before: &Fixed, now: &Fixed) -> impl Iterator<Item = &'static str> {
+    before.iter().zip(now).filter_map(|(before, now)| (before != now).then_some(before.0))
 }

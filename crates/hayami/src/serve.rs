@@ -71,7 +71,8 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     blocking::set_name_threads(process.name_resolution_threads);
     blocking::set_password_threads();
     let user = user.map(|user| user.name);
-    let mut running = Running { args: args.clone(), generation, acceptors, sockets, user };
+    let fixed = reload::fixed(generation.settings());
+    let mut running = Running { args: args.clone(), fixed, generation, acceptors, sockets, user };
     let result = serve_by(plan, (cpus, shares), (&mut running, control.as_ref()), ready);
     drop(control);
     drop(applications);
@@ -133,7 +134,7 @@ async fn run(
         Signals::listen().and_then(|signals| Ok((signals, workers::start(&plan, shares, &phases, &sender)?)));
     let (mut signals, workers) = started.map_err(|why| ready.console.fail(why))?;
     let control = control.map_or_else(|| Ok(Control::none()), ControlSocket::listen);
-    let control = control.map_err(|why| ready.console.fail(why))?;
+    let mut control = control.map_err(|why| ready.console.fail(why))?;
     let quota = Arc::clone(&plan.quota);
     drop((sender, plan));
     if !all_ready(&mut events, workers.number()).await {
@@ -144,7 +145,7 @@ async fn run(
     }
     let console = ready.say();
     tokio::select! {
-        signal = serve_until_signaled((&mut signals, &control), running, &workers, &console) => {
+        signal = serve_until_signaled((&mut signals, &mut control), running, &workers, &console) => {
             say(Severity::Notice, format_args!("{signal}: no longer accepting connections, finishing open requests"));
         }
         // There are no other events once all are ready.
@@ -175,7 +176,7 @@ fn say(severity: Severity, text: impl std::fmt::Display) {
 
 /// Handles signals and clients of the control socket, until a signal requests the end; returns its name.
 async fn serve_until_signaled(
-    (signals, control): (&mut Signals, &Control),
+    (signals, control): (&mut Signals, &mut Control),
     running: &mut Running,
     workers: &Workers,
     console: &Console,

@@ -2,7 +2,7 @@
 //! each worker.
 
 use crate::access::check_creatable;
-use crate::exit::Failure;
+use crate::exit::{Failure, Failures};
 use crate::explain::{CANNOT_CREATE, CONFIG, Explain, NO_PERMISSION, SYSTEM};
 use crate::socket_file::{Owner, set_mode_and_owner};
 use crate::user;
@@ -100,29 +100,46 @@ pub(crate) fn wanted(
     explain: &Explain<'_>,
 ) -> Result<Vec<Wanted>, Failure> {
     let is_bound = |endpoint: &Endpoint| before.is_some_and(|before| before.has(endpoint));
-    let mut all = Vec::new();
+    let (mut all, mut failures) = (Vec::new(), Failures::default());
     for (index, binding) in bindings(settings).iter().enumerate() {
         let listener = binding.listener;
-        let (owner, permission) = match &listener.address {
-            Address::Unix(socket) if is_bound(&Endpoint::Unix(socket.path.clone())) => ((None, None), None),
-            Address::Unix(socket) => (check_unix(listener, socket, explain)?, socket.permission),
-            _ => ((None, None), None),
+        let own = match &listener.address {
+            Address::Unix(socket) if is_bound(&Endpoint::Unix(socket.path.clone())) => {
+                Ok(((None, None), None))
+            }
+            Address::Unix(socket) => {
+                check_unix(listener, socket, explain).map(|owner| (owner, socket.permission))
+            }
+            _ => Ok(((None, None), None)),
         };
-        for endpoint in endpoints(listener, explain)? {
+        let Some((owner, permission)) = failures.note(own) else { continue };
+        for endpoint in failures.note(endpoints(listener, explain)).unwrap_or_default() {
             let options = options(settings, &listener.options);
-            match try_bind(&endpoint, &options) {
-                // This user may not be able to bind what the start could.
-                _ if is_bound(&endpoint) => {}
-                Ok(()) => {}
+            // This user may not be able to bind what the start could.
+            let tried = if is_bound(&endpoint) { Ok(()) } else { try_bind(&endpoint, &options) };
+            match tried {
+                // The program that uses it may be the server that is to be replaced.
+                Err(error) if before.is_none() && error.kind() == ErrorKind::AddrInUse => {}
                 // A machine without IPv6 serves IPv4.
                 Err(error) if without_ipv6(&endpoint, &error) && !all.is_empty() => continue,
-                Err(error) => return Err(failure(&endpoint, &error)),
+                Err(error) => {
+                    failures.note::<()>(Err(refused(listener, &endpoint, &error, explain)));
+                    continue;
+                }
+                Ok(()) => {}
             }
             let (tls, proxy_protocol) = (binding.is_tls(), listener.proxy_protocol.clone());
             all.push(Wanted { endpoint, options, index, tls, proxy_protocol, owner, permission });
         }
     }
-    Ok(all)
+    failures.conclude(Some(all))
+}
+
+/// An address that cannot be bound, with its place.
+fn refused(listener: &Listener, endpoint: &Endpoint, error: &io::Error, explain: &Explain<'_>) -> Failure {
+    let text = explained(endpoint, error);
+    let (fault, remedy) = text.split_once("; ").unwrap_or((&text, ""));
+    explain.failure(failure(endpoint, error).code(), ConfigError::new(listener.at, fault).help(remedy))
 }
 
 /// Whether a socket can be created at that path, and its owner.
@@ -160,6 +177,24 @@ impl Sockets {
     /// An address is in use; then the listeners do not change.
     pub(crate) fn next(&self, wanted: &[Wanted], workers: usize) -> Result<(Self, Vec<New>), Failure> {
         let mut next = Self { bound: Vec::new(), next_id: self.next_id };
+        match self.bind_new(wanted, workers, &mut next) {
+            Ok(new) => Ok((next, new)),
+            Err(failure) => {
+                next.remove_files_unless_of(self);
+                Err(failure)
+            }
+        }
+    }
+
+    /// Removes the socket files that other sockets do not have.
+    pub(crate) fn remove_files_unless_of(&self, other: &Self) {
+        for file in self.files().filter(|file| !other.files().any(|own| own == *file)) {
+            // Without the rights of the start it may be impossible to remove; the next start replaces it.
+            let _ = std::fs::remove_file(file);
+        }
+    }
+
+    fn bind_new(&self, wanted: &[Wanted], workers: usize, next: &mut Self) -> Result<Vec<New>, Failure> {
         let mut new = Vec::new();
         for wanted in wanted {
             let known = self.bound.iter().find(|own| own.endpoint == wanted.endpoint);
@@ -187,7 +222,7 @@ impl Sockets {
                 udp,
             });
         }
-        Ok((next, new))
+        Ok(new)
     }
 
     /// Whether it is bound.

@@ -1,8 +1,8 @@
 //! The workers: a thread each, with its own service, sockets and loop.
 
+use crate::before::Before;
 use crate::exit::Failure;
 use crate::explain::{CONFIG, Explain};
-use crate::prepare::Before;
 use hayami_h1::Limits;
 use hayami_net::{
     ByteBudget, Clock, Config, Http2Config, ListenerUpdate, Phase, Quota, Timeouts, Update, Updates,

@@ -290,16 +290,25 @@ impl FieldSection {
         self.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v)
     }
 
-    /// Rebuilds the section from the lines that `keep` wants.
+    /// Keeps the lines that `keep` wants.
+    ///
+    /// Bytes that a parser put there stay where they are, since a request line points into them; a section that is its
+    /// own wire form stays that.
     pub fn retain(&mut self, mut keep: impl FnMut(&[u8], &[u8]) -> bool) {
         if self.iter().all(|(n, v)| keep(n, v)) {
             return;
         }
-        let mut kept = Self::default();
-        for line in self.lines().filter(|line| keep(line.name, line.value)) {
-            kept.append_line(line);
+        if self.appended_only {
+            let mut kept = Self::default();
+            for line in self.lines().filter(|line| keep(line.name, line.value)) {
+                kept.append_line(line);
+            }
+            *self = kept;
+        } else {
+            let bytes = &self.bytes;
+            self.lines.retain(|line| keep(line.name.of(bytes), line.value.of(bytes)));
+            self.find_firsts();
         }
-        *self = kept;
     }
 
     /// Removes every line of that name. Returns whether there was one.

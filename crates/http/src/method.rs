@@ -39,6 +39,11 @@ impl Method {
     pub fn is_safe(self) -> bool {
         matches!(self, Self::Get | Self::Head | Self::Options | Self::Trace)
     }
+
+    /// Whether sending it twice does what sending it once does (RFC 9110 §9.2.2).
+    pub fn is_idempotent(self) -> bool {
+        self.is_safe() || matches!(self, Self::Put | Self::Delete)
+    }
 }
 
 #[cfg(test)]
@@ -51,5 +56,7 @@ mod tests {
         assert_eq!(Method::from_name(b"get"), Method::Other);
         assert!(Method::Head.is_safe());
         assert!(!Method::Post.is_safe());
+        assert!(Method::Delete.is_idempotent() && !Method::Delete.is_safe());
+        assert!(!Method::Post.is_idempotent());
     }
 }

@@ -165,3 +165,37 @@ impl RequestHead {
         [self.method_name(), self.target(), self.version().name().as_bytes()].join(&b' ')
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_that_is_removed_leaves_the_request_line_as_it_is() {
+        let bytes = b"GET /a?b\r\nhost: x\r\ny: 1\r\nz: 2\r\n";
+        let mut head = RequestHead::default();
+        head.reset_to(bytes);
+        let at = |text: &str| {
+            let start = bytes.windows(text.len()).position(|own| own == text.as_bytes()).expect(text);
+            Span::new(start, start + text.len())
+        };
+        head.set_line(RequestLine {
+            method: at("GET"),
+            target: at("/a?b"),
+            path: at("/a"),
+            query: Some(at("b")),
+            authority: Some(at("x")),
+            ..RequestLine::default()
+        });
+        for (name, value) in [("host", "x"), ("y", "1"), ("z", "2")] {
+            head.fields_mut().push_span(at(name), at(value));
+        }
+        assert!(head.fields_mut().remove(b"Y"));
+        head.fields_mut().set(b"z", b"3");
+        let line = (head.method_name(), head.target(), head.path(), head.query(), head.authority());
+        assert_eq!(line, (&b"GET"[..], &b"/a?b"[..], &b"/a"[..], Some(&b"b"[..]), &b"x"[..]));
+        let fields: Vec<_> = head.fields().iter().collect();
+        assert_eq!(fields, [(&b"host"[..], &b"x"[..]), (b"z", b"3")]);
+        assert_eq!(head.get(Known::Host), Some(&b"x"[..]));
+    }
+}

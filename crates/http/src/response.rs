@@ -117,8 +117,13 @@ impl ResponseHead {
     }
 
     /// This response's own fields, whose memory may be reused for another response.
-    pub fn into_own(self) -> Option<FieldSection> {
-        self.own.map(|own| *own)
+    pub fn into_own(self) -> Option<Box<FieldSection>> {
+        self.own
+    }
+
+    /// Its own fields are these from now on: memory of another response's, mostly.
+    pub fn set_own(&mut self, own: Box<FieldSection>) {
+        self.own = Some(own);
     }
 
     /// All fields as this response's own, the shared ones copied first, so that they can be changed.

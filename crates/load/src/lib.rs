@@ -9,6 +9,7 @@
 //! other or reports it. Sockets are in `hayami-net`, the command line is in `hayami`.
 #![forbid(unsafe_code)]
 
+mod clock;
 pub mod compare;
 mod connection;
 pub mod control;
@@ -27,7 +28,7 @@ pub mod warnings;
 mod worker;
 
 pub use control::{Control, Live, Phase};
-pub use outcome::{CpuRoom, Death, Ended, Errors, Outcome, Sample, ServerCost, Tally, TlsSpoken};
+pub use outcome::{CpuRoom, Death, Ended, Outcome, Sample, ServerCost, Tally, TlsSpoken};
 pub use plan::{Plan, Target};
 pub use run::run;
-pub use tally::{Cause, Causes, Histogram, Slot, Statuses, Timeline};
+pub use tally::{Cause, Causes, Errors, Histogram, Slot, Statuses, Timeline};

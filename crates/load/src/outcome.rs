@@ -2,7 +2,7 @@
 //!
 //! Only the measured part of a run is included, without ramp-up and warm-up.
 
-use crate::{Causes, Histogram, Statuses, Timeline};
+use crate::{Causes, Errors, Histogram, Statuses, Timeline};
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
@@ -98,43 +98,6 @@ impl Tally {
     /// Complete successful responses.
     pub fn successes(&self) -> u64 {
         self.responses.saturating_sub(self.errors.status + self.errors.content)
-    }
-}
-
-/// Failures, by kind. Each failed request or connection is counted once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Errors {
-    /// The connection failed.
-    pub connect: u64,
-    /// The TLS handshake failed, or a record was broken.
-    pub tls: u64,
-    /// The connection was reset, or closed before an answer began.
-    pub reset: u64,
-    /// The plan's timeout expired.
-    pub timeout: u64,
-    /// The peer broke a rule of HTTP.
-    pub protocol: u64,
-    /// The answer ended before its content did.
-    pub short: u64,
-    /// An answer whose status is not expected.
-    pub status: u64,
-    /// An answer whose content is not expected.
-    pub content: u64,
-    /// Connections dropped by the emulated loss: not the server's fault, so not part of any sum.
-    pub lost: u64,
-}
-
-impl Errors {
-    /// The total, without emulated losses.
-    pub fn total(&self) -> u64 {
-        self.connect
-            + self.tls
-            + self.reset
-            + self.timeout
-            + self.protocol
-            + self.short
-            + self.status
-            + self.content
     }
 }
 

@@ -1,12 +1,13 @@
 //! A run: one target, loaded by as many workers as the plan has threads.
 
 use crate::Tally;
+use crate::clock::now;
 use crate::connection::Failure;
 use crate::control::{Control, Phase};
 use crate::outcome::{Death, Ended, Outcome};
 use crate::plan::{Plan, Until};
 use crate::worker::job::Job;
-use crate::worker::{Done, Share, Times, Worker, now};
+use crate::worker::{Done, Share, Times, Worker};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, SystemTime};

@@ -1,92 +1,34 @@
 //! Accepting connections, as many as there may be.
 
-use crate::placement::{Arrival, Workers};
+use crate::placement::Arrival;
 use crate::proxy_protocol::{Expectation, Expected, Fault};
 use crate::service::{Address, ConnectionInfo, Service};
 use crate::socket::Socket;
 use crate::transport::{ProxyHeader, Transport};
-use crate::worker::{Listener, Worker};
+use crate::worker::Worker;
 use hayami_tls::Acceptor as TlsAcceptor;
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
 
 /// Connections accepted before those that are there get their turn.
 pub(crate) const BATCH: u32 = 64;
 
-/// How many connections the process may have, and has, and which of its workers have how many.
+/// A listening socket as one worker gets it.
 #[derive(Debug)]
-pub struct Quota {
-    /// Above it connections wait in the kernel's queue.
-    most: usize,
-    /// Above it idle connections are closed early; with how long an idle one is left alone at least.
-    soft: Option<(usize, Duration)>,
-    live: AtomicUsize,
-    next_id: AtomicU64,
-    starved: AtomicU64,
-    workers: Arc<Workers>,
-}
-
-impl Quota {
-    /// A quota of `most` connections, with idle ones closed early above `soft`.
-    pub fn new(most: usize, soft: Option<(usize, Duration)>) -> Self {
-        Self {
-            most,
-            soft,
-            live: AtomicUsize::new(0),
-            next_id: AtomicU64::new(1),
-            starved: AtomicU64::new(0),
-            workers: Arc::default(),
-        }
-    }
-
-    /// Connections at the moment.
-    pub fn live(&self) -> usize {
-        self.live.load(Ordering::Relaxed)
-    }
-
-    /// How often a connection could not be accepted for want of descriptors or memory.
-    pub fn starved(&self) -> u64 {
-        self.starved.load(Ordering::Relaxed)
-    }
-
-    /// How long an idle connection is left alone when the soft limit is passed.
-    pub(crate) fn min_age(&self) -> Duration {
-        self.soft.map_or(Duration::ZERO, |(_, min_age)| min_age)
-    }
-
-    /// Whether idle connections may have to be closed early.
-    pub(crate) fn is_soft(&self) -> bool {
-        self.soft.is_some()
-    }
-
-    /// How many of a worker's `own` connections are above the soft limit: its share of the excess.
-    pub(crate) fn excess(&self, own: usize) -> usize {
-        let Some((soft, _)) = self.soft else { return 0 };
-        let live = self.live();
-        if live <= soft { 0 } else { ((live - soft) * own).div_ceil(live) }
-    }
-
-    /// The workers that have them.
-    pub(crate) fn workers(&self) -> &Arc<Workers> {
-        &self.workers
-    }
-
-    fn enter(&self) -> Option<u64> {
-        if self.live.fetch_add(1, Ordering::Relaxed) >= self.most {
-            self.leave();
-            return None;
-        }
-        Some(self.next_id.fetch_add(1, Ordering::Relaxed))
-    }
-
-    pub(crate) fn leave(&self) {
-        self.live.fetch_sub(1, Ordering::Relaxed);
-    }
+pub struct Listener {
+    /// The socket, listening and non-blocking.
+    pub fd: OwnedFd,
+    /// Its index among all listeners of the program.
+    pub index: usize,
+    /// The address it is bound to.
+    pub address: Address,
+    /// What it answers TLS handshakes with; `None` to serve in clear.
+    pub tls: Option<Arc<TlsAcceptor>>,
+    /// Connections begin with a header of the PROXY protocol, which is believed; `None`: it is not known here.
+    pub proxy_protocol: Option<Expectation>,
 }
 
 /// The queue of one listener, as one worker sees it.
@@ -96,6 +38,8 @@ pub(crate) struct Acceptor {
     pub(crate) index: usize,
     address: Address,
     tls: Option<Arc<TlsAcceptor>>,
+    /// Which client certificates its connections had to show.
+    client_requirement: Option<u64>,
     proxy_protocol: Option<Expectation>,
     /// The kernel tells when connections wait.
     pub(crate) is_watched: bool,
@@ -187,12 +131,20 @@ impl Acceptor {
     pub(crate) fn new(listener: Listener) -> Self {
         let Listener { fd, index, address, tls, proxy_protocol } = listener;
         let share = Share::default();
-        Self { fd, index, address, tls, proxy_protocol, is_watched: true, told: false, share }
+        let client_requirement = requirement(tls.as_ref());
+        let (is_watched, told) = (true, false);
+        Self { fd, index, address, tls, client_requirement, proxy_protocol, is_watched, told, share }
     }
 
-    /// What its next connections begin with.
-    pub(crate) fn renew(&mut self, tls: Option<Arc<TlsAcceptor>>, proxy_protocol: Option<Expectation>) {
+    /// What its next connections begin with. Whether they have to show other client certificates than those that are there.
+    pub(crate) fn renew(
+        &mut self,
+        tls: Option<Arc<TlsAcceptor>>,
+        proxy_protocol: Option<Expectation>,
+    ) -> bool {
+        let before = std::mem::replace(&mut self.client_requirement, requirement(tls.as_ref()));
         (self.tls, self.proxy_protocol) = (tls, proxy_protocol);
+        self.client_requirement.is_some() && before != self.client_requirement
     }
 
     /// The kernel says that connections wait.
@@ -230,7 +182,7 @@ impl Acceptor {
         match error {
             Errno::AGAIN => Accepted::None,
             Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => {
-                worker.quota.starved.fetch_add(1, Ordering::Relaxed);
+                worker.quota.note_starved();
                 Accepted::Starved
             }
             _ => Accepted::Lost,
@@ -253,6 +205,7 @@ impl Acceptor {
             tls: None,
             ends: Default::default(),
             cancel_on_close: Default::default(),
+            outdated: Default::default(),
         };
         let mut transport = Transport::new(Socket::new(fd), self.tls.as_ref());
         match self.proxy_protocol.as_ref().map(|own| own.of(&info.peer)) {
@@ -280,19 +233,13 @@ impl Acceptor {
     }
 }
 
+fn requirement(tls: Option<&Arc<TlsAcceptor>>) -> Option<u64> {
+    tls.and_then(|acceptor| acceptor.client_requirement())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_quota_is_never_passed_and_room_is_given_back() {
-        let quota = Quota::new(2, None);
-        assert!(quota.enter().is_some() && quota.enter().is_some());
-        assert_eq!(quota.enter(), None);
-        quota.leave();
-        assert!(quota.enter().is_some());
-        assert_eq!(quota.live(), 2);
-    }
 
     /// Has connections come in bunches of these sizes; how often the kernel is asked in vain, and how many rounds
     /// of the loop are needed.
@@ -331,19 +278,5 @@ mod tests {
         let mixed = [60, 60].into_iter().chain([1; 100]);
         let (vain, rounds) = vain_and_rounds(mixed);
         assert!(vain <= 12 && rounds <= 110, "{vain} {rounds}");
-    }
-
-    #[test]
-    fn each_worker_drops_its_share_of_the_excess() {
-        let quota = Quota::new(100, Some((10, Duration::from_secs(30))));
-        for _ in 0..20 {
-            quota.enter();
-        }
-        assert_eq!(quota.excess(15), 8);
-        assert_eq!(quota.excess(5), 3);
-        for _ in 0..10 {
-            quota.leave();
-        }
-        assert_eq!(quota.excess(10), 0);
     }
 }

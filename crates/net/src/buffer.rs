@@ -22,7 +22,9 @@ const LARGE_HEAD: usize = 4 * 1024;
 #[derive(Debug, Default)]
 pub struct Pool {
     buffers: RefCell<Vec<Vec<u8>>>,
-    fields: RefCell<Vec<FieldSection>>,
+    /// Boxed, since they go from head to pool and back as one pointer.
+    #[expect(clippy::vec_box, reason = "a section is larger than what is moved for free")]
+    fields: RefCell<Vec<Box<FieldSection>>>,
 }
 
 impl Pool {
@@ -42,12 +44,13 @@ impl Pool {
     }
 
     /// Fields, none so far, with memory for most heads.
-    pub fn take_fields(&self) -> FieldSection {
-        self.fields.borrow_mut().pop().unwrap_or_else(|| FieldSection::with_capacity(HEAD, LINES))
+    pub fn take_fields(&self) -> Box<FieldSection> {
+        let kept = self.fields.borrow_mut().pop();
+        kept.unwrap_or_else(|| Box::new(FieldSection::with_capacity(HEAD, LINES)))
     }
 
     /// Takes fields back that nobody needs any more.
-    pub fn give_fields(&self, mut fields: FieldSection) {
+    pub fn give_fields(&self, mut fields: Box<FieldSection>) {
         let mut free = self.fields.borrow_mut();
         let bytes = fields.bytes().len();
         if free.len() < KEPT_COUNT && (1..=LARGE_HEAD).contains(&bytes) {

@@ -62,7 +62,11 @@ mod tests {
         if is_resident(&slice) {
             return super::skip::skip("the folder of the tests is in memory, nothing in it is ever cold");
         }
-        read_through(&slice);
-        assert!(is_resident(&slice));
+        // What other programs read may push it out again at once.
+        let becomes_resident = |_| {
+            read_through(&slice);
+            is_resident(&slice)
+        };
+        assert!((0..100).any(becomes_resident));
     }
 }

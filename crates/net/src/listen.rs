@@ -90,20 +90,21 @@ pub fn bind(endpoint: &Endpoint, options: &Options) -> io::Result<OwnedFd> {
     Ok(socket.into())
 }
 
-/// Whether [`bind`] would work, as far as that shows without taking the address from anybody: a TCP or UDP address
-/// is bound and given back at once, and that another program has it is no error. Of unix sockets nothing is tried.
+/// Whether [`bind`] would work: a TCP or UDP address is bound and given back at once. Of unix sockets only is tried whether a
+/// program listens there.
 ///
 /// # Errors
-/// As of [`bind`], except that an address is in use.
+/// As of [`bind`].
 pub fn try_bind(endpoint: &Endpoint, options: &Options) -> io::Result<()> {
-    let tried = match endpoint {
-        Endpoint::Tcp(address) => bind_tcp(*address, options),
-        Endpoint::Udp(address) => bind_inet(*address, Type::DGRAM, Protocol::UDP, options),
-        Endpoint::Unix(_) => return Ok(()),
-    };
-    match tried {
-        Err(error) if error.kind() != io::ErrorKind::AddrInUse => Err(error),
-        _ => Ok(()),
+    // With SO_REUSEPORT, other servers of the same user would not show.
+    let options = &Options { reuse_port: false, ..options.clone() };
+    match endpoint {
+        Endpoint::Tcp(address) => bind_tcp(*address, options).map(drop),
+        Endpoint::Udp(address) => bind_inet(*address, Type::DGRAM, Protocol::UDP, options).map(drop),
+        Endpoint::Unix(path) if std::os::unix::net::UnixStream::connect(path).is_ok() => {
+            Err(io::ErrorKind::AddrInUse.into())
+        }
+        Endpoint::Unix(_) => Ok(()),
     }
 }
 

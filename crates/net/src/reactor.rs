@@ -4,10 +4,11 @@
 //! something is woken, or the next timer or sweep is due. Per request this saves the wakers, locks and queues of a task; per
 //! connection, its memory.
 
-use crate::accept::{Accepted, Acceptor, BATCH, Batch};
+use crate::accept::{Accepted, Acceptor, BATCH, Batch, Listener};
 use crate::clock::Millis;
 use crate::connection::{Connection, Turn};
 use crate::contain::contained;
+use crate::cpu_turn;
 use crate::placement::{Arrival, Placement};
 use crate::poll::{Deadlines, Events, Interest, Kind, Poll, Readiness, SWEEP, Slots, Timers, Token};
 use crate::service::{ConnectionInfo, Service};
@@ -15,7 +16,7 @@ use crate::transport::Transport;
 use crate::update::{ListenerUpdate, Update};
 use crate::upstream_io::UpstreamIo;
 use crate::waker::Target;
-use crate::worker::{Listener, Worker};
+use crate::worker::Worker;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -29,6 +30,9 @@ const SHED: usize = 64;
 /// Milliseconds for which a connection is left alone that has not asked for anything yet or has just been
 /// answered: those that want to come in wait for as long in the kernel's queue.
 const GRACE: u64 = 1000;
+/// Connections of closed listeners that end in a round, and slots that are searched for them: a few tenths of a millisecond.
+const LEAVING: usize = 32;
+const SEARCHED: usize = 1024;
 /// Milliseconds without an event after which a worker counts as idle. Between two requests of one client pass fewer, so
 /// that work for idle moments costs a busy worker nothing.
 const IDLE: u64 = 5;
@@ -53,10 +57,21 @@ pub(crate) struct Reactor<S: Service> {
     swept: Millis,
     /// There may be room for another connection that was not there before.
     room: bool,
+    /// Connections of closed listeners, and outdated ones, that are to be found yet.
+    leaving: Option<Leaving>,
+}
+
+/// A search for these connections, a part in each round: others have requests meanwhile.
+struct Leaving {
+    /// Those that are closed. Their numbers do not come again.
+    listeners: Vec<usize>,
+    /// The slot at which it goes on.
+    slot: usize,
 }
 
 impl<S: Service> Reactor<S> {
     pub(crate) fn new(worker: Worker<S>, outbound: UpstreamIo, listeners: Vec<Listener>) -> io::Result<Self> {
+        cpu_turn::enter_worker();
         let poll = outbound.loop_poll();
         let acceptors: Vec<Acceptor> = listeners.into_iter().map(Acceptor::new).collect();
         acceptors.iter().try_for_each(|acceptor| watch_new(&poll, acceptor))?;
@@ -79,11 +94,13 @@ impl<S: Service> Reactor<S> {
             watch_at: Millis::NEVER,
             swept: Millis::default(),
             room: false,
+            leaving: None,
         })
     }
 
     /// Waits until there is something to do, and does it.
     pub(crate) fn round(&mut self) {
+        cpu_turn::begin_round();
         self.wait();
         self.worker.clock.refresh();
         self.outbound.begin_round();
@@ -93,6 +110,7 @@ impl<S: Service> Reactor<S> {
         }
         self.timers.wake();
         self.take_woken();
+        self.leave_some();
         if self.until_sweep() == Some(0) {
             self.sweep();
         }
@@ -129,6 +147,7 @@ impl<S: Service> Reactor<S> {
     fn update_listeners(&mut self, listeners: Vec<ListenerUpdate>) -> io::Result<()> {
         let mut result = Ok(());
         let mut kept = Vec::with_capacity(listeners.len());
+        let mut outdated = false;
         for listener in listeners {
             match listener {
                 ListenerUpdate::Open(listener) => {
@@ -141,7 +160,10 @@ impl<S: Service> Reactor<S> {
                 ListenerUpdate::Keep { index, tls, proxy_protocol } => {
                     let Some(at) = self.acceptors.iter().position(|own| own.index == index) else { continue };
                     let mut acceptor = self.acceptors.swap_remove(at);
-                    acceptor.renew(tls, proxy_protocol);
+                    if acceptor.renew(tls, proxy_protocol) {
+                        self.outdate(index);
+                        outdated = true;
+                    }
                     kept.push(acceptor);
                 }
             }
@@ -150,8 +172,15 @@ impl<S: Service> Reactor<S> {
         let gone: Vec<usize> = self.acceptors.iter().map(|acceptor| acceptor.index).collect();
         self.close_listeners();
         self.acceptors = kept;
-        self.leave(|connection| gone.contains(&connection.link.info.listener));
+        self.leave(gone, outdated);
         result
+    }
+
+    /// Connections of a listener have not shown the client certificates that it requires now.
+    #[cold]
+    fn outdate(&self, listener: usize) {
+        let own = self.connections.iter().filter(|connection| connection.link.info.listener == listener);
+        own.for_each(|connection| connection.link.info.outdated.set(true));
     }
 
     /// Closes all listeners, each once the kernel's queue is empty: what is left in it would be reset.
@@ -164,17 +193,39 @@ impl<S: Service> Reactor<S> {
         self.acceptors.clear();
     }
 
-    /// Has connections take no more requests; those that are idle end at once, others in a turn of their own.
-    fn leave(&mut self, whose: impl Fn(&Connection) -> bool) {
-        let leaving = self.connections.iter().filter(|connection| whose(connection));
-        let leaving: Vec<Token> = leaving.map(|connection| connection.link.token).collect();
-        for token in leaving {
-            let Some(connection) = self.connections.get_mut(token) else { continue };
-            connection.leave();
-            if connection.says_goodbye() || !self.close_if_idle(token) {
-                self.again.push((token, 0));
+    /// Has the connections of closed listeners take no more requests, and those that are outdated. Of a listener that stays,
+    /// new ones come while they are searched for: these stay.
+    fn leave(&mut self, gone: Vec<usize>, outdated: bool) {
+        if outdated || !gone.is_empty() {
+            let before = self.leaving.take().map(|leaving| leaving.listeners).unwrap_or_default();
+            self.leaving = Some(Leaving { listeners: [before, gone].concat(), slot: 0 });
+        }
+    }
+
+    /// Finds some of them; those that are idle end at once, others in a turn of their own.
+    fn leave_some(&mut self) {
+        let Some(mut leaving) = self.leaving.take() else { return };
+        let mut found = 0;
+        for _ in 0..SEARCHED {
+            if leaving.slot >= self.connections.end() {
+                return;
+            }
+            if found == LEAVING {
+                break;
+            }
+            let at = self.connections.at(leaving.slot);
+            leaving.slot += 1;
+            let Some(connection) = at.and_then(|token| self.connections.get_mut(token)) else { continue };
+            let (token, info) = (connection.link.token, &connection.link.info);
+            if info.outdated.get() || leaving.listeners.contains(&info.listener) {
+                found += 1;
+                connection.leave();
+                if connection.says_goodbye() || !self.close_if_idle(token) {
+                    self.again.push((token, 0));
+                }
             }
         }
+        self.leaving = Some(leaving);
     }
 
     /// Stops accepting.
@@ -191,7 +242,7 @@ impl<S: Service> Reactor<S> {
     /// Takes events from the kernel: what is there, if somebody has a turn anyway, or else the next.
     fn wait(&mut self) {
         let timeout = match self.until_sweep() {
-            _ if !self.again.is_empty() => Some(0),
+            _ if !self.again.is_empty() || self.leaving.is_some() => Some(0),
             _ if !self.worker.woken.may_rest() || self.placement.has_arrivals() => Some(0),
             timeout => timeout,
         };

@@ -93,6 +93,8 @@ pub struct ConnectionInfo {
     /// closes the connection, even if only its half of it; awaited or being sent. For answers that cost others work.
     /// A stream that the client cancels is given up in any case. False for every new request.
     pub cancel_on_close: Cell<bool>,
+    /// Its listener requires client certificates now, after a reload, that its handshake has not asked for.
+    pub outdated: Cell<bool>,
 }
 
 /// A request as the service sees it.

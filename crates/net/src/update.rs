@@ -1,9 +1,11 @@
 //! What a worker goes over to while it serves.
 
+use crate::accept::Listener;
 use crate::clock::Clock;
 use crate::proxy_protocol::Expectation;
+use crate::timeouts::Timeouts;
 use crate::upstream_io::UpstreamIo;
-use crate::worker::{Http2Config, Listener, Timeouts};
+use crate::worker::Http2Config;
 use hayami_h1::Limits;
 use hayami_tls::Acceptor;
 use std::io;
@@ -37,7 +39,8 @@ pub type MakeService<S> = Box<dyn FnOnce(&Rc<Clock>, &UpstreamIo, &S) -> S + Sen
 pub enum ListenerUpdate {
     /// A new one.
     Open(Listener),
-    /// One that the worker has, with what its next connections begin with.
+    /// One that the worker has, with what its next connections begin with. If those have to show other client certificates,
+    /// connections that are there end when what is under way is answered.
     Keep {
         /// Its index among all listeners of the program.
         index: usize,

@@ -114,7 +114,7 @@ impl UpstreamIo {
     }
 
     /// Fields for a call, none so far; a call that is answered leaves its memory to another one.
-    pub fn fields(&self) -> FieldSection {
+    pub fn fields(&self) -> Box<FieldSection> {
         self.pool().take_fields()
     }
 

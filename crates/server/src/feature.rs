@@ -10,7 +10,7 @@
 use crate::config::directive::Group;
 use crate::config::feature_settings::FeatureSettings;
 use crate::config::load::Complete;
-use crate::config::settings::{HandlerSettings, PathSettings, Settings};
+use crate::config::settings::{HandlerSettings, HostSettings, PathSettings, Settings};
 use crate::handler::{Filter, Handler};
 use crate::phase::Step;
 use crate::worker::WorkerContext;
@@ -69,8 +69,8 @@ pub struct RouteContext<'a> {
     pub features: &'static [Feature],
     /// The whole configuration.
     pub settings: &'a Settings,
-    /// The host as written in the configuration; empty for requests that match no host.
-    pub host: &'a str,
+    /// The host; `None` for requests that match no host.
+    pub host: Option<&'a HostSettings>,
     /// The path; `None` for requests that match no path.
     pub path: Option<&'a PathSettings>,
     /// The settings that hold there.
@@ -89,7 +89,12 @@ impl<'a> RouteContext<'a> {
         inherited: &'a FeatureSettings,
         worker: &'a WorkerContext,
     ) -> Self {
-        Self { features, settings, host: "", path: None, inherited, extension: None, worker }
+        Self { features, settings, host: None, path: None, inherited, extension: None, worker }
+    }
+
+    /// The host as written in the configuration; empty for requests that match no host.
+    pub fn host_name(&self) -> &'a str {
+        self.host.map_or("", |host| &host.name)
     }
 
     /// The settings of the innermost level.

@@ -8,6 +8,7 @@ use crate::config::settings::Settings;
 use crate::modules::access_log::Logs;
 use crate::modules::fastcgi;
 use crate::modules::proxy;
+use crate::modules::server_timing;
 use crate::modules::upstreams;
 use crate::modules::upstreams::{Shared, Uploads};
 use crate::router::Map;
@@ -18,7 +19,18 @@ pub struct Generation {
     settings: Arc<Settings>,
     logs: Arc<Logs>,
     map: Map,
+    needs: Needs,
     upstreams: Arc<Shared>,
+}
+
+/// What the paths of a configuration need of their workers. Found once: with thousands of paths the search would delay
+/// requests.
+#[derive(Clone, Copy)]
+pub(crate) struct Needs {
+    /// Applications and upstreams are told to which address a client is connected.
+    pub(crate) local_address: bool,
+    /// Clients of some path are told how long their requests took.
+    pub(crate) timing: bool,
 }
 
 impl Generation {
@@ -29,7 +41,11 @@ impl Generation {
     /// One line for the user: what cannot be built, where it stands and why.
     pub fn new(settings: Arc<Settings>) -> Result<Self, String> {
         let map = Map::new(&settings)?;
-        Ok(Self { settings, logs: Arc::default(), map, upstreams: Arc::default() })
+        let needs = Needs {
+            local_address: fastcgi::is_used(&settings) || proxy::announces(&settings),
+            timing: server_timing::is_used(&settings),
+        };
+        Ok(Self { settings, logs: Arc::default(), map, needs, upstreams: Arc::default() })
     }
 
     /// What it was built from.
@@ -44,6 +60,10 @@ impl Generation {
 
     pub(crate) fn map(&self) -> &Map {
         &self.map
+    }
+
+    pub(crate) fn needs(&self) -> Needs {
+        self.needs
     }
 
     pub(crate) fn upstreams(&self) -> &Arc<Shared> {
@@ -71,7 +91,7 @@ impl Generation {
     /// # Errors
     /// As of [`open_logs`](Self::open_logs).
     pub fn follow(&mut self, before: &Self) -> Result<(), String> {
-        fastcgi::take_over(&self.settings, &before.settings)?;
+        fastcgi::take_over(&self.settings, &before.settings);
         self.logs = Arc::new(Logs::open_all(&self.settings, Some(&before.logs))?);
         let transport = |generation: &Self, group| {
             let (host, path) = generation.map.first_user(group)?;

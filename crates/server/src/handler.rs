@@ -8,6 +8,7 @@ use hayami_net::service::{Address, ConnectionInfo, RequestBody, Upgrade};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 mod interims;
@@ -76,6 +77,9 @@ pub enum Outcome {
         /// Whether the method stays; if not, all but HEAD become GET.
         keep_method: bool,
     },
+    /// Answered with the index file of the directory that the path names, unless a path of the configuration stands for
+    /// that file itself.
+    Index(Box<IndexFile>),
     /// It is for a file that another handler answers for (`file.custom-handler`).
     Delegated(Box<Delegated>),
     /// Needs I/O; the connection's task polls it. What comes is treated like an answer given at once: a
@@ -109,6 +113,14 @@ impl Future for Later {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
         self.outcome.as_mut().poll(cx)
     }
+}
+
+/// The answer to a request for a directory.
+pub struct IndexFile {
+    /// The name of the index file.
+    pub name: Arc<[u8]>,
+    /// The answer.
+    pub response: Response,
 }
 
 /// A request for a file that a handler answers for.

@@ -10,8 +10,10 @@
 //! (signals, user, descriptors: the `hayami` program).
 #![forbid(unsafe_code)]
 
+mod address_set;
 mod calendar;
 pub mod client;
+mod condition;
 pub mod config;
 mod content_source;
 pub mod effective;
@@ -19,6 +21,7 @@ pub mod environment;
 pub mod feature;
 pub mod features;
 mod generation;
+mod gradually;
 pub mod handler;
 mod internal_target;
 pub mod manual;
@@ -28,6 +31,7 @@ mod network_table;
 pub mod observe;
 mod pattern;
 pub mod phase;
+mod query;
 pub mod router;
 pub mod script;
 pub mod service;

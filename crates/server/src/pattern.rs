@@ -79,6 +79,11 @@ impl Pattern {
         self.0.group_info().pattern_names(PatternID::ZERO)
     }
 
+    /// Whether a part of `text` matches.
+    pub(crate) fn matches(&self, text: &[u8]) -> bool {
+        self.0.is_match(Input::new(text))
+    }
+
     /// The first match in `text`, by groups; `None` for those that take no part in it.
     pub(crate) fn find(&self, text: &[u8]) -> Option<Vec<Option<Range<usize>>>> {
         let mut captures = self.0.create_captures();
@@ -177,7 +182,7 @@ fn remedy(kind: &ErrorKind) -> &'static str {
         ErrorKind::ClassUnclosed => "write `\\[` for a literal bracket",
         ErrorKind::RepetitionMissing => "write `\\*`, `\\+` or `\\?` for a literal character",
         ErrorKind::UnsupportedLookAround | ErrorKind::UnsupportedBackreference => {
-            "these can take exponential time; match what is excluded by an entry that is written before"
+            "these can take exponential time; write an earlier entry that matches what you want to exclude"
         }
         _ => SYNTAX,
     }
@@ -257,8 +262,8 @@ mod tests {
             ("^/a)", "unopened group at character 4", "write `\\(`"),
             ("^/[a", "unclosed character class at character 3", "write `\\[`"),
             ("*a", "repetition operator missing expression at character 1", "write `\\*`"),
-            ("^/(?!a)", "look-around", "written before"),
-            (r"(a)\1", "backreferences are not supported at character 4", "written before"),
+            ("^/(?!a)", "look-around", "earlier entry"),
+            (r"(a)\1", "backreferences are not supported at character 4", "earlier entry"),
             ("[ü]", "Unicode not allowed here at character 2", "(?:ä|ö)"),
             (r"\p{Greek}", "Unicode not allowed here at character 1", "ASCII"),
             ("a{2,1}", "invalid repetition count range", "docs.rs/regex"),

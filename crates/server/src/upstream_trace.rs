@@ -2,12 +2,12 @@
 //! the response has been sent. A request has one only if a log or `server-timing` needs it.
 
 use hayami_client::Timing;
-use hayami_http::{FieldSection, Source, SourceError};
+use hayami_http::{PassThrough, Source};
 use hayami_net::{Clock, Instant};
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::Context;
 use std::time::Duration;
 
 /// A time of the upstream that was called last.
@@ -86,7 +86,15 @@ impl UpstreamTrace {
         direction: Direction,
         clock: &Rc<Clock>,
     ) -> Box<dyn Source> {
-        Box::new(Counted { source, direction, trace: Rc::clone(self), clock: Rc::clone(clock) })
+        let (trace, clock) = (Rc::clone(self), Rc::clone(clock));
+        Box::new(PassThrough::new(source, move |_: &mut Context<'_>, bytes, filled| {
+            let count = if direction == Direction::Up { &trace.sent } else { &trace.received };
+            count.set(count.get() + bytes as u64);
+            if direction == Direction::Down {
+                trace.ended.set(Some(clock.now()));
+            }
+            filled
+        }))
     }
 
     /// The upstreams that were called, in order, separated by commas.
@@ -151,40 +159,6 @@ impl UpstreamTrace {
         let head = if part == Part::Content { Some(0) } else { Some(head).filter(|bytes| *bytes > 0) };
         let content = if part == Part::Head { 0 } else { content };
         Some(head? + content)
-    }
-}
-
-/// Content on its direction.
-struct Counted {
-    source: Box<dyn Source>,
-    direction: Direction,
-    trace: Rc<UpstreamTrace>,
-    clock: Rc<Clock>,
-}
-
-impl Source for Counted {
-    fn fill(
-        &mut self,
-        cx: &mut Context<'_>,
-        room: usize,
-        out: &mut Vec<u8>,
-    ) -> Poll<Result<bool, SourceError>> {
-        let before = out.len();
-        let filled = self.source.fill(cx, room, out);
-        let count = if self.direction == Direction::Up { &self.trace.sent } else { &self.trace.received };
-        count.set(count.get() + (out.len() - before) as u64);
-        if self.direction == Direction::Down {
-            self.trace.ended.set(Some(self.clock.now()));
-        }
-        filled
-    }
-
-    fn length(&self) -> Option<u64> {
-        self.source.length()
-    }
-
-    fn trailers(&mut self) -> Option<FieldSection> {
-        self.source.trailers()
     }
 }
 

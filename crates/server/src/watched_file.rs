@@ -4,10 +4,12 @@
 //! block; the request waits for it. So a change holds a second later, for the first request too, and a server without
 //! requests does nothing. What cannot be read or understood is reported once, and the previous content stays in use.
 
+use crate::config::feature_settings::FeatureSetting;
 use crate::observe::{Severity, Subject, report};
 use arc_swap::{ArcSwap, Guard};
 use hayami_net::Instant;
 use hayami_net::blocking::{self, Lane};
+use std::collections::HashMap;
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
@@ -136,6 +138,45 @@ impl<T> WatchedFile<T> {
         u64::try_from(now.saturating_duration_since(self.opened).as_nanos()).unwrap_or(u64::MAX)
     }
 }
+
+/// The files that a configuration names, while it is read: each is read once, however many places name it, and these have
+/// its content in common.
+pub(crate) struct WatchedFiles<T>(HashMap<PathBuf, Arc<WatchedFile<T>>>);
+
+impl<T> WatchedFiles<T> {
+    /// The file at `path`, which is read unless it was opened before.
+    ///
+    /// # Errors
+    /// As of [`WatchedFile::open`].
+    pub(crate) fn open(&mut self, path: &Path, parse: Parse<T>) -> Result<Arc<WatchedFile<T>>, String> {
+        if let Some(known) = self.0.get(path) {
+            return Ok(Arc::clone(known));
+        }
+        let file = Arc::new(WatchedFile::open(path, parse)?);
+        self.0.insert(path.to_owned(), Arc::clone(&file));
+        Ok(file)
+    }
+}
+
+impl<T> Clone for WatchedFiles<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> Default for WatchedFiles<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<T> fmt::Debug for WatchedFiles<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl<T: Send + Sync + 'static> FeatureSetting for WatchedFiles<T> {}
 
 /// Compares a file with the disk, on a thread that may block.
 pub(crate) async fn refresh<T: Send + Sync + 'static>(file: Arc<WatchedFile<T>>) {
@@ -271,5 +312,17 @@ mod tests {
             let said = WatchedFile::open(&path, number).expect_err(name);
             assert_eq!(said.replace(&path.display().to_string(), "FILE"), want);
         }
+    }
+
+    #[test]
+    fn a_file_that_several_places_name_is_read_once() {
+        let folder = Scratch::new();
+        folder.write("n", "1");
+        let mut files = WatchedFiles::default();
+        let first = files.open(&folder.path("n"), number).expect("a number");
+        folder.write("n", "2");
+        let second = files.open(&folder.path("n"), number).expect("the same");
+        assert!(Arc::ptr_eq(&first, &second));
+        assert!(files.open(&folder.path("none"), number).is_err());
     }
 }

@@ -42,6 +42,7 @@ impl Asking {
             tls: None,
             ends: Default::default(),
             cancel_on_close: Default::default(),
+            outdated: Default::default(),
         };
         let settings = Settings::default();
         let route = RouteContext::new(FEATURES, &settings, inherited, &worker);

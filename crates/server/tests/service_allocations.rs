@@ -48,6 +48,7 @@ fn allocations(configuration: &str, host: &str) -> usize {
         tls: None,
         ends: Default::default(),
         cancel_on_close: Default::default(),
+        outdated: Default::default(),
     });
     let mut head = head("/a", host);
     (0..1000).for_each(|_| ask(&site, &mut head, &connection));

@@ -2,7 +2,7 @@
 //! place.
 
 use crate::certificate::{Certificate, date};
-use crate::{Error, Staple};
+use crate::{Error, Staple, known_keys};
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
@@ -30,12 +30,24 @@ impl Identity {
     /// A public key (PEM, `PUBLIC KEY`) in the certificate's place is for clients that accept raw public keys
     /// (RFC 7250).
     pub fn read(certificate_file: &Path, key_file: &Path, now: u64) -> Result<Self, Error> {
-        if let Some(public_key) = read_public_key(certificate_file) {
-            return Self::check_raw(public_key, read_key(key_file)?, certificate_file, key_file);
+        let certificate = read(certificate_file)?;
+        let public_key = public_key(&certificate);
+        let chain = match public_key {
+            Some(_) => Vec::new(),
+            None => certificates(&certificate, certificate_file)?,
+        };
+        let key = read(key_file)?;
+        let files = known_keys::Files::new(&certificate, &key);
+        if let (Some(key), None) = (files.key(), &public_key) {
+            return Self::with_key(chain, key, certificate_file, now);
         }
-        let chain = read_certificates(certificate_file)?;
-        let key = read_key(key_file)?;
-        Self::check(chain, key, certificate_file, key_file, now)
+        let key = private_key(&key, key_file)?;
+        let identity = match public_key {
+            Some(public_key) => Self::check_raw(public_key, key, certificate_file, key_file),
+            None => Self::check(chain, key, certificate_file, key_file, now),
+        }?;
+        files.belong_to(&identity.key);
+        Ok(identity)
     }
 
     /// An identity of certificates and a key (PKCS #8) that are no files; `name` stands for them in messages.
@@ -66,8 +78,18 @@ impl Identity {
                 return Err(Error(format!("{shown}: the first certificate can't be used: {error}")));
             }
         }
-        let expires = check_dates(&certified.cert[0], certificate_file, now)?;
         let CertifiedKey { cert: chain, key, .. } = certified;
+        Self::with_key(chain, key, certificate_file, now)
+    }
+
+    /// With a key that belongs to the first certificate.
+    fn with_key(
+        chain: Vec<CertificateDer<'static>>,
+        key: Arc<dyn SigningKey>,
+        certificate_file: &Path,
+        now: u64,
+    ) -> Result<Self, Error> {
+        let expires = check_dates(&chain[0], certificate_file, now)?;
         Ok(Self {
             chain,
             is_raw_public_key: false,
@@ -156,9 +178,12 @@ fn check_dates(certificate: &[u8], file: &Path, now: u64) -> Result<u64, Error> 
 
 /// The certificates of a PEM file; there is at least one.
 pub(crate) fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let bytes = read(file)?;
+    certificates(&read(file)?, file)
+}
+
+fn certificates(bytes: &[u8], file: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
     let shown = file.display();
-    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(bytes).collect();
     match certificates {
         Ok(certificates) if !certificates.is_empty() => Ok(certificates),
         // A SEQUENCE of two bytes' length: what a certificate begins with in DER.
@@ -174,10 +199,9 @@ pub(crate) fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'stati
 
 /// The first public key of a PEM file without certificates. Errors in the file are reported when its
 /// certificates are read.
-fn read_public_key(file: &Path) -> Option<SubjectPublicKeyInfoDer<'static>> {
-    let bytes = std::fs::read(file).ok()?;
-    let has_certificate = CertificateDer::pem_slice_iter(&bytes).next().is_some();
-    if has_certificate { None } else { SubjectPublicKeyInfoDer::from_pem_slice(&bytes).ok() }
+fn public_key(bytes: &[u8]) -> Option<SubjectPublicKeyInfoDer<'static>> {
+    let has_certificate = CertificateDer::pem_slice_iter(bytes).next().is_some();
+    if has_certificate { None } else { SubjectPublicKeyInfoDer::from_pem_slice(bytes).ok() }
 }
 
 fn signing_key(key: &PrivateKeyDer<'static>, file: &Path) -> Result<Arc<dyn SigningKey>, Error> {
@@ -189,16 +213,15 @@ fn signing_key(key: &PrivateKeyDer<'static>, file: &Path) -> Result<Arc<dyn Sign
     })
 }
 
-fn read_key(file: &Path) -> Result<PrivateKeyDer<'static>, Error> {
-    let bytes = read(file)?;
+fn private_key(bytes: &[u8], file: &Path) -> Result<PrivateKeyDer<'static>, Error> {
     let shown = file.display();
     // PKCS #8 says so in its label, the older forms in a header (RFC 1421 §4.6.1.1).
-    if [&b"BEGIN ENCRYPTED PRIVATE KEY"[..], b"4,ENCRYPTED"].iter().any(|mark| contains(&bytes, mark)) {
+    if [&b"BEGIN ENCRYPTED PRIVATE KEY"[..], b"4,ENCRYPTED"].iter().any(|mark| contains(bytes, mark)) {
         return Err(Error(format!(
             "{shown}: the key is encrypted, and a server starts without anyone typing a passphrase; decrypt it with: openssl pkey -in {shown} -out NEW.key (readable by its owner only), and name that file"
         )));
     }
-    match PrivateKeyDer::from_pem_slice(&bytes) {
+    match PrivateKeyDer::from_pem_slice(bytes) {
         Ok(key) => Ok(key),
         Err(rustls::pki_types::pem::Error::NoItemsFound) => Err(Error(format!(
             "{shown}: there is no private key in this file (PEM, -----BEGIN PRIVATE KEY-----); is this the certificate file?"
@@ -277,6 +300,25 @@ mod tests {
         // Both in one file, as some operators keep them.
         let both = folder.write("both.pem", certificate.pem() + &key.serialize_pem());
         Identity::read(&both, &both, NOW).unwrap();
+    }
+
+    #[test]
+    fn files_that_have_not_changed_lead_to_the_same_key_as_long_as_it_is_used() {
+        let folder = Folder::new("again");
+        let ((certificate, key), (other, other_key)) = (made(2026, 2030), made(2026, 2030));
+        let certificate_file = folder.write("cert.pem", certificate.pem());
+        let key_file = folder.write("key.pem", key.serialize_pem());
+        let read = || Identity::read(&certificate_file, &key_file, NOW);
+        let first = read().unwrap();
+        let second = read().unwrap();
+        assert!(Arc::ptr_eq(&first.key, &second.key));
+        assert!(!Arc::ptr_eq(first.staple(), second.staple()), "each has a staple of its own");
+        let expired = Identity::read(&certificate_file, &key_file, 2 * NOW).expect_err("expired");
+        assert!(expired.to_string().contains("expired on"), "{expired}");
+        folder.write("cert.pem", other.pem());
+        assert!(read().expect_err("another certificate").to_string().contains("doesn't belong"));
+        folder.write("key.pem", other_key.serialize_pem());
+        assert!(!Arc::ptr_eq(&first.key, &read().unwrap().key));
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod fault;
 pub mod fuzzing;
 mod identity;
 mod info;
+mod known_keys;
 /// OCSP staples (RFC 6066 §8).
 pub mod ocsp;
 /// Session resumption: session cache, tickets, remote stores.

@@ -51,6 +51,7 @@ pub(super) fn connection() -> Rc<ConnectionInfo> {
         tls: None,
         ends: Default::default(),
         cancel_on_close: Default::default(),
+        outdated: Default::default(),
     })
 }
 

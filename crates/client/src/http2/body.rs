@@ -1,8 +1,8 @@
 //! A response's content as it comes over HTTP/2: the upstream may send more of it as its client takes it.
 
-use super::super::backend::InFlight;
-use super::super::call::Cause;
-use super::h2_call::SentRequest;
+use super::super::cause::Cause;
+use super::super::upstream::InFlight;
+use super::sent_request::SentRequest;
 use super::upload::Upload;
 use hayami_h2::ResponseContent;
 use hayami_http::{FieldSection, Source, SourceError};
@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 
 /// Content that is being received.
 pub(super) struct Body {
-    backend: InFlight,
+    upstream: InFlight,
     /// None: it is complete, or failed.
     sent: Option<SentRequest>,
     /// The request's content, which may go on while the response's comes.
@@ -23,7 +23,7 @@ pub(super) struct Body {
 
 impl Body {
     pub(super) fn new(
-        backend: InFlight,
+        upstream: InFlight,
         sent: SentRequest,
         upload: Upload,
         content: ResponseContent,
@@ -32,7 +32,7 @@ impl Body {
             ResponseContent::Length(length) => Some(length),
             ResponseContent::None | ResponseContent::Unknown => None,
         };
-        Self { backend, sent: Some(sent), upload, length, trailers: None }
+        Self { upstream, sent: Some(sent), upload, length, trailers: None }
     }
 
     /// The request's content goes on.
@@ -41,7 +41,7 @@ impl Body {
         if self.upload.is_complete() || sent.stream.is_complete() {
             return Ok(());
         }
-        sent.send(cx, &self.backend, &mut self.upload).map_err(|cause| match cause {
+        sent.send(cx, &self.upstream, &mut self.upload).map_err(|cause| match cause {
             Cause::Content(error) => error,
             cause => error(&cause),
         })
@@ -52,7 +52,7 @@ impl Body {
         if sent.is_hungry() {
             sent.stream.clear_deadline();
         } else if sent.stream.deadline() == Millis::NEVER {
-            sent.session.expect(&sent.stream, self.backend.timeouts.io);
+            sent.session.expect(&sent.stream, self.upstream.timeouts.io);
         }
     }
 }

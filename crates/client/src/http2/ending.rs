@@ -1,9 +1,9 @@
 //! How sessions and their streams end: deadlines, signs of life, lost connections, goodbyes.
 
-use super::super::backend::{Protocol, Timeouts};
-use super::super::call::Cause;
+use super::super::cause::Cause;
+use super::super::origin::{Protocol, Timeouts};
+use super::super::retry::Reach;
 use super::session::{Session, Stage, State};
-use super::stream::Reach;
 use hayami_h2::{ErrorCode, Key};
 use hayami_net::clock::Millis;
 use hayami_net::contain::contained;
@@ -15,23 +15,11 @@ use std::time::Duration;
 /// (RFC 9113 §6.7), so it is busy with nothing.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 
-/// Without a backend, a session has nobody to be patient for.
-const IMPATIENT: Timeouts = Timeouts {
-    connect: Duration::ZERO,
-    first_byte: Duration::ZERO,
-    io: Duration::from_secs(1),
-    keep_alive: Duration::ZERO,
-};
-
 impl Session {
-    pub(super) fn patience(&self) -> Timeouts {
-        self.backend.upgrade().map_or(IMPATIENT, |backend| backend.timeouts)
-    }
-
     /// A deadline has passed, of the session or of one of its streams; or it was moved in the meantime.
     #[cold]
     pub(super) fn expire(&self, state: &mut State) -> Result<(), Cause> {
-        let (now, patience) = (self.outbound.clock().millis(), self.patience());
+        let (now, patience) = (self.outbound.clock().millis(), self.upstream.timeouts);
         if state.stage == Stage::Connecting {
             return Err(Cause::Timeout);
         }
@@ -94,8 +82,8 @@ impl Session {
             let _ = self.flush(state);
         }
         self.close(state);
-        if let Some(backend) = self.backend.upgrade().filter(|_| connecting) {
-            backend.count(|counters| counters.failed += 1);
+        if connecting {
+            self.upstream.count(|counters| counters.failed += 1);
         }
         for stream in state.engine.drain_data().flatten() {
             let reach = match connecting {
@@ -122,12 +110,14 @@ impl Session {
     pub(super) fn hand_over(&self, state: &mut State) -> Result<(), Cause> {
         let channel = state.channel.take();
         self.close(state);
-        let Some(backend) = self.backend.upgrade() else { return Ok(()) };
-        let other = backend.protocol == Protocol::Http2;
+        let upstream = &self.upstream;
+        let other = upstream.protocol == Protocol::Http2;
         if let Some(channel) = channel.filter(|_| !other) {
-            backend.http2.note_unwanted(self.outbound.clock().millis());
-            backend.count_opened(channel.info().is_some_and(|info| info.resumed));
-            backend.give_unshared(channel);
+            self.sessions
+                .upgrade()
+                .inspect(|sessions| sessions.note_unwanted(self.outbound.clock().millis()));
+            upstream.count_opened(channel.info().is_some_and(|info| info.resumed));
+            upstream.give_unshared(channel);
         }
         for stream in state.engine.drain_data().flatten() {
             let why = io::Error::new(io::ErrorKind::Unsupported, "the upstream does not speak HTTP/2");
@@ -159,9 +149,7 @@ impl Session {
     fn close(&self, state: &mut State) {
         state.stage = Stage::Over;
         self.wire.progressed();
-        if let Some(backend) = self.backend.upgrade() {
-            backend.http2.remove(self);
-        }
+        self.take_no_more();
         // Whoever still waits for its stream learns of the end, and need not hold the connection.
         state.channel = None;
         state.input.end(self.outbound.pool());
@@ -196,7 +184,7 @@ impl Session {
         if state.idle_since.is_none() {
             let now = self.outbound.clock().millis();
             state.idle_since = Some(now);
-            self.wire.set_deadline_before(now.after(self.patience().keep_alive));
+            self.wire.set_deadline_before(now.after(self.upstream.timeouts.keep_alive));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! HTTP/2 to upstreams (RFC 9113): sessions, each of them a connection on which many calls are under way at a time.
 //!
 //! ```text
-//! asking ── one call: head and content out, the response's head in ──┐
+//! shared ── one call: head and content out, the response's head in ──┐
 //! body ──── its content, as its client takes it                     stream ─ what the two sides share
 //! session ─ one connection: frames in (receive), one send a round ───┘
 //! ```
@@ -11,17 +11,17 @@
 
 mod body;
 mod ending;
-mod h2_call;
 mod receive;
+mod sent_request;
 mod session;
+mod shared;
 mod stream;
 mod upload;
 
-pub(super) use h2_call::{Failed, H2Call};
-pub(super) use session::Session;
+use session::Session;
+pub(super) use shared::Shared;
 
-use super::backend::{Backend, Protocol};
-use super::call::Call;
+use super::upstream::Upstream;
 use hayami_h2::Config;
 use hayami_net::clock::Millis;
 use std::cell::{Cell, RefCell};
@@ -39,7 +39,7 @@ const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
 /// How long HTTP/2 is not offered to an upstream that did not take it.
 const UNWANTED: Duration = Duration::from_secs(60);
 
-/// A backend's sessions that take calls.
+/// An origin's sessions that take calls.
 pub(super) struct Sessions {
     list: RefCell<Vec<Rc<Session>>>,
     config: Config,
@@ -51,28 +51,16 @@ pub(super) struct Sessions {
     owed: Cell<u8>,
 }
 
-/// What may be asked at once over HTTP/2, and how large its heads may be.
-pub(super) fn config(streams: u32, buffer: u32, limits: &hayami_h1::Limits) -> Config {
-    Config {
-        max_concurrent_streams: streams,
-        initial_window: WINDOW.min(buffer),
-        max_stream_window: buffer,
-        connection_window: CONNECTION_WINDOW,
-        max_header_list: limits.head.max(hayami_h2::DEFAULT.max_header_list),
-        max_fields: limits.fields,
-        max_interim: limits.interim,
-        ..Config::default()
-    }
-}
-
 impl Sessions {
-    pub(super) fn new(config: Config) -> Self {
+    /// None yet: so many calls at a time on each, so many bytes of content that may wait for each.
+    pub(super) fn new(streams: u32, buffer: u32, limits: &hayami_h1::Limits) -> Self {
+        let config = config(streams, buffer, limits);
         let (list, allowed) = (RefCell::default(), Cell::new(u32::MAX));
         Self { list, config, allowed, unwanted: Cell::new(Millis::default()), owed: Cell::new(0) }
     }
 
     /// Whether it is the turn of HTTP/2, which `share` of 100 calls are offered over.
-    fn is_due(&self, share: u8, now: Millis) -> bool {
+    pub(super) fn is_due(&self, share: u8, now: Millis) -> bool {
         if now < self.unwanted.get() {
             return false;
         }
@@ -91,6 +79,16 @@ impl Sessions {
     fn find(&self, at: usize) -> Option<Rc<Session>> {
         let list = self.list.borrow();
         list.iter().find(|session| session.has_room(at, self.allowed.get())).map(Rc::clone)
+    }
+
+    /// Begins a session with the address at `at`; `None` if there are no more.
+    fn begin(self: &Rc<Self>, upstream: &Rc<Upstream>, at: usize) -> Option<io::Result<Rc<Session>>> {
+        let channel = upstream.open_shared(at)?;
+        Some(channel.map(|channel| {
+            let session = Session::begin(upstream, self, channel, at);
+            self.list.borrow_mut().push(Rc::clone(&session));
+            session
+        }))
     }
 
     /// The session takes no more calls.
@@ -113,30 +111,17 @@ impl Sessions {
     }
 }
 
-impl Backend {
-    /// Whether a call is to be sent over HTTP/2.
-    #[inline]
-    pub(super) fn shares(&self, call: &Call) -> bool {
-        match self.protocol {
-            Protocol::Http1 | Protocol::FastCgi => false,
-            // Who speaks nothing else answers without going on in another protocol.
-            Protocol::Http2 => true,
-            Protocol::Negotiated(_) if call.upgrade.is_some() => false,
-            Protocol::Negotiated(share) => {
-                let share = if call.options.streaming.is_some() { 100 } else { share };
-                self.http2.is_due(share, self.outbound.clock().millis())
-            }
-        }
-    }
-
-    /// Begins a session with the address at `at`; `None` if there are no more.
-    fn begin_session(self: &Rc<Self>, at: usize) -> Option<io::Result<Rc<Session>>> {
-        let channel = self.open_shared(at)?;
-        Some(channel.map(|channel| {
-            let session = Session::begin(self, channel, at, self.http2.config);
-            self.http2.list.borrow_mut().push(Rc::clone(&session));
-            session
-        }))
+/// What may be asked at once, and how large its heads may be.
+fn config(streams: u32, buffer: u32, limits: &hayami_h1::Limits) -> Config {
+    Config {
+        max_concurrent_streams: streams,
+        initial_window: WINDOW.min(buffer),
+        max_stream_window: buffer,
+        connection_window: CONNECTION_WINDOW,
+        max_header_list: limits.head.max(hayami_h2::DEFAULT.max_header_list),
+        max_fields: limits.fields,
+        max_interim: limits.interim,
+        ..Config::default()
     }
 }
 
@@ -147,7 +132,7 @@ mod tests {
     #[test]
     fn calls_are_shared_out_between_the_protocols() {
         for (share, want) in [(0, 0), (1, 2), (25, 50), (50, 100), (99, 198), (100, 200)] {
-            let sessions = Sessions::new(Config::default());
+            let sessions = Sessions::new(100, WINDOW, &hayami_h1::Limits::default());
             let due = (0..200).filter(|_| sessions.is_due(share, Millis::at(0))).count();
             assert_eq!(due, want, "{share} %");
         }
@@ -155,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_an_upstream_did_not_want_is_offered_again_after_a_while() {
-        let sessions = Sessions::new(Config::default());
+        let sessions = Sessions::new(100, WINDOW, &hayami_h1::Limits::default());
         sessions.note_unwanted(Millis::at(1000));
         assert!(!sessions.is_due(100, Millis::at(60_999)));
         assert!(sessions.is_due(100, Millis::at(61_000)));

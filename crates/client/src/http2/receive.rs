@@ -1,8 +1,9 @@
 //! What comes on a session: frames, and whose they are.
 
-use super::super::call::Cause;
+use super::super::cause::Cause;
+use super::super::retry::Reach;
 use super::session::{Session, Stage, State};
-use super::stream::{Reach, Slot, Stream};
+use super::stream::{Slot, Stream};
 use hayami_h2::{Client, ClientEvent, ErrorCode, Key};
 use hayami_http::{ResponseHead, Status};
 use std::rc::Rc;
@@ -79,8 +80,8 @@ impl Session {
     }
 
     fn note_settings(&self, engine: &Client<Slot>) {
-        if let (Some(allowed), Some(backend)) = (engine.allowed_streams(), self.backend.upgrade()) {
-            backend.http2.allowed.set(allowed);
+        if let (Some(allowed), Some(sessions)) = (engine.allowed_streams(), self.sessions.upgrade()) {
+            sessions.allowed.set(allowed);
         }
     }
 
@@ -90,9 +91,7 @@ impl Session {
             state.goodbye = Some(code);
         }
         state.stage = Stage::Leaving;
-        if let Some(backend) = self.backend.upgrade() {
-            backend.http2.remove(self);
-        }
+        self.take_no_more();
         while let Some((_, data)) = state.engine.next_unanswered() {
             data.inspect(|stream| stream.fail(Cause::GoneAway(code), Reach::Unseen));
         }

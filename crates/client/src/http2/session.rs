@@ -1,8 +1,9 @@
 //! One connection to an upstream that carries many calls: its socket, what is to be sent, who waits to send more.
 
-use super::super::backend::Backend;
-use super::super::call::Cause;
+use super::super::cause::Cause;
 use super::super::io_stream::IoStream;
+use super::super::upstream::Upstream;
+use super::Sessions;
 use super::stream::{Slot, Stream};
 use hayami_h2::{Client, Config, ErrorCode, Key, Request};
 use hayami_http::{FieldSection, ResponseHead, Status};
@@ -24,7 +25,9 @@ const MUCH_SENT: usize = 64 * 1024;
 
 /// A connection. Dropped, it is closed.
 pub(crate) struct Session {
-    pub(super) backend: Weak<Backend>,
+    pub(super) upstream: Rc<Upstream>,
+    /// Where it is found as long as it takes calls.
+    pub(super) sessions: Weak<Sessions>,
     pub(super) outbound: UpstreamIo,
     pub(super) wire: Rc<SocketHandle>,
     /// Index of its address among those of the origin.
@@ -98,8 +101,14 @@ impl Driver for Session {
 
 impl Session {
     /// A session over a connection that is being made.
-    pub(super) fn begin(backend: &Rc<Backend>, channel: IoStream, at: usize, config: Config) -> Rc<Self> {
-        let (mut engine, mut out) = (Client::new(&config), backend.outbound.pool().take());
+    pub(super) fn begin(
+        upstream: &Rc<Upstream>,
+        sessions: &Rc<Sessions>,
+        channel: IoStream,
+        at: usize,
+    ) -> Rc<Self> {
+        let config = sessions.config;
+        let (mut engine, mut out) = (Client::new(&config), upstream.outbound.pool().take());
         engine.start(&config, &mut out);
         let wire = Rc::clone(&channel.wire);
         let state = State {
@@ -115,15 +124,16 @@ impl Session {
             blocked: Vec::new(),
             full: false,
             served: 0,
-            heard: backend.outbound.clock().millis(),
+            heard: upstream.outbound.clock().millis(),
             idle_since: None,
             stuck: None,
             probed: None,
             goodbye: None,
         };
         let session = Rc::new(Self {
-            backend: Rc::downgrade(backend),
-            outbound: backend.outbound.clone(),
+            upstream: Rc::clone(upstream),
+            sessions: Rc::downgrade(sessions),
+            outbound: upstream.outbound.clone(),
             wire,
             at,
             state: RefCell::new(state),
@@ -135,6 +145,13 @@ impl Session {
 
     pub(super) fn state(&self) -> RefMut<'_, State> {
         self.state.borrow_mut()
+    }
+
+    /// It is not found any more by calls that are to be sent.
+    pub(super) fn take_no_more(&self) {
+        if let Some(sessions) = self.sessions.upgrade() {
+            sessions.remove(self);
+        }
     }
 
     /// Whether it takes one more call; see [`Sessions::find`](super::Sessions).
@@ -340,7 +357,7 @@ impl Session {
         if state.stage != Stage::Connecting && state.stuck.is_none() {
             let now = self.outbound.clock().millis();
             state.stuck = Some(now);
-            self.wire.set_deadline_before(now.after(self.patience().io));
+            self.wire.set_deadline_before(now.after(self.upstream.timeouts.io));
         }
     }
 
@@ -351,11 +368,10 @@ impl Session {
         }
         state.stage = Stage::Open;
         self.wire.progressed();
-        let Some(backend) = self.backend.upgrade() else { return };
         let info = state.channel.as_ref().and_then(IoStream::info);
-        backend.count_opened(info.is_some_and(|info| info.resumed));
-        if backend.closes() {
-            backend.http2.remove(self);
+        self.upstream.count_opened(info.is_some_and(|info| info.resumed));
+        if self.upstream.closes() {
+            self.take_no_more();
             state.stage = Stage::Leaving;
         }
         for key in state.engine.keys().collect::<Vec<_>>() {

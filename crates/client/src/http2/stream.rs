@@ -1,6 +1,7 @@
 //! What a call and its session share: what came of the response, and who waits for more.
 
-use super::super::call::Cause;
+use super::super::cause::Cause;
+use super::super::retry::Reach;
 use hayami_h2::ResponseContent;
 use hayami_http::{FieldSection, ResponseHead};
 use hayami_net::clock::Millis;
@@ -57,21 +58,6 @@ pub(super) struct Ending {
     pub(super) cause: Cause,
     /// How much of the request the upstream may have acted on.
     pub(super) reach: Reach,
-}
-
-/// How far a failed request has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// There was no connection.
-    Unconnected,
-    /// There is one, over which HTTP/1.1 is to be spoken.
-    OtherProtocol,
-    /// The upstream has not looked at it (RFC 9113 §8.7), or nothing of it has left.
-    Unseen,
-    /// The connection was lost.
-    Lost,
-    /// The upstream has dealt with it, or has let it wait.
-    Seen,
 }
 
 impl Stream {

@@ -1,6 +1,6 @@
 //! A request's content on its way: as windows have room for it, and once more if need be.
 
-use super::super::call::Cause;
+use super::super::cause::Cause;
 use super::session::Session;
 use hayami_h2::{Key, RequestContent};
 use hayami_http::{FieldSection, Source, SourceError};

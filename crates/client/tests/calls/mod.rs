@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses its part of it")]
 
 pub(crate) mod http2;
+pub(crate) mod lines;
 
 use hayami_client as upstream;
 use hayami_client::{Backend, Call, Origin, Timeouts as Patience};
@@ -90,17 +91,12 @@ impl Forward {
         let mut fields = FieldSection::default();
         fields.append(b"host", b"upstream");
         Call {
-            method: request.head.method_name().to_vec(),
-            target: request.head.target().to_vec(),
-            fields,
             content: content(&path),
             repeatable: request.head.method_name() != b"POST",
-            errors: None,
-            upgrade: None,
-            options: Default::default(),
             interim: Some(Box::new(move |head| {
                 told.borrow_mut().push_str(&head.status().code().to_string())
             })),
+            ..Call::new(request.head.method_name(), request.head.target().to_vec(), fields)
         }
     }
 }
@@ -173,6 +169,11 @@ pub(crate) fn impatient(peers: &[SocketAddr]) -> Origin {
 }
 
 pub(crate) fn server(origin: Origin) -> Server {
+    serve(|outbound| Forward(Backend::new(outbound, origin)))
+}
+
+/// A worker with the service that `make` makes.
+pub(crate) fn serve<S: Service + 'static>(make: impl FnOnce(&UpstreamIo) -> S + Send + 'static) -> Server {
     let fd = bind(&Endpoint::Tcp(([127, 0, 0, 1], 0).into()), &Options::default()).expect("bound");
     let address = bound_address(&fd);
     let Address::Ip(ip) = address else { panic!("an IP address") };
@@ -189,8 +190,7 @@ pub(crate) fn server(origin: Origin) -> Server {
             quota: Arc::new(Quota::new(1000, None)),
             ready: Box::new(|| ()),
         };
-        let make = |_: &_, outbound: &UpstreamIo| Ok(Forward(Backend::new(outbound, origin)));
-        run(config, phases, make).expect("ran");
+        run(config, phases, |_: &_, outbound: &UpstreamIo| Ok(make(outbound))).expect("ran");
     });
     Server { address: ip, phase, thread }
 }

@@ -4,7 +4,7 @@ use super::Client;
 use super::outstanding::RequestKind;
 use crate::bytes::{is_token, target_end};
 use crate::encode;
-use crate::outgoing::Outgoing;
+use crate::outgoing::{Outgoing, content_methods};
 use crate::server::{CutShort, RequestContent};
 use crate::state::Reading;
 use hayami_http::{FieldSection, Known};
@@ -146,30 +146,9 @@ impl Client {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Writes content, in chunks if need be. What exceeds the announced length is dropped.
-    pub fn send_content(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        self.outgoing.content(bytes, out);
-        self.end_if_sent();
-    }
+    content_methods!();
 
-    /// Records that bytes of content of known length were sent by other means.
-    pub fn content_sent(&mut self, bytes: u64) {
-        self.outgoing.count(bytes);
-        self.end_if_sent();
-    }
-
-    /// Starts a piece of content that its producer then appends to `out`;
-    /// the returned mark goes to [`end_chunk`](Self::end_chunk).
-    pub fn begin_chunk(&self, out: &mut Vec<u8>) -> usize {
-        self.outgoing.begin(out)
-    }
-
-    /// Ends the piece begun at `mark`. An empty piece writes nothing.
-    pub fn end_chunk(&mut self, mark: usize, out: &mut Vec<u8>) {
-        self.outgoing.end(mark, out);
-        self.end_if_sent();
-    }
-
+    /// A request of known length is complete with its last byte.
     fn end_if_sent(&mut self) {
         if self.outgoing == Outgoing::Length(0) {
             self.outgoing = Outgoing::Nothing;

@@ -2,7 +2,7 @@
 
 use super::{Request, Server};
 use crate::encode;
-use crate::outgoing::Outgoing;
+use crate::outgoing::{Outgoing, content_methods};
 use crate::state::{Move, Receiving, Sending};
 use hayami_http::{FieldSection, ResponseHead, Status};
 use std::fmt;
@@ -147,33 +147,7 @@ impl Server {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Writes content, in chunks if need be. What exceeds the announced length, and all content of
-    /// responses that have none, is dropped.
-    pub fn send_content(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        self.outgoing.content(bytes, out);
-        self.end_if_sent();
-    }
-
-    /// Records that bytes of a [`Framing::Length`] response were sent by other means, by `sendfile` or from a
-    /// shared buffer.
-    pub fn content_sent(&mut self, bytes: u64) {
-        self.outgoing.count(bytes);
-        self.end_if_sent();
-    }
-
-    /// Starts a piece of content that its producer then appends to `out`;
-    /// the returned mark goes to [`end_chunk`](Self::end_chunk). In chunked framing room for the chunk size
-    /// is left.
-    pub fn begin_chunk(&self, out: &mut Vec<u8>) -> usize {
-        self.outgoing.begin(out)
-    }
-
-    /// Ends the piece begun at `mark`, whatever the framing: fills in the chunk size, or counts the bytes
-    /// of a [`Framing::Length`] response. An empty piece writes nothing.
-    pub fn end_chunk(&mut self, mark: usize, out: &mut Vec<u8>) {
-        self.outgoing.end(mark, out);
-        self.end_if_sent();
-    }
+    content_methods!();
 
     /// A response of known length is complete with its last byte.
     fn end_if_sent(&mut self) {

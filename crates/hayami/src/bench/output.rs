@@ -1,7 +1,7 @@
 //! Reports into files: checked before the run, written after it.
 
 use super::args::Args;
-use super::plan::reason;
+use super::reach::reason;
 use crate::exit::{self, Failure};
 use hayami_load::report::{self, Report};
 use std::fs::{self, OpenOptions};

@@ -1,7 +1,7 @@
 //! From the command line to a [`Plan`]: applies this machine's defaults, reads files, resolves names.
 
 use super::args::{Args, Http, Switch, Tls};
-use super::reach::address;
+use super::reach::{address, reason};
 use crate::exit::Failure;
 use hayami_load::Plan;
 use hayami_load::plan::{
@@ -89,12 +89,6 @@ fn protocol(args: &Args, targets: &[Target]) -> Result<Protocol, Failure> {
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(path).map_err(|error| Failure::NoInput(format!("{}: {}", path.display(), reason(&error))))
-}
-
-/// An error of the system without its number.
-pub(super) fn reason(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
 }
 
 fn expect(args: &Args) -> Result<Expect, Failure> {

@@ -1,6 +1,5 @@
 //! Finds a target's address: resolves names, and picks the first address that answers.
 
-use super::plan::reason;
 use crate::exit::Failure;
 use hayami_load::plan::{Address, Url};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -70,6 +69,12 @@ fn place(host: &str, address: SocketAddr) -> String {
 
 fn refused(place: &str, error: &std::io::Error) -> Failure {
     Failure::Unavailable(format!("{place}: {}; start the server, or correct the URL", reason(error)))
+}
+
+/// An error of the system without its number.
+pub(super) fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 /// How long a client may take to send its command, and to read a line.
@@ -17,6 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The maximum length of a command, in bytes.
 const LONGEST: usize = 64;
+
+/// Clients whose command is awaited at a time; others wait in the kernel's queue.
+const MOST_CLIENTS: usize = 32;
 
 /// The bound control socket. Dropping it removes its file.
 #[derive(Debug)]
@@ -64,7 +68,7 @@ impl ControlSocket {
         let advice = "raise the limit of open files (`ulimit -n`)";
         let cannot =
             |error| Failure::System(format!("cannot listen on the control socket: {error}; {advice}"));
-        Ok(Control(Some(socket.map_err(cannot)?)))
+        Ok(Control { listener: Some(socket.map_err(cannot)?), reading: JoinSet::new() })
     }
 }
 
@@ -83,26 +87,33 @@ fn remove_if_dead(path: &Path) {
 }
 
 /// Accepts commands; without a socket it waits forever.
-pub(crate) struct Control(Option<UnixListener>);
+pub(crate) struct Control {
+    listener: Option<UnixListener>,
+    /// Clients whose command is awaited: one that says nothing delays no other.
+    reading: JoinSet<Option<Client>>,
+}
 
 impl Control {
     /// Without a socket.
     pub(crate) fn none() -> Self {
-        Self(None)
+        Self { listener: None, reading: JoinSet::new() }
     }
 
     /// The next client that asks for a reload.
-    pub(crate) async fn next(&self) -> Client {
-        let Some(listener) = &self.0 else { return std::future::pending().await };
+    pub(crate) async fn next(&mut self) -> Client {
+        let Some(listener) = &self.listener else { return std::future::pending().await };
         loop {
-            match listener.accept().await {
-                Ok((stream, _)) => {
-                    if let Some(client) = Client::reading(stream).await {
+            tokio::select! {
+                accepted = listener.accept(), if self.reading.len() < MOST_CLIENTS => match accepted {
+                    Ok((stream, _)) => _ = self.reading.spawn(Client::reading(stream)),
+                    // Out of descriptors: wait until some are free.
+                    Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+                },
+                Some(read) = self.reading.join_next() => {
+                    if let Ok(Some(client)) = read {
                         return client;
                     }
                 }
-                // Out of descriptors: wait until some are free.
-                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             }
         }
     }

@@ -1,10 +1,9 @@
 //! The protocol of a connection: requests out, responses in, for each protocol.
 
-use super::Cx;
 use super::http1::Http1;
 use super::http2::Http2;
 use super::why::Broken;
-use crate::TlsSpoken;
+use super::{Cx, TlsName};
 use crate::plan::Protocol;
 use hayami_tls::Alpn;
 
@@ -24,9 +23,6 @@ enum Kind {
     Http1,
     Http2,
 }
-
-/// The display name of the TLS parameters, made once in a run.
-pub(super) type TlsName<'a> = &'a dyn Fn() -> Option<TlsSpoken>;
 
 /// Calls a method of the engine in use.
 macro_rules! engine {

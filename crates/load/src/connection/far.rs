@@ -7,8 +7,7 @@
 //! ([`LocalEnd::speaks_at_once`](crate::dial::LocalEnd)), so that a server accepts when it would.
 
 use super::why;
-use super::wire::READ;
-use super::{Connection, Cx, Failure, Stage};
+use super::{Connection, Cx, Failure, READ, Stage};
 use crate::dial;
 use crate::distance::{Due, Entry};
 use hayami_net::poll::Readiness;
@@ -143,7 +142,7 @@ impl Connection {
     /// The kernel says something about the socket at the server's end. Whether there may be more to read.
     pub(super) fn ready_far(&mut self, cx: &mut Cx<'_>, readiness: Readiness) -> bool {
         let (Some(far), Some(socket)) = (&mut self.wire.far, &self.wire.socket) else { return false };
-        cx.now = crate::worker::now();
+        cx.now = crate::clock::now();
         if !far.is_connected {
             if !readiness.writable() {
                 return false;

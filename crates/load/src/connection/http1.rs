@@ -1,9 +1,8 @@
 //! HTTP/1 on a connection: sends prepared requests, several at a time if pipelined, and reads responses in
 //! order.
 
-use super::engine::TlsName;
 use super::why::{self, Broken};
-use super::{Cx, Failure, InFlight, Wrong};
+use super::{Cx, Failure, InFlight, TlsName, Wrong};
 use hayami_h1::{Client, ClientEvent, Fault, Limits, ResponseContent};
 use hayami_http::Status;
 use std::collections::VecDeque;

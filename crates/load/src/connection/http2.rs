@@ -1,8 +1,7 @@
 //! HTTP/2 on a connection: a stream for each request; field blocks are copied while the table is unchanged.
 
-use super::engine::TlsName;
 use super::why::{self, Broken, Why};
-use super::{Cx, Failure, InFlight};
+use super::{Cx, Failure, InFlight, TlsName};
 use crate::worker::job::Template;
 use hayami_h2::{
     Client, ClientEvent, ErrorCode, Fault, Key, Request, RequestContent, RequestMemo, ResponseContent,

@@ -12,16 +12,20 @@
 
 mod ending;
 mod engine;
+mod failure;
 mod far;
 mod http1;
 mod http2;
+mod in_flight;
 mod opening;
 mod tls;
 mod why;
 mod wire;
 
-pub(crate) use crate::worker::count::Wrong;
+pub(crate) use failure::Failure;
+pub(crate) use in_flight::{InFlight, Wrong};
 
+use crate::TlsSpoken;
 use crate::dial::Spare;
 use crate::distance::{Random, Wheel};
 use crate::pace::Pace;
@@ -38,6 +42,12 @@ use wire::Wire;
 
 /// Reads of one turn; then the other connections get theirs.
 const READS: usize = 8;
+
+/// Bytes read at once.
+const READ: usize = 128 * 1024;
+
+/// The display name of the TLS parameters, made once in a run.
+type TlsName<'a> = &'a dyn Fn() -> Option<TlsSpoken>;
 
 /// What a worker's connections share.
 pub(crate) struct Cx<'a> {
@@ -62,37 +72,6 @@ pub(crate) struct Cx<'a> {
     pub(crate) head: ResponseHead,
     /// In HTTP/1: servers asked the same say the same.
     pub(crate) last_head: LastHead,
-}
-
-/// A request on its way.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct InFlight {
-    /// When it was due, when it was sent, and when the response began (0: not yet).
-    pub(crate) due: u64,
-    pub(crate) sent: u64,
-    pub(crate) first: u64,
-    /// Bytes of content so far.
-    pub(crate) content: u64,
-    pub(crate) status: u16,
-    pub(crate) wrong: Wrong,
-    /// It is the one that is shown.
-    pub(crate) is_sample: bool,
-    /// Bytes of the request's content that wait for room (HTTP/2).
-    pub(crate) body_left: u32,
-    /// The index of its template.
-    pub(crate) template: u32,
-}
-
-/// Why a connection is no longer usable. The names are those of `Errors`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
-    Connect,
-    Tls,
-    Reset,
-    Timeout,
-    Protocol,
-    Short,
-    Lost,
 }
 
 /// How far a connection is.
@@ -223,7 +202,7 @@ impl Connection {
         if let Err(error) = self.wire.outcome() {
             return self.fail(Failure::Connect, why::system(&error));
         }
-        cx.now = crate::worker::now();
+        cx.now = crate::clock::now();
         self.begin_speaking(cx);
         if self.stage == Stage::Dialing {
             // There was nothing to say: the open model has no request for it yet.
@@ -249,11 +228,11 @@ impl Connection {
                     return false;
                 }
                 Poll::Ready(Ok(0)) => {
-                    cx.now = crate::worker::now();
+                    cx.now = crate::clock::now();
                     self.eof(cx);
                 }
                 Poll::Ready(Ok(_)) => {
-                    cx.now = crate::worker::now();
+                    cx.now = crate::clock::now();
                     self.received(cx);
                 }
                 Poll::Ready(Err(error)) => self.broken(why::system(&error)),

@@ -22,7 +22,7 @@ impl Connection {
             Some(_) => self.open_far(cx),
             None => match self.dial(cx) {
                 Ok(()) => {
-                    cx.now = crate::worker::now();
+                    cx.now = crate::clock::now();
                     self.begin_speaking(cx);
                 }
                 Err(error) => self.fail(Failure::Connect, why::system(&error)),

@@ -1,6 +1,6 @@
 //! TLS of one connection: incomplete records, and the progress of the handshake.
 
-use super::wire::READ;
+use super::READ;
 use crate::worker::job::Job;
 use hayami_tls::{ClientSession, Connector, Fault, Info, Progress};
 

@@ -1,7 +1,6 @@
 //! Describes why a connection failed, in a line for the user.
 
 use super::Failure;
-use crate::Errors;
 use hayami_tls::Fault;
 use std::borrow::Cow;
 use std::io::{self, ErrorKind};
@@ -28,32 +27,6 @@ pub(super) const OTHERS: &str =
     "the connection ended before their turn (other requests of failed connections)";
 
 /// The kinds of failures, as reports call them.
-impl Failure {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Connect => Errors::CONNECT,
-            Self::Tls => Errors::TLS,
-            Self::Reset => "reset",
-            Self::Timeout => "timeout",
-            Self::Protocol => "protocol",
-            Self::Short => "short",
-            Self::Lost => "lost",
-        }
-    }
-
-    pub(crate) fn count_in(self, errors: &mut Errors) -> &mut u64 {
-        match self {
-            Self::Connect => &mut errors.connect,
-            Self::Tls => &mut errors.tls,
-            Self::Reset => &mut errors.reset,
-            Self::Timeout => &mut errors.timeout,
-            Self::Protocol => &mut errors.protocol,
-            Self::Short => &mut errors.short,
-            Self::Lost => &mut errors.lost,
-        }
-    }
-}
-
 /// A system error of a connection, in the words that users search for.
 pub(super) fn system(error: &io::Error) -> Why {
     match error.kind() {

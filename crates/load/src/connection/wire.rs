@@ -1,17 +1,14 @@
 //! A socket, TLS over it if asked for, and what could not leave or be read yet.
 
-use super::Cx;
 use super::far::Far;
 use super::tls::{Opened, Tls};
+use super::{Cx, READ};
 use crate::{TlsSpoken, dial};
 use hayami_net::poll::{Interest, Poll as Watcher, Readiness, Token};
 use hayami_net::socket::Socket;
 use hayami_tls::{Fault, Info};
 use std::io;
 use std::task::Poll;
-
-/// Bytes read at once.
-pub(super) const READ: usize = 128 * 1024;
 
 /// The way to the server.
 #[derive(Default)]

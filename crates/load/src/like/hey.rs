@@ -1,7 +1,7 @@
 //! hey, and oha, which is modelled on it.
 
-use super::tools::Does::{Flag, Ignore, IgnoreValue, Same, Through};
-use super::tools::{DefaultMethod, Tool, basic, field, opt};
+use super::tool::Does::{Flag, Ignore, IgnoreValue, Same, Through};
+use super::tool::{DefaultMethod, Tool, basic, field, opt};
 
 /// hey: Go's client, connections kept.
 pub(super) static HEY: Tool = Tool {

@@ -6,11 +6,12 @@
 
 mod hey;
 mod shell_split;
+mod tool;
 mod tools;
 
 pub use shell_split::{quoted, split};
 
-use tools::{Does, Tool};
+use tool::{Does, Tool};
 
 /// The arguments of `hayami bench` that do what this command line of ab, wrk, h2load, hey or oha does.
 ///
@@ -20,7 +21,7 @@ pub fn translate(line: &str) -> Result<Vec<String>, String> {
     let words = split(line)?;
     let (program, words) = words.split_first().ok_or("empty command; write --like 'wrk -c 100 http://…'")?;
     let name = program.rsplit('/').next().unwrap_or(program);
-    let tool = Tool::named(name)
+    let tool = tools::named(name)
         .ok_or_else(|| format!("`{name}` is not supported; supported: ab, wrk, wrk2, h2load, hey, oha"))?;
     Translation { tool, out: Vec::new(), urls: Vec::new(), given: Vec::new() }.run(words)
 }

@@ -1,6 +1,6 @@
 //! The causes of failed requests, each with its count. The list is bounded, whatever the server does.
 
-use crate::Errors;
+use super::errors::Errors;
 use hayami_http::Status;
 
 /// Different causes that are kept; further ones are counted as [`OTHER`].

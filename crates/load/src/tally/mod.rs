@@ -4,16 +4,18 @@
 //! The counts themselves are fields of [`Tally`], in `outcome`.
 
 pub(crate) mod causes;
+mod errors;
 mod histogram;
 mod statuses;
 mod timeline;
 
 pub use causes::{Cause, Causes};
+pub use errors::Errors;
 pub use histogram::{Bucket, Histogram};
 pub use statuses::Statuses;
 pub use timeline::{Slot, Timeline};
 
-use crate::{Errors, Tally};
+use crate::Tally;
 
 impl Tally {
     /// The time to connect of all connections, whether opened before measuring began or while it went on.
@@ -50,43 +52,6 @@ impl Tally {
         if self.sample.is_none() {
             self.sample.clone_from(&other.sample);
         }
-    }
-}
-
-impl Errors {
-    /// The kind of [`Errors::connect`], as reports call it.
-    pub const CONNECT: &str = "connect";
-    /// The kind of [`Errors::tls`].
-    pub const TLS: &str = "tls";
-    /// The kind of [`Errors::status`].
-    pub const STATUS: &str = "status";
-
-    /// Adds another count.
-    pub fn merge(&mut self, other: &Self) {
-        self.connect += other.connect;
-        self.tls += other.tls;
-        self.reset += other.reset;
-        self.timeout += other.timeout;
-        self.protocol += other.protocol;
-        self.short += other.short;
-        self.status += other.status;
-        self.content += other.content;
-        self.lost += other.lost;
-    }
-
-    /// Each kind that is an error, with what it is called in reports, in the order of a request's life.
-    #[must_use]
-    pub fn by_kind(&self) -> [(&'static str, u64); 8] {
-        [
-            (Self::CONNECT, self.connect),
-            (Self::TLS, self.tls),
-            ("reset", self.reset),
-            ("timeout", self.timeout),
-            ("protocol", self.protocol),
-            ("short", self.short),
-            (Self::STATUS, self.status),
-            ("content", self.content),
-        ]
     }
 }
 
@@ -131,23 +96,5 @@ mod tests {
         right.merge(&left);
         assert_eq!(left.uncorrected.map(|own| own.count()), Some(1));
         assert_eq!(right.uncorrected.map(|own| own.count()), Some(2));
-    }
-
-    #[test]
-    fn the_kinds_of_errors_add_up_to_their_total() {
-        let mut errors = Errors {
-            connect: 1,
-            tls: 2,
-            reset: 3,
-            timeout: 4,
-            protocol: 5,
-            short: 6,
-            status: 7,
-            content: 8,
-            lost: 100,
-        };
-        assert_eq!(errors.by_kind().iter().map(|(_, count)| count).sum::<u64>(), errors.total());
-        errors.merge(&errors.clone());
-        assert_eq!((errors.total(), errors.lost), (72, 200));
     }
 }

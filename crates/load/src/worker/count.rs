@@ -1,6 +1,6 @@
 //! The counts of a worker, and its reports to observers.
 
-use crate::connection::{Failure, InFlight};
+use crate::connection::{Failure, InFlight, Wrong};
 use crate::control::{Control, Phase};
 use crate::{Causes, Histogram, Sample, Slot, Statuses, Tally, TlsSpoken};
 use hayami_http::ResponseHead;
@@ -184,14 +184,4 @@ impl Count {
         self.report(control, now);
         self.tally
     }
-}
-
-/// The unexpected properties of a response.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Wrong {
-    #[default]
-    No,
-    Status,
-    Content,
-    Length,
 }

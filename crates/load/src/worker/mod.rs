@@ -9,6 +9,7 @@ pub(crate) mod job;
 pub(crate) mod origin;
 
 use crate::Tally;
+use crate::clock::{cpu, now};
 use crate::connection::{Connection, Cx, Failure, Stage};
 use crate::control::Control;
 use crate::distance::{Due, Entry, Random, wheel};
@@ -18,7 +19,6 @@ use hayami_h1::LastHead;
 use hayami_http::{ResponseHead, Status};
 use hayami_net::poll::{Events, Poll};
 use job::Job;
-use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroU64;
@@ -38,13 +38,6 @@ const BACK_OFF: u64 = 10_000_000;
 const HANDSHAKES: u64 = 5;
 /// As often it becomes longer: 320 ms at most.
 const LONGEST_BACK_OFF: u32 = 5;
-
-/// The steady clock, nanoseconds.
-#[inline]
-pub(crate) fn now() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
 
 /// A worker's part of the plan.
 #[derive(Clone, Copy, Debug)]
@@ -383,10 +376,4 @@ impl<'a> Worker<'a> {
         }
         self.connections[slot].close_spare();
     }
-}
-
-/// CPU time of this thread.
-fn cpu() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

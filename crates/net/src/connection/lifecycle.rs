@@ -2,11 +2,12 @@
 
 use super::state::{Event, Stage, Wait};
 use super::{Connection, Turn};
+use crate::any_session::ask;
 use crate::clock::Millis;
 use crate::pace::Pace;
 use crate::proxy_protocol::Fault;
 use crate::service::Service;
-use crate::session::{Session, ask};
+use crate::session::Session;
 use crate::worker::Worker;
 use std::time::Duration;
 

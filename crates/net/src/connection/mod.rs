@@ -14,13 +14,14 @@ mod preamble;
 mod state;
 mod turn;
 
+use crate::any_session::{AnySession, ask};
 use crate::blocking::Task;
 use crate::clock::Millis;
 use crate::link::Link;
 use crate::pace::Pace;
 use crate::poll::{Token, Tokened};
 use crate::service::{ConnectionInfo, Service};
-use crate::session::{AnySession, Session, ask};
+use crate::session::Session;
 use crate::socket::Socket;
 use crate::transport::Transport;
 use crate::worker::Worker;

@@ -2,8 +2,9 @@
 
 use super::Connection;
 use super::state::{Event, Stage};
+use crate::any_session::ask;
 use crate::service::Service;
-use crate::session::{Session, ask};
+use crate::session::Session;
 use crate::transport::Read;
 use crate::worker::Worker;
 use std::rc::Rc;

@@ -2,11 +2,12 @@
 
 use super::Connection;
 use super::state::{Event, Stage, Step, Wait};
+use crate::any_session::ask;
 use crate::blocking::{self, Lane};
 use crate::cold;
 use crate::output::Flushed;
 use crate::service::Service;
-use crate::session::{Session, ask};
+use crate::session::Session;
 use crate::transport::Read;
 use crate::worker::Worker;
 use std::future::Future;

@@ -1,6 +1,6 @@
 //! What remains of a response's content, taken piece by piece as there is room.
 
-use super::protocol::{Protocol, Reset, Room};
+use super::protocol::{Piece, Protocol, Reset, Room};
 use super::{Exchange, Progress, Work};
 use crate::blocking::{self, Lane, Task};
 use crate::cold;
@@ -25,28 +25,6 @@ pub(super) enum Body {
     Cold(FileSlice, Task<()>),
     Parts(VecDeque<Body>),
     Source(Box<dyn Source>),
-}
-
-/// What came of asking for bytes.
-pub(crate) enum Piece {
-    /// Bytes that are in memory already; with `last`, the message ends behind them.
-    Shared { bytes: Shared, last: bool },
-    /// Bytes were appended, maybe none.
-    Copied { last: bool },
-    /// There are none for now, beside those appended; the waker tells.
-    Pending,
-    /// There is less than was announced.
-    Broken(&'static str),
-}
-
-impl Piece {
-    /// The flag that says whether the message ends.
-    fn last(&mut self) -> Option<&mut bool> {
-        match self {
-            Self::Shared { last, .. } | Self::Copied { last } => Some(last),
-            Self::Pending | Self::Broken(_) => None,
-        }
-    }
 }
 
 impl Exchange {

@@ -5,7 +5,8 @@ use super::{Exchange, Work};
 use crate::clock::Millis;
 use crate::request_body::BodySender;
 use crate::service::{Limit, Refusal};
-use crate::worker::{Timeouts, Worker};
+use crate::timeouts::Timeouts;
+use crate::worker::Worker;
 use hayami_http::{FieldSection, ResponseHead, Status};
 
 /// Request content that is thrown away behind a complete response: to keep the connection (RFC 9112 §9.3 leaves the

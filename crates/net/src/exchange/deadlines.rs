@@ -8,7 +8,7 @@
 use super::Exchange;
 use crate::clock::Millis;
 use crate::pace::{Pace, Patience};
-use crate::worker::Timeouts;
+use crate::timeouts::Timeouts;
 use std::time::Duration;
 
 /// How often streams are looked at within the shortest timeout, and so by which share of it a client that is late may be

@@ -55,10 +55,9 @@ use std::pin::Pin;
 
 pub(crate) use answer::refuse;
 pub(crate) use begin::begin;
-pub(crate) use body::Piece;
 pub(crate) use content::{Arrived, DISCARD};
 pub(crate) use deadlines::{Deadlines, Streams};
-pub(crate) use protocol::{Follows, Protocol, Reset, Room};
+pub(crate) use protocol::{Follows, Piece, Protocol, Reset, Room};
 pub(crate) use reports::{Extent, Report, Reports};
 
 /// What a session keeps for each of its streams: nothing, unless the stream outlives the turn of its request.

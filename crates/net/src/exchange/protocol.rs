@@ -1,9 +1,8 @@
 //! What a protocol does for an exchange.
 
-use super::Piece;
 use crate::clock::Instant;
 use crate::service::{Observer, Request};
-use hayami_http::{Content, FieldSection, RequestHead, ResponseHead};
+use hayami_http::{Content, FieldSection, RequestHead, ResponseHead, Shared};
 use std::borrow::Cow;
 use std::task::Waker;
 
@@ -109,6 +108,28 @@ impl Room {
     /// Content without frames, or in frames of any size.
     pub(crate) fn unframed(bytes: usize) -> Self {
         Self { bytes, frame: usize::MAX, header: 0 }
+    }
+}
+
+/// What came of asking for bytes.
+pub(crate) enum Piece {
+    /// Bytes that are in memory already; with `last`, the message ends behind them.
+    Shared { bytes: Shared, last: bool },
+    /// Bytes were appended, maybe none.
+    Copied { last: bool },
+    /// There are none for now, beside those appended; the waker tells.
+    Pending,
+    /// There is less than was announced.
+    Broken(&'static str),
+}
+
+impl Piece {
+    /// The flag that says whether the message ends.
+    pub(super) fn last(&mut self) -> Option<&mut bool> {
+        match self {
+            Self::Shared { last, .. } | Self::Copied { last } => Some(last),
+            Self::Pending | Self::Broken(_) => None,
+        }
     }
 }
 

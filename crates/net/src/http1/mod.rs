@@ -5,21 +5,21 @@ mod stream;
 mod tunnel;
 
 use crate::clock::Millis;
-use crate::connection::{self, Need, Stage};
+use crate::connection::{Event as Lifecycle, Need, Stage};
 use crate::exchange::{self, Arrived, DISCARD, Exchange, Progress, Slot};
 use crate::link::Link;
 use crate::pace::Pace;
 use crate::service::{Refusal, Service};
 use crate::session::Session;
+use crate::timeouts::Timeouts;
 use crate::turn_budget::cost;
 use crate::upgrade;
-use crate::worker::{Timeouts, Worker};
+use crate::worker::Worker;
 use hayami_h1::{Event, Fault, Next, RequestContent, Server};
 use hayami_http::RequestHead;
 use std::time::Duration;
 use stream::Stream;
 use tunnel::HalfClose;
-pub(crate) use tunnel::LEAVE;
 
 /// A connection that speaks HTTP/1.1.
 pub(crate) struct Http1 {
@@ -350,12 +350,12 @@ impl Session for Http1 {
         let now = worker.clock.millis();
         match self.exchange.as_deref() {
             None if !link.input.is_empty() => self.refuse_unread(link, worker, &Refusal::Timeout),
-            None => link.on(connection::Event::Lost),
+            None => link.on(Lifecycle::Lost),
             Some(exchange) if exchange.is_tunnel() => self.leave_tunnel(link, worker),
             Some(exchange)
                 if exchange.is_discarding() && exchange.pace.is_some_and(|pace| pace.is_late(now)) =>
             {
-                link.on(connection::Event::Lost);
+                link.on(Lifecycle::Lost);
             }
             Some(_) => {}
         }

@@ -7,12 +7,8 @@ use crate::clock::Millis;
 use crate::exchange::Exchange;
 use crate::link::Link;
 use crate::session::Session;
-use crate::worker::{Timeouts, Worker};
-use std::time::Duration;
-
-/// How long tunnels may go on while the worker ends, if nothing is said of it: other than answers, they come to no end
-/// by themselves.
-pub(crate) const LEAVE: Duration = Duration::from_secs(30);
+use crate::timeouts::{LEAVE, Timeouts};
+use crate::worker::Worker;
 
 /// How far the end of the direction to the client is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

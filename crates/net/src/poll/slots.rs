@@ -65,6 +65,11 @@ impl<P: Deref<Target: Tokened>> Slots<P> {
         Some(self.slots.get(slot)?.as_ref()?.token())
     }
 
+    /// How many slots there are: all entries are below.
+    pub fn end(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Takes an entry out. It is dropped by the caller, when its slot is free already.
     pub fn remove(&mut self, token: Token) -> Option<P> {
         self.get(token)?;

@@ -29,7 +29,7 @@ pub fn read<S>(
     node: &Node,
 ) -> Result<(), ConfigError> {
     let Ok(pairs) = node.mapping() else {
-        return Err(node.expected(&format!("a mapping, such as `{of}: {{{}: …}}`", table[0].name)));
+        return Err(not_a_mapping(of, table[0].name, node));
     };
     for (key, value) in pairs {
         let name = key.text().map_err(|_| key.expected(&format!("the name of a key of `{of}`")))?;
@@ -37,6 +37,17 @@ pub fn read<S>(
         (row.set)(settings, value).map_err(|error| named(error, name))?;
     }
     Ok(())
+}
+
+/// A bare value is mostly meant for the first key.
+fn not_a_mapping(of: &str, first: &str, node: &Node) -> ConfigError {
+    let error = node.expected(&format!("a mapping, such as `{of}: {{{first}: …}}`"));
+    match node.text() {
+        Ok(text) if text.contains(['/', '.', ':']) => {
+            error.help(format!("write `{of}: {{{first}: {text}}}`"))
+        }
+        _ => error,
+    }
 }
 
 fn unknown<S>(table: &'static [Attribute<S>], of: &str, key: &Node, name: &str) -> ConfigError {

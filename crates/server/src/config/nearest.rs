@@ -1,17 +1,28 @@
 //! The name that somebody probably meant.
 
-/// The nearest of `names` to `word`, if one is near enough to be meant.
+/// The nearest of `names` to `word`, if one is near enough to be meant: one that `word` abbreviates, or one with few other
+/// letters.
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     // A third of the word may be wrong; of very long words only the first part is looked at by `distance`.
     let limit = (word.chars().count() / 3).clamp(1, 4);
-    let far = |name: &&str| distance(&word, &name.to_ascii_lowercase());
+    let far = |name: &&str| match abbreviates(&word, name) {
+        true => 0,
+        false => distance(&word, &name.to_ascii_lowercase()),
+    };
     names
         .into_iter()
         .map(|name| (far(&name), name))
         .filter(|(far, _)| *far <= limit)
         .min_by_key(|(far, _)| *far)
         .map(|(_, name)| name)
+}
+
+/// Whether `word` has the parts of `name`, some of them cut: `cert-file` for `certificate-file`.
+fn abbreviates(word: &str, name: &str) -> bool {
+    let (cut, whole): (Vec<_>, Vec<_>) = (word.split('-').collect(), name.split('-').collect());
+    let fits = |(cut, whole): (&&str, &&str)| cut.len() > 2 && whole.starts_with(*cut);
+    cut.len() > 1 && cut.len() == whole.len() && cut.iter().zip(&whole).all(fits)
 }
 
 /// How many characters must be inserted, removed, replaced or swapped with their neighbour to make `a` into `b`.
@@ -47,6 +58,7 @@ mod tests {
             ("Listen", Some("listen")),
             ("num_threads", Some("num-threads")),
             ("host", Some("hosts")),
+            ("num-thr", Some("num-threads")),
             ("worker_processes", None),
             ("", None),
         ] {

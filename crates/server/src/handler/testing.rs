@@ -43,6 +43,7 @@ pub(crate) fn connection() -> Rc<ConnectionInfo> {
         tls: None,
         ends: Default::default(),
         cancel_on_close: Default::default(),
+        outdated: Default::default(),
     })
 }
 

@@ -26,7 +26,7 @@ impl HandlerSetting for Settings {}
 
 /// This feature.
 pub const FEATURE: Feature = Feature {
-    handler: Some(|settings, route| Some(Ok(build(settings.get()?, route.host)))),
+    handler: Some(|settings, route| Some(Ok(build(settings.get()?, route.host_name())))),
     ..Feature::new(&[group("Redirects", DIRECTIVES)])
 };
 

@@ -1,5 +1,6 @@
 //! `return`: a response that the configuration contains, as nginx's `return` and Caddy's `respond`.
 
+use crate::condition::Conditions;
 use crate::config::directive::{Directive, Levels, group};
 use crate::config::error::ConfigError;
 use crate::config::location;
@@ -18,9 +19,18 @@ pub struct Settings {
     pub status: Status,
     /// What it contains.
     pub answer: Answer,
+    /// Which requests it answers.
+    conditions: Conditions,
 }
 
 impl HandlerSetting for Settings {}
+
+impl Settings {
+    /// Of every request.
+    fn new(status: Status, answer: Answer) -> Self {
+        Self { status, answer, conditions: Conditions::default() }
+    }
+}
 
 /// What a response contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +50,7 @@ pub enum Answer {
 
 /// This feature.
 pub const FEATURE: Feature = Feature {
-    handler: Some(|settings, _| Some(Ok(build(settings.get()?)))),
+    handler: Some(|settings, _| Some(build(settings.get()?))),
     ..Feature::new(&[group("Fixed responses", DIRECTIVES)])
 };
 
@@ -48,16 +58,17 @@ pub const FEATURE: Feature = Feature {
 pub const DIRECTIVES: &[Directive] = &[Directive {
     name: "return",
     levels: Levels::PATH,
-    argument: "a status, or a mapping of status, url, body and content-type",
+    argument: "a status, or a mapping of status, url, body, content-type, if and unless",
     default: "",
     help: "Answers every request with this status (200 to 599). An error gets the server's own page, or that of \
            `error-doc`; other responses are empty unless `body` is given, whose type is `content-type` \
            (`text/plain; charset=utf-8`). Status 301, 302, 303, 307 and 308 require `url`, which is sent as it is: \
-           unlike `redirect`, nothing is appended. The default status is 302 with `url`, and 200 with `body`.",
+           unlike `redirect`, nothing is appended. The default status is 302 with `url`, and 200 with `body`. \
+           `if` and `unless` limit it to some requests, by method, address, field or query.",
     set: |scope, node| {
         let settings = match &node.value {
-            Value::Mapping(_) => mapping(node)?,
-            _ => Settings { status: bare(node)?, answer: Answer::Default },
+            Value::Mapping(_) => Settings { conditions: Conditions::read(node)?, ..mapping(node)? },
+            _ => Settings::new(bare(node)?, Answer::Default),
         };
         scope.add_handler(HandlerSettings::new(settings));
         Ok(())
@@ -95,7 +106,7 @@ fn as_mapping(code: &str, rest: &str) -> String {
 
 fn mapping(node: &Node) -> Result<Settings, ConfigError> {
     for (key, _) in node.mapping()? {
-        key.one_of(&["status", "url", "body", "content-type"])?;
+        key.one_of(&["status", "url", "body", "content-type", "if", "unless"])?;
     }
     let code = node.get("status").map(status).transpose()?;
     let (url, body, kind) = (node.get("url"), node.get("body"), node.get("content-type"));
@@ -110,7 +121,7 @@ fn mapping(node: &Node) -> Result<Settings, ConfigError> {
         (None, Some(body)) => content(body, kind, code.unwrap_or(Status::OK)),
         (None, None) => {
             let status = node.get("status").ok_or_else(|| node.error("`status` is missing"))?;
-            Ok(Settings { status: bare(status)?, answer: Answer::Default })
+            Ok(Settings::new(bare(status)?, Answer::Default))
         }
     }
 }
@@ -146,7 +157,7 @@ fn redirect(url: &Node, status: Status) -> Result<Settings, ConfigError> {
              literal `$`",
         ));
     }
-    Ok(Settings { status, answer: Answer::Location(location) })
+    Ok(Settings::new(status, Answer::Location(location)))
 }
 
 fn content(body: &Node, kind: Option<&Node>, status: Status) -> Result<Settings, ConfigError> {
@@ -165,7 +176,7 @@ fn content(body: &Node, kind: Option<&Node>, status: Status) -> Result<Settings,
         Some(kind) => media_type(kind)?,
         None => "text/plain; charset=utf-8".to_owned(),
     };
-    Ok(Settings { status, answer: Answer::Body { body: body.text()?.to_owned(), content_type } })
+    Ok(Settings::new(status, Answer::Body { body: body.text()?.to_owned(), content_type }))
 }
 
 /// The value of a Content-Type field (RFC 9110 §8.3.1).
@@ -191,7 +202,10 @@ enum Ready {
 }
 
 /// The handler of these settings.
-pub fn build(settings: &Settings) -> Box<dyn Handler> {
+///
+/// # Errors
+/// A regular expression of the conditions is not valid; a line for the user.
+pub fn build(settings: &Settings) -> Result<Box<dyn Handler>, String> {
     let answer = match &settings.answer {
         Answer::Default => Ready::Default,
         Answer::Location(url) => Ready::Location(url.as_bytes().into()),
@@ -201,7 +215,7 @@ pub fn build(settings: &Settings) -> Box<dyn Handler> {
             Ready::Body(Arc::new(fields), Shared::from(body.clone().into_bytes()))
         }
     };
-    Box::new(StaticResponse { status: settings.status, answer })
+    settings.conditions.guard(Box::new(StaticResponse { status: settings.status, answer }))
 }
 
 impl Handler for StaticResponse {
@@ -229,7 +243,8 @@ mod tests {
     fn answer(line: &str) -> (u16, String, String, String) {
         let setting = set(&[line]);
         let settings = setting.handler::<Settings>();
-        let Outcome::Ready(response) = testing::handle(&*build(settings), &testing::get("/a?b"), 1) else {
+        let handler = build(settings).expect("a handler");
+        let Outcome::Ready(response) = testing::handle(&*handler, &testing::get("/a?b"), 1) else {
             panic!("{line}")
         };
         let field =
@@ -334,7 +349,7 @@ mod tests {
                  path and the query of the request; write `%24` for a literal `$`",
             ),
             ("{url: /a b}", "a URL must not contain ` `; write `%20`"),
-            ("{code: 200}", "expected one of status, url, body, content-type, found `code`"),
+            ("{code: 200}", "expected one of status, url, body, content-type, if, unless, found `code`"),
         ];
         for (argument, want) in cases {
             assert_eq!(error(&format!("return: {argument}")), want);

@@ -51,6 +51,7 @@ subjects! {
     Access "access" "files of addresses and of users, when they change",
     AccessLog "access-log" "lost lines; a log command that exited",
     Application "application" "what a FastCGI application writes to its standard error",
+    Compression "compression" "responses sent uncompressed, since encoders may take no more memory",
     Connection "connection" "a connection that failed before it brought a request",
     Panic "panic" "a bug in hayami; please report the line",
     Request "request" "a request that was refused or failed",

@@ -3,7 +3,7 @@
 use super::Route;
 use super::map::Scope;
 use crate::config::feature_settings::FeatureSettings;
-use crate::config::settings::{PathSettings, Settings};
+use crate::config::settings::{HostSettings, PathSettings, Settings};
 use crate::environment::Environment;
 use crate::feature::RouteContext;
 use crate::features::FEATURES;
@@ -31,21 +31,21 @@ impl Builder<'_> {
             Scope::Path { host, path } => {
                 let host = &self.settings.hosts[host];
                 let path = &host.paths[path];
-                let route = self.path(&self.context(&host.name, Some(path), &path.inherited), path);
+                let route = self.path(&self.context(Some(host), Some(path), &path.inherited), path);
                 route.map_err(|error| format!("{}, path {}: {error}", host.name, path.key))
             }
             Scope::Host(host) => {
                 let host = &self.settings.hosts[host];
-                let route = self.route(&self.context(&host.name, None, &host.inherited));
+                let route = self.route(&self.context(Some(host), None, &host.inherited));
                 route.map(Rc::new).map_err(|error| format!("{}: {error}", host.name))
             }
-            Scope::Nowhere => self.route(&self.context("", None, &FeatureSettings::default())).map(Rc::new),
+            Scope::Nowhere => self.route(&self.context(None, None, &FeatureSettings::default())).map(Rc::new),
         }
     }
 
     fn context<'c>(
         &'c self,
-        host: &'c str,
+        host: Option<&'c HostSettings>,
         path: Option<&'c PathSettings>,
         inherited: &'c FeatureSettings,
     ) -> RouteContext<'c> {
@@ -79,7 +79,7 @@ impl Builder<'_> {
             error_pages: inherited.get::<error_doc::Settings>().clone(),
             early: headers::of_early_hints(inherited.get()),
             hints: headers::early(inherited.get(), preloads).map(Rc::new),
-            logs: Rc::new(PathLogs::new(inherited.get(), self.logs, context.host, &env)),
+            logs: Rc::new(PathLogs::new(inherited.get(), self.logs, context.host_name(), &env)),
             env,
             reports_errors: inherited.get::<error_log::Settings>().emit_request_errors,
         })

@@ -48,10 +48,15 @@ impl Guard {
         Some(Self { listeners, required })
     }
 
-    /// Whether a connection to `listener` whose handshake asked for `name` may ask `host`.
-    pub(super) fn admits(&self, host: usize, listener: usize, name: Option<&str>) -> bool {
+    /// Whether a connection to `listener` whose handshake asked for `name` may ask `host`. `outdated`: when the handshake took
+    /// place, the listener required other certificates.
+    pub(super) fn admits(&self, host: usize, listener: usize, name: Option<&str>, outdated: bool) -> bool {
         let Some(listener) = self.listeners.get(listener) else { return false };
-        let shown = || name.map_or(listener.default, |name| listener.of_name(name));
+        let shown = || match name {
+            _ if outdated => 0,
+            Some(name) => listener.of_name(name),
+            None => listener.default,
+        };
         match listener.hosts.get(&host).copied() {
             Some(0) => true,
             Some(authority) => shown() == authority,
@@ -135,6 +140,8 @@ mod tests {
         let hosts =
             [("open", 443, ""), ("closed", 443, "ca"), ("*.closed", 443, "ca"), ("other", 443, "ca2")];
         let guard = guard(None, &hosts).expect("a guard");
+        assert!(guard.admits(0, 0, Some("closed"), true));
+        assert!(!guard.admits(1, 0, Some("closed"), true), "it did not require them then");
         for (host, name, want) in [
             (0, Some("closed"), true),
             (0, None, true),
@@ -150,7 +157,7 @@ mod tests {
             (3, Some("other"), true),
             (3, Some("closed"), false),
         ] {
-            assert_eq!(guard.admits(host, 0, name), want, "{host} {name:?}");
+            assert_eq!(guard.admits(host, 0, name, false), want, "{host} {name:?}");
         }
     }
 
@@ -167,7 +174,7 @@ mod tests {
             (1, 3, false),
             (3, 2, false),
         ] {
-            assert_eq!(guard.admits(host, listener, None), want, "{host} {listener}");
+            assert_eq!(guard.admits(host, listener, None, false), want, "{host} {listener}");
         }
     }
 
@@ -176,7 +183,7 @@ mod tests {
         let guard = guard(Some(80), &[("both", 443, "ca"), ("open", 81, "")]).expect("a guard");
         // The port in clear, its port with certificates, the other host's port.
         for (listener, want) in [(0, true), (1, true), (2, false)] {
-            assert_eq!(guard.admits(0, listener, None), want, "{listener}");
+            assert_eq!(guard.admits(0, listener, None, false), want, "{listener}");
         }
     }
 }

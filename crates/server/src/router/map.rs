@@ -165,7 +165,8 @@ impl Map {
     pub(super) fn admits(&self, host: HostIndex, connection: &ConnectionInfo) -> bool {
         let (Some(guard), Some(host)) = (&self.guard, host) else { return true };
         let name = connection.tls.as_ref().and_then(|tls| tls.server_name.as_deref());
-        self.binding(connection.listener).is_some_and(|binding| guard.admits(host, binding, name))
+        self.binding(connection.listener)
+            .is_some_and(|binding| guard.admits(host, binding, name, connection.outdated.get()))
     }
 
     /// The host named `authority` in a URL of `https` or of `http`, on whatever listener.

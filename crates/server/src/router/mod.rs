@@ -15,6 +15,7 @@ pub use map::{HostIndex, Map};
 
 use crate::environment::Environment;
 use crate::generation::Generation;
+use crate::gradually::gradually;
 use crate::handler::{Filter, Handler};
 use crate::modules::access_log::PathLogs;
 use crate::modules::upstreams::Pools;
@@ -28,7 +29,7 @@ use build::Builder;
 use hayami_http::{FieldSection, split_authority};
 use hayami_net::service::{ConnectionInfo, HeadChange};
 use map::RouteIndex;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -41,6 +42,8 @@ pub struct Router {
     routes: Box<[OnceCell<Rc<Route>>]>,
     /// Where regular expressions are searched.
     memory: PatternMemory,
+    /// Whether another generation has replaced this one while the worker goes on.
+    is_retired: Cell<bool>,
 }
 
 /// What happens to the requests of one path.
@@ -77,19 +80,33 @@ pub struct Route {
 impl Router {
     pub(crate) fn new(generation: &Arc<Generation>, worker: WorkerContext) -> Self {
         let map = generation.map();
-        let router = Self {
+        Self {
             generation: Arc::clone(generation),
             worker,
             routes: map.scopes().iter().map(|_| OnceCell::new()).collect(),
             memory: PatternMemory::new(map.pattern_lists()),
-        };
-        // Names and health of upstreams are watched whether there are requests or not. One worker does it for all.
-        for (group, route) in map.upstreams() {
-            if !router.worker.get::<Pools>().is_watched(*group) {
-                router.get(*route);
-            }
+            is_retired: Cell::new(false),
         }
-        router
+    }
+
+    /// The upstream groups whose names and health no worker watches.
+    pub(crate) fn unwatched(&self) -> impl Iterator<Item = Unwatched> {
+        let pools = self.worker.get::<Pools>();
+        let all =
+            self.map().upstreams().iter().map(|(group, route)| Unwatched { group: *group, route: *route });
+        all.filter(move |own| !pools.is_watched(own.group))
+    }
+
+    /// Watches a group, whether there are requests for it or not, unless another worker does: one does it for all.
+    pub(crate) fn watch(&self, group: Unwatched) {
+        if !self.worker.get::<Pools>().is_watched(group.group) {
+            self.get(group.route);
+        }
+    }
+
+    /// Another generation takes its place: the last request that uses this one must not delay others by freeing it.
+    pub(crate) fn retire(&self) {
+        self.is_retired.set(true);
     }
 
     #[inline]
@@ -158,6 +175,28 @@ impl Router {
     pub fn pathless(&self, host: HostIndex) -> &Rc<Route> {
         self.get(self.map().pathless(host))
     }
+}
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        if self.is_retired.get() {
+            let (routes, generation) = (std::mem::take(&mut self.routes), Arc::clone(&self.generation));
+            tokio::task::spawn_local(async move {
+                let built = routes.into_iter().filter_map(OnceCell::into_inner);
+                gradually(built, drop).await;
+                // Off this thread, in case it is the last worker that has used it.
+                tokio::task::spawn_blocking(move || drop(generation));
+            });
+        }
+    }
+}
+
+/// An upstream group of which no worker knows whether its servers work.
+#[derive(Clone, Copy)]
+pub(crate) struct Unwatched {
+    group: usize,
+    /// The first route that uses it.
+    route: RouteIndex,
 }
 
 /// Builds every route of a generation once, one after the other, and keeps none: a route of a checked generation can be

@@ -59,8 +59,8 @@ impl<'a> Comparison<'a> {
         let text =
             format!("the host `{key}` answers on every port; a host of h2o answers on port {default} only");
         let help = format!(
-            "for a file that h2o does not read, change nothing: `{asked}` is answered by this host, in h2o by \
-             {other}; `{key}:{port}` is the same in both"
+            "h2o would answer requests for `{asked}` with {other}: ignore this unless h2o reads the file, too; with \
+             the port in the key (`{key}:{port}`) both choose this host"
         );
         Some(ConfigError::new(at, text).help(help))
     }

@@ -4,13 +4,13 @@ use super::phases::Passed;
 use super::request_context::{Faults, Pending, PendingPhase, Progress, RequestContext, Scratch};
 use super::{Core, plain};
 use crate::client::Client;
-use crate::handler::{Delegated, Exchange, Handler, Interims, Outcome};
+use crate::handler::{Delegated, Exchange, Handler, IndexFile, Interims, Outcome};
 use crate::internal_target as target;
 use crate::modules::early_hints::Recipients;
 use crate::modules::server_timing::Timing;
 use crate::router::HostIndex;
 use crate::script::Script;
-use hayami_http::{Method, RequestHead, Response, Status, TargetForm, Version, normalize};
+use hayami_http::{Method, RequestHead, Response, Status, TargetForm, Version, encode_path, normalize};
 use hayami_net::service::{ConnectionInfo, Interim, Limit, Request};
 use std::rc::Rc;
 
@@ -141,6 +141,7 @@ impl Core {
                     Passed::Later(pending) => return Progress::Later(Pending::Phase(pending)),
                 },
                 Outcome::Declined => context.ask_next(head, &scratch.path),
+                Outcome::Internal { target, .. } if target.len() > LONGEST_TARGET => too_long(target.len()),
                 Outcome::Internal { target, keep_method } => {
                     context.asked.get_or_insert_with(|| target::path_and_query(head));
                     *head = target::redirected(head, &target, keep_method);
@@ -150,6 +151,7 @@ impl Core {
                     Ok(response) => return Progress::Ready(response),
                     Err(outcome) => outcome,
                 },
+                Outcome::Index(index) => self.index(context, head, scratch, *index),
                 Outcome::Delegated(delegated) => {
                     let Delegated { handler, script } = *delegated;
                     context.ask(&*handler, head, &scratch.path, Some(&script))
@@ -168,6 +170,34 @@ impl Core {
                 }
             }
         }
+    }
+
+    /// The answer to a request for a directory: its index file, if that belongs to the same route. Otherwise the request
+    /// starts over, so that neither the requirements nor the handlers of the file's own path are passed by.
+    #[cold]
+    fn index(
+        &self,
+        context: &RequestContext,
+        head: &RequestHead,
+        scratch: &mut Scratch,
+        index: IndexFile,
+    ) -> Outcome {
+        let directory = scratch.path.len();
+        scratch.path.extend_from_slice(&index.name);
+        let is_same = Rc::ptr_eq(self.router.route(context.host, &scratch.path).0, &context.route);
+        let outcome = if is_same {
+            Outcome::Ready(index.response)
+        } else {
+            let mut target = Vec::with_capacity(scratch.path.len());
+            encode_path(&scratch.path, &mut target);
+            if let Some(query) = head.query() {
+                target.push(b'?');
+                target.extend_from_slice(query);
+            }
+            Outcome::Internal { target, keep_method: true }
+        };
+        scratch.path.truncate(directory);
+        outcome
     }
 
     /// Waits for what is pending, and goes on from there.
@@ -313,6 +343,17 @@ impl RequestContext {
             script,
         })
     }
+}
+
+/// Bytes of a target that this server makes. Rules that match their own targets could make them ever longer.
+const LONGEST_TARGET: usize = 64 << 10;
+
+/// The answer to a request whose target has become longer than that.
+#[cold]
+fn too_long(bytes: usize) -> Outcome {
+    let reason =
+        format!("the target of an internal redirect has {bytes} bytes; {LONGEST_TARGET} are allowed");
+    Outcome::Failed { response: plain(Status::URI_TOO_LONG, ""), reason }
 }
 
 /// The answer to a request for a host whose client certificate the connection has not shown.

@@ -55,6 +55,7 @@ impl Core {
         Some(match instruction {
             Instruction::Ask { target, kept } => {
                 keep(context, kept);
+                context.asked.get_or_insert_with(|| target::path_and_query(head));
                 *head = target::redirected(head, &target, false);
                 self.ask(context, head, scratch)
             }

@@ -20,13 +20,13 @@ mod tests;
 pub use page::{moved, plain};
 
 use crate::generation::Generation;
+use crate::gradually::gradually;
 use crate::handler;
 use crate::modules::access_log::WorkerLogs;
 use crate::modules::early_hints::{self, Recipients};
-use crate::modules::fastcgi;
 use crate::modules::identity;
 use crate::modules::identity::SendServerName;
-use crate::modules::{limits, proxy, server_timing};
+use crate::modules::limits;
 use crate::observe::{Reporter, Severity, Subject};
 use crate::router::Router;
 use crate::worker::WorkerContext;
@@ -75,19 +75,23 @@ impl Site {
     /// The service of one worker. To be called on the worker's thread, within its runtime: the access log's timer is
     /// started there.
     pub fn new(generation: &Arc<Generation>, worker: WorkerContext) -> Self {
+        let site = Self::build(generation, worker);
+        let router = &site.core.router;
+        router.unwatched().for_each(|route| router.watch(route));
+        site
+    }
+
+    fn build(generation: &Arc<Generation>, worker: WorkerContext) -> Self {
         let settings = generation.settings();
         let identity = settings.global.get::<identity::Settings>();
         let named = identity.send == SendServerName::On;
         let worker_logs = WorkerLogs::new(generation.logs(), &worker);
         let core = Core {
-            // Applications and upstreams are told it.
-            wants_local_address: worker_logs.want_local_address()
-                || fastcgi::is_used(settings)
-                || proxy::announces(settings),
+            wants_local_address: worker_logs.want_local_address() || generation.needs().local_address,
             logs: worker_logs,
             reporter: Reporter::new(Rc::clone(&worker.clock)),
             server_name: named.then(|| identity.server_name.clone().into_bytes()),
-            timing: server_timing::is_used(settings).then(|| {
+            timing: generation.needs().timing.then(|| {
                 worker.clock.be_exact();
                 Rc::clone(&worker.clock)
             }),
@@ -106,7 +110,9 @@ impl Site {
     /// theirs.
     pub fn next(&self, generation: &Arc<Generation>) -> Self {
         let before = &self.core.router;
-        let next = Self::new(generation, objects::next(before.worker(), before.generation(), generation));
+        let next = Self::build(generation, objects::next(before.worker(), before.generation(), generation));
+        next.watch_upstreams();
+        before.retire();
         if !generation.map().has_listeners_of(before.generation().map()) {
             *next.older.borrow_mut() = Some(Rc::clone(&self.core));
             let older = Rc::downgrade(&next.older);
@@ -118,6 +124,15 @@ impl Site {
             });
         }
         next
+    }
+
+    /// Has the upstream groups watched that are new.
+    fn watch_upstreams(&self) {
+        let unwatched: Vec<_> = self.core.router.unwatched().collect();
+        let core = Rc::downgrade(&self.core);
+        // Otherwise another reload has taken place.
+        let watch = move |group| _ = core.upgrade().map(|core| core.router.watch(group));
+        tokio::task::spawn_local(gradually(unwatched, watch));
     }
 
     /// What answers requests of a listener.

@@ -43,6 +43,7 @@ impl Server {
             tls: None,
             ends: Default::default(),
             cancel_on_close: Default::default(),
+            outdated: Default::default(),
         });
         let mut request = request(&mut head, &connection, now);
         match self.site.respond(&mut request) {

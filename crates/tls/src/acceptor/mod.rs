@@ -17,6 +17,7 @@ use builder::Builder;
 use names::Names;
 use rustls::ServerConfig;
 use rustls::server::StoresServerSessions;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// The handshake configurations of a listener. Shared by the workers; [`Acceptor::replace`] is for a reload.
@@ -47,6 +48,12 @@ impl Acceptor {
         Ok(())
     }
 
+    /// What tells handshakes apart that require client certificates of different authorities, for any server name; `None`
+    /// if none is required. It changes with the certificates in the files of authorities.
+    pub fn client_requirement(&self) -> Option<u64> {
+        self.table.load().client_requirement
+    }
+
     pub(crate) fn table(&self) -> Arc<Table> {
         self.table.load_full()
     }
@@ -60,6 +67,7 @@ pub(crate) struct Table {
     /// For all other names.
     first: Chosen,
     remote: Option<Arc<dyn RemoteSessions>>,
+    client_requirement: Option<u64>,
 }
 
 /// A configuration of handshakes, and the sessions that it may resume.
@@ -81,6 +89,7 @@ struct Chosen {
 
 impl Table {
     fn new(blocks: Vec<Block>, resumption: &Resumption) -> Result<Self, Error> {
+        let client_requirement = client_requirement(&blocks);
         let mut builder = Builder::new(resumption);
         let (mut first, mut names) = (None, Names::default());
         for (served, settings) in blocks {
@@ -89,7 +98,13 @@ impl Table {
             names.insert(&served, chosen);
         }
         let first = first.ok_or_else(no_identity)?;
-        Ok(Self { configs: builder.configs, names, first, remote: resumption.remote.clone() })
+        Ok(Self {
+            configs: builder.configs,
+            names,
+            first,
+            remote: resumption.remote.clone(),
+            client_requirement,
+        })
     }
 
     /// The configuration for this name. `raw`: the client prefers a raw public key to a certificate.
@@ -101,6 +116,21 @@ impl Table {
     pub(crate) fn remote(&self) -> Option<&Arc<dyn RemoteSessions>> {
         self.remote.as_ref()
     }
+}
+
+/// The names with the authorities whose certificates they require.
+fn client_requirement(blocks: &[Block]) -> Option<u64> {
+    if blocks.iter().all(|(_, settings)| settings.client_ca.is_none()) {
+        return None;
+    }
+    let mut hasher = DefaultHasher::new();
+    for (names, settings) in blocks {
+        names.hash(&mut hasher);
+        let authorities = settings.client_ca.as_ref();
+        let certificates: Option<Vec<_>> = authorities.map(|own| own.certificates().collect());
+        certificates.hash(&mut hasher);
+    }
+    Some(hasher.finish())
 }
 
 fn no_identity() -> Error {

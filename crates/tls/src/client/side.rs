@@ -2,17 +2,13 @@
 
 use super::tls_error::describe;
 use crate::Fault;
-use crate::session::{Greeted, Handshake, Progress, Role, Side};
+use crate::session::{Greeted, Handshake, Progress, Role, RustlsRole, Side};
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::kernel::KernelConnection;
 use rustls::unbuffered::{ReadEarlyData, UnbufferedStatus};
 use rustls::{Error, ExtractedSecrets};
 
 impl Side for ClientConnectionData {
-    const ROLE: Role = Role::Client;
-    const RENEGOTIATION: u8 = 0; // HelloRequest (RFC 5246 §7.4.1.1)
-
-    type Connection = UnbufferedClientConnection;
     /// The ClientHello is ready, or out.
     type Waiting = Option<Box<Handshake<Self>>>;
 
@@ -27,6 +23,13 @@ impl Side for ClientConnectionData {
             _ => Err(Fault::NotTls),
         }
     }
+}
+
+impl RustlsRole for ClientConnectionData {
+    const ROLE: Role = Role::Client;
+    const RENEGOTIATION: u8 = 0; // HelloRequest (RFC 5246 §7.4.1.1)
+
+    type Connection = UnbufferedClientConnection;
 
     fn process<'c, 'i>(
         connection: &'c mut Self::Connection,

@@ -4,7 +4,7 @@
 
 use super::open::Open;
 use super::records::{HEADER, TAG, whole};
-use super::side::Side;
+use super::role::RustlsRole;
 use crate::{Fault, Info};
 use rustls::Error;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, EncryptError, WriteTraffic};
@@ -13,7 +13,7 @@ use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, EncryptErr
 /// records are tiny, their records are little more.
 const MOST_HELD: usize = 128 * 1024;
 
-pub struct Handshake<S: Side> {
+pub struct Handshake<S: RustlsRole> {
     connection: S::Connection,
     /// Incomplete input. It stays here, since rustls keeps offsets into it.
     rest: Vec<u8>,
@@ -43,7 +43,7 @@ enum Left {
     Writable,
 }
 
-impl<S: Side> Handshake<S> {
+impl<S: RustlsRole> Handshake<S> {
     /// `server_name`: the name in the ClientHello, which rustls doesn't expose in this interface.
     pub(crate) fn new(connection: S::Connection, server_name: Option<Box<str>>) -> Self {
         Self {
@@ -273,7 +273,7 @@ fn encode<S>(mut message: EncodeTlsData<'_, S>, out: &mut Vec<u8>) -> Result<(),
 }
 
 #[cold]
-fn fault<S: Side>(error: Error) -> Fault {
+fn fault<S: RustlsRole>(error: Error) -> Fault {
     match error {
         Error::AlertReceived(alert) => Fault::Alert(alert.into()),
         error => Fault::Handshake(S::describe(&error)),

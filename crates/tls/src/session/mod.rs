@@ -9,7 +9,8 @@
 //! `records` protect and read what follows. The last two don't use rustls because records are the hot path:
 //! sealing into the caller's buffer and opening in it saves an allocation and two copies per record (see
 //! `examples/timing.rs`), and an idle connection keeps little more than its keys. `common` sequences them,
-//! for the server here and for the client of [`crate::client`]; `side` has the differences between the roles.
+//! for the server here and for the client of [`crate::client`]; `role` has the differences between the roles,
+//! `side` how each begins.
 
 mod common;
 mod gather;
@@ -17,6 +18,7 @@ mod handshake;
 pub(crate) mod hello;
 mod open;
 mod records;
+mod role;
 mod side;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -28,9 +30,10 @@ pub use common::SessionCommon;
 pub(crate) use common::State;
 pub(crate) use handshake::Handshake;
 use hello::{First, Hello, Scan};
+pub(crate) use role::{Role, RustlsRole};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
+pub(crate) use side::Greeted;
 pub use side::Side;
-pub(crate) use side::{Greeted, Role};
 use std::sync::Arc;
 
 /// The progress of a session.

@@ -3,7 +3,7 @@
 use super::Progress;
 use super::gather::Gather;
 use super::records::{ALERT, APPLICATION_DATA, HANDSHAKE, Protection, whole};
-use super::side::{Role, Side};
+use super::role::{Role, RustlsRole};
 use crate::{Fault, Info, Version};
 use rustls::ExtractedSecrets;
 use rustls::kernel::KernelConnection;
@@ -35,7 +35,7 @@ const WARNING: u8 = 1;
 /// The answer to a request for renegotiation (RFC 5246 §7.2.2).
 const NO_RENEGOTIATION: [u8; 2] = [WARNING, 100];
 
-pub(crate) struct Open<S: Side> {
+pub(crate) struct Open<S: RustlsRole> {
     read: Protection,
     write: Protection,
     /// Makes the next keys; TLS 1.3 only.
@@ -56,7 +56,7 @@ pub(crate) struct Open<S: Side> {
     pub(super) closed: bool,
 }
 
-impl<S: Side> Open<S> {
+impl<S: RustlsRole> Open<S> {
     pub(super) fn new(
         info: Box<Info>,
         secrets: ExtractedSecrets,
@@ -268,7 +268,7 @@ impl<S: Side> Open<S> {
 
 /// Actions of misbehaving peers, for tests and fuzz targets.
 #[cfg(any(test, feature = "fuzzing"))]
-impl<S: Side> Open<S> {
+impl<S: RustlsRole> Open<S> {
     /// Seals content of any type.
     pub(crate) fn seal_as(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) {
         self.send_unless_closed(kind, content, out);
@@ -284,7 +284,7 @@ impl<S: Side> Open<S> {
 }
 
 #[cfg(test)]
-impl<S: Side> Open<S> {
+impl<S: RustlsRole> Open<S> {
     pub(super) fn write_as_if_worn_out(&mut self) {
         self.write.count_as(RECORDS_A_KEY);
     }

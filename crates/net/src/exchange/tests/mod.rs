@@ -122,6 +122,7 @@ fn info() -> ConnectionInfo {
         tls: None,
         ends: Cell::new(false),
         cancel_on_close: Cell::new(false),
+        outdated: Default::default(),
     }
 }
 

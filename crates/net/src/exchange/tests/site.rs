@@ -1,10 +1,11 @@
 //! A service that does what a test tells it to, by path.
 
-use crate::accept::Quota;
 use crate::byte_budget::ByteBudget;
+use crate::quota::Quota;
 use crate::service::{Answer, Ended, Interim, Observer, Outcome, Refusal, Request, RequestBody, Service};
+use crate::timeouts::Timeouts;
 use crate::waker::Woken;
-use crate::worker::{Http2Config, Timeouts, Worker};
+use crate::worker::{Http2Config, Worker};
 use hayami_h1::Limits;
 use hayami_http::{Content, FieldSection, Response, ResponseHead, Source, SourceError, Status};
 use std::cell::{Cell, RefCell};

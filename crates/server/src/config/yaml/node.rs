@@ -3,6 +3,7 @@
 use crate::config::error::ConfigError;
 use crate::config::nearest;
 use crate::config::position::Position;
+use hayami_http::field::is_token;
 use std::ops::RangeInclusive;
 
 /// A value with its place.
@@ -110,6 +111,12 @@ impl Node {
             Value::Sequence(nodes) => Ok(nodes),
             _ => Err(self.expected("a sequence")),
         }
+    }
+
+    /// The text of a node that has to be a token, as methods and field names are (RFC 9110 §5.6.2).
+    pub fn token(&self, wanted: &str) -> Result<&str, ConfigError> {
+        let text = self.text().ok().filter(|text| is_token(text.as_bytes()));
+        text.ok_or_else(|| self.expected(wanted))
     }
 
     /// The elements of a sequence, or the node itself if it is none: `expires: x` is `expires: [x]`.

@@ -8,14 +8,16 @@ mod step;
 
 use step::build;
 
+use crate::address_set::is_unix;
 use crate::config::directive::{Directive, Level, Levels, Scope, group};
 use crate::config::error::ConfigError;
 use crate::config::feature_settings::FeatureSetting;
 use crate::config::settings as config;
 use crate::config::yaml::{Node, Position, Value};
 use crate::feature::Feature;
+use crate::network_table::NetworkTable;
 use crate::phase::Satisfy;
-use crate::watched_file::WatchedFile;
+use crate::watched_file::WatchedFiles;
 use hayami_net::Network;
 use rules::{Effect, Rule, Subject};
 use std::path::Path;
@@ -55,7 +57,7 @@ pub const DIRECTIVES: &[Directive] = &[
         argument: "an address, a network, `unix:`, `all` or {file: PATH}; or a sequence of these",
         default: "",
         help: "Admits clients with these addresses. The lines of `allow` and `deny` are one list in the order \
-               written: the first match decides, and a client that nothing matches is admitted. A level with \
+               written: the first match decides, and a client that no entry matches is admitted. A level with \
                a line of either does not inherit the list of the outer level. A file has one address or \
                network per line, `#` starts a comment; a change takes effect within a second.",
         set: |scope, node| add(scope, node, Effect::Allow),
@@ -104,28 +106,25 @@ fn add(scope: &mut Scope<'_>, node: &Node, effect: Effect) -> Result<(), ConfigE
 }
 
 fn subject(scope: &mut Scope<'_>, node: &Node) -> Result<Subject, ConfigError> {
+    if is_unix(node) {
+        return Ok(Subject::Unix);
+    }
     if let Value::Mapping(pairs) = &node.value {
         let [(key, value)] = &pairs[..] else { return Err(node.expected(WANTED)) };
-        // `[unix:]` is a mapping, too.
-        if key.is("unix") && value.is("") {
-            return Ok(Subject::Unix);
-        }
         key.one_of(&["file"])?;
         let path = value.text().ok().filter(|path| !path.is_empty());
         let path = path.ok_or_else(|| value.expected("the name of a file"))?;
-        return match WatchedFile::open(Path::new(path), file::parse) {
-            Ok(file) => Ok(Subject::File(Arc::new(file))),
-            Err(problem) => Err(value.error(problem)),
-        };
+        let files = scope.global.reading.features.get_mut::<WatchedFiles<NetworkTable>>();
+        let file = files.open(Path::new(path), file::parse);
+        return file.map(Subject::File).map_err(|problem| value.error(problem));
     }
     let network = match node.text()? {
         "all" => return Ok(Subject::All),
-        "unix:" | "unix" => return Ok(Subject::Unix),
         text => text.parse::<Network>().map_err(|_| node.expected(WANTED))?,
     };
     if !network.is_canonical() {
         let (first, bits) = (network.first(), network.bits());
-        let text = format!("`{network}` means `{first}/{bits}`: the bits behind the prefix are ignored");
+        let text = format!("`{network}` means `{first}/{bits}`: the bits after the prefix are ignored");
         scope.warn(node.error(text).help(format!("write `{first}/{bits}`, or the address without a prefix")));
     }
     Ok(Subject::Network(network))
@@ -139,8 +138,9 @@ fn complete(settings: &mut config::Settings, reading: &mut config::Reading, _: &
     });
     let idle = rules.filter(|rules| rules.list.iter().all(Rule::is_idle));
     reading.warnings.extend(idle.map(|rules| {
-        let text = "`allow` without `deny` has no effect: a client that nothing matches is admitted";
-        ConfigError::new(rules.at, text).help("add `deny: all` behind it")
+        let text = "this list admits every client: one that no entry matches is admitted, and the list of an outer \
+                    level is not inherited";
+        ConfigError::new(rules.at, text).help("add `deny: all` after it")
     }));
 }
 
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn what_has_no_effect_or_another_one_is_warned_of() {
         let cases: [(&str, &[&str]); 5] = [
-            ("allow: 10.0.0.0/8", &["`allow` without `deny` has no effect"]),
+            ("allow: 10.0.0.0/8", &["this list admits every client"]),
             ("allow: 10.0.0.0/8\ndeny: all", &[]),
             ("allow: 10.0.0.0/8\nsatisfy: any", &[]),
             ("deny: 10.0.0.1/8", &["`10.0.0.1/8` means `10.0.0.0/8`"]),

@@ -21,7 +21,7 @@ use crate::config::feature_settings::FeatureSetting;
 use crate::config::settings as config;
 use crate::config::yaml::Node;
 use crate::feature::Feature;
-use crate::watched_file::WatchedFile;
+use crate::watched_file::{WatchedFile, WatchedFiles};
 use htpasswd::Users;
 use std::path::Path;
 use std::sync::Arc;
@@ -60,6 +60,18 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
 /// The keys of the directive.
 pub const ATTRIBUTES: &[Attribute<Written>] = &[
     Attribute {
+        name: "file",
+        argument: "a file",
+        default: "",
+        help: "The users, as written by Apache's `htpasswd`: bcrypt (`htpasswd -B`), argon2, SHA-crypt or APR1. \
+               A change takes effect within a second.",
+        set: |written, node| {
+            let path = node.text().ok().filter(|path| !path.is_empty());
+            written.file = Some(path.ok_or_else(|| node.expected("the name of a file"))?.to_owned());
+            Ok(())
+        },
+    },
+    Attribute {
         name: "realm",
         argument: "text",
         default: "Restricted",
@@ -70,24 +82,13 @@ pub const ATTRIBUTES: &[Attribute<Written>] = &[
             Ok(())
         },
     },
-    Attribute {
-        name: "file",
-        argument: "a file",
-        default: "",
-        help: "The users, as written by Apache's `htpasswd`: bcrypt (`htpasswd -B`), argon2, SHA-crypt or APR1. \
-               A change takes effect within a second.",
-        set: |written, node| {
-            written.users = Some(users(node)?);
-            Ok(())
-        },
-    },
 ];
 
 /// What is written in the mapping.
 #[derive(Default)]
 pub struct Written {
     realm: Option<String>,
-    users: Option<Arc<WatchedFile<Users>>>,
+    file: Option<String>,
 }
 
 fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
@@ -97,12 +98,13 @@ fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     }
     let mut written = Written::default();
     attribute::read(ATTRIBUTES, "auth.basic", &mut written, node)?;
-    let Some(users) = written.users else {
-        let error = node.error("`file` is missing: the users and their passwords");
+    let Some(file) = written.file else {
+        let error = node.error("`file` is missing: the file of users and passwords");
         return Err(error.help("`htpasswd -B -c FILE USER` writes such a file"));
     };
+    let at = node.get("file").unwrap_or(node);
+    let users = users(scope, at, &file)?;
     if let Some(text) = users.load().warning() {
-        let at = node.get("file").unwrap_or(node);
         scope.warn(at.error(format!("`{}`: {text}", users.path().display())).help(htpasswd::REMEDY));
     }
     let challenge = challenge(written.realm.as_deref().unwrap_or("Restricted"));
@@ -117,10 +119,9 @@ fn realm(node: &Node) -> Result<String, ConfigError> {
     }
 }
 
-fn users(node: &Node) -> Result<Arc<WatchedFile<Users>>, ConfigError> {
-    let path = node.text().ok().filter(|path| !path.is_empty());
-    let path = path.ok_or_else(|| node.expected("the name of a file"))?;
-    WatchedFile::open(Path::new(path), htpasswd::parse).map(Arc::new).map_err(|problem| {
+fn users(scope: &mut Scope<'_>, node: &Node, path: &str) -> Result<Arc<WatchedFile<Users>>, ConfigError> {
+    let files = scope.global.reading.features.get_mut::<WatchedFiles<Users>>();
+    files.open(Path::new(path), htpasswd::parse).map_err(|problem| {
         let error = node.error(&problem);
         if problem.starts_with("cannot read") { error } else { error.help(htpasswd::REMEDY) }
     })
@@ -173,7 +174,7 @@ mod tests {
         for (line, want) in [
             (
                 "auth.basic: {realm: x}".to_owned(),
-                "`file` is missing: the users and their passwords; `htpasswd -B -c FILE USER` writes such a file"
+                "`file` is missing: the file of users and passwords; `htpasswd -B -c FILE USER` writes such a file"
                     .to_owned(),
             ),
             (

@@ -71,8 +71,8 @@ pub(super) fn loops(fields: &FieldSection) -> usize {
     tokens.filter(|token| token.trim_ascii().eq_ignore_ascii_case(OWN_TOKEN)).count()
 }
 
-/// Removes fields of these names, however applications may spell them: WSGI, Rack and PHP make the same variable of `x_user`
-/// and `x-user`.
+/// Removes fields of these names, however applications may spell them: WSGI, Rack and PHP make the same variable of `x_user`,
+/// `x.user` and `x-user`.
 pub(super) fn remove(fields: &mut FieldSection, names: &[Vec<u8>]) {
     let is_named = |name: &[u8]| names.iter().any(|own| is_same_variable(own, name));
     if fields.iter().any(|(name, _)| is_named(name)) {
@@ -124,7 +124,7 @@ fn is_any(name: &[u8], names: &[&[u8]]) -> bool {
 }
 
 fn is_same_variable(name: &[u8], other: &[u8]) -> bool {
-    let folded = |byte: &u8| if *byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
+    let folded = |byte: &u8| if byte.is_ascii_alphanumeric() { byte.to_ascii_lowercase() } else { b'-' };
     name.len() == other.len() && name.iter().map(folded).eq(other.iter().map(folded))
 }
 

@@ -20,7 +20,6 @@ use crate::config::yaml::{Node, Value};
 use crate::feature::Feature;
 use crate::modules::proxy;
 use crate::modules::upstreams::{self, Reference};
-use hayami_http::field::is_token;
 use hayami_http::normalize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,7 +100,7 @@ pub const ATTRIBUTES: &[Attribute<Written>] = &[
     },
     Attribute {
         name: "timeout",
-        argument: "a time",
+        argument: "a time, in seconds if it has no unit",
         default: "30s",
         help: "How long the whole request may take. For upstreams, `proxy.timeout.*` apply as well.",
         set: |written, node| {
@@ -127,7 +126,7 @@ fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let mut written = Written::default();
     attribute::read(ATTRIBUTES, "auth.request", &mut written, node)?;
     let Some(url) = written.url else {
-        let error = node.error("`url` is missing: what is asked");
+        let error = node.error("`url` is missing: the path or URL of the service");
         return Err(error.help("write `auth.request: {url: /internal/session}`"));
     };
     let (target, upstreams) = destination(scope, &url).map_err(|mut error| {
@@ -179,9 +178,7 @@ fn destination(scope: &mut Scope<'_>, node: &Node) -> Result<(Vec<u8>, Option<Re
 
 fn copy(node: &Node) -> Result<Vec<Vec<u8>>, ConfigError> {
     let names = node.one_or_many().into_iter().map(|node| {
-        let name = node.text().ok().filter(|name| is_token(name.as_bytes()));
-        let name =
-            name.ok_or_else(|| node.expected("the name of a field, such as x-user"))?.to_ascii_lowercase();
+        let name = node.token("the name of a field, such as x-user")?.to_ascii_lowercase();
         match fields::is_of_message(name.as_bytes()) {
             true => Err(node.error(format!("`{name}` belongs to the request itself and cannot be copied"))),
             false => Ok(name.into_bytes()),
@@ -242,11 +239,11 @@ mod tests {
         for (line, want) in [
             (
                 "auth.request: /a",
-                "expected a mapping, such as `auth.request: {url: …}`, found `/a`".to_owned(),
+                "expected a mapping, such as `auth.request: {url: …}`, found `/a`; write `auth.request: {url: /a}`".to_owned(),
             ),
             (
                 "auth.request: {copy: x-user}",
-                "`url` is missing: what is asked; write `auth.request: {url: /internal/session}`".to_owned(),
+                "`url` is missing: the path or URL of the service; write `auth.request: {url: /internal/session}`".to_owned(),
             ),
             ("auth.request: {url: session}", format!("{url} `session`")),
             ("auth.request: {url: //a/b}", format!("{url} `//a/b`")),

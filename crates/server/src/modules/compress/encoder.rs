@@ -3,19 +3,29 @@
 //! What an encoder keeps is bounded by its window: 32 KiB for gzip, 512 KiB for br and zstd, and by the tables that go
 //! with it. RFC 9659 has clients of zstd accept windows of up to 8 MiB.
 
+use super::pool::Pool;
 use super::settings::Target;
 use brotli::CompressorWriter;
 use brotli::enc::BrotliEncoderParams;
 use flate2::{Compress, Compression, FlushCompress, Status};
 use hayami_http::negotiate::Coding;
+use std::cell::RefCell;
 use std::io::{self, Write};
 use zstd::stream::raw::{CParameter, Encoder as ZstdEncoder, InBuffer, Operation, OutBuffer};
 
 /// The window of br and zstd: 512 KiB, as large as most pages. A larger one costs each response more memory.
 const WINDOW_BITS: u32 = 19;
 
+/// The window of gzip, as large as it may be: such an encoder can be used again for any content.
+const GZIP_WINDOW_BITS: u8 = 15;
+
 /// Room that an encoder finds at least.
 const ROOM: usize = 16 * 1024;
+
+thread_local! {
+    /// Reset encoders.
+    static AGAIN: RefCell<Pool<Kind>> = const { RefCell::new(Pool::new()) };
+}
 
 /// What follows some input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +38,16 @@ pub(super) enum Then {
     End,
 }
 
-/// The encoder of one response.
-pub(super) enum Encoder {
+/// The encoder of one response. Dropped, it goes back to those that the thread uses again.
+pub(super) struct Encoder {
+    target: Target,
+    /// `None` behind the end of br.
+    kind: Option<Kind>,
+    ended: bool,
+}
+
+/// The encoder of a coding.
+pub(super) enum Kind {
     Gzip(Compress),
     Brotli(Box<CompressorWriter<Vec<u8>>>),
     Zstd(ZstdEncoder<'static>),
@@ -41,49 +59,110 @@ impl Encoder {
     /// # Errors
     /// There is no memory.
     pub(super) fn new(target: Target, length: Option<u64>) -> io::Result<Self> {
-        let quality = i32::from(target.quality);
-        Ok(match target.coding {
-            Coding::Brotli => {
-                let params = BrotliEncoderParams {
-                    quality,
-                    lgwin: window_bits(length, 16, WINDOW_BITS) as i32,
-                    size_hint: length.map_or(0, |length| usize::try_from(length).unwrap_or(usize::MAX)),
-                    ..BrotliEncoderParams::default()
-                };
-                Self::Brotli(Box::new(CompressorWriter::with_params(Vec::new(), ROOM, &params)))
-            }
-            Coding::Zstd => {
-                let mut encoder = ZstdEncoder::new(quality)?;
-                encoder.set_parameter(CParameter::WindowLog(window_bits(length, 10, WINDOW_BITS)))?;
-                encoder.set_pledged_src_size(length)?;
-                Self::Zstd(encoder)
-            }
-            // Identity is no target.
-            Coding::Gzip | Coding::Identity => {
-                // The window has to be larger than the content by a little (zlib's MIN_LOOKAHEAD).
-                let bits = window_bits(length.map(|length| length.saturating_add(262)), 10, 15);
-                Self::Gzip(Compress::new_gzip(Compression::new(u32::from(target.quality)), bits as u8))
-            }
-        })
+        let kind = match AGAIN.with_borrow_mut(|pool| pool.take(target)) {
+            Some(kind) => kind.prepared(length)?,
+            None => Kind::new(target, length)?,
+        };
+        Ok(Self { target, kind: Some(kind), ended: false })
     }
 
-    /// Appends what becomes of `input` to `out`. Behind the end there is no encoder.
+    /// Appends what becomes of `input` to `out`. Behind the end nothing may follow.
     ///
     /// # Errors
     /// There is no memory, or content is longer or shorter than was announced.
-    pub(super) fn encode(self, input: &[u8], then: Then, out: &mut Vec<u8>) -> io::Result<Option<Self>> {
-        let encoder = match self {
-            Self::Gzip(mut encoder) => {
-                gzip(&mut encoder, input, then, out)?;
-                Self::Gzip(encoder)
+    pub(super) fn encode(&mut self, input: &[u8], then: Then, out: &mut Vec<u8>) -> io::Result<()> {
+        match &mut self.kind {
+            Some(Kind::Gzip(encoder)) => gzip(encoder, input, then, out)?,
+            Some(Kind::Zstd(encoder)) => zstd(encoder, input, then, out)?,
+            Some(Kind::Brotli(_)) => self.encode_brotli(input, then, out)?,
+            None => {}
+        }
+        self.ended = then == Then::End;
+        Ok(())
+    }
+
+    fn encode_brotli(&mut self, input: &[u8], then: Then, out: &mut Vec<u8>) -> io::Result<()> {
+        let Some(Kind::Brotli(mut encoder)) = self.kind.take() else { return Ok(()) };
+        encoder.write_all(input)?;
+        match then {
+            Then::More => {}
+            Then::Pause => encoder.flush()?,
+            Then::End => {
+                out.append(&mut encoder.into_inner());
+                return Ok(());
             }
-            Self::Zstd(mut encoder) => {
-                zstd(&mut encoder, input, then, out)?;
-                Self::Zstd(encoder)
+        }
+        out.append(encoder.get_mut());
+        self.kind = Some(Kind::Brotli(encoder));
+        Ok(())
+    }
+}
+
+impl Drop for Encoder {
+    fn drop(&mut self) {
+        let Some(mut kind) = self.kind.take() else { return };
+        if kind.can_begin_again(self.ended) && kind.reset().is_ok() {
+            // The thread may be ending.
+            let _ = AGAIN.try_with(|pool| pool.borrow_mut().give(self.target, kind));
+        }
+    }
+}
+
+impl Kind {
+    fn new(target: Target, length: Option<u64>) -> io::Result<Self> {
+        let quality = i32::from(target.quality);
+        match target.coding {
+            Coding::Brotli => {
+                let params = BrotliEncoderParams {
+                    quality,
+                    lgwin: window_bits(length, 16) as i32,
+                    size_hint: length.map_or(0, |length| usize::try_from(length).unwrap_or(usize::MAX)),
+                    ..BrotliEncoderParams::default()
+                };
+                Ok(Self::Brotli(Box::new(CompressorWriter::with_params(Vec::new(), ROOM, &params))))
             }
-            Self::Brotli(encoder) => return brotli(encoder, input, then, out),
-        };
-        Ok((then != Then::End).then_some(encoder))
+            Coding::Zstd => {
+                let mut encoder = ZstdEncoder::new(quality)?;
+                for parameter in tables(target.quality).into_iter().flatten() {
+                    encoder.set_parameter(parameter)?;
+                }
+                Self::Zstd(encoder).prepared(length)
+            }
+            // Identity is no target.
+            Coding::Gzip | Coding::Identity => {
+                let level = Compression::new(u32::from(target.quality));
+                Ok(Self::Gzip(Compress::new_gzip(level, GZIP_WINDOW_BITS)))
+            }
+        }
+    }
+
+    /// Whether it can be used for other content, having encoded the end of this or not.
+    fn can_begin_again(&self, ended: bool) -> bool {
+        match self {
+            // Within a block, zlib-rs at quality 1 would go on with that block, behind the head of the next content.
+            Self::Gzip(_) => ended,
+            Self::Zstd(_) => true,
+            Self::Brotli(_) => false,
+        }
+    }
+
+    /// Forgets the content so far.
+    fn reset(&mut self) -> io::Result<()> {
+        match self {
+            Self::Gzip(encoder) => encoder.reset(),
+            Self::Zstd(encoder) => encoder.reinit()?,
+            Self::Brotli(_) => {}
+        }
+        Ok(())
+    }
+
+    /// A new or reset encoder, for content of that length.
+    fn prepared(mut self, length: Option<u64>) -> io::Result<Self> {
+        if let Self::Zstd(encoder) = &mut self {
+            encoder.set_parameter(CParameter::WindowLog(window_bits(length, 10)))?;
+            encoder.set_pledged_src_size(length)?;
+        }
+        Ok(self)
     }
 }
 
@@ -97,10 +176,22 @@ pub(super) fn encode_whole(target: Target, bytes: &[u8]) -> io::Result<Vec<u8>> 
     Ok(out)
 }
 
-/// The smallest window that content of this length fits in, within these limits.
-fn window_bits(length: Option<u64>, least: u32, most: u32) -> u32 {
+/// The smallest window of br or zstd that content of this length fits in, at least that of so many bits.
+fn window_bits(length: Option<u64>, least: u32) -> u32 {
     let bits = |length: u64| u64::BITS - length.saturating_sub(1).leading_zeros();
-    length.map_or(most, |length| bits(length).clamp(least, most))
+    length.map_or(WINDOW_BITS, |length| bits(length).clamp(least, WINDOW_BITS))
+}
+
+/// The sizes of zstd's tables at high qualities, as it chooses them for content of this window. It would for content of
+/// known length; with others, it would have tables for windows of up to 128 MiB, of 640 MB at quality 22.
+fn tables(quality: u8) -> [Option<CParameter>; 2] {
+    let chain = match quality {
+        ..9 => return [None; 2],
+        9..=12 => WINDOW_BITS,
+        // Half of it is a tree.
+        13.. => WINDOW_BITS + 1,
+    };
+    [Some(CParameter::HashLog(WINDOW_BITS + 1)), Some(CParameter::ChainLog(chain))]
 }
 
 fn gzip(encoder: &mut Compress, mut input: &[u8], then: Then, out: &mut Vec<u8>) -> io::Result<()> {
@@ -148,25 +239,6 @@ fn space(out: &mut Vec<u8>) -> OutBuffer<'_, Vec<u8>> {
     out.reserve(ROOM);
     let end = out.len();
     OutBuffer::around_pos(out, end)
-}
-
-fn brotli(
-    mut encoder: Box<CompressorWriter<Vec<u8>>>,
-    input: &[u8],
-    then: Then,
-    out: &mut Vec<u8>,
-) -> io::Result<Option<Encoder>> {
-    encoder.write_all(input)?;
-    match then {
-        Then::More => {}
-        Then::Pause => encoder.flush()?,
-        Then::End => {
-            out.append(&mut encoder.into_inner());
-            return Ok(None);
-        }
-    }
-    out.append(encoder.get_mut());
-    Ok(Some(Encoder::Brotli(encoder)))
 }
 
 #[cfg(test)]
@@ -257,11 +329,11 @@ pub(super) mod tests {
             let mut encoder = Encoder::new(target, None).expect("an encoder");
             let (mut packed, mut at) = (Vec::new(), 0);
             for len in [1, 10, 1000, 0, 65_536, 100_000] {
-                encoder = encoder.encode(&text[at..at + len], Then::Pause, &mut packed).unwrap().unwrap();
+                encoder.encode(&text[at..at + len], Then::Pause, &mut packed).expect("encoded");
                 at += len;
                 assert!(decoded_so_far(target.coding, &packed) == text[..at], "{target:?} {at}");
             }
-            assert!(encoder.encode(&text[at..], Then::End, &mut packed).unwrap().is_none());
+            encoder.encode(&text[at..], Then::End, &mut packed).expect("encoded");
             assert!(decoded(target.coding, &packed) == text, "{target:?}");
         }
     }
@@ -278,7 +350,29 @@ pub(super) mod tests {
             (Some((1 << 18) + 1), 19),
             (Some(u64::MAX), 19),
         ] {
-            assert_eq!(window_bits(length, 10, 19), want, "{length:?}");
+            assert_eq!(window_bits(length, 10), want, "{length:?}");
+        }
+    }
+
+    #[test]
+    fn an_encoder_that_is_used_again_knows_nothing_of_other_content() {
+        let (first, second) = (text(100_000), text(90_000).split_off(30_000));
+        for target in all().filter(|target| !target.is_slow()) {
+            for (length, then) in
+                [(None, Then::More), (Some(100_000), Then::Pause), (Some(50_000), Then::End)]
+            {
+                let fresh = decoded(target.coding, &encode_whole(target, &second).expect("encoded"));
+                let mut packed = Vec::new();
+                let mut left = Encoder::new(target, length).expect("an encoder");
+                left.encode(&first[..50_000], then, &mut packed).expect("encoded");
+                drop(left);
+                let again = encode_whole(target, &second).expect("encoded");
+                assert!(decoded(target.coding, &again) == fresh && fresh == second, "{target:?} {length:?}");
+                let mut third = Encoder::new(target, None).expect("an encoder");
+                packed.clear();
+                third.encode(&second[..100], Then::Pause, &mut packed).expect("encoded");
+                assert!(decoded_so_far(target.coding, &packed) == second[..100], "{target:?} {length:?}");
+            }
         }
     }
 

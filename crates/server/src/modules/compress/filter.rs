@@ -2,12 +2,15 @@
 
 use super::encoder::encode_whole;
 use super::fields::{self, Hint};
+use super::memory::{Reservation, encoder_bytes};
 use super::settings::{Settings, Target};
+use super::shortage;
 use super::source::Encoded;
 use crate::handler::{Filter, RequestInfo};
 use crate::media_type::Compressibility;
-use hayami_http::negotiate;
+use hayami_http::negotiate::{self, Accepted};
 use hayami_http::{Content, Known, Method, Response, ResponseHead, Status};
+use hayami_net::CpuTurn;
 
 /// Content in memory that is compressed at once, so that its length is known. It takes less time than a request may.
 const AT_ONCE: usize = 16 * 1024;
@@ -58,8 +61,8 @@ impl Compression {
             }
         } else if has_content(request, response) && !self.is_too_small(response) {
             fields::add_vary(&mut response.head);
-            if let Some(target) = self.target(request) {
-                encode(target, response);
+            if let Some((target, memory)) = self.target(request, &response.content) {
+                encode(target, memory, response);
             }
         }
     }
@@ -68,13 +71,45 @@ impl Compression {
         response.content.len().is_some_and(|len| len < self.settings.minimum_size.max(1))
     }
 
-    /// What the client wants most of what is configured; `None`: the content as it is.
-    fn target(&self, request: &RequestInfo<'_>) -> Option<Target> {
-        let targets = &self.settings.targets;
+    /// What the client wants most of what is configured, and memory for its encoder; `None`: the content as it is.
+    fn target(&self, request: &RequestInfo<'_>, content: &Content) -> Option<(Target, Option<Reservation>)> {
         let accepted = negotiate::accepted(request.head.fields().get_all(Known::AcceptEncoding));
-        let coding = accepted.first_of(targets.iter().map(|target| target.coding));
-        targets.iter().find(|target| target.coding == coding).copied()
+        let target = first_of(accepted, &self.settings.targets)?;
+        if needs_encoder_briefly(target, content) {
+            return Some((target, None));
+        }
+        let memory = Reservation::new(target).map(|memory| (target, Some(memory)));
+        memory.or_else(|| self.cheaper_target(accepted, target))
     }
+
+    /// What takes less memory, since there is no more for that: the same coding at its usual quality or least, or another.
+    #[cold]
+    fn cheaper_target(&self, accepted: Accepted, target: Target) -> Option<(Target, Option<Reservation>)> {
+        let same = Target { quality: 1, ..target };
+        let others = self.settings.targets.iter().filter(|other| accepted.accepts(other.coding));
+        let mut cheaper: Vec<Target> = others.copied().chain([same]).collect();
+        cheaper.retain(|other| encoder_bytes(*other) < encoder_bytes(target));
+        cheaper.sort_by_key(|other| (encoder_bytes(*other), other.coding != target.coding));
+        let found = cheaper.into_iter().find_map(|target| Some((target, Some(Reservation::new(target)?))));
+        shortage::count(found.is_some());
+        found
+    }
+}
+
+/// That of these targets which the client wants most.
+fn first_of(accepted: Accepted, targets: &[Target]) -> Option<Target> {
+    let coding = accepted.first_of(targets.iter().map(|target| target.coding));
+    targets.iter().find(|target| target.coding == coding).copied()
+}
+
+/// Whether the whole content is encoded in one go, so that no encoder waits for the client.
+fn needs_encoder_briefly(target: Target, content: &Content) -> bool {
+    let len = match content {
+        Content::Shared(bytes) => bytes.len() as u64,
+        Content::File(slice) => slice.len,
+        Content::Empty | Content::Parts(_) | Content::Stream(_) => return false,
+    };
+    len <= target.piece() as u64 && !target.is_slow()
 }
 
 impl Filter for Compression {
@@ -110,10 +145,10 @@ fn has_content(request: &RequestInfo<'_>, response: &Response) -> bool {
 }
 
 /// Replaces content by its encoded form.
-fn encode(target: Target, response: &mut Response) {
+fn encode(target: Target, memory: Option<Reservation>, response: &mut Response) {
     response.content = match std::mem::take(&mut response.content) {
-        Content::Shared(bytes) if bytes.len() <= AT_ONCE && !target.is_slow() => {
-            match encode_whole(target, bytes.as_slice()) {
+        Content::Shared(bytes) if bytes.len() <= AT_ONCE && !target.is_slow() && CpuTurn::is_free() => {
+            match CpuTurn::run(|| encode_whole(target, bytes.as_slice())) {
                 Ok(encoded) => Content::from(encoded),
                 // There is no memory: it stays as it is.
                 Err(_) => {
@@ -122,7 +157,7 @@ fn encode(target: Target, response: &mut Response) {
                 }
             }
         }
-        content => Content::Stream(Box::new(Encoded::new(content, target))),
+        content => Content::Stream(Box::new(Encoded::new(content, target, memory))),
     };
     fields::set_encoded(&mut response.head, target.coding);
 }
@@ -130,6 +165,7 @@ fn encode(target: Target, response: &mut Response) {
 #[cfg(test)]
 mod tests {
     use super::super::encoder::tests::{decoded, text};
+    use super::super::settings::PIECE;
     use super::*;
     use crate::handler::testing;
     use hayami_http::negotiate::Coding;
@@ -227,6 +263,7 @@ mod tests {
             Content::Stream(Box::new(Encoded::new(
                 Content::Empty,
                 Target { coding: Coding::Gzip, quality: 1 },
+                None,
             )))
         };
         let cases: Vec<(&str, Case, [&str; 3])> = vec![
@@ -329,6 +366,22 @@ mod tests {
             assert!(response.head.get_named(b"accept-ranges").is_none());
             assert_eq!(response.head.get(Known::ContentType), Some(&b"text/css"[..]));
         }
+    }
+
+    #[test]
+    fn without_memory_a_response_takes_a_cheaper_coding_or_none_and_still_varies() {
+        let hold = |coding, quality| {
+            std::iter::from_fn(move || Reservation::new(Target { coding, quality })).collect::<Vec<_>>()
+        };
+        let shown = || Case { content: Content::from(text(100_000)), ..Case::default() }.shown();
+        let large = hold(Coding::Brotli, 1);
+        assert_eq!(shown()[0], "gzip", "br is full");
+        let small = hold(Coding::Gzip, 1);
+        assert_eq!(shown(), VARIED);
+        let brief = Case { content: Content::from(text(PIECE)), ..Case::default() };
+        assert_eq!(brief.shown(), ENCODED, "its encoder does not stay");
+        drop((large, small));
+        assert_eq!(shown(), ENCODED);
     }
 
     #[test]

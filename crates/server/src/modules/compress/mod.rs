@@ -3,6 +3,7 @@
 //! ```text
 //! filter ── fields (vary, etag, digests)
 //!    └───── source: content ─▶ encoder (gzip, br, zstd) ─▶ connection
+//!            memory (how many), pool (used again)
 //! ```
 //!
 //! The filter decides by the response's head and the request's; a response that it leaves alone costs the look-up of its
@@ -15,7 +16,10 @@ mod directives;
 mod encoder;
 mod fields;
 mod filter;
+mod memory;
+mod pool;
 mod settings;
+mod shortage;
 mod source;
 
 pub use directives::DIRECTIVES;

@@ -2,9 +2,12 @@
 
 use super::encoder::{Encoder, Then};
 use super::fields;
+use super::memory::Reservation;
+use super::pool;
 use super::settings::Target;
 use crate::content_source::ContentSource;
 use hayami_http::{Content, FieldSection, Source, SourceError};
+use hayami_net::CpuTurn;
 use hayami_net::blocking::{self, Lane, Task};
 use std::future::Future;
 use std::io;
@@ -13,9 +16,11 @@ use std::task::{Context, Poll};
 
 /// The encoded form of some content.
 ///
-/// Whenever the content pauses, everything so far is made readable for the client. After each piece, other connections of
-/// the worker have their turns; what was encoded leaves before that, since br would collect up to 1 MiB and then do the
-/// rest of the work on it in one go. At qualities that take long, other threads encode.
+/// Whenever the content pauses, everything so far is made readable for the client. Each piece waits for its turn of the
+/// processor; what was encoded leaves before the next, since br would collect up to 1 MiB and then do the rest of the work
+/// on it in one go. At qualities that take long, other threads encode.
+///
+/// There is an encoder from the first bytes that the client takes to the last that go in.
 pub(super) struct Encoded {
     content: ContentSource,
     target: Target,
@@ -25,16 +30,16 @@ pub(super) struct Encoded {
     /// What came out of it; some of it is handed on.
     ready: Vec<u8>,
     handed_on: usize,
-    /// A piece was encoded in this turn: others come first.
-    yields: bool,
+    turn: CpuTurn,
     /// The client cannot read everything that was encoded.
     unflushed: bool,
+    /// Memory for the encoder, until there is none any more.
+    memory: Option<Reservation>,
 }
 
 enum State {
-    /// Nothing was asked for: a response to HEAD stays there.
-    New,
-    Open(Encoder),
+    /// Between two pieces. No encoder: nothing was asked for yet; a response to HEAD stays there.
+    Open(Option<Encoder>),
     /// Another thread encodes.
     Working(Task<io::Result<Work>>),
     Ended,
@@ -44,33 +49,38 @@ enum State {
 
 /// A piece that is encoded.
 struct Work {
-    /// `None` behind the end.
     encoder: Option<Encoder>,
     input: Vec<u8>,
     ready: Vec<u8>,
 }
 
 impl Work {
-    fn run(mut self, then: Then) -> io::Result<Self> {
-        if let Some(encoder) = self.encoder.take() {
-            self.encoder = encoder.encode(&self.input, then, &mut self.ready)?;
-        }
+    /// Encodes it; behind the end of the content, whose length may be known, there is no encoder.
+    fn run(mut self, then: Then, target: Target, length: Option<u64>) -> io::Result<Self> {
+        let mut encoder = match self.encoder.take() {
+            Some(encoder) => encoder,
+            None => Encoder::new(target, length)?,
+        };
+        encoder.encode(&self.input, then, &mut self.ready)?;
         self.input.clear();
+        self.encoder = (then != Then::End).then_some(encoder);
         Ok(self)
     }
 }
 
 impl Encoded {
-    pub(super) fn new(content: Content, target: Target) -> Self {
+    /// Content that is encoded with an encoder that may take this memory; `None`: that is not worth counting.
+    pub(super) fn new(content: Content, target: Target, memory: Option<Reservation>) -> Self {
         Self {
             content: ContentSource::new(content),
             target,
-            state: State::New,
+            state: State::Open(None),
             input: Vec::new(),
             ready: Vec::new(),
             handed_on: 0,
-            yields: false,
+            turn: CpuTurn::default(),
             unflushed: false,
+            memory,
         }
     }
 
@@ -80,18 +90,29 @@ impl Encoded {
         out.extend_from_slice(&self.ready[self.handed_on..end]);
         self.handed_on = end;
         if end < self.ready.len() {
+            self.shrink();
             return false;
         }
-        self.ready.clear();
+        pool::give_buffer(std::mem::take(&mut self.ready));
         self.handed_on = 0;
         matches!(self.state, State::Ended)
     }
 
+    /// What waits for the client takes no more memory than it has bytes, or little more.
+    fn shrink(&mut self) {
+        let left = &self.ready[self.handed_on..];
+        if left.len() < self.ready.capacity() / 2 {
+            let left = left.to_vec();
+            pool::give_buffer(std::mem::replace(&mut self.ready, left));
+            self.handed_on = 0;
+        }
+    }
+
     /// Takes the next piece of content, and has it encoded.
-    fn advance(&mut self, encoder: Encoder, cx: &mut Context<'_>) -> Poll<Result<(), SourceError>> {
-        if std::mem::take(&mut self.yields) {
+    fn advance(&mut self, encoder: Option<Encoder>, cx: &mut Context<'_>) -> Poll<Result<(), SourceError>> {
+        let slow = self.target.is_slow();
+        if !slow && self.turn.poll(cx).is_pending() {
             self.state = State::Open(encoder);
-            cx.waker().wake_by_ref();
             return Poll::Pending;
         }
         let then = self.gather(cx)?;
@@ -99,27 +120,31 @@ impl Encoded {
             self.rest(encoder);
             return Poll::Pending;
         }
-        let (input, ready) = (std::mem::take(&mut self.input), std::mem::take(&mut self.ready));
-        let work = Work { encoder: Some(encoder), input, ready };
-        if self.target.is_slow() {
+        let (target, length) = (self.target, self.content.length());
+        let ready = if slow { Vec::new() } else { pool::take_buffer() };
+        let work = Work { encoder, input: std::mem::take(&mut self.input), ready };
+        if slow {
             self.unflushed = then == Then::More;
-            self.state = State::Working(blocking::run(Lane::Compression, move || work.run(then)));
+            let work = move || work.run(then, target, length);
+            self.state = State::Working(blocking::run(Lane::Compression, work));
             return Poll::Ready(Ok(()));
         }
-        self.yields = then == Then::More;
-        let then = if self.yields { Then::Pause } else { then };
-        Poll::Ready(self.take(work.run(then)))
+        let then = if then == Then::More { Then::Pause } else { then };
+        Poll::Ready(self.take(CpuTurn::run(|| work.run(then, target, length))))
     }
 
     /// Nothing is there to be encoded: the buffers are given back, since a pause may last.
-    fn rest(&mut self, encoder: Encoder) {
+    fn rest(&mut self, encoder: Option<Encoder>) {
         self.state = State::Open(encoder);
-        (self.input, self.ready) = (Vec::new(), Vec::new());
+        pool::give_buffer(std::mem::take(&mut self.input));
     }
 
     /// Collects a piece of content, less if it pauses or ends. What follows it.
     fn gather(&mut self, cx: &mut Context<'_>) -> Result<Then, SourceError> {
         let piece = self.target.piece();
+        if self.input.capacity() == 0 {
+            self.input = pool::take_buffer();
+        }
         while self.input.len() < piece {
             match self.content.fill(cx, piece - self.input.len(), &mut self.input) {
                 Poll::Ready(Ok(true)) => return Ok(Then::End),
@@ -132,9 +157,16 @@ impl Encoded {
     }
 
     fn take(&mut self, work: io::Result<Work>) -> Result<(), SourceError> {
-        let work = work.map_err(|error| broken(&error))?;
-        self.state = work.encoder.map_or(State::Ended, State::Open);
-        (self.input, self.ready) = (work.input, work.ready);
+        let Work { encoder, input, ready } = work.map_err(|error| broken(&error))?;
+        self.state = match encoder {
+            Some(encoder) => State::Open(Some(encoder)),
+            None => {
+                self.memory = None;
+                State::Ended
+            }
+        };
+        pool::give_buffer(input);
+        self.ready = ready;
         Ok(())
     }
 }
@@ -152,10 +184,6 @@ impl Source for Encoded {
     ) -> Poll<Result<bool, SourceError>> {
         while self.ready.is_empty() {
             match std::mem::replace(&mut self.state, State::Failed) {
-                State::New => {
-                    let encoder = Encoder::new(self.target, self.content.length());
-                    self.state = State::Open(encoder.map_err(|error| broken(&error))?);
-                }
                 State::Open(encoder) => std::task::ready!(self.advance(encoder, cx))?,
                 State::Working(mut task) => {
                     let Poll::Ready(work) = Pin::new(&mut task).poll(cx) else {
@@ -251,7 +279,7 @@ mod tests {
     ];
 
     fn encoded(target: Target, steps: Vec<Step>, length: Option<u64>) -> Encoded {
-        Encoded::new(Content::Stream(Box::new(Scripted { steps: steps.into(), length })), target)
+        Encoded::new(Content::Stream(Box::new(Scripted { steps: steps.into(), length })), target, None)
     }
 
     fn bytes(bytes: &[u8]) -> Step {
@@ -342,12 +370,15 @@ mod tests {
     }
 
     #[test]
-    fn others_have_their_turns_while_much_is_encoded() {
+    fn the_client_gets_a_piece_before_the_next_is_encoded() {
         let text = text(1 << 20);
         for target in FAST {
-            let (packed, pauses) = drain(&mut encoded(target, vec![bytes(&text)], None), 1 << 20);
-            assert!(decoded(target.coding, &packed) == text);
-            assert_eq!(pauses, text.len() / target.piece() - 1, "{target:?}");
+            let mut source = encoded(target, vec![bytes(&text)], None);
+            let (mut out, mut cx) = (Vec::new(), Context::from_waker(Waker::noop()));
+            for pieces in 1..4 {
+                assert!(matches!(source.fill(&mut cx, 1 << 20, &mut out), Poll::Ready(Ok(false))));
+                assert_eq!(decoded_so_far(target.coding, &out).len(), pieces * target.piece(), "{target:?}");
+            }
         }
     }
 
@@ -408,7 +439,23 @@ mod tests {
 
     #[test]
     fn what_is_not_asked_for_is_not_encoded() {
-        assert!(matches!(encoded(FAST[0], vec![Step::Fail], None).state, State::New));
+        assert!(matches!(encoded(FAST[0], vec![Step::Fail], None).state, State::Open(None)));
+    }
+
+    #[test]
+    fn what_waits_for_the_client_holds_no_more_than_its_bytes_and_no_encoder_behind_the_end() {
+        let text = text(PIECE / 2);
+        for target in FAST {
+            let memory = Reservation::new(target);
+            assert!(memory.is_some());
+            let mut source = Encoded::new(Content::from(text.clone()), target, memory);
+            let (mut out, mut cx) = (Vec::new(), Context::from_waker(Waker::noop()));
+            assert!(matches!(source.fill(&mut cx, 16, &mut out), Poll::Ready(Ok(false))));
+            assert!(matches!(source.state, State::Ended) && source.memory.is_none());
+            let left = source.ready.len() - source.handed_on;
+            assert!(left > 1000 && source.ready.capacity() < 2 * left + 32, "{target:?} {left}");
+            assert_eq!(source.input.capacity(), 0);
+        }
     }
 
     proptest! {

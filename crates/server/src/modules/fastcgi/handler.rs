@@ -17,7 +17,7 @@ use crate::modules::upstreams::{Dispatch, Pool, Transport, Uploads};
 use crate::script::Script;
 use crate::upstream_trace::UpstreamTrace;
 use hayami_client::Call;
-use hayami_http::{Method, RequestHead, Source};
+use hayami_http::{RequestHead, Source};
 use hayami_net::service::{ConnectionInfo, Refusals};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -196,18 +196,8 @@ impl FastcgiRoute {
             env: changed.as_ref().unwrap_or(request.env),
             underscores: self.underscores,
         });
-        Call {
-            method: head.method_name().to_vec(),
-            target: b"/".to_vec(),
-            fields,
-            content: None,
-            // RFC 9110 §9.2.2
-            repeatable: head.method().is_safe() || matches!(head.method(), Method::Put | Method::Delete),
-            interim: None,
-            errors: None,
-            upgrade: None,
-            options: Default::default(),
-        }
+        let repeatable = head.method().is_idempotent();
+        Call { repeatable, ..Call::new(head.method_name(), b"/".to_vec(), fields) }
     }
 }
 

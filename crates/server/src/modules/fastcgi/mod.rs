@@ -22,7 +22,7 @@ mod stderr_log;
 
 pub use directives::DIRECTIVES;
 pub use handler::build;
-pub use spawn::{Spawn, is_used, spawned, take_over};
+pub use spawn::{Spawn, is_used, not_running, spawned, take_over};
 
 use crate::config::directive::group;
 use crate::config::feature_settings::FeatureSetting;

@@ -19,6 +19,11 @@ pub struct Spawn {
 }
 
 impl Spawn {
+    /// Whether it is the same application.
+    fn is_same(&self, other: &Self) -> bool {
+        (&self.command, &self.user) == (&other.command, &other.user)
+    }
+
     pub(super) fn read(node: &Node) -> Result<Self, ConfigError> {
         let (command, user) = match &node.value {
             Value::Mapping(pairs) => {
@@ -58,19 +63,17 @@ pub fn is_used(settings: &Settings) -> bool {
 }
 
 /// After a reload: an application that runs is spoken to where it takes its connections.
-///
-/// # Errors
-/// A line for the user: an application would have to be started.
-pub fn take_over(settings: &Settings, before: &Settings) -> Result<(), String> {
+pub fn take_over(settings: &Settings, before: &Settings) {
     for spawn in spawned(settings) {
-        let same = |old: &&Spawn| old.command == spawn.command && old.user == spawn.user;
-        let Some(old) = spawned(before).find(same) else {
-            let command = &spawn.command;
-            return Err(format!("fastcgi.spawn: a restart is needed to start `{command}`"));
-        };
-        spawn.listens_at(old.socket().to_owned());
+        if let Some(old) = spawned(before).find(|old| old.is_same(spawn)) {
+            spawn.listens_at(old.socket().to_owned());
+        }
     }
-    Ok(())
+}
+
+/// The applications that do not run for the settings `before`.
+pub fn not_running<'a>(settings: &'a Settings, before: &'a Settings) -> impl Iterator<Item = &'a Spawn> {
+    spawned(settings).filter(|spawn| !spawned(before).any(|old| old.is_same(spawn)))
 }
 
 /// All applications that are to be started.

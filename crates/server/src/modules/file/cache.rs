@@ -12,6 +12,7 @@ use hayami_net::Instant;
 use quick_cache::unsync::{Cache, DefaultLifecycle};
 use quick_cache::{Equivalent, OptionsBuilder, Weighter};
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::rc::{self, Rc};
 use std::sync::Weak;
 use std::time::Duration;
@@ -82,6 +83,8 @@ pub struct FileCache {
     copies: RefCell<Vec<Weak<[u8]>>>,
     most_copied: u64,
     next_handler: Cell<u32>,
+    /// Handlers that are gone, whose entries nothing asks for any more: those of generations before a reload.
+    gone: RefCell<HashSet<u32>>,
     closes_idle_files: Cell<bool>,
     /// Directories to be closed when nothing is asked of them.
     roots: RefCell<Vec<rc::Weak<RootSlot>>>,
@@ -112,6 +115,7 @@ impl FileCache {
             copies: RefCell::default(),
             most_copied: size,
             next_handler: Cell::new(0),
+            gone: RefCell::default(),
             closes_idle_files: Cell::new(false),
             roots: RefCell::default(),
         }
@@ -122,6 +126,11 @@ impl FileCache {
         let number = self.next_handler.get();
         self.next_handler.set(number.wrapping_add(1));
         number
+    }
+
+    /// Has the entries of a handler dropped with the next look at what is idle.
+    pub(super) fn forget_handler(&self, handler: u32) {
+        self.gone.borrow_mut().insert(handler);
     }
 
     /// The entry of that path, fresh or not.
@@ -169,7 +178,8 @@ impl FileCache {
     /// open, a directory that is open keeps its disk from being unmounted.
     fn close_idle(&self, now: Instant) {
         let in_use = |entry: &Entry| entry.descriptors() == 0 || entry.is_fresh(now, IDLE);
-        self.entries.borrow_mut().retain(|_, entry| in_use(entry));
+        let gone = self.gone.take();
+        self.entries.borrow_mut().retain(|key, entry| in_use(entry) && !gone.contains(&key.handler));
         self.roots
             .borrow_mut()
             .retain(|root| root.upgrade().map(|root| root.close_idle(now, IDLE)).is_some());
@@ -279,6 +289,11 @@ mod tests {
         assert_eq!(cache.len(), 2);
         cache.close_idle(start + IDLE);
         assert!(cache.get(0, b"open").is_none() && cache.get(0, b"closed").is_some());
+        cache.insert(1, b"closed", entry());
+        cache.forget_handler(0);
+        cache.close_idle(start + IDLE);
+        assert!(cache.get(0, b"closed").is_none(), "its handler is gone");
+        assert!(cache.get(1, b"closed").is_some());
     }
 
     #[test]

@@ -38,6 +38,9 @@ pub struct ServedFile {
     pub representations: Box<[Representation]>,
     /// Which of the rules of `file.custom-handler` holds for it.
     pub rule: Option<usize>,
+    /// Its name, if it is the index file of the directory that the path names and may belong to another path of the
+    /// configuration.
+    pub index: Option<Arc<[u8]>>,
 }
 
 /// One form of a file (RFC 9110 §3.2), ready to be sent.

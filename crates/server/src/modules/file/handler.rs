@@ -7,7 +7,7 @@
 
 use super::cache::FileCache;
 use super::custom::Filters;
-use super::entry::{Entry, Found};
+use super::entry::{Entry, Found, ServedFile};
 use super::listing::{ListingQuery, View};
 use super::load::{self, Failure, Wanted, load};
 use super::loading::Loading;
@@ -15,9 +15,9 @@ use super::root::{Patience, Root};
 use super::roots::RootSlot;
 use super::{Plan, frequent, respond};
 use crate::feature::RouteContext;
-use crate::handler::{Delegated, Exchange, Handler, Outcome, RequestInfo};
+use crate::handler::{Delegated, Exchange, Handler, IndexFile, Outcome, RequestInfo};
 use crate::script::Script;
-use hayami_http::RequestHead;
+use hayami_http::{RequestHead, Response};
 use hayami_net::Clock;
 use hayami_net::Instant;
 use hayami_net::blocking::{self, Lane};
@@ -63,6 +63,12 @@ struct Server {
     clock: Rc<Clock>,
 }
 
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.files.forget_handler(self.id.get());
+    }
+}
+
 impl FileHandler {
     /// Opens the root, if it is there.
     ///
@@ -75,7 +81,7 @@ impl FileHandler {
         route: &RouteContext<'_>,
     ) -> Result<Self, Errno> {
         let (settings, worker) = (route.inherited.get::<super::Settings>(), route.worker);
-        let plan = Plan::new(settings);
+        let plan = Plan::new(settings, route);
         let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone()).into();
         let root = Rc::new(RootSlot::new(path, settings.symlinks));
         if root.follow(worker.clock.now()) == Err(Errno::NOSYS) {
@@ -121,13 +127,23 @@ impl Handler for FileHandler {
             && (entry.is_fresh(now, server.interval) || server.revalidate(&entry, now))
         {
             let mut outcome = server.answer(&entry, exchange.head, exchange.path, exchange.below);
-            if let Outcome::Ready(response) = &mut outcome {
+            if let Some(response) = answered(&mut outcome) {
                 let place = (&*server.files, server.id.get(), key);
                 frequent::answer_from_memory(exchange, &entry, place, server.most_frequent, response);
             }
             return outcome;
         }
         self.load_now(exchange, now)
+    }
+}
+
+/// The response of an answer that is there.
+#[inline]
+fn answered(outcome: &mut Outcome) -> Option<&mut Response> {
+    match outcome {
+        Outcome::Ready(response) => Some(response),
+        Outcome::Index(index) => Some(&mut index.response),
+        _ => None,
     }
 }
 
@@ -221,7 +237,7 @@ impl Server {
     #[cold]
     fn follow_root(&self, now: Instant) -> Result<(), Errno> {
         if self.root.follow(now)? {
-            self.id.set(self.files.new_handler());
+            self.files.forget_handler(self.id.replace(self.files.new_handler()));
         }
         Ok(())
     }
@@ -312,17 +328,14 @@ impl Server {
             }
             _ => {}
         }
+        if let Found::File(file @ ServedFile { index: Some(name), .. }) = &entry.found {
+            return self.index(file, name, head, path);
+        }
         if let Some(response) = respond::other_method(head.method()) {
             return Outcome::Ready(response);
         }
         Outcome::Ready(match &entry.found {
-            Found::File(file) => {
-                let mut response = respond::file(file, head, self.clock.unix());
-                if let Some(rule) = file.rule {
-                    self.rules[rule].apply(&RequestInfo { head, path, tunnel: false }, &mut response);
-                }
-                response
-            }
+            Found::File(file) => self.file(file, head, path),
             Found::Listing(listing) => match ListingQuery::parse(head.query()) {
                 ListingQuery::Plain => respond::representation(listing, head, self.clock.unix()),
                 ListingQuery::Style => respond::style(head, self.clock.unix()),
@@ -331,6 +344,21 @@ impl Server {
             Found::Directory(behind) => respond::to_directory(path, behind, head.query()),
             Found::Forbidden | Found::Absent | Found::Script(..) => respond::forbidden(),
         })
+    }
+
+    fn file(&self, file: &ServedFile, head: &RequestHead, path: &[u8]) -> Response {
+        let mut response = respond::file(file, head, self.clock.unix());
+        if let Some(rule) = file.rule {
+            self.rules[rule].apply(&RequestInfo { head, path, tunnel: false }, &mut response);
+        }
+        response
+    }
+
+    /// The index file of a directory. The path that it may have of its own may take other methods.
+    #[cold]
+    fn index(&self, file: &ServedFile, name: &Arc<[u8]>, head: &RequestHead, path: &[u8]) -> Outcome {
+        let response = respond::other_method(head.method()).unwrap_or_else(|| self.file(file, head, path));
+        Outcome::Index(Box::new(IndexFile { name: Arc::clone(name), response }))
     }
 
     /// Lists a directory in another view. That takes a moment, and a thread that no file waits for.

@@ -121,6 +121,10 @@ impl Search<'_> {
             let path = [directory, name.as_bytes()].concat();
             match self.candidate(&path)? {
                 Found::Absent => {}
+                Found::File(mut file) if self.plan.has_other_paths => {
+                    file.index = Some(name.as_bytes().into());
+                    return Ok(Found::File(file));
+                }
                 Found::Directory(_) => return Ok(Found::Directory([name.as_bytes(), b"/"].concat().into())),
                 found => return Ok(found),
             }
@@ -198,7 +202,7 @@ impl Search<'_> {
 
     fn served(&self, path: &[u8], representations: Vec<Representation>) -> Found {
         let rule = self.plan.rules.find(path);
-        Found::File(ServedFile { representations: representations.into(), rule })
+        Found::File(ServedFile { representations: representations.into(), rule, index: None })
     }
 
     fn listing(&mut self, directory: &[u8], shown: &[u8]) -> Result<Found, Failure> {

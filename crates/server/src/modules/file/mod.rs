@@ -22,6 +22,7 @@ mod load;
 mod loading;
 mod mime;
 mod multipart;
+mod own_paths;
 mod reach;
 mod respond;
 mod root;
@@ -45,13 +46,17 @@ use crate::config::settings::HandlerSettings;
 use crate::feature::{Feature, RouteContext};
 use crate::handler::Handler;
 use handler::{FileHandler, FileMapping};
+use own_paths::OwnPaths;
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// This feature.
-pub const FEATURE: Feature =
-    Feature { handler: Some(handler_of), ..Feature::new(&[group("Files", DIRECTIVES)]) };
+pub const FEATURE: Feature = Feature {
+    handler: Some(handler_of),
+    complete: Some(own_paths::complete),
+    ..Feature::new(&[group("Files", DIRECTIVES)])
+};
 
 /// `file.send-compressed`: whether NAME.br, NAME.zst and NAME.gz are sent in place of NAME.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,11 +150,16 @@ struct Plan {
     max_file_size: u64,
     mime: MimeSettings,
     rules: custom::Matcher,
+    /// Whether an index file may belong to another path of the configuration than its directory.
+    has_other_paths: bool,
 }
 
 impl Plan {
-    fn new(settings: &Settings) -> Self {
+    fn new(settings: &Settings, route: &RouteContext<'_>) -> Self {
         Self {
+            has_other_paths: route
+                .host
+                .is_some_and(|host| host.features.get::<OwnPaths>().have_any(&settings.index)),
             index: settings.index.clone(),
             dirlisting: settings.dirlisting,
             etag: settings.etag,

@@ -64,6 +64,7 @@ impl Site {
             tls: None,
             ends: Default::default(),
             cancel_on_close: Default::default(),
+            outdated: Default::default(),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let version = Cell::new(Version::Http11);
@@ -106,7 +107,10 @@ impl Site {
                 Outcome::Declined => return None,
                 Outcome::Ready(response) => return Some(response),
                 Outcome::Later(later) => outcome = self.runtime.block_on(later),
-                Outcome::Internal { .. } | Outcome::Failed { .. } | Outcome::Delegated(_) => {
+                Outcome::Internal { .. }
+                | Outcome::Failed { .. }
+                | Outcome::Delegated(_)
+                | Outcome::Index(_) => {
                     panic!("files do not redirect or fail")
                 }
             }

@@ -6,7 +6,7 @@ use crate::config::settings::Settings;
 use crate::config::yaml::Position;
 use hayami_tls::ocsp::{Fetcher, Job};
 use hayami_tls::resumption::Report;
-use hayami_tls::{Acceptor, Resumption};
+use hayami_tls::{Acceptor, Identity, Resumption};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -44,10 +44,11 @@ impl Acceptors {
     ) -> Result<Self, ConfigError> {
         let (read, known) = (Vec::new(), HashMap::new());
         let mut acceptors = Self { resumption, read, known, addresses: Vec::new(), fetcher: None };
+        let before = Before::new(before);
         for binding in bindings(settings) {
             let mut blocks = Vec::new();
             for block in &binding.blocks {
-                blocks.push((block.names.clone(), acceptors.load(block.ssl, before)?));
+                blocks.push((block.names.clone(), acceptors.load(block.ssl, &before)?));
             }
             let address = if blocks.is_empty() { None } else { Some(acceptors.address(blocks)?) };
             acceptors.addresses.push(address);
@@ -81,13 +82,13 @@ impl Acceptors {
     }
 
     /// The index of an `ssl`, read if it is a new one.
-    fn load(&mut self, written: &ssl::Settings, before: Option<&Self>) -> Result<usize, ConfigError> {
+    fn load(&mut self, written: &ssl::Settings, before: &Before<'_>) -> Result<usize, ConfigError> {
         let same = self.known.entry(written.identities[0].certificate.at).or_default();
         if let Some(index) = same.iter().find(|index| self.read[**index].written == *written) {
             return Ok(*index);
         }
         let mut read = Read { written: written.clone(), settings: written.load()? };
-        before.iter().flat_map(|before| &before.read).for_each(|old| read.take_staples(old));
+        read.take_staples(before);
         self.read.push(read);
         same.push(self.read.len() - 1);
         Ok(self.read.len() - 1)
@@ -122,12 +123,25 @@ impl Read {
     }
 
     /// Takes over what was fetched for the same certificates.
-    fn take_staples(&mut self, old: &Self) {
+    fn take_staples(&mut self, before: &Before<'_>) {
         for (new, files) in self.settings.identities.iter_mut().zip(&self.written.identities) {
-            let same = old.settings.identities.iter().find(|old| new.chain().eq(old.chain()));
-            if let Some(old) = same.filter(|_| files.ocsp.is_none()) {
+            if let Some(old) = before.of_chain(new).filter(|_| files.ocsp.is_none()) {
                 *new = old.clone();
             }
         }
+    }
+}
+
+/// The identities of acceptors that a reload replaces, by their chains.
+struct Before<'a>(HashMap<Vec<&'a [u8]>, &'a Identity>);
+
+impl<'a> Before<'a> {
+    fn new(before: Option<&'a Acceptors>) -> Self {
+        let all = before.iter().flat_map(|before| &before.read).flat_map(|read| &read.settings.identities);
+        Self(all.map(|identity| (identity.chain().collect(), identity)).collect())
+    }
+
+    fn of_chain(&self, identity: &Identity) -> Option<&'a Identity> {
+        self.0.get(&identity.chain().collect::<Vec<_>>()).copied()
     }
 }

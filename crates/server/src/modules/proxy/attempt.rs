@@ -132,11 +132,11 @@ impl ProxyRoute {
 }
 
 /// The fields with another Host, which stands first; one that a command has set stays.
-fn with_host(fields: FieldSection, host: &[u8]) -> FieldSection {
+fn with_host(fields: Box<FieldSection>, host: &[u8]) -> Box<FieldSection> {
     if fields.iter().next().is_none_or(|(name, _)| name != b"host") {
         return fields;
     }
-    let mut changed = FieldSection::default();
+    let mut changed = Box::<FieldSection>::default();
     changed.append(b"host", host);
     fields.lines().skip(1).for_each(|line| changed.append_line(line));
     changed
@@ -150,7 +150,7 @@ mod tests {
     fn another_upstream_gets_its_own_host_unless_a_command_has_set_one() {
         let cases = [(["host", "a"], ["other", "1"]), (["a", "host"], ["0", "1"])];
         for (names, want) in cases {
-            let mut fields = FieldSection::default();
+            let mut fields = Box::<FieldSection>::default();
             for (number, name) in names.iter().enumerate() {
                 fields.append(name.as_bytes(), number.to_string().as_bytes());
             }

@@ -76,17 +76,7 @@ impl RemoteServers for Remote {
             // upstreams is not for it.
             fields.retain(|name, _| !CREDENTIALS.iter().any(|own| own.eq_ignore_ascii_case(name)));
         }
-        let request = Call {
-            method: head.method_name().to_vec(),
-            target,
-            fields,
-            content: None,
-            repeatable: true,
-            interim: None,
-            errors: None,
-            upgrade: None,
-            options: Default::default(),
-        };
+        let request = Call::new(head.method_name(), target, fields);
         Outcome::from_upstream(async move { fetch.run(url, request).await })
     }
 }

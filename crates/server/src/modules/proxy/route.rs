@@ -15,7 +15,7 @@ use crate::modules::identity::{self, SendServerName};
 use crate::modules::upstreams::{Member, Pool, Pools, Reference, Transport};
 use crate::upstream_trace::Direction;
 use hayami_client::Call;
-use hayami_http::{Method, ResponseHead, Source, encode_path};
+use hayami_http::{ResponseHead, Source, encode_path};
 use hayami_net::service::Interim;
 use hayami_net::upstream_io::UpstreamIo;
 use std::rc::Rc;
@@ -110,8 +110,6 @@ impl ProxyRoute {
         let replaces = self.replaces_host(exchange);
         let own = member.map_or("", |member| &member.url().authority);
         let host = if replaces { own.as_bytes() } else { head.authority() };
-        // RFC 9110 §9.2.2
-        let repeatable = head.method().is_safe() || matches!(head.method(), Method::Put | Method::Delete);
         let mut fields = self.pool.outbound().fields();
         let (connection, client) = (exchange.connection, exchange.client_address());
         self.rewriting.write(head, host, (connection, client), exchange.early, &mut fields)?;
@@ -129,7 +127,7 @@ impl ProxyRoute {
                 None => content,
             }),
             options,
-            repeatable,
+            repeatable: head.method().is_idempotent(),
             interim,
             errors: None,
             upgrade: None,

@@ -9,7 +9,7 @@
 use super::Settings;
 use crate::config::directive::{Directive, Levels};
 use hayami_client::OverHttp2;
-use hayami_http::{Content, FieldSection, Known, RequestHead, Source, SourceError, Version};
+use hayami_http::{Content, Known, PassThrough, RequestHead, SourceError, Version};
 use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
@@ -139,47 +139,22 @@ impl Watch {
     }
 
     /// The content of the answer; the watch goes on until all of it has come.
-    pub(super) fn follow(self, content: Content) -> Content {
+    pub(super) fn follow(mut self, content: Content) -> Content {
         self.activity.note();
         match content {
-            Content::Stream(source) if self.activity.is_watched() => {
-                Content::Stream(Box::new(Watched { source, watch: self }))
-            }
+            Content::Stream(source) if self.activity.is_watched() => Content::Stream(Box::new(
+                PassThrough::new(source, move |cx: &mut Context<'_>, bytes, filled| {
+                    if bytes > 0 {
+                        self.activity.note();
+                    }
+                    if filled.is_ready() {
+                        return filled;
+                    }
+                    self.poll(cx).map(|stalled| Err(SourceError(stalled.to_string())))
+                }),
+            )),
             content => content,
         }
-    }
-}
-
-/// Content of a call that is watched.
-struct Watched {
-    source: Box<dyn Source>,
-    watch: Watch,
-}
-
-impl Source for Watched {
-    fn fill(
-        &mut self,
-        cx: &mut Context<'_>,
-        room: usize,
-        out: &mut Vec<u8>,
-    ) -> Poll<Result<bool, SourceError>> {
-        let before = out.len();
-        let filled = self.source.fill(cx, room, out);
-        if out.len() > before {
-            self.watch.activity.note();
-        }
-        if filled.is_ready() {
-            return filled;
-        }
-        self.watch.poll(cx).map(|stalled| Err(SourceError(stalled.to_string())))
-    }
-
-    fn length(&self) -> Option<u64> {
-        self.source.length()
-    }
-
-    fn trailers(&mut self) -> Option<FieldSection> {
-        self.source.trailers()
     }
 }
 

@@ -6,16 +6,14 @@ mod step;
 
 use step::build;
 
+use crate::address_set::AddressSet;
 use crate::config::attribute::{self, Attribute};
 use crate::config::directive::{Directive, Levels, Scope, group};
 use crate::config::error::ConfigError;
 use crate::config::feature_settings::FeatureSetting;
-use crate::config::yaml::{Node, Value};
+use crate::config::yaml::Node;
 use crate::feature::Feature;
-use crate::network_table::NetworkTable;
 use hayami_http::field::is_token;
-use hayami_net::Network;
-use hayami_net::service::Address;
 use std::sync::Arc;
 
 /// What holds at one place of the configuration; `None`: the address is that of the connection.
@@ -27,27 +25,10 @@ impl FeatureSetting for Settings {}
 /// Whom to trust, and where they say what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RealIp {
-    from: Trusted,
+    from: AddressSet,
     header: Header,
     /// Whether proxies behind proxies are trusted, too.
     recursive: bool,
-}
-
-/// Addresses of proxies.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Trusted {
-    networks: NetworkTable,
-    /// Those on unix sockets.
-    unix: bool,
-}
-
-impl Trusted {
-    fn contains(&self, address: &Address) -> bool {
-        match address {
-            Address::Ip(address) => self.networks.contains(address.ip()),
-            Address::Unix => self.unix,
-        }
-    }
 }
 
 /// The field that names clients.
@@ -62,7 +43,7 @@ enum Header {
 impl Default for RealIp {
     fn default() -> Self {
         let header = Header::List((*b"x-forwarded-for").into());
-        Self { from: Trusted::default(), header, recursive: true }
+        Self { from: AddressSet::default(), header, recursive: true }
     }
 }
 
@@ -91,7 +72,7 @@ pub const ATTRIBUTES: &[Attribute<Written>] = &[
         default: "",
         help: "The trusted proxies. Requests from other addresses keep the address of their connection.",
         set: |written, node| {
-            written.0.from = trusted(node)?;
+            written.0.from = AddressSet::read(node)?;
             Ok(())
         },
     },
@@ -137,28 +118,6 @@ fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn trusted(node: &Node) -> Result<Trusted, ConfigError> {
-    let wanted = "an address, a network such as 10.0.0.0/8, or `unix:`";
-    let (mut networks, mut unix) = (Vec::new(), false);
-    for node in node.one_or_many() {
-        // `[unix:]` is a mapping for YAML.
-        let is_unix = match &node.value {
-            Value::Mapping(pairs) => matches!(&pairs[..], [(key, value)] if key.is("unix") && value.is("")),
-            _ => node.is("unix:") || node.is("unix"),
-        };
-        if is_unix {
-            unix = true;
-            continue;
-        }
-        let network = node.text().ok().and_then(|text| text.parse::<Network>().ok());
-        networks.push(network.ok_or_else(|| node.expected(wanted))?);
-    }
-    if networks.is_empty() && !unix {
-        return Err(node.expected(wanted));
-    }
-    Ok(Trusted { networks: networks.into_iter().collect(), unix })
-}
-
 fn header(node: &Node) -> Result<Header, ConfigError> {
     let name = node.text()?.to_ascii_lowercase();
     match name.as_str() {
@@ -178,6 +137,7 @@ fn header(node: &Node) -> Result<Header, ConfigError> {
 mod tests {
     use super::*;
     use crate::modules::test_support::{error, set};
+    use hayami_net::service::Address;
 
     fn read(line: &str) -> RealIp {
         let settings = set(&[line]).inherited.get::<Settings>().clone();

@@ -1,8 +1,9 @@
 //! The step of the early phase: whose request is this?
 
 use super::{Header, RealIp, Settings, forwarded, node};
-use crate::phase::{PhaseRequest, Step, Verdict};
-use hayami_http::FieldSection;
+use crate::phase::{PhaseRequest, Reply, Step, Verdict};
+use crate::service::plain;
+use hayami_http::{FieldSection, Status};
 use hayami_net::service::Address;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,46 +21,68 @@ struct RealIpStep(Arc<RealIp>);
 
 impl Step for RealIpStep {
     fn check(&self, request: &mut PhaseRequest<'_>) -> Verdict {
-        if self.0.from.contains(&request.connection.peer)
-            && let Some(client) = self.0.client(request.head.fields())
-        {
-            request.client.set_address(Address::Ip(client));
+        if !self.0.from.contains(&request.connection.peer) {
+            return Verdict::Pass;
+        }
+        match self.0.client(request.head.fields()) {
+            Ok(Some(client)) => request.client.set_address(Address::Ip(client)),
+            Ok(None) => {}
+            Err(Malformed) => return Verdict::Answer(Box::new(unknown_client())),
         }
         Verdict::Pass
     }
 }
 
+/// A Forwarded field in which what a client has written cannot be told from what the proxy has added.
+struct Malformed;
+
+/// The answer to a request whose client may have hidden its address. It must not pass for the proxy, which may be admitted
+/// where the client is not.
+#[cold]
+fn unknown_client() -> Reply {
+    let reason = "the Forwarded field of a trusted proxy is malformed: the client is unknown".to_owned();
+    Reply { response: plain(Status::BAD_REQUEST, "the Forwarded field is malformed"), reason }
+}
+
 impl RealIp {
     /// The client that the proxies name; `None`: they name no client, or something that is not an address.
-    fn client(&self, fields: &FieldSection) -> Option<SocketAddr> {
+    ///
+    /// # Errors
+    /// Nothing can be told.
+    fn client(&self, fields: &FieldSection) -> Result<Option<SocketAddr>, Malformed> {
         match &self.header {
             Header::List(name) => {
                 let lines = fields.iter().rev().filter(|(own, _)| own.eq_ignore_ascii_case(name));
                 let elements = lines.flat_map(|(_, value)| value.rsplit(|byte| *byte == b','));
                 let elements = elements.map(<[u8]>::trim_ascii).filter(|element| !element.is_empty());
-                self.last(elements.map(node::parse))
+                self.last(elements.map(|element| Ok(node::parse(element))))
             }
             Header::Forwarded => {
-                let mut nodes = Vec::new();
-                for (_, value) in fields.iter().filter(|(own, _)| own.eq_ignore_ascii_case(b"forwarded")) {
-                    nodes.append(&mut forwarded::nodes(value)?);
-                }
-                self.last(nodes.iter().rev().map(|node| node::parse(node)))
+                let lines = fields.iter().rev().filter(|(own, _)| own.eq_ignore_ascii_case(b"forwarded"));
+                let nodes = lines.flat_map(|(_, value)| match forwarded::nodes(value) {
+                    Some(nodes) => nodes.into_iter().rev().map(Ok).collect(),
+                    None => vec![Err(Malformed)],
+                });
+                self.last(nodes.map(|node| node.map(|node| node::parse(&node))))
             }
         }
     }
 
-    /// The first hop, from the last to the first, that is no trusted proxy; if all are, the first of them.
-    fn last(&self, hops: impl Iterator<Item = Option<SocketAddr>>) -> Option<SocketAddr> {
+    /// The first hop, from the last to the first, that is no trusted proxy; if all are, the first of them. What stands
+    /// before the hop that counts may be anything.
+    fn last(
+        &self,
+        hops: impl Iterator<Item = Result<Option<SocketAddr>, Malformed>>,
+    ) -> Result<Option<SocketAddr>, Malformed> {
         let mut client = None;
         for (number, hop) in hops.enumerate() {
-            let hop = hop.filter(|_| number < MOST_HOPS)?;
+            let Some(hop) = hop?.filter(|_| number < MOST_HOPS) else { return Ok(None) };
             client = Some(hop);
             if !self.recursive || !self.from.contains(&Address::Ip(hop)) {
                 break;
             }
         }
-        client
+        Ok(client)
     }
 }
 
@@ -79,8 +102,11 @@ mod tests {
             let (name, value) = field.split_once(": ").expect("a field");
             head.fields_mut().append(name.as_bytes(), value.as_bytes());
         }
-        let verdict = testing::pass(&*step, &mut head, &mut client);
-        assert!(matches!(verdict, Verdict::Pass));
+        match testing::pass(&*step, &mut head, &mut client) {
+            Verdict::Pass => {}
+            Verdict::Answer(reply) => return reply.response.head.status().code().to_string(),
+            _ => panic!("{fields:?}"),
+        }
         let address = client.address(&connection);
         format!("{address}:{}", address.port())
     }
@@ -129,13 +155,18 @@ mod tests {
     #[test]
     fn forwarded_names_nodes() {
         let trusting = "real-ip: {from: [192.0.2.0/24, 10.0.0.0/8], header: forwarded}";
-        let cases: [(&[&str], &str); 7] = [
+        let cases: [(&[&str], &str); 10] = [
             (&["forwarded: for=203.0.113.9;proto=https, for=10.0.0.1"], "203.0.113.9:0"),
+            // Only the last line is the proxy's.
+            (&["forwarded: garbage", "forwarded: for=203.0.113.9"], "203.0.113.9:0"),
+            (&["forwarded: garbage", "forwarded: for=10.0.0.1"], "400"),
+            // Whether the proxy's element begins inside the client's quotation marks cannot be told.
+            (&["forwarded: for=\"open, for=203.0.113.9"], "400"),
             (&["forwarded: for=\"[2001:db8::7]:47\"", "Forwarded: for=10.0.0.1"], "2001:db8::7:47"),
             (&["forwarded: for=_hidden, for=10.0.0.1"], OWN),
             (&["forwarded: for=unknown"], OWN),
             (&["forwarded: proto=https"], OWN),
-            (&["forwarded: for=203.0.113.9, for=\"open"], OWN),
+            (&["forwarded: for=203.0.113.9, for=\"open"], "400"),
             (&["x-forwarded-for: 203.0.113.9"], OWN),
         ];
         for (fields, want) in cases {

@@ -99,8 +99,10 @@ impl Rules {
         if !follow && files.is_none() {
             return Ok(None);
         }
+        // The names that answers give are not paths of the host.
+        let unrouted = RouteContext { host: None, ..*route };
         let files = files.as_ref().map(|path| {
-            let handler = file::build_dir(&file::DirSettings { path: path.clone() }, route)?;
+            let handler = file::build_dir(&file::DirSettings { path: path.clone() }, &unrouted)?;
             let root = path.as_os_str().as_bytes();
             Ok::<_, String>((root.strip_suffix(b"/").unwrap_or(root).to_vec(), handler))
         });

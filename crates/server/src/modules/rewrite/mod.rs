@@ -5,6 +5,7 @@
 
 mod template;
 
+use crate::condition::Conditions;
 use crate::config::directive::{Directive, Levels, Scope, group};
 use crate::config::error::ConfigError;
 use crate::config::path_key::PathKey;
@@ -25,6 +26,7 @@ pub struct Settings {
     to: Template,
     /// The status of a redirect; without it, the request starts over inside this server.
     status: Option<Status>,
+    conditions: Conditions,
 }
 
 impl HandlerSetting for Settings {}
@@ -39,14 +41,15 @@ pub const FEATURE: Feature = Feature {
 pub const DIRECTIVES: &[Directive] = &[Directive {
     name: "rewrite",
     levels: Levels::PATH,
-    argument: "a mapping of match, to and status",
+    argument: "a mapping of match, to, status, if and unless",
     default: "",
     help: "Processes the request again with the target `to`, with its method and content, if the path matches the \
            regular expression `match`; otherwise the next handler of the path gets the request. Without `match`, \
            the regular expression of the path itself applies (`~ PATTERN`), and at other paths every request is \
            rewritten. In `to`, `$1` to `$9`, `${10}`, `$name` and `${name}` stand for groups of the regular \
            expression, `$0` for all that it matches, and `$$` for a `$`. The query is appended, unless `to` ends \
-           with `?`. With `status` (301, 302, 303, 307 or 308) the client is redirected instead.",
+           with `?`. With `status` (301, 302, 303, 307 or 308) the client is redirected instead. `if` and `unless` \
+           limit it to some requests, by method, address, field or query.",
     set,
 }];
 
@@ -56,7 +59,7 @@ fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
         return Err(wanted().help(as_mapping(text)));
     }
     for (key, _) in node.mapping().map_err(|_| wanted())? {
-        key.one_of(&["match", "to", "status"])?;
+        key.one_of(&["match", "to", "status", "if", "unless"])?;
     }
     let pattern = match (node.get("match"), scope.path) {
         (Some(node), _) => {
@@ -71,15 +74,16 @@ fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let to = node.get("to").ok_or_else(|| node.error("`to` is missing").help("such as `to: /new/$1`"))?;
     let to = Template::read(to, pattern.as_deref())?;
     let status = node.get("status").map(status).transpose()?;
-    scope.add_handler(HandlerSettings::new(Settings { pattern, to, status }));
+    let conditions = Conditions::read(node)?;
+    scope.add_handler(HandlerSettings::new(Settings { pattern, to, status, conditions }));
     Ok(())
 }
 
 fn status(node: &Node) -> Result<Status, ConfigError> {
-    let code = node.integer(300..=399)?;
-    match code {
-        301 | 302 | 303 | 307 | 308 => Ok(Status::new(code as u16).expect("it has three digits")),
-        _ => Err(node.expected("301, 302, 303, 307 or 308")),
+    let wanted = || node.expected("301, 302, 303, 307 or 308");
+    match node.integer(300..=399).map_err(|_| wanted())? {
+        code @ (301 | 302 | 303 | 307 | 308) => Ok(Status::new(code as u16).expect("it has three digits")),
+        _ => Err(wanted()),
     }
 }
 
@@ -110,7 +114,8 @@ struct Rewrite {
 /// The pattern is not valid; a line for the user.
 pub fn build(settings: &Settings) -> Result<Box<dyn Handler>, String> {
     let pattern = settings.pattern.as_deref().map(Pattern::new).transpose()?;
-    Ok(Box::new(Rewrite { pattern, to: settings.to.clone(), status: settings.status }))
+    let rewrite = Rewrite { pattern, to: settings.to.clone(), status: settings.status };
+    settings.conditions.guard(Box::new(rewrite))
 }
 
 impl Handler for Rewrite {
@@ -208,9 +213,9 @@ mod tests {
                  parentheses"
                     .into(),
             ),
-            ("{to: /b, status: 200}", "expected an integer from 300 to 399, found `200`".into()),
+            ("{to: /b, status: 200}", "expected 301, 302, 303, 307 or 308, found `200`".into()),
             ("{to: /b, status: 304}", "expected 301, 302, 303, 307 or 308, found `304`".into()),
-            ("{to: /b, flag: last}", "expected one of match, to, status, found `flag`".into()),
+            ("{to: /b, flag: last}", "expected one of match, to, status, if, unless, found `flag`".into()),
         ];
         for (argument, want) in cases {
             assert_eq!(error(&format!("rewrite: {argument}")), want);

@@ -92,17 +92,7 @@ fn request(path: &str, host: &str) -> Call {
     let mut fields = FieldSection::default();
     fields.append(b"host", host.as_bytes());
     fields.append(b"user-agent", b"hayami health check");
-    Call {
-        method: b"GET".to_vec(),
-        target: path.as_bytes().to_vec(),
-        fields,
-        content: None,
-        repeatable: true,
-        interim: None,
-        errors: None,
-        upgrade: None,
-        options: Default::default(),
-    }
+    Call::new(b"GET", path.as_bytes().to_vec(), fields)
 }
 
 /// Checks an upstream as long as it is there.

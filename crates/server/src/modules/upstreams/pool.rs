@@ -13,6 +13,7 @@ use hayami_net::service::Address;
 use hayami_net::upstream_io::UpstreamIo;
 use hayami_net::{Clock, Instant};
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -23,7 +24,8 @@ use std::time::Duration;
 #[derive(Default)]
 pub struct Pools {
     shared: Arc<Shared>,
-    pools: RefCell<Vec<(usize, Rc<Pool>)>>,
+    /// By the number of the group.
+    pools: RefCell<HashMap<usize, Rc<Pool>>>,
 }
 
 impl Pools {
@@ -34,10 +36,11 @@ impl Pools {
 
     /// For the same worker after a reload: groups that stay keep their connections.
     pub fn after(shared: Arc<Shared>, before: &Self) -> Self {
-        let index_of =
-            |group: &Arc<SharedGroup>| shared.groups.iter().position(|own| Arc::ptr_eq(own, group));
         let known = before.pools.borrow();
-        let kept = known.iter().filter_map(|(_, pool)| Some((index_of(&pool.group)?, Rc::clone(pool))));
+        let numbers: HashMap<_, _> =
+            shared.groups.iter().enumerate().map(|(number, group)| (Arc::as_ptr(group), number)).collect();
+        let number_of = |pool: &Pool| numbers.get(&Arc::as_ptr(&pool.group)).copied();
+        let kept = known.values().filter_map(|pool| Some((number_of(pool)?, Rc::clone(pool))));
         let pools = RefCell::new(kept.collect());
         Self { shared, pools }
     }
@@ -60,12 +63,12 @@ impl Pools {
     /// The group of that index, as the configuration has numbered it.
     pub fn get(&self, index: usize, outbound: &UpstreamIo, clock: &Rc<Clock>) -> Rc<Pool> {
         let mut pools = self.pools.borrow_mut();
-        if let Some((_, pool)) = pools.iter().find(|(own, _)| *own == index) {
-            return Rc::clone(pool);
-        }
-        let pool = Rc::new(Pool::new(Arc::clone(&self.shared.groups[index]), outbound, clock));
-        pools.push((index, Rc::clone(&pool)));
-        pool
+        let pool = pools.entry(index);
+        Rc::clone(
+            pool.or_insert_with(|| {
+                Rc::new(Pool::new(Arc::clone(&self.shared.groups[index]), outbound, clock))
+            }),
+        )
     }
 }
 

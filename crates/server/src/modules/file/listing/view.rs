@@ -2,7 +2,8 @@
 //! so links and a form do what elsewhere a script does.
 
 use super::Line;
-use percent_encoding::{AsciiSet, CONTROLS, percent_decode, utf8_percent_encode};
+use crate::query;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use std::cmp::Ordering;
 
 /// Bytes of a search that count.
@@ -37,30 +38,23 @@ impl ListingQuery {
     /// What `query` asks for. Parameters that mean nothing here are ignored.
     pub(in crate::modules::file) fn parse(query: Option<&[u8]>) -> Self {
         let mut view = View::default();
-        for pair in query.unwrap_or_default().split(|byte| *byte == b'&') {
-            let (name, value) = match pair.iter().position(|byte| *byte == b'=') {
-                Some(mark) => (&pair[..mark], &pair[mark + 1..]),
-                None => (pair, &b""[..]),
-            };
-            match (name, value) {
+        for parameter in query::parameters(query.unwrap_or_default()) {
+            match parameter {
                 (b"style", _) => return Self::Style,
                 (b"sort", b"name") => view.column = Column::Name,
                 (b"sort", b"size") => view.column = Column::Size,
                 (b"sort", b"time") => view.column = Column::Time,
                 (b"order", b"desc") => view.descending = true,
                 (b"order", b"asc") => view.descending = false,
-                (b"q", text) => view.search = decoded(&text[..text.len().min(LONGEST_SEARCH)]),
+                (b"q", text) => {
+                    let text = query::decoded(&text[..text.len().min(LONGEST_SEARCH)]);
+                    view.search = String::from_utf8_lossy(&text).trim().to_owned();
+                }
                 _ => {}
             }
         }
         if view == View::default() { Self::Plain } else { Self::View(view) }
     }
-}
-
-/// A value of a form (application/x-www-form-urlencoded).
-fn decoded(value: &[u8]) -> String {
-    let spaced: Vec<u8> = value.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
-    percent_decode(&spaced).decode_utf8_lossy().trim().to_owned()
 }
 
 /// What lines are sorted by.

@@ -1,0 +1,49 @@
+//! Files for which a path of the configuration stands: an index file among them is answered there.
+
+use crate::config::feature_settings::FeatureSetting;
+use crate::config::path_key::PathKey;
+use crate::config::settings::{PathSettings, Reading, Settings};
+use crate::config::yaml::Node;
+use std::collections::HashSet;
+
+/// What the paths of a host may stand for. Found once for all of them: each looks at its index files only.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OwnPaths {
+    /// A regular expression may match any file.
+    has_patterns: bool,
+    /// The last segments of exact paths and prefixes.
+    names: HashSet<String>,
+}
+
+impl FeatureSetting for OwnPaths {}
+
+impl OwnPaths {
+    fn of(paths: &[PathSettings]) -> Self {
+        let mut own = Self::default();
+        for path in paths {
+            match &path.key {
+                PathKey::Pattern(_) => own.has_patterns = true,
+                PathKey::Exact(path) | PathKey::Prefix(path) => {
+                    let name = path.rsplit('/').next().filter(|name| !name.is_empty());
+                    own.names.extend(name.map(str::to_owned));
+                }
+            }
+        }
+        own
+    }
+
+    /// Whether one of these files, in whatever directory, may have a path of its own.
+    pub(super) fn have_any(&self, names: &[String]) -> bool {
+        self.has_patterns || names.iter().any(|name| self.names.contains(name))
+    }
+}
+
+/// Finds those of all hosts.
+pub(super) fn complete(settings: &mut Settings, _: &mut Reading, _: &Node) {
+    for host in &mut settings.hosts {
+        let own = OwnPaths::of(&host.paths);
+        if own.has_patterns || !own.names.is_empty() {
+            *host.features.get_mut() = own;
+        }
+    }
+}
