@@ -9,14 +9,14 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// How long a client that trickles may hold on: several times the timeouts of the tests.
-const AT_MOST: Duration = Duration::from_secs(8);
+const AT_MOST: Duration = Duration::from_secs(12);
 /// Between two bytes of a trickle.
 const PAUSE: Duration = Duration::from_millis(20);
 /// A response that fits into no buffer of the kernel's.
 const LARGE: usize = 32_000_000;
 
 /// Short timeouts, `/` from the folder, and `/app` from an upstream that answers with the number of bytes that it got;
-/// `/app/silence` after a second and a half.
+/// `/app/silence` after longer than the timeouts.
 struct Site {
     dir: Scratch,
     _upstream: Upstream,
@@ -29,7 +29,7 @@ impl Site {
         let upstream = Upstream::scripted(|conn| {
             while let Some(asked) = conn.request() {
                 if asked.line().contains("silence") {
-                    std::thread::sleep(Duration::from_millis(1500));
+                    std::thread::sleep(Duration::from_millis(2500));
                 }
                 let text = asked.content.len().to_string();
                 conn.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}", text.len()));
@@ -49,7 +49,26 @@ impl Site {
     }
 }
 
-const HASTY: &str = "http1-request-io-timeout: 0.5\nhttp1-response-io-timeout: 0.5\nmin-rate: 2000\n";
+/// How long a client may stand still. A client of these tests that is honest never does for as long, even if the machine
+/// is busy.
+const TIMEOUT: Duration = Duration::from_millis(1500);
+const HASTY: &str = "http1-request-io-timeout: 1.5\nhttp1-response-io-timeout: 1.5\nmin-rate: 2000\n";
+
+/// Bytes that a client moves at 5,000 a second, more than `min-rate`, for twice as long as the timeout.
+const STEADY: usize = 15_000;
+
+/// Has `step` move a number of bytes again and again, [`STEADY`] in all. What the machine was too busy for is caught up
+/// with at the next step.
+fn steadily(mut step: impl FnMut(usize)) {
+    let begun = Instant::now();
+    let mut moved = 0;
+    while moved < STEADY {
+        std::thread::sleep(PAUSE);
+        let due = usize::try_from(begun.elapsed().as_millis() * 5).map_or(STEADY, |due| due.min(STEADY));
+        step(due - moved);
+        moved = due;
+    }
+}
 
 /// Sends `piece` again and again while what comes back is read; what that was, and how long it took.
 #[track_caller]
@@ -162,6 +181,11 @@ fn over_http_2_a_discarded_upload_that_trickles_ends_the_connection() {
     assert!(begun.elapsed() < AT_MOST);
 }
 
+/// What grants so many bytes.
+fn credit(bytes: usize) -> [u8; 4] {
+    u32::try_from(bytes).expect("a small step").to_be_bytes()
+}
+
 /// A client that gives each stream an empty window, and the connection a large one.
 fn without_credit(server: &Server) -> Wire {
     let mut wire = Wire::bare(&server.address).without_credit();
@@ -212,18 +236,17 @@ fn over_http_2_downloads_that_share_a_slow_connection_are_not_late() {
     wire.send(PREFACE).frame(kind::SETTINGS, 0, 0, [&[0, 4][..], &window].concat());
     wire.get(1, "/large").get(3, "/large");
     // The window of the connection is all that holds them up, and they go out one after the other.
-    for _ in 0..75 {
-        wire.frame(kind::WINDOW_UPDATE, 0, 0, 200_u32.to_be_bytes());
+    steadily(|bytes| {
+        wire.frame(kind::WINDOW_UPDATE, 0, 0, credit(bytes));
         wire.next_of(kind::DATA);
-        std::thread::sleep(PAUSE);
-    }
+    });
     assert_eq!((&wire.end.resets[..], &wire.end.goaways[..]), (&[][..], &[][..]));
     assert_eq!(wire.closed().code(), Some(code::NO_ERROR), "without credit it ends");
 }
 
 #[test]
 fn over_http_2_uploads_that_share_a_slow_connection_are_not_late() {
-    const STREAMS: u32 = 30;
+    const STREAMS: u32 = 90;
     let site = Site::new();
     let server = site.serve(HASTY);
     let mut wire = Wire::open(&server.address);
@@ -233,16 +256,18 @@ fn over_http_2_uploads_that_share_a_slow_connection_are_not_late() {
     }
     // Each waits for longer than the timeout for its next turn.
     let begun = Instant::now();
+    let mut due = begun;
     for turn in 1..=3 {
         for stream in &streams {
             let end = if turn == 3 { flag::END_STREAM } else { 0 };
-            wire.frame(kind::DATA, end, *stream, [0; 3000]);
-            std::thread::sleep(PAUSE);
+            wire.frame(kind::DATA, end, *stream, [0; 8000]);
+            due += PAUSE;
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
         }
     }
-    assert!(begun.elapsed() > Duration::from_secs(1));
+    assert!(begun.elapsed() > 3 * TIMEOUT);
     for stream in &streams {
-        assert_eq!(wire.answer(*stream).text(), "9000", "{stream}");
+        assert_eq!(wire.answer(*stream).text(), "24000", "{stream}");
     }
 }
 
@@ -269,20 +294,23 @@ fn a_connection_whose_only_streams_wait_for_content_is_idle() {
 fn slow_clients_that_keep_to_the_rate_are_served() {
     let site = Site::new();
     let server = site.serve(HASTY);
-    // 100 bytes in 20 milliseconds are 5,000 a second, if the machine is not busy: then they pause for longer, and are
-    // still faster than 2,000.
-    let request = b"POST /app HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 10000\r\n\r\n";
-    let (answer, took) = trickle(connected(&server, request), || vec![b'x'; 100]);
-    assert!(answer.ends_with(b"\r\n\r\n10000"), "{}", String::from_utf8_lossy(&answer));
-    assert!(took > Duration::from_secs(1), "longer than the timeout: {took:?}");
+    let request =
+        format!("POST /app HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {STEADY}\r\n\r\n");
+    let mut stream = connected(&server, request.as_bytes());
+    let begun = Instant::now();
+    steadily(|bytes| stream.write_all(&vec![b'x'; bytes]).expect("the server reads"));
+    let mut answer = String::new();
+    stream.set_read_timeout(Some(AT_MOST)).expect("a timeout");
+    stream.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.ends_with(&format!("\r\n\r\n{STEADY}")), "{answer}");
+    assert!(begun.elapsed() > TIMEOUT, "longer than the timeout: {:?}", begun.elapsed());
     let mut wire = without_credit(&server);
     wire.get(1, "/large");
     wire.next_of(kind::HEADERS);
-    for _ in 0..75 {
-        wire.frame(kind::WINDOW_UPDATE, 0, 1, 100_u32.to_be_bytes());
+    steadily(|bytes| {
+        wire.frame(kind::WINDOW_UPDATE, 0, 1, credit(bytes));
         wire.next_of(kind::DATA);
-        std::thread::sleep(PAUSE);
-    }
+    });
     assert_eq!((&wire.end.resets[..], &wire.end.goaways[..]), (&[][..], &[][..]));
 }
 
