@@ -6,7 +6,6 @@ use crate::user::Problem;
 use hayami_server::config::error::ConfigError;
 use hayami_server::config::load::Loaded;
 use hayami_server::config::yaml::Position;
-use std::io::IsTerminal;
 use std::path::Path;
 
 /// Finds values in the configuration.
@@ -16,11 +15,18 @@ pub(crate) struct Explain<'a> {
     warn: &'a (dyn Fn(&str) + Sync),
     /// A directory from the command line is served: the user has not written its configuration.
     is_folder: bool,
+    /// With colours for a terminal.
+    styled: bool,
 }
 
 impl<'a> Explain<'a> {
-    pub(crate) fn new(args: &Args, loaded: &'a Loaded, warn: &'a (dyn Fn(&str) + Sync)) -> Self {
-        Self { loaded, warn, is_folder: args.conf.is_none() }
+    pub(crate) fn new(
+        args: &Args,
+        loaded: &'a Loaded,
+        styled: bool,
+        warn: &'a (dyn Fn(&str) + Sync),
+    ) -> Self {
+        Self { loaded, warn, is_folder: args.conf.is_none(), styled }
     }
 
     /// Whether a directory from the command line is served, without a configuration file.
@@ -50,7 +56,7 @@ impl<'a> Explain<'a> {
     /// Warns, with the place in the configuration.
     pub(crate) fn warn(&self, warnings: &[ConfigError]) {
         if !self.is_folder {
-            (self.warn)(&self.loaded.later_warnings_text(warnings, std::io::stderr().is_terminal()));
+            (self.warn)(&self.loaded.later_warnings_text(warnings, self.styled));
             return;
         }
         for warning in warnings {
@@ -71,7 +77,7 @@ impl<'a> Explain<'a> {
     /// An exit code with its reasons.
     pub(crate) fn failures(&self, code: u8, errors: &[ConfigError]) -> Failure {
         if !self.is_folder {
-            let text = self.loaded.errors_text(errors, std::io::stderr().is_terminal());
+            let text = self.loaded.errors_text(errors, self.styled);
             return Failure::Rendered { code, text };
         }
         let lines: Vec<_> = errors.iter().map(|error| format!("hayami: {}", error.line())).collect();

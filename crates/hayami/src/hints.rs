@@ -36,7 +36,7 @@ fn meant(dir: &Path) -> Option<String> {
     if let Some(listen) = address(word) {
         return Some(format!("to serve this directory at that address: `hayami -l {listen}`"));
     }
-    command(word).map(str::to_owned).or_else(|| near_bench(word))
+    command(word).map(str::to_owned).or_else(|| near_command(word))
 }
 
 /// The command for a verb.
@@ -53,8 +53,8 @@ fn command(word: &str) -> Option<&'static str> {
     })
 }
 
-fn near_bench(word: &str) -> Option<String> {
-    nearest(word, ["bench"]).map(|bench| format!("did you mean `hayami {bench}`?"))
+fn near_command(word: &str) -> Option<String> {
+    nearest(word, ["bench", "reload"]).map(|meant| format!("did you mean `hayami {meant}`?"))
 }
 
 /// Why the argument `unknown` is wrong, if its meaning can be guessed.
@@ -71,7 +71,7 @@ pub(crate) fn unknown_argument(unknown: &str, words: &[&str]) -> Option<String> 
         }
         "-s" => command(value)?.to_owned(),
         word if word.starts_with('-') => return None,
-        _ => match near_bench(words[0]) {
+        _ => match near_command(words[0]) {
             Some(meant) => return Some(format!("unexpected argument `{unknown}`; {meant}")),
             None => "hayami serves one directory".to_owned(),
         },
@@ -105,6 +105,7 @@ mod tests {
             ("check", "`hayami -t -c FILE`"),
             ("benchmark", "`hayami bench URL`"),
             ("bnech", "did you mean `hayami bench`?"),
+            ("relaod", "did you mean `hayami reload`?"),
             ("99999", "serves an existing directory"),
             ("a b:80", "serves an existing directory"),
             ("public", "serves an existing directory"),

@@ -18,6 +18,7 @@ use hayami_server::modules::limits;
 use hayami_server::modules::listen::Acceptors;
 use hayami_server::modules::{access_log, fastcgi, process};
 use nix::unistd::User;
+use std::io::IsTerminal;
 
 /// The result, with which a start continues.
 pub(crate) struct Prepared {
@@ -51,8 +52,10 @@ pub(crate) fn prepare(
     before: Option<&Before<'_>>,
     warn: &(dyn Fn(&str) + Sync),
 ) -> Result<Prepared, Failure> {
-    let site::Site { loaded, dev_tls } = site::load(args, warn)?;
-    let explain = Explain::new(args, &loaded, warn);
+    // The terminal at which the server was started is not the one at which it is reloaded.
+    let styled = before.is_none() && std::io::stderr().is_terminal();
+    let site::Site { loaded, dev_tls } = site::load(args, styled, warn)?;
+    let explain = Explain::new(args, &loaded, styled, warn);
     let settings = &loaded.settings;
     let process = settings.global.get::<process::Settings>();
     let user = match before {

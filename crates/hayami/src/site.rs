@@ -8,17 +8,15 @@ use crate::hints::check_directory;
 use hayami_server::config::Loaded;
 use hayami_server::features::{load_file, load_text};
 use hayami_server::modules::upstreams;
-use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads the configuration that the command line names; `warn` gets its warnings.
+/// Reads the configuration that the command line names; `warn` gets its warnings, with colours for a terminal if `styled`.
 ///
 /// # Errors
 /// The directory is missing, or the configuration is invalid.
-pub(crate) fn load(args: &Args, warn: &(dyn Fn(&str) + Sync)) -> Result<Site, Failure> {
+pub(crate) fn load(args: &Args, styled: bool, warn: &(dyn Fn(&str) + Sync)) -> Result<Site, Failure> {
     let dev_tls = args.dev_tls.then(dev_tls::prepare).transpose()?;
-    let styled = std::io::stderr().is_terminal();
     let loaded = match &args.conf {
         Some(file) if !file.exists() => Err(Failure::NoInput(format!(
             "there is no file `{}`; `-c` takes a configuration file",

@@ -5,6 +5,7 @@ use crate::config::yaml::{Node, Value};
 use crate::network_table::NetworkTable;
 use hayami_net::Network;
 use hayami_net::service::Address;
+use std::net::IpAddr;
 
 /// Networks, and whether unix sockets belong to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,8 +27,7 @@ impl AddressSet {
                 unix = true;
                 continue;
             }
-            let network = node.text().ok().and_then(|text| text.parse::<Network>().ok());
-            networks.push(network.ok_or_else(|| node.expected(wanted))?);
+            networks.push(network(node, wanted)?);
         }
         if networks.is_empty() && !unix {
             return Err(node.expected(wanted));
@@ -41,6 +41,25 @@ impl AddressSet {
             Address::Ip(address) => self.networks.contains(address.ip()),
             Address::Unix => self.unix,
         }
+    }
+}
+
+/// Reads the address or network at `node`.
+///
+/// # Errors
+/// It is none; `wanted` says what may stand there.
+pub(crate) fn network(node: &Node, wanted: &str) -> Result<Network, ConfigError> {
+    let text = node.text().unwrap_or_default();
+    text.parse().map_err(|_| node.expected(wanted).help(instead_of(text)))
+}
+
+fn instead_of(text: &str) -> &'static str {
+    let ip = |text: &str| text.split('/').next().and_then(|ip| ip.parse::<IpAddr>().ok());
+    match ip(text) {
+        _ if text.ends_with(';') => "remove the `;`",
+        Some(IpAddr::V4(_)) => "the prefix length of an IPv4 network is a number from 0 to 32",
+        Some(IpAddr::V6(_)) => "the prefix length of an IPv6 network is a number from 0 to 128",
+        None => "",
     }
 }
 

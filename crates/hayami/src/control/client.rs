@@ -48,8 +48,7 @@ fn run(words: &[OsString]) -> Result<(), Failure> {
         Ok(args) => args,
         Err(error) if error.kind() == ErrorKind::DisplayHelp => return exit::print(&error.to_string()),
         Err(error) => {
-            let text = error.to_string();
-            return Err(Failure::Usage(text.trim_start_matches("error: ").trim_end().to_owned()));
+            return Err(Failure::Usage(wrong(&error, words)));
         }
     };
     let (path, stream) = match args.socket {
@@ -62,6 +61,19 @@ fn run(words: &[OsString]) -> Result<(), Failure> {
         None => only(&directory::path())?,
     };
     ask(&path, stream)
+}
+
+/// What is wrong with the arguments.
+fn wrong(error: &clap::Error, words: &[OsString]) -> String {
+    let is_conf = |word: &OsString| {
+        word.to_str().is_some_and(|word| word.starts_with("-c") || word.starts_with("--conf"))
+    };
+    if words.iter().any(is_conf) {
+        return "the server reads the file again with which it was started: `hayami reload`; to check another file: \
+                `hayami -t -c FILE`"
+            .to_owned();
+    }
+    error.to_string().trim_start_matches("error: ").trim_end().to_owned()
 }
 
 /// The socket of the only running server.

@@ -64,6 +64,9 @@ fn instead_of(text: &str) -> String {
             "write `{path}`; regular expressions are tried before prefixes and have to exclude it"
         );
     }
+    if text.starts_with(|first: char| first.is_ascii_alphanumeric()) {
+        return format!("write `/{text}`");
+    }
     let marked = text.split_at_checked(1).filter(|(mark, _)| matches!(*mark, "~" | "="));
     marked.map_or(String::new(), |(mark, rest)| format!("write `{mark} {rest}`, with a space"))
 }
@@ -106,7 +109,7 @@ mod tests {
     #[test]
     fn what_is_none_is_told_what_to_write() {
         for (text, want) in [
-            ("a", "expected a path that starts with `/`, found `a`"),
+            ("a", "expected a path that starts with `/`, found `a`; write `/a`"),
             ("", "expected a path that starts with `/`, found nothing"),
             ("= a", "expected a path that starts with `/`, found `= a`; an exact path is written `= /path`"),
             ("=/a", "expected a path that starts with `/`, found `=/a`; write `= /a`, with a space"),

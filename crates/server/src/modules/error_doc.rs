@@ -50,7 +50,10 @@ fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let mut pages = Vec::new();
     for page in node.one_or_many() {
         for (key, _) in page.mapping()? {
-            key.one_of(&["status", "url"])?;
+            key.one_of(&["status", "url"]).map_err(|error| match key.integer(400..=599) {
+                Ok(status) => error.help(format!("write {{status: {status}, url: URL}}")),
+                Err(_) => error,
+            })?;
         }
         let statuses = page.get("status").ok_or_else(|| page.error("`status` is missing"))?;
         let url = url(page.get("url").ok_or_else(|| page.error("`url` is missing"))?)?;
@@ -193,6 +196,10 @@ mod tests {
             ("error-doc: {status: 404}", "`url` is missing"),
             ("error-doc: {status: 200, url: /x}", "expected an integer from 400 to 599, found `200`"),
             ("error-doc: {status: 404, url: ''}", "expected a URL, such as `/404.html`, found nothing"),
+            (
+                "error-doc: {404: /x}",
+                "expected one of status, url, found `404`; write {status: 404, url: URL}",
+            ),
             ("error-doc: {status: 404, url: /x, code: 1}", "expected one of status, url, found `code`"),
             ("error-doc: {status: [], url: /x}", "`status` is an empty sequence; name at least one status"),
             (

@@ -8,7 +8,7 @@ mod step;
 
 use step::build;
 
-use crate::address_set::is_unix;
+use crate::address_set::{is_unix, network};
 use crate::config::directive::{Directive, Level, Levels, Scope, group};
 use crate::config::error::ConfigError;
 use crate::config::feature_settings::FeatureSetting;
@@ -18,7 +18,6 @@ use crate::feature::Feature;
 use crate::network_table::NetworkTable;
 use crate::phase::Satisfy;
 use crate::watched_file::WatchedFiles;
-use hayami_net::Network;
 use rules::{Effect, Rule, Subject};
 use std::path::Path;
 use std::sync::Arc;
@@ -120,7 +119,7 @@ fn subject(scope: &mut Scope<'_>, node: &Node) -> Result<Subject, ConfigError> {
     }
     let network = match node.text()? {
         "all" => return Ok(Subject::All),
-        text => text.parse::<Network>().map_err(|_| node.expected(WANTED))?,
+        _ => network(node, WANTED)?,
     };
     if !network.is_canonical() {
         let (first, bits) = (network.first(), network.bits());
@@ -208,7 +207,11 @@ mod tests {
         for (line, want) in [
             ("allow: localhost", expected("`localhost`")),
             ("deny: []", expected("a sequence")),
-            ("deny: 10.0.0.0/33", expected("`10.0.0.0/33`")),
+            (
+                "deny: 10.0.0.0/33",
+                expected("`10.0.0.0/33`; the prefix length of an IPv4 network is a number from 0 to 32"),
+            ),
+            ("deny: '10.0.0.0/8;'", expected("`10.0.0.0/8;`; remove the `;`")),
             ("allow: {a: b, c: d}", expected("a mapping")),
             ("allow: {files: b}", "expected one of file, found `files`; did you mean `file`?".to_owned()),
             ("satisfy: one", "expected one of all, any, found `one`".to_owned()),

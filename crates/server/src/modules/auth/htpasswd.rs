@@ -55,9 +55,12 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Users, String> {
         }
         let number = index + 1;
         let mut parts = line.splitn(3, |byte| *byte == b':');
-        let (Some(name), Some(text)) = (parts.next().filter(|name| !name.is_empty()), parts.next()) else {
+        let (Some(name), Some(text)) = (parts.next(), parts.next()) else {
             return Err(format!("line {number} is not of the form `user:password`"));
         };
+        if name.is_empty() {
+            return Err(format!("line {number} has no user name before the `:`"));
+        }
         let shown = shown(name);
         let text = str::from_utf8(text).unwrap_or_default();
         let password = Stored::parse(text)
@@ -103,7 +106,7 @@ mod tests {
     fn a_line_that_cannot_be_used_is_named() {
         for (line, want) in [
             ("amy", "line 2 is not of the form `user:password`"),
-            (":x", "line 2 is not of the form `user:password`"),
+            (":x", "line 2 has no user name before the `:`"),
             ("amy:secret", "line 2: the password of `amy` is stored as plain text"),
             ("amy:", "line 2: the password of `amy` is stored as plain text"),
             ("amy:{PLAIN}x", "line 2: the password of `amy` is stored as plain text"),
