@@ -21,3 +21,26 @@ pub(crate) fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
     let spaced: Vec<u8> = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
     Cow::Owned(percent_decode(&spaced).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_pairs_whose_value_may_be_missing() {
+        let pairs = |query: &'static str| {
+            let text = |bytes| str::from_utf8(bytes).expect("as written").to_owned();
+            parameters(query.as_bytes()).map(|(name, value)| (text(name), text(value))).collect::<Vec<_>>()
+        };
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        assert_eq!(pairs(""), []);
+        assert_eq!(pairs("a=1&&b&c=d=e&=f"), [("a", "1"), ("b", ""), ("c", "d=e"), ("", "f")].map(owned));
+    }
+
+    #[test]
+    fn plus_is_a_space_and_percent_a_byte() {
+        for (text, want) in [("a+b%2Bc", &b"a b+c"[..]), ("%e4%zz", b"\xe4%zz"), ("plain", b"plain")] {
+            assert_eq!(&*decoded(text.as_bytes()), want, "{text}");
+        }
+    }
+}

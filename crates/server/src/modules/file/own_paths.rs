@@ -47,3 +47,24 @@ pub(super) fn complete(settings: &mut Settings, _: &mut Reading, _: &Node) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_may_have_a_path_of_their_own_where_one_ends_in_their_name_or_is_a_pattern() {
+        let files = ["index.html".to_owned(), "index.php".to_owned()];
+        for (key, want) in [
+            (PathKey::Prefix("/".to_owned()), false),
+            (PathKey::Prefix("/index.php/".to_owned()), false),
+            (PathKey::Prefix("/a/index.php".to_owned()), true),
+            (PathKey::Exact("/index.html".to_owned()), true),
+            (PathKey::Exact("/index.htm".to_owned()), false),
+            (PathKey::Pattern("[.]css$".to_owned()), true),
+        ] {
+            let paths = [PathSettings { key: key.clone(), ..PathSettings::default() }];
+            assert_eq!(OwnPaths::of(&paths).have_any(&files), want, "{key}");
+        }
+    }
+}
