@@ -87,7 +87,7 @@ fn each_wait_has_its_timeout_and_its_words() {
             conn.is_closed();
         }
     });
-    let server = before(&dir, &slow, "proxy.timeout.io: 300");
+    let server = before(&dir, &slow, "proxy.timeout.io: 2000");
     let mut client = server.connect();
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     let raw = String::from_utf8_lossy(client.rest()).into_owned();

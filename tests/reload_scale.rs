@@ -153,10 +153,11 @@ fn a_thousand_hosts_reload_fast_and_no_worker_is_kept_from_its_requests() {
     ));
     measured(&format!("  `hayami reload`: median {:?}, longest {:?}", times[5], times[9]));
     measured(&format!("  longest turn of a worker: median {:?}, longest {:?}", turns[5], turns[9]));
-    // These tests are built without most optimisations, and others run beside them.
-    let (time, turn) = if is_long() { (200, 1) } else { (2000, 4) };
-    assert!(times[5] < Duration::from_millis(time), "{times:?}");
-    assert!(turns[5] < Duration::from_millis(turn), "{turns:?}");
+    // Beside other tests, and without most optimisations, a time says nothing.
+    if is_long() {
+        assert!(times[5] < Duration::from_millis(200), "{times:?}");
+        assert!(turns[5] < Duration::from_millis(1), "{turns:?}");
+    }
 }
 
 #[test]
@@ -200,7 +201,9 @@ fn idle_connections_survive_reloads_and_delay_none() {
     measured(&format!("{number} idle connections, 2 workers, 10 reloads: none lost"));
     measured(&format!("  `hayami reload`: median {:?}, longest {:?}", times[5], times[9]));
     measured(&format!("  longest turn of a worker: median {:?}, longest {:?}", turns[5], turns[9]));
-    assert!(turns[5] < Duration::from_millis(if is_long() { 1 } else { 4 }), "{turns:?}");
+    if is_long() {
+        assert!(turns[5] < Duration::from_millis(1), "{turns:?}");
+    }
 }
 
 #[test]
