@@ -1,4 +1,4 @@
-//! Builds what is raced: the release binary of hayami as a user builds it, and the bare loop.
+//! Builds what is raced: the release binary of hayami as a user builds it, and the bare loops.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -11,12 +11,12 @@ pub(crate) fn hayami() -> Result<(), String> {
     build(&[])
 }
 
-/// Builds the bare loop, apart from hayami so that neither changes the other's features.
+/// Builds the bare loops, apart from hayami so that neither changes the other's features.
 ///
 /// # Errors
 /// It fails; cargo has printed why.
-pub(crate) fn bare_loop() -> Result<(), String> {
-    build(&["-p", "hayami-bench", "--bin", "bare_epoll"])
+pub(crate) fn bare_loops() -> Result<(), String> {
+    build(&["-p", "hayami-bench", "--bin", "bare_epoll", "--bin", "bare_forward"])
 }
 
 fn build(what: &[&str]) -> Result<(), String> {

@@ -82,7 +82,7 @@ fn run(options: &Options) -> Result<(), String> {
     if !options.no_build {
         // hayami makes the load, so it is needed whoever is raced.
         compile::hayami()?;
-        compile::bare_loop()?;
+        compile::bare_loops()?;
     }
     let versions = versions(options);
     let servers = versions.iter().filter(|(_, version)| version.is_ok()).map(|(server, _)| *server).collect();
