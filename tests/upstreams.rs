@@ -158,8 +158,8 @@ fn held() -> Held {
     Held { upstream, most, go, now }
 }
 
-/// The responses of this many concurrent clients.
-fn ask_together(server: &Server, clients: usize, meanwhile: impl FnOnce()) -> Vec<Answer> {
+/// The responses of this many concurrent clients; `meanwhile` gets those that have come.
+fn ask_together(server: &Server, clients: usize, meanwhile: impl FnOnce(&Mutex<Vec<Answer>>)) -> Vec<Answer> {
     let answers = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..clients {
@@ -168,7 +168,7 @@ fn ask_together(server: &Server, clients: usize, meanwhile: impl FnOnce()) -> Ve
                 answers.lock().expect("no panic within").push(answer);
             });
         }
-        meanwhile();
+        meanwhile(&answers);
     });
     answers.into_inner().expect("no panic within")
 }
@@ -178,7 +178,7 @@ fn no_upstream_has_more_requests_than_it_may_and_the_others_wait_whichever_worke
     let (dir, held) = (Scratch::new(), held());
     let group = format!("{{backends: [{{url: 'http://{}', max-connections: 3}}]}}", held.upstream.address);
     let server = Server::config(&dir, &config(&group, "num-threads: 4"));
-    let answers = ask_together(&server, 40, || {
+    let answers = ask_together(&server, 40, |_| {
         until("as many as may be are there", || held.now.load(Ordering::SeqCst) == 3);
         held.go.store(true, Ordering::SeqCst);
     });
@@ -195,9 +195,11 @@ fn requests_that_find_the_queue_full_or_wait_too_long_get_retry_after() {
         held.upstream.address
     );
     let server = one_worker(&dir, &group);
-    let answers = ask_together(&server, 6, || {
+    let answers = ask_together(&server, 6, |answers| {
         server.until_stderr("all upstreams are busy and the queue is full");
         server.until_stderr("all upstreams were busy; the request timed out in the queue");
+        // The second that waits may have come later.
+        until("all others have their answers", || answers.lock().expect("no panic within").len() == 5);
         held.go.store(true, Ordering::SeqCst);
     });
     let (good, bad): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);
