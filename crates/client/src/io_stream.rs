@@ -222,12 +222,17 @@ impl IoStream {
         self.is_at_rest()
     }
 
-    /// Reads what the loop knows of messages of TLS itself: a server sends tickets whenever it likes (RFC 8446 §4.6.1),
-    /// and they say nothing that concerns whoever speaks above.
+    /// Finds out what there is behind the end of a message, if anything may be. The loop may speak of bytes that were read
+    /// since, and a read that has filled its buffer may have been the last. A server that speaks TLS sends tickets whenever
+    /// it likes (RFC 8446 §4.6.1), and they say nothing that concerns whoever speaks above.
     #[inline]
     pub(super) fn settle(&mut self) {
-        if let Some(secure) = &mut self.secure {
-            secure.settle(&self.wire.socket, self.outbound.pool());
+        match &mut self.secure {
+            Some(secure) => secure.settle(&self.wire.socket, self.outbound.pool()),
+            None if self.wire.socket.is_readable() => {
+                self.wire.socket.is_quiet();
+            }
+            None => {}
         }
     }
 

@@ -130,6 +130,28 @@ fn large_content_arrives_whole_and_leaves_a_connection_that_can_be_used_again() 
 }
 
 #[test]
+fn a_response_that_just_fills_a_buffer_leaves_a_connection_that_can_be_used_again() {
+    for total in (9..=18).map(|bits| 1_usize << bits) {
+        let (address, opened) = upstream(move |_, mut stream| {
+            let fields = "HTTP/1.1 200 OK\r\ncontent-length: ";
+            // Zeros in front keep the head's length the same.
+            let length = total - fields.len() - "000000\r\n\r\n".len();
+            let mut response = format!("{fields}{length:06}\r\n\r\n").into_bytes();
+            response.resize(total, b'x');
+            while read_head(&mut stream).is_some() {
+                stream.write_all(&response).expect("sent");
+            }
+        });
+        let server = server(origin(&[address]));
+        for _ in 0..3 {
+            assert!(server.ask("GET", "/a").ends_with("xxxx"), "{total}");
+        }
+        assert_eq!(opened.load(Ordering::SeqCst), 1, "{total}");
+        server.stop();
+    }
+}
+
+#[test]
 fn a_client_that_does_not_read_stops_its_upstream() {
     const LEN: usize = 512 << 20;
     let (tell, told) = channel();

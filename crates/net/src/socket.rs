@@ -191,10 +191,13 @@ impl Socket {
         if taken == bytes.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 
-    /// Asks the kernel, and not only the loop, whether the peer has neither sent something nor ended.
+    /// Asks the kernel, and not only the loop, whether the peer has neither sent something nor ended. If so, the next read
+    /// waits for the loop.
     pub fn is_quiet(&self) -> bool {
         let peek = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-        matches!(rustix::net::recv(&self.fd, &mut [0; 1], peek), Err(Errno::AGAIN))
+        let quiet = matches!(rustix::net::recv(&self.fd, &mut [0; 1], peek), Err(Errno::AGAIN));
+        self.readable.set(self.readable.get() && !quiet);
+        quiet
     }
 
     /// Sends one piece. `more`: something follows at once, so the kernel may hold back a partial segment.
@@ -294,6 +297,20 @@ mod tests {
         assert!(matches!(socket.read(&mut buffer), Poll::Ready(Ok(5))));
         buffer.clear();
         assert!(matches!(socket.read(&mut buffer), Poll::Ready(Ok(3))), "a filled buffer leaves it readable");
+    }
+
+    #[test]
+    fn a_socket_that_is_quiet_waits_for_the_loop() {
+        let (socket, mut theirs) = pair();
+        let mut buffer = Vec::with_capacity(3);
+        theirs.write_all(b"abc").expect("sent");
+        assert!(!socket.is_quiet() && socket.is_readable());
+        assert!(matches!(socket.read(&mut buffer), Poll::Ready(Ok(3))));
+        assert!(socket.is_readable(), "a filled buffer tells nothing");
+        assert!(socket.is_quiet() && !socket.is_readable());
+        socket.may_read(false);
+        drop(theirs);
+        assert!(!socket.is_quiet() && socket.is_readable(), "the end is something to read");
     }
 
     #[test]
