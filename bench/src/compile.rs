@@ -16,7 +16,7 @@ pub(crate) fn hayami() -> Result<(), String> {
 /// # Errors
 /// It fails; cargo has printed why.
 pub(crate) fn bare_loops() -> Result<(), String> {
-    build(&["-p", "hayami-bench", "--bin", "bare_epoll", "--bin", "bare_forward"])
+    build(&["-p", "hayami-bench", "--bin", "bare_epoll"])
 }
 
 fn build(what: &[&str]) -> Result<(), String> {

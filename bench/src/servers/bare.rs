@@ -1,4 +1,4 @@
-//! The bare loops of this package: see `src/bin/bare_epoll`, and `src/bin/bare_forward` for proxies.
+//! The bare loops of this package: see `src/bin/bare_epoll`.
 
 use std::net::SocketAddrV4;
 use std::process::Command;
@@ -30,9 +30,9 @@ pub(super) fn command(site: &Site<'_>) -> Result<Command, String> {
 }
 
 fn forward(site: &Site<'_>, upstream: SocketAddrV4) -> Command {
-    let mut command = Command::new(hayami::release_folder().join("bare_forward"));
+    let mut command = Command::new(hayami::release_folder().join("bare_epoll"));
     command.arg("--port").arg(site.address.port().to_string());
-    command.arg("--upstream").arg(upstream.to_string());
+    command.arg("--forward").arg(upstream.to_string());
     command.arg("--bytes").arg((site.answer.content as u64 + HEAD).to_string());
     if site.answer.per_request {
         command.arg("--per-request");

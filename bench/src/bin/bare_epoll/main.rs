@@ -7,14 +7,18 @@
 //! - `--http2`: the bare frame loop, see `frames`;
 //! - `--per-request`: TCP_DEFER_ACCEPT, a new connection is read before it is registered with
 //!   epoll, answered and closed;
+//! - `--forward ADDRESS`: the bare forwarding loop, see `forwarding`;
 //! - `--count FILE`: keeps the number of connections accepted so far in a file, for races of those who pool them.
 
 mod answer;
+mod answering;
 mod connection;
 mod count;
 mod defer_accept;
-mod event_loop;
+mod forwarding;
 mod frames;
+mod poll;
+mod table;
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
@@ -23,9 +27,10 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::answer::Answer;
+use crate::answering::Answering;
 use crate::connection::Reply;
 use crate::count::Count;
-use crate::event_loop::EventLoop;
+use crate::forwarding::Forwarding;
 use crate::frames::Frames;
 
 /// The bare-loop limit of the races.
@@ -38,8 +43,11 @@ struct Options {
     #[arg(long)]
     bytes: usize,
     /// Bytes of its content.
-    #[arg(long)]
+    #[arg(long, default_value_t = 0, required_unless_present = "forward")]
     content: usize,
+    /// Forward requests to this upstream, and its responses, which have `bytes` bytes, back.
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["http2", "content", "count"])]
+    forward: Option<SocketAddrV4>,
     /// Speak HTTP/2, by prior knowledge; `bytes` are those of the two frames of a response.
     #[arg(long, conflicts_with = "per_request")]
     http2: bool,
@@ -63,12 +71,15 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> std::io::Result<()> {
+    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, options.port);
+    if let Some(upstream) = options.forward {
+        return poll::run(Forwarding::listen(address, upstream, options.bytes, options.per_request)?);
+    }
     let reply = if options.http2 {
         Reply::Http2(Frames::new(options.bytes, options.content))
     } else {
         Reply::Http1(Answer::new(options.bytes, options.content, options.per_request))
     };
-    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, options.port);
     let count = options.count.as_deref().map(Count::new).transpose()?;
-    EventLoop::listen(address, reply, options.per_request, count)?.run()
+    poll::run(Answering::listen(address, reply, options.per_request, count)?)
 }

@@ -1,0 +1,36 @@
+//! Connections by index; free places are used again.
+
+/// A table.
+pub(crate) struct Table<T> {
+    places: Vec<Option<T>>,
+    free: Vec<usize>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self { places: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Table<T> {
+    /// Takes a place. Its index.
+    pub(crate) fn insert(&mut self, item: T) -> usize {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            self.places.len() - 1
+        });
+        self.places[index] = Some(item);
+        index
+    }
+
+    pub(crate) fn get(&mut self, index: usize) -> Option<&mut T> {
+        self.places[index].as_mut()
+    }
+
+    /// Drops what is there: closing a descriptor takes it out of epoll.
+    pub(crate) fn remove(&mut self, index: usize) {
+        if self.places[index].take().is_some() {
+            self.free.push(index);
+        }
+    }
+}
