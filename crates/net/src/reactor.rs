@@ -139,7 +139,7 @@ impl<S: Service> Reactor<S> {
         let Update { limits, http2, timeouts, listeners, make, done } = update;
         self.close_inbox();
         let service = make(&self.worker.clock, &self.outbound, &self.worker.service);
-        self.worker = self.worker.renewed(service, limits, http2, timeouts);
+        self.worker.renew(service, limits, http2, timeouts);
         done(self.update_listeners(listeners));
         self.placement.listen(self.connections.len(), numbers(&self.acceptors));
     }

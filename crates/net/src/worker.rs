@@ -57,24 +57,14 @@ pub(crate) struct Worker<S> {
 }
 
 impl<S> Worker<S> {
-    /// The worker after a reload, with the same loop.
-    pub(crate) fn renewed(&self, service: S, limits: Limits, http2: Http2Config, timeouts: Timeouts) -> Self {
-        Self {
-            service,
-            clock: Rc::clone(&self.clock),
-            pool: Rc::clone(&self.pool),
-            limits,
-            http2_engine: Rc::new(http2.engine),
-            http2,
-            timeouts,
-            quota: Arc::clone(&self.quota),
-            content: Arc::clone(&self.content),
-            draining: self.draining.clone(),
-            budget: TurnBudget::default(),
-            woken: Arc::clone(&self.woken),
-            head: RefCell::default(),
-            common: Common::default(),
-            exchanges: exchange::Pool::default(),
-        }
+    /// Goes over to another service after a reload, with the same loop.
+    pub(crate) fn renew(&mut self, service: S, limits: Limits, http2: Http2Config, timeouts: Timeouts) {
+        self.service = service;
+        self.limits = limits;
+        self.http2_engine = Rc::new(http2.engine);
+        self.http2 = http2;
+        self.timeouts = timeouts;
+        // The server may have another name.
+        self.common = Common::default();
     }
 }
