@@ -1,4 +1,4 @@
-//! Requests for the tests of handlers, without a connection.
+//! Requests and wakers for the tests of handlers, without a connection.
 
 use super::{Exchange, Handler, Outcome};
 use crate::client::Client;
@@ -9,6 +9,37 @@ use hayami_http::{RequestHead, Span, normalize};
 use hayami_net::Instant;
 use hayami_net::service::{Address, ConnectionInfo};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Wake, Waker};
+
+/// Counts how often its waker was woken.
+#[derive(Default)]
+pub(crate) struct Wakes(AtomicUsize);
+
+impl Wakes {
+    /// With its waker.
+    pub(crate) fn new() -> (Arc<Self>, Waker) {
+        let wakes = Arc::<Self>::default();
+        (Arc::clone(&wakes), wakes.into())
+    }
+
+    /// How often.
+    pub(crate) fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    /// How often since the last time.
+    pub(crate) fn take(&self) -> usize {
+        self.0.swap(0, Ordering::SeqCst)
+    }
+}
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
 
 /// The head of a request without fields, as the HTTP/1 parser would make it.
 pub(crate) fn head(method: &str, target: &str) -> RequestHead {

@@ -214,12 +214,11 @@ mod tests {
     use super::super::encoder::tests::{decoded, decoded_so_far, text};
     use super::super::settings::PIECE;
     use super::*;
+    use crate::handler::testing::Wakes;
     use hayami_http::negotiate::Coding;
     use proptest::prelude::*;
     use std::collections::VecDeque;
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::{Wake, Waker};
+    use std::task::Waker;
 
     /// A step of a source in tests.
     #[derive(Clone, Debug)]
@@ -286,19 +285,9 @@ mod tests {
         Step::Bytes(bytes.to_vec())
     }
 
-    #[derive(Default)]
-    struct Count(AtomicUsize);
-
-    impl Wake for Count {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-
     /// All that comes out with so much room at a time, and how often that paused.
     fn drain(source: &mut Encoded, room: usize) -> (Vec<u8>, usize) {
-        let (mut out, mut pauses, woken) = (Vec::new(), 0, Arc::new(Count::default()));
-        let waker = Waker::from(Arc::clone(&woken));
+        let (mut out, mut pauses, (wakes, waker)) = (Vec::new(), 0, Wakes::new());
         loop {
             let before = out.len();
             match source.fill(&mut Context::from_waker(&waker), room, &mut out) {
@@ -309,7 +298,7 @@ mod tests {
                 Poll::Ready(Err(error)) => panic!("{error}"),
                 Poll::Pending => {
                     pauses += 1;
-                    assert!(woken.0.swap(0, Ordering::SeqCst) > 0, "it is woken");
+                    assert!(wakes.take() > 0, "it is woken");
                 }
             }
             assert!(out.len() - before <= room);

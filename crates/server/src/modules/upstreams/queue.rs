@@ -104,31 +104,17 @@ impl Drop for Ticket<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::task::Wake;
-
-    #[derive(Default)]
-    struct Count(AtomicUsize);
-
-    impl Wake for Count {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-
-    fn waker() -> (Arc<Count>, Waker) {
-        let count = Arc::<Count>::default();
-        (Arc::clone(&count), count.into())
-    }
+    use crate::handler::testing::Wakes;
 
     #[test]
     fn the_first_in_line_is_woken_and_whoever_leaves_wakes_the_next() {
         let queue = Queue::new(3);
         let (tickets, wakers): (Vec<_>, Vec<_>) =
-            (0..3).map(|_| (queue.join().expect("room"), waker())).unzip();
+            (0..3).map(|_| (queue.join().expect("room"), Wakes::new())).unzip();
         for (ticket, (_, waker)) in tickets.iter().zip(&wakers) {
             ticket.wakes(waker);
         }
-        let woken = || wakers.iter().map(|(count, _)| count.0.load(Ordering::SeqCst)).collect::<Vec<_>>();
+        let woken = || wakers.iter().map(|(wakes, _)| wakes.count()).collect::<Vec<_>>();
         assert!(queue.join().is_none(), "three are many enough");
         queue.wake_first();
         assert_eq!(woken(), [1, 0, 0]);
