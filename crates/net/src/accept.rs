@@ -34,6 +34,8 @@ pub struct Listener {
 /// The queue of one listener, as one worker sees it.
 pub(crate) struct Acceptor {
     pub(crate) fd: OwnedFd,
+    /// Number of the queue in the worker's poll. It is never reused.
+    pub(crate) number: u32,
     /// Index of the listener among all of the program.
     pub(crate) index: usize,
     address: Address,
@@ -128,12 +130,20 @@ pub(crate) enum Accepted {
 }
 
 impl Acceptor {
-    pub(crate) fn new(listener: Listener) -> Self {
+    pub(crate) fn new(number: u32, listener: Listener) -> Self {
         let Listener { fd, index, address, tls, proxy_protocol } = listener;
-        let share = Share::default();
-        let client_requirement = requirement(tls.as_ref());
-        let (is_watched, told) = (true, false);
-        Self { fd, index, address, tls, client_requirement, proxy_protocol, is_watched, told, share }
+        Self {
+            fd,
+            number,
+            index,
+            address,
+            client_requirement: requirement(tls.as_ref()),
+            tls,
+            proxy_protocol,
+            is_watched: true,
+            told: false,
+            share: Share::default(),
+        }
     }
 
     /// What its next connections begin with. Whether they have to show other client certificates than those that are there.

@@ -47,6 +47,10 @@ pub(crate) struct Reactor<S: Service> {
     timers: Timers,
     placement: Placement,
     acceptors: Vec<Acceptor>,
+    /// Accept queues opened so far.
+    opened: u32,
+    /// The worker has no place in the program any more and ends with its last connection.
+    retired: bool,
     /// Connections that want another turn at once, and those whose waker was woken.
     again: Vec<Target>,
     /// Connections that the kernel is asked to watch with the next sweep, if they are still there.
@@ -73,7 +77,7 @@ impl<S: Service> Reactor<S> {
     pub(crate) fn new(worker: Worker<S>, outbound: UpstreamIo, listeners: Vec<Listener>) -> io::Result<Self> {
         cpu_turn::enter_worker();
         let poll = outbound.loop_poll();
-        let acceptors: Vec<Acceptor> = listeners.into_iter().map(Acceptor::new).collect();
+        let acceptors: Vec<Acceptor> = (0..).zip(listeners).map(|(at, own)| Acceptor::new(at, own)).collect();
         acceptors.iter().try_for_each(|acceptor| watch_new(&poll, acceptor))?;
         poll.register(worker.woken.notifier(), Token::new(Kind::Notifier, 0, 0), Interest::Notifier)?;
         outbound.wakes(Waker::from(Arc::clone(&worker.woken)));
@@ -88,7 +92,9 @@ impl<S: Service> Reactor<S> {
             connections: Slots::new(Kind::Connection),
             deadlines: Deadlines::default(),
             placement,
+            opened: acceptors.len() as u32,
             acceptors,
+            retired: false,
             again: Vec::new(),
             unwatched: Vec::new(),
             watch_at: Millis::NEVER,
@@ -124,9 +130,14 @@ impl<S: Service> Reactor<S> {
         self.worker.draining.get()
     }
 
-    /// Whether the worker drains and its last connection has ended.
+    /// Whether the worker accepts no more connections, nor updates.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.retired || self.is_draining()
+    }
+
+    /// Whether the worker is ending and its last connection is closed.
     pub(crate) fn is_over(&self) -> bool {
-        self.is_draining() && self.connections.is_empty()
+        self.is_ending() && self.connections.is_empty()
     }
 
     /// What answers the requests that come.
@@ -151,29 +162,42 @@ impl<S: Service> Reactor<S> {
         for listener in listeners {
             match listener {
                 ListenerUpdate::Open(listener) => {
-                    let acceptor = Acceptor::new(listener);
+                    let acceptor = Acceptor::new(self.opened, listener);
+                    self.opened += 1;
                     match watch_new(&self.poll, &acceptor) {
                         Ok(()) => kept.push(acceptor),
                         Err(error) => result = Err(error),
                     }
                 }
                 ListenerUpdate::Keep { index, tls, proxy_protocol } => {
-                    let Some(at) = self.acceptors.iter().position(|own| own.index == index) else { continue };
-                    let mut acceptor = self.acceptors.swap_remove(at);
-                    if acceptor.renew(tls, proxy_protocol) {
+                    let mut differs = false;
+                    for mut acceptor in self.acceptors.extract_if(.., |own| own.index == index) {
+                        differs |= acceptor.renew(tls.clone(), proxy_protocol.clone());
+                        kept.push(acceptor);
+                    }
+                    if differs {
                         self.outdate(index);
                         outdated = true;
                     }
-                    kept.push(acceptor);
                 }
             }
         }
         // Those that are left are gone.
-        let gone: Vec<usize> = self.acceptors.iter().map(|acceptor| acceptor.index).collect();
+        let gone = numbers(&self.acceptors);
         self.close_listeners();
         self.acceptors = kept;
         self.leave(gone, outdated);
         result
+    }
+
+    /// Closes all listeners. Open connections are closed when their current exchanges are complete, and the worker ends with
+    /// the last of them. Tunnels and long responses are not limited in time, unlike when the program drains.
+    pub(crate) fn retire(&mut self) {
+        self.close_inbox();
+        let gone = numbers(&self.acceptors);
+        self.close_listeners();
+        self.leave(gone, false);
+        self.retired = true;
     }
 
     /// Connections of a listener have not shown the client certificates that it requires now.
@@ -285,7 +309,7 @@ impl<S: Service> Reactor<S> {
             // What waits for it is woken, and has its turn when the events are through.
             Kind::Upstream => self.outbound.happened(token, readiness),
             Kind::Listener => {
-                if let Some(acceptor) = self.acceptors.iter_mut().find(|own| own.index == token.slot()) {
+                if let Some(acceptor) = self.acceptors.iter_mut().find(|own| listener(own) == token) {
                     acceptor.connections_wait();
                 }
             }
@@ -556,7 +580,7 @@ fn watch_new(poll: &Poll, acceptor: &Acceptor) -> io::Result<()> {
     poll.register(&acceptor.fd, listener(acceptor), Interest::Level)
 }
 
-/// A listener keeps its number for as long as the process lives, so there is no next one in its slot.
+/// Numbers of accept queues are not reused, so a slot has one generation.
 fn listener(acceptor: &Acceptor) -> Token {
-    Token::new(Kind::Listener, acceptor.index as u32, 0)
+    Token::new(Kind::Listener, acceptor.number, 0)
 }

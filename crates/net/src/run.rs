@@ -73,11 +73,13 @@ pub fn run<S: Service>(
     phase: watch::Receiver<Phase>,
     make: impl FnOnce(&Rc<Clock>, &UpstreamIo) -> io::Result<S>,
 ) -> io::Result<()> {
-    let (_, updates) = mpsc::unbounded_channel();
+    // Dropping the sender would end the worker.
+    let (_sender, updates) = mpsc::unbounded_channel();
     run_with_updates(config, phase, updates, make)
 }
 
-/// As [`run`], for a worker that goes over to another service, and to other listeners, when it is told to.
+/// As [`run`], for a worker that switches to another service and other listeners with each update, and ends with its last
+/// connection when the sender of `updates` is dropped.
 ///
 /// # Errors
 /// As of [`run`].
@@ -137,10 +139,13 @@ fn serve<S: Service>(
             if !reactor.is_draining() && draining.as_mut().poll(&mut cx).is_ready() {
                 reactor.drain();
             }
-            while !reactor.is_draining()
-                && let Poll::Ready(Some(update)) = updates.poll_recv(&mut cx)
+            while !reactor.is_ending()
+                && let Poll::Ready(update) = updates.poll_recv(&mut cx)
             {
-                reactor.update(update);
+                match update {
+                    Some(update) => reactor.update(update),
+                    None => reactor.retire(),
+                }
             }
             // Those that were woken, several dozen at most; if there are more, it wakes again.
             let _ = Pin::new(&mut tasks).poll(&mut cx);

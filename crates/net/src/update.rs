@@ -22,8 +22,8 @@ pub struct Update<S> {
     pub http2: Http2Config,
     /// Timeouts.
     pub timeouts: Timeouts,
-    /// All listeners. One that is not among them is closed as soon as its queue is empty, and its connections end when what
-    /// is under way is answered.
+    /// All listeners. The worker closes a listener that is not among them as soon as its accept queue is empty, and closes
+    /// that listener's connections when their current exchanges are complete.
     pub listeners: Vec<ListenerUpdate>,
     /// Makes the service, as for [`run`](crate::run).
     pub make: MakeService<S>,
@@ -37,10 +37,10 @@ pub type MakeService<S> = Box<dyn FnOnce(&Rc<Clock>, &UpstreamIo, &S) -> S + Sen
 /// A listener after a reload.
 #[derive(Debug)]
 pub enum ListenerUpdate {
-    /// A new one.
+    /// A new listener, or another accept queue of one that the worker has.
     Open(Listener),
-    /// One that the worker has, with what its next connections begin with. If those have to show other client certificates,
-    /// connections that are there end when what is under way is answered.
+    /// A listener that the worker has, with all its queues. If it requires other client certificates than before, its open
+    /// connections are closed when their current exchanges are complete.
     Keep {
         /// Its index among all listeners of the program.
         index: usize,
@@ -51,5 +51,5 @@ pub enum ListenerUpdate {
     },
 }
 
-/// Where the updates of a worker come from.
+/// The updates of a worker. Once the sender is dropped, the worker closes its listeners and ends with its last connection.
 pub type Updates<S> = mpsc::UnboundedReceiver<Update<S>>;
