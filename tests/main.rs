@@ -65,6 +65,7 @@ mod real_ip;
 mod reload;
 mod reload_load;
 mod reload_scale;
+mod reload_workers;
 mod reproxy;
 mod response_times;
 mod rest_api;

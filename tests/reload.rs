@@ -32,7 +32,7 @@ pub(crate) fn write(dir: &Scratch, text: &str) {
 }
 
 /// Has the server reload.
-fn reload(server: &Server) -> Finished {
+pub(crate) fn reload(server: &Server) -> Finished {
     Launch::new(["reload", &server.banner("control")]).finish()
 }
 
@@ -192,19 +192,19 @@ fn files_that_cannot_be_read_refuse_the_reload_and_are_named() {
 #[test]
 fn what_belongs_to_the_process_is_named_and_waits_for_a_restart() {
     let dir = site();
-    let server = Server::config(&dir, &hosts("num-threads: 1\n", &[path("/", "one")]));
-    write(&dir, &hosts("num-threads: 2\nmax-connections: 7\n", &[path("/", "two")]));
+    let server = Server::config(&dir, &hosts("max-connections: 8\n", &[path("/", "one")]));
+    write(&dir, &hosts("limit-request-memory: 1000000\nmax-connections: 7\n", &[path("/", "two")]));
     let ended = reload(&server);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    for directive in ["`num-threads` has changed", "`max-connections` has changed"] {
+    for directive in ["`limit-request-memory` has changed", "`max-connections` has changed"] {
         assert!(ended.stderr.contains(directive), "{}", ended.stderr);
         server.until_stderr(directive);
     }
     assert_eq!(server.get("/").text(), "two");
     // The running process counts, not the configuration before.
     let again = reload(&server);
-    assert!(again.stderr.contains("`num-threads` has changed"), "{}", again.stderr);
-    write(&dir, &hosts("num-threads: 1\n", &[path("/", "one")]));
+    assert!(again.stderr.contains("`max-connections` has changed"), "{}", again.stderr);
+    write(&dir, &hosts("max-connections: 8\n", &[path("/", "one")]));
     let back = reload(&server);
     assert!(back.code == 0 && !back.stderr.contains("has changed"), "{}", back.stderr);
 }

@@ -66,8 +66,9 @@ fn text(reloads: usize, upstreams: &[Upstream; 2], extra: &str) -> String {
         1 => format!("[{}]", url(&upstreams[1])),
         _ => format!("[{}, {}]", url(&upstreams[0]), url(&upstreams[1])),
     };
+    let threads = [2, 4, 1][state % 3];
     let head = format!(
-        "num-threads: 2\nlisten:\n  - 127.0.0.1:0\n  - host: 127.0.0.2\n    port: 0\n    ssl: {{certificate-file: \
+        "num-threads: {threads}\nlisten:\n  - 127.0.0.1:0\n  - host: 127.0.0.2\n    port: 0\n    ssl: {{certificate-file: \
          DIR/tls/{folder}.pem, key-file: DIR/tls/{folder}.key}}\n{more}access-log: DIR/logs/{folder}\n"
     );
     let proxied = format!("      /up/: {{proxy.reverse.url: {servers}, proxy.tunnel: ON}}\n");
@@ -221,7 +222,8 @@ fn connections_that_are_handed_to_another_worker_during_a_reload_are_served() {
     let text = |reloads: usize| {
         let proxy = "{host: 127.0.0.2, port: 0, proxy-protocol: ON}";
         let more = if reloads % 2 == 1 { format!("  - '{extra}'\n") } else { String::new() };
-        let head = format!("num-threads: 4\nlisten:\n  - 127.0.0.1:0\n  - {proxy}\n{more}");
+        let threads = [4, 4, 3, 2, 5, 4][reloads % 6];
+        let head = format!("num-threads: {threads}\nlisten:\n  - 127.0.0.1:0\n  - {proxy}\n{more}");
         hosts(&head, &[path("/", ["one", "two"][reloads % 2])])
     };
     let server = Server::config(&dir, &text(0));

@@ -25,6 +25,7 @@ mod explain;
 mod hints;
 mod pid_file;
 mod prepare;
+mod queues;
 mod reach;
 mod reload;
 mod serve;

@@ -1,8 +1,8 @@
 //! A reload: the configuration is read again, checked by the code of the start, and adopted by the running
 //! workers.
 //!
-//! If anything is wrong, nothing changes. Properties of the process (its user, threads, limits) change only
-//! with a restart.
+//! If anything is wrong, nothing changes. Properties of the process (its user, limits) change only with a
+//! restart.
 
 use crate::args::Args;
 use crate::before::Before;
@@ -11,7 +11,7 @@ use crate::error_log::Console;
 use crate::exit::Failure;
 use crate::prepare::{Prepared, prepare};
 use crate::sockets::Sockets;
-use crate::workers::{self, Workers};
+use crate::workers::{self, Wanted, Workers};
 use hayami_server::Generation;
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::error_log::Destination;
@@ -40,7 +40,7 @@ pub(crate) struct Running {
 
 /// Reloads for SIGHUP. A failure goes to the caller's standard error, too: under systemd this is the journal,
 /// which `systemctl status` shows.
-pub(crate) async fn by_signal(running: &mut Running, workers: &Workers, console: &Console) {
+pub(crate) async fn by_signal(running: &mut Running, workers: &mut Workers, console: &Console) {
     if let (_, Err((_, errors))) = running.reload_and_report("SIGHUP", workers).await
         && console.is_apart()
     {
@@ -49,7 +49,7 @@ pub(crate) async fn by_signal(running: &mut Running, workers: &Workers, console:
 }
 
 /// Reloads for `hayami reload`, which gets the result.
-pub(crate) async fn by_client(running: &mut Running, workers: &Workers, client: Client) {
+pub(crate) async fn by_client(running: &mut Running, workers: &mut Workers, client: Client) {
     let (warnings, result) = running.reload_and_report("hayami reload", workers).await;
     client.answer(&warnings, &result).await;
 }
@@ -67,7 +67,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 
 impl Running {
     /// Reloads, and writes the result to the error log. Returns the warnings and the result.
-    async fn reload_and_report(&mut self, cause: &str, workers: &Workers) -> (Vec<String>, Outcome) {
+    async fn reload_and_report(&mut self, cause: &str, workers: &mut Workers) -> (Vec<String>, Outcome) {
         let warnings: Mutex<Vec<String>> = Mutex::default();
         let warn = |text: &str| {
             lines(text).for_each(|line| report(Severity::Warn, Subject::Server, line));
@@ -94,7 +94,11 @@ impl Running {
     ///
     /// # Errors
     /// It is invalid; then nothing has changed.
-    async fn reload(&mut self, workers: &Workers, warn: &(dyn Fn(&str) + Sync)) -> Result<String, Failure> {
+    async fn reload(
+        &mut self,
+        workers: &mut Workers,
+        warn: &(dyn Fn(&str) + Sync),
+    ) -> Result<String, Failure> {
         let old = Arc::clone(self.generation.settings());
         let before =
             Before { acceptors: &self.acceptors, generation: &self.generation, sockets: &self.sockets };
@@ -106,7 +110,7 @@ impl Running {
                 .join()
                 .unwrap_or_else(|_| Err(Failure::System("a check of the reload panicked".to_owned())))
         });
-        let Prepared { mut generation, mut acceptors, sockets: wanted, .. } = prepared?;
+        let Prepared { mut generation, mut acceptors, sockets: wanted, cpus, .. } = prepared?;
         let settings = Arc::clone(generation.settings());
         for directive in changed(&self.fixed, &fixed(&settings)) {
             warn(&format!("`{directive}` has changed: the change takes effect after a restart\n"));
@@ -124,14 +128,19 @@ impl Running {
         }
         // Addresses last: clients that connect to one must not be reset because a log cannot be opened.
         generation.follow(&self.generation).map_err(Failure::CannotCreate)?;
-        let (sockets, new) = self.sockets.next(&wanted, workers.number())?;
+        let sockets = self.sockets.next(&wanted, cpus.len())?;
         generation.assign_listeners(sockets.listeners());
         acceptors.start(settings.global.get::<session_resumption::OcspUpdaters>().0, &workers::report());
-        let shares = sockets.share_out(new, workers.number(), &acceptors);
         let generation = Arc::new(generation);
-        let updated = workers.update(&generation, shares).await;
+        let wanted =
+            Wanted { generation: &generation, sockets: &sockets, acceptors: &acceptors, cpus: &cpus };
+        let change = workers.prepare(wanted).await.inspect_err(|_| {
+            sockets.remove_files_unless_of(&self.sockets);
+        })?;
         self.sockets.remove_files_unless_of(&sockets);
+        // A queue that the workers close must not stay open here: its connections would be lost.
         (self.generation, self.acceptors, self.sockets) = (generation, acceptors, sockets);
+        let updated = workers.complete(change).await;
         if let Err(error) = updated {
             let advice = "raise the limit fs.epoll.max_user_watches and restart the server";
             warn(&format!("a new address is not served: {error}; {advice}\n"));
@@ -158,14 +167,13 @@ impl Running {
 }
 
 /// Directives whose changes need a restart, since they are properties of the process, with what they are set to.
-pub(crate) type Fixed = [(&'static str, String); 10];
+pub(crate) type Fixed = [(&'static str, String); 9];
 
 /// What the settings say of the process.
 pub(crate) fn fixed(settings: &Settings) -> Fixed {
     let limits = settings.global.get::<limits::Settings>();
     let process = settings.global.get::<process::Settings>();
     [
-        ("num-threads", format!("{:?}", process.threads)),
         ("user", format!("{:?}", process.user)),
         ("pid-file", format!("{:?}", process.pid_file)),
         ("error-log", format!("{:?}", settings.global.get::<Destination>())),

@@ -12,9 +12,9 @@ use crate::prepare::{Prepared, prepare};
 use crate::reload::{self, Running};
 use crate::signals::{SignalCommand, Signals};
 use crate::sockets::Sockets;
-use crate::workers::{self, Plan, WorkerEvent, Workers};
+use crate::workers::{self, Budgets, Wanted, Workers};
 use crate::{error_log, spawner, user};
-use hayami_net::{ByteBudget, ListenerUpdate, Phase, Quota, blocking};
+use hayami_net::{ByteBudget, Phase, Quota, blocking};
 use hayami_server::config::settings::Settings;
 use hayami_server::modules::error_log::Destination;
 use hayami_server::modules::limits;
@@ -22,9 +22,7 @@ use hayami_server::modules::process;
 use hayami_server::modules::session_resumption;
 use hayami_server::modules::upstreams::{Spool, Uploads};
 use hayami_server::observe::{Severity, Subject, report};
-use std::io;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::sync::watch;
@@ -41,7 +39,7 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
         prepare(args, None, &|warnings| eprint!("{warnings}"))?;
     let settings = Arc::clone(generation.settings());
     let process = settings.global.get::<process::Settings>();
-    let (sockets, new) = Sockets::default().next(&sockets, cpus.len())?;
+    let sockets = Sockets::default().next(&sockets, cpus.len())?;
     generation.assign_listeners(sockets.listeners());
     generation.open_logs().map_err(Failure::CannotCreate)?;
     let pid_file = process.pid_file.as_deref().map(PidFile::write).transpose()?;
@@ -60,20 +58,19 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     let facts =
         Facts { what, bound, workers: cpus.len(), files, connections, control: control_path, dev_tls };
     let ready = Ready { banner: banner::text(&facts), line: banner::line(&facts), console };
-    let shares = sockets.share_out(new, cpus.len(), &acceptors);
     let limits = settings.global.get::<limits::Settings>();
     let content = Arc::new(ByteBudget::new(limits.request_memory));
     let quota = Arc::new(Quota::new(connections, soft_limit(&settings)));
     let spool = Arc::new(Spool::new(limits.request_spool));
     generation.open_upstreams(Uploads { memory: Arc::clone(&content), spool });
     let generation = Arc::new(generation);
-    let plan = Plan { generation: Arc::clone(&generation), quota, content, workers: cpus.len() };
+    let budgets = Budgets { quota, content };
     blocking::set_name_threads(process.name_resolution_threads);
     blocking::set_password_threads();
     let user = user.map(|user| user.name);
     let fixed = reload::fixed(generation.settings());
     let mut running = Running { args: args.clone(), fixed, generation, acceptors, sockets, user };
-    let result = serve_by(plan, (cpus, shares), (&mut running, control.as_ref()), ready);
+    let result = serve_by(budgets, &cpus, (&mut running, control.as_ref()), ready);
     drop(control);
     drop(applications);
     running.generation.logs().close(PATIENCE);
@@ -106,54 +103,52 @@ impl Ready {
     }
 }
 
-/// CPUs and listeners of the workers.
-type Shares = (Vec<Option<usize>>, Vec<Vec<ListenerUpdate>>);
-
 /// The state that a reload starts from, and the control socket.
 type Reloads<'a> = (&'a mut Running, Option<&'a ControlSocket>);
 
 /// Runs the workers until their end.
-fn serve_by(plan: Plan, shares: Shares, running: Reloads<'_>, ready: Ready) -> Result<(), Failure> {
+fn serve_by(
+    budgets: Budgets,
+    cpus: &[Option<usize>],
+    running: Reloads<'_>,
+    ready: Ready,
+) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| {
         ready.console.fail(Failure::System(format!("cannot start the main loop: {error}")))
     })?;
-    runtime.block_on(run(plan, shares, running, ready))
+    runtime.block_on(run(budgets, cpus, running, ready))
 }
 
 /// Starts the workers, and waits for their end.
 async fn run(
-    plan: Plan,
-    shares: Shares,
+    budgets: Budgets,
+    cpus: &[Option<usize>],
     (running, control): Reloads<'_>,
     ready: Ready,
 ) -> Result<(), Failure> {
     let (phase, phases) = watch::channel(Phase::Run);
-    let (sender, mut events) = mpsc::unbounded_channel();
-    let started =
-        Signals::listen().and_then(|signals| Ok((signals, workers::start(&plan, shares, &phases, &sender)?)));
-    let (mut signals, workers) = started.map_err(|why| ready.console.fail(why))?;
+    let (sender, mut ended) = mpsc::unbounded_channel();
+    let quota = Arc::clone(&budgets.quota);
+    let mut workers = Workers::new(budgets, phases, sender);
+    let mut signals = Signals::listen().map_err(|why| ready.console.fail(why))?;
     let control = control.map_or_else(|| Ok(Control::none()), ControlSocket::listen);
     let mut control = control.map_err(|why| ready.console.fail(why))?;
-    let quota = Arc::clone(&plan.quota);
-    drop((sender, plan));
-    if !all_ready(&mut events, workers.number()).await {
-        // Without receivers all workers have ended already.
-        let _ = phase.send(Phase::Drain);
-        all_ended(&mut events).await;
-        return workers.threads.into_iter().try_for_each(outcome).map_err(|why| ready.console.fail(why));
-    }
+    let started = start(&mut workers, running, cpus).await;
+    started.map_err(|why| ready.console.fail(why))?;
     let console = ready.say();
     tokio::select! {
-        signal = serve_until_signaled((&mut signals, &mut control), running, &workers, &console) => {
+        signal = serve_until_signaled((&mut signals, &mut control), running, &mut workers, &console) => {
             say(Severity::Notice, format_args!("{signal}: no longer accepting connections, finishing open requests"));
         }
-        // There are no other events once all are ready.
-        _ = events.recv() => {}
+        _ = ended.recv() => {}
     }
     let first = Instant::now();
-    // As above.
+    // The workers close the accept queues when they are empty.
+    running.sockets.release();
+    // Without receivers all workers have ended already.
     let _ = phase.send(Phase::Drain);
+    let threads = workers.into_threads();
     tokio::select! {
         signal = signals.again(first) => {
             let open = quota.live();
@@ -162,9 +157,9 @@ async fn run(
             running.generation.logs().close(PATIENCE / 5);
             std::process::exit(0);
         }
-        () = all_ended(&mut events) => {}
+        () = all_ended(&mut ended) => {}
     }
-    workers.threads.into_iter().try_for_each(outcome).map_err(|failure| {
+    threads.into_iter().try_for_each(workers::outcome).map_err(|failure| {
         say(Severity::Crit, failure.reason());
         Failure::Logged(failure.code())
     })
@@ -174,11 +169,18 @@ fn say(severity: Severity, text: impl std::fmt::Display) {
     report(severity, Subject::Server, text);
 }
 
+/// Starts the first workers.
+async fn start(workers: &mut Workers, running: &Running, cpus: &[Option<usize>]) -> Result<(), Failure> {
+    let Running { generation, sockets, acceptors, .. } = running;
+    let change = workers.prepare(Wanted { generation, sockets, acceptors, cpus }).await?;
+    workers.complete(change).await.map_err(|error| Failure::System(error.to_string()))
+}
+
 /// Handles signals and clients of the control socket, until a signal requests the end; returns its name.
 async fn serve_until_signaled(
     (signals, control): (&mut Signals, &mut Control),
     running: &mut Running,
-    workers: &Workers,
+    workers: &mut Workers,
     console: &Console,
 ) -> &'static str {
     loop {
@@ -197,26 +199,9 @@ fn control_socket(user: Option<&nix::unistd::User>) -> Option<ControlSocket> {
     ControlSocket::bind(user).inspect_err(|why| say(Severity::Warn, why)).ok()
 }
 
-/// Whether every worker has begun to serve; `false` as soon as one has ended instead.
-async fn all_ready(events: &mut UnboundedReceiver<WorkerEvent>, workers: usize) -> bool {
-    for _ in 0..workers {
-        if events.recv().await != Some(WorkerEvent::Ready) {
-            return false;
-        }
-    }
-    true
-}
-
 /// All workers have ended, or are about to: no sender is left.
-async fn all_ended(events: &mut UnboundedReceiver<WorkerEvent>) {
-    while events.recv().await.is_some() {}
-}
-
-fn outcome(thread: JoinHandle<io::Result<()>>) -> Result<(), Failure> {
-    match thread.join() {
-        Ok(result) => result.map_err(|error| Failure::System(error.to_string())),
-        Err(_) => Err(Failure::System("a worker panicked; the error log has the reason".into())),
-    }
+async fn all_ended(ended: &mut UnboundedReceiver<()>) {
+    while ended.recv().await.is_some() {}
 }
 
 fn soft_limit(settings: &Settings) -> Option<(usize, Duration)> {

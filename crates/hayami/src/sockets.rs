@@ -1,9 +1,10 @@
-//! The sockets: resolved and tried (`wanted`), then bound before the program drops its rights, one set for
-//! each worker.
+//! The sockets: resolved and tried (`wanted`), then bound before the program drops its rights. The program keeps every accept
+//! queue open and hands copies to the workers: a worker that leaves takes no queue with it.
 
 use crate::access::check_creatable;
 use crate::exit::{Failure, Failures};
 use crate::explain::{CANNOT_CREATE, CONFIG, Explain, NO_PERMISSION, SYSTEM};
+use crate::queues;
 use crate::socket_file::{Owner, set_mode_and_owner};
 use crate::user;
 use hayami_net::listen::{Endpoint, Options, bind, bound_address, explain as explained, try_bind};
@@ -42,16 +43,12 @@ pub(crate) struct Bound {
     tls: bool,
     /// Whether connections begin with a header of the PROXY protocol.
     proxy_protocol: Option<Expectation>,
-    /// The socket of a UDP port, which is only reserved.
-    udp: Option<Arc<OwnedFd>>,
+    /// Its accept queues: sockets of one SO_REUSEPORT group, or one that all workers share. A UDP port is only reserved.
+    queues: Vec<Arc<OwnedFd>>,
 }
 
-/// New sockets of a bound address, as many as there are workers.
-#[derive(Debug)]
-pub(crate) struct New {
-    id: usize,
-    sockets: Vec<OwnedFd>,
-}
+/// The accept queues that a worker has: numbers of queues by [`Bound::id`].
+pub(crate) type Held = HashMap<usize, Vec<usize>>;
 
 /// What is bound while the server runs.
 #[derive(Debug, Default)]
@@ -175,10 +172,10 @@ impl Sockets {
     ///
     /// # Errors
     /// An address is in use; then the listeners do not change.
-    pub(crate) fn next(&self, wanted: &[Wanted], workers: usize) -> Result<(Self, Vec<New>), Failure> {
+    pub(crate) fn next(&self, wanted: &[Wanted], workers: usize) -> Result<Self, Failure> {
         let mut next = Self { bound: Vec::new(), next_id: self.next_id };
         match self.bind_new(wanted, workers, &mut next) {
-            Ok(new) => Ok((next, new)),
+            Ok(()) => Ok(next),
             Err(failure) => {
                 next.remove_files_unless_of(self);
                 Err(failure)
@@ -194,20 +191,16 @@ impl Sockets {
         }
     }
 
-    fn bind_new(&self, wanted: &[Wanted], workers: usize, next: &mut Self) -> Result<Vec<New>, Failure> {
-        let mut new = Vec::new();
+    fn bind_new(&self, wanted: &[Wanted], workers: usize, next: &mut Self) -> Result<(), Failure> {
         for wanted in wanted {
             let known = self.bound.iter().find(|own| own.endpoint == wanted.endpoint);
-            let (id, address, udp) = match known {
-                Some(own) => (own.id, own.address.clone(), own.udp.clone()),
+            let (id, address, queues) = match known {
+                Some(own) => (own.id, own.address.clone(), own.queues_for(workers)),
                 None => {
-                    let (address, mut sockets) = open(wanted, workers)?;
+                    let (address, queues) = open(wanted, workers)?;
                     let id = next.next_id;
                     next.next_id += 1;
-                    let is_udp = matches!(wanted.endpoint, Endpoint::Udp(_));
-                    let udp = if is_udp { sockets.pop().map(Arc::new) } else { None };
-                    new.push(New { id, sockets });
-                    (id, address, udp)
+                    (id, address, queues.into_iter().map(Arc::new).collect())
                 }
             };
             next.bound.push(Bound {
@@ -219,10 +212,10 @@ impl Sockets {
                 address,
                 tls: wanted.tls,
                 proxy_protocol: wanted.proxy_protocol.clone(),
-                udp,
+                queues,
             });
         }
-        Ok(new)
+        Ok(())
     }
 
     /// Whether it is bound.
@@ -256,40 +249,92 @@ impl Sockets {
         })
     }
 
-    /// The listeners of each worker.
-    pub(crate) fn share_out(
-        &self,
-        new: Vec<New>,
-        workers: usize,
-        acceptors: &Acceptors,
-    ) -> Vec<Vec<ListenerUpdate>> {
-        let mut shares: Vec<Vec<_>> = (0..workers).map(|_| Vec::new()).collect();
-        let mut new: HashMap<_, _> = new.into_iter().map(|new| (new.id, new.sockets.into_iter())).collect();
+    /// The listeners of each worker, beside the queues that it has already, and the queues that it has then.
+    ///
+    /// # Errors
+    /// No descriptors are left.
+    pub(crate) fn share_out(&self, held: &[Held], acceptors: &Acceptors) -> Result<Vec<Share>, Failure> {
+        let mut shares: Vec<Share> = held.iter().map(|_| Share::default()).collect();
         for bound in self.bound.iter().filter(|bound| !matches!(bound.endpoint, Endpoint::Udp(_))) {
-            let mut sockets = new.remove(&bound.id);
-            for share in &mut shares {
-                let tls = acceptors.get(bound.index).cloned();
-                let (index, proxy_protocol) = (bound.id, bound.proxy_protocol.clone());
-                share.push(match sockets.as_mut().and_then(Iterator::next) {
-                    Some(fd) => ListenerUpdate::Open(hayami_net::Listener {
-                        fd,
-                        index,
-                        address: bound.address.clone(),
-                        tls,
-                        proxy_protocol,
-                    }),
-                    None => ListenerUpdate::Keep { index, tls, proxy_protocol },
-                });
+            let held: Vec<_> =
+                held.iter().map(|held| held.get(&bound.id).map_or(&[][..], |own| own)).collect();
+            let opened = queues::assign(&held, bound.queues.len());
+            for ((share, held), opened) in shares.iter_mut().zip(held).zip(opened) {
+                share.listeners.extend((!held.is_empty()).then(|| bound.keep(acceptors)));
+                for queue in &opened {
+                    share.listeners.push(bound.open(*queue, acceptors)?);
+                }
+                share.held.insert(bound.id, [held, &opened].concat());
             }
         }
-        shares
+        Ok(shares)
+    }
+
+    /// The listeners of a worker that keeps the queues that it has.
+    pub(crate) fn keep(&self, held: &Held, acceptors: &Acceptors) -> Share {
+        let bound = self.bound.iter().filter(|bound| held.contains_key(&bound.id));
+        Share { listeners: bound.map(|bound| bound.keep(acceptors)).collect(), held: held.clone() }
+    }
+
+    /// Leaves the accept queues to the workers, which close them when they drain.
+    pub(crate) fn release(&mut self) {
+        self.bound.iter_mut().for_each(|bound| bound.queues.clear());
     }
 }
 
-/// Binds a socket for every worker; for a UDP port only one, to reserve it.
+/// The listeners of a worker.
+#[derive(Debug, Default)]
+pub(crate) struct Share {
+    pub(crate) listeners: Vec<ListenerUpdate>,
+    /// The queues that it has with these.
+    pub(crate) held: Held,
+}
+
+impl Bound {
+    /// Its queues, and new ones for additional workers where possible: of a privileged port, or after a change of user, only
+    /// the process as it was started could open them. Workers share queues then.
+    fn queues_for(&self, workers: usize) -> Vec<Arc<OwnedFd>> {
+        let mut queues = self.queues.clone();
+        let chosen = chosen(&self.endpoint, &self.address);
+        while has_own_queues(&self.endpoint, &self.options) && queues.len() < workers {
+            match bind(&chosen, &self.options) {
+                Ok(queue) => queues.push(Arc::new(queue)),
+                Err(_) => break,
+            }
+        }
+        queues
+    }
+
+    /// A worker keeps its queues.
+    fn keep(&self, acceptors: &Acceptors) -> ListenerUpdate {
+        ListenerUpdate::Keep {
+            index: self.id,
+            tls: acceptors.get(self.index).cloned(),
+            proxy_protocol: self.proxy_protocol.clone(),
+        }
+    }
+
+    /// A worker opens this queue.
+    fn open(&self, queue: usize, acceptors: &Acceptors) -> Result<ListenerUpdate, Failure> {
+        let fd = self.queues[queue].try_clone().map_err(|error| {
+            let endpoint = &self.endpoint;
+            Failure::System(format!(
+                "cannot share {endpoint} among the workers: {error}; raise the limit of open files (`ulimit -n`)"
+            ))
+        })?;
+        Ok(ListenerUpdate::Open(hayami_net::Listener {
+            fd,
+            index: self.id,
+            address: self.address.clone(),
+            tls: acceptors.get(self.index).cloned(),
+            proxy_protocol: self.proxy_protocol.clone(),
+        }))
+    }
+}
+
+/// Binds an accept queue for every worker, or one that they share; a UDP port is only reserved.
 fn open(wanted: &Wanted, workers: usize) -> Result<(BoundAddress, Vec<OwnedFd>), Failure> {
-    let is_udp = matches!(wanted.endpoint, Endpoint::Udp(_));
-    let opened = bind_for_all(&wanted.endpoint, &wanted.options, if is_udp { 1 } else { workers });
+    let opened = bind_for_all(&wanted.endpoint, &wanted.options, workers);
     let opened = opened.map_err(|error| failure(&wanted.endpoint, &error))?;
     if let Endpoint::Unix(path) = &wanted.endpoint {
         give_away(path, wanted)?;
@@ -347,31 +392,28 @@ fn resolve(
     }
 }
 
-/// A socket for every worker, separate ones with SO_REUSEPORT, else copies of one; and its address.
+/// A socket for every worker with SO_REUSEPORT, else one; and its address.
 fn bind_for_all(
     endpoint: &Endpoint,
     options: &Options,
     workers: usize,
 ) -> io::Result<(BoundAddress, Vec<OwnedFd>)> {
-    let own_queues = options.reuse_port && matches!(endpoint, Endpoint::Tcp(_));
     let alone = bind(endpoint, &Options { reuse_port: false, ..options.clone() })?;
     let address = bound_address(&alone);
-    let mut sockets = Vec::new();
-    if own_queues {
-        // If it were bound with SO_REUSEPORT right away, a second server of the same user would silently get
-        // half of the connections.
-        drop(alone);
-        let chosen = chosen(endpoint, &address);
-        for _ in 0..workers {
-            sockets.push(bind(&chosen, options)?);
-        }
-    } else {
-        for _ in 1..workers {
-            sockets.push(alone.try_clone()?);
-        }
-        sockets.push(alone);
+    if !has_own_queues(endpoint, options) {
+        return Ok((address, vec![alone]));
     }
-    Ok((address, sockets))
+    // If it were bound with SO_REUSEPORT right away, a second server of the same user would silently get
+    // half of the connections.
+    drop(alone);
+    let chosen = chosen(endpoint, &address);
+    let sockets: io::Result<_> = (0..workers).map(|_| bind(&chosen, options)).collect();
+    Ok((address, sockets?))
+}
+
+/// Whether every worker has an accept queue of its own.
+fn has_own_queues(endpoint: &Endpoint, options: &Options) -> bool {
+    options.reuse_port && matches!(endpoint, Endpoint::Tcp(_))
 }
 
 /// The endpoint with the port, if the kernel chose it.

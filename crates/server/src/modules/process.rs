@@ -79,7 +79,8 @@ pub const DIRECTIVES: &[Directive] = &[
         levels: Levels::GLOBAL,
         argument: "a number, or a sequence of CPUs such as `[0, 2-5]`",
         default: "the CPUs that the process may use",
-        help: "The number of workers. A sequence pins one worker to each of the listed CPUs.",
+        help: "The number of workers. A sequence pins one worker to each of the listed CPUs. A reload starts and \
+               removes workers without losing a connection.",
         set: |scope, node| {
             scope.global.get_mut::<Settings>().threads = threads(node)?;
             Ok(())

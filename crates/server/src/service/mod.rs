@@ -27,6 +27,7 @@ use crate::modules::early_hints::{self, Recipients};
 use crate::modules::identity;
 use crate::modules::identity::SendServerName;
 use crate::modules::limits;
+use crate::modules::upstreams::Pools;
 use crate::observe::{Reporter, Severity, Subject};
 use crate::router::Router;
 use crate::worker::WorkerContext;
@@ -106,11 +107,12 @@ impl Site {
         Self { core: Rc::new(core), older: Rc::default() }
     }
 
-    /// The service of the same worker for the next generation; called within its runtime. Requests under way stay with
-    /// theirs.
-    pub fn next(&self, generation: &Arc<Generation>) -> Self {
+    /// The service of the same worker, one of `workers`, for the next generation; called within its runtime. Requests in
+    /// progress keep their generation.
+    pub fn next(&self, generation: &Arc<Generation>, workers: usize) -> Self {
         let before = &self.core.router;
-        let next = Self::build(generation, objects::next(before.worker(), before.generation(), generation));
+        let objects = objects::next(before.worker(), before.generation(), generation, workers);
+        let next = Self::build(generation, objects);
         next.watch_upstreams();
         before.retire();
         if !generation.map().has_listeners_of(before.generation().map()) {
@@ -124,6 +126,12 @@ impl Site {
             });
         }
         next
+    }
+
+    /// The service of the same worker when it takes no new connections any more: other workers watch its upstream groups.
+    pub fn leaving(&self) -> Self {
+        self.core.router.worker().get::<Pools>().leave();
+        Self { core: Rc::clone(&self.core), older: Rc::clone(&self.older) }
     }
 
     /// Has the upstream groups watched that are new.

@@ -21,15 +21,20 @@ pub fn first(
     WorkerContext::new(clock, outbound, workers).with(Rc::new(files)).with(Rc::new(pools))
 }
 
-/// What the same worker has for the next generation: its cache and its connections stay where possible.
-pub(super) fn next(worker: &WorkerContext, before: &Generation, generation: &Generation) -> WorkerContext {
+/// The objects of the same worker, now one of `workers`, for the next generation. It keeps its cache and its connections where
+/// possible.
+pub(super) fn next(
+    worker: &WorkerContext,
+    before: &Generation,
+    generation: &Generation,
+    workers: usize,
+) -> WorkerContext {
     let settings = generation.settings().global.get::<CacheSettings>();
-    let files = match settings == before.settings().global.get::<CacheSettings>() {
+    let same = worker.workers == workers && settings == before.settings().global.get::<CacheSettings>();
+    let files = match same {
         true => worker.get::<FileCache>(),
-        false => Rc::new(FileCache::new(settings, worker.workers)),
+        false => Rc::new(FileCache::new(settings, workers)),
     };
     let pools = Pools::after(Arc::clone(generation.upstreams()), &worker.get::<Pools>());
-    WorkerContext::new(&worker.clock, worker.outbound.clone(), worker.workers)
-        .with(files)
-        .with(Rc::new(pools))
+    WorkerContext::new(&worker.clock, worker.outbound.clone(), workers).with(files).with(Rc::new(pools))
 }

@@ -24,7 +24,18 @@ const SMALL: u64 = 384 << 10;
 static WORKERS: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    static USED: Cell<Option<u64>> = const { Cell::new(None) };
+    static USED: Used = const { Used(Cell::new(None)) };
+}
+
+/// Bytes that the encoders of a worker use; `None` before the first one.
+struct Used(Cell<Option<u64>>);
+
+impl Drop for Used {
+    fn drop(&mut self) {
+        if self.0.get().is_some() {
+            WORKERS.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
 }
 
 /// Memory of a worker that one encoder may take; given back when it is dropped. It stays in its thread.
@@ -47,7 +58,7 @@ impl Reservation {
         let (before, used) = (used(), used() + bytes);
         // One there may be, whatever it takes.
         (before == 0 || used <= most).then(|| {
-            USED.set(Some(used));
+            USED.with(|own| own.0.set(Some(used)));
             Self { bytes, _of_its_thread: std::marker::PhantomData }
         })
     }
@@ -56,12 +67,13 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         // The thread may be ending.
-        let _ = USED.try_with(|used| used.set(used.get().map(|bytes| bytes.saturating_sub(self.bytes))));
+        let _ =
+            USED.try_with(|Used(used)| used.set(used.get().map(|bytes| bytes.saturating_sub(self.bytes))));
     }
 }
 
 fn used() -> u64 {
-    USED.get().unwrap_or_else(|| {
+    USED.with(|own| own.0.get()).unwrap_or_else(|| {
         // The first time: once for each worker, not for each request.
         WORKERS.fetch_add(1, Ordering::Relaxed);
         0

@@ -6,7 +6,7 @@ use super::member::Member;
 use super::shared::{Permit, Shared, SharedGroup};
 use super::transport::Transport;
 use super::uploads::Uploads;
-use super::watch;
+use super::watch::Watch;
 use crate::observe::{Reporter, Severity, Subject};
 use hayami_http::RequestHead;
 use hayami_net::service::Address;
@@ -26,12 +26,14 @@ pub struct Pools {
     shared: Arc<Shared>,
     /// By the number of the group.
     pools: RefCell<HashMap<usize, Rc<Pool>>>,
+    /// The worker is leaving: other workers watch its groups.
+    is_leaving: Rc<Cell<bool>>,
 }
 
 impl Pools {
     /// For one worker.
     pub fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, pools: RefCell::default() }
+        Self { shared, ..Self::default() }
     }
 
     /// For the same worker after a reload: groups that stay keep their connections.
@@ -42,7 +44,13 @@ impl Pools {
         let number_of = |pool: &Pool| numbers.get(&Arc::as_ptr(&pool.group)).copied();
         let kept = known.values().filter_map(|pool| Some((number_of(pool)?, Rc::clone(pool))));
         let pools = RefCell::new(kept.collect());
-        Self { shared, pools }
+        Self { shared, pools, is_leaving: Rc::clone(&before.is_leaving) }
+    }
+
+    /// Leaves the groups that this worker watches to the others.
+    pub fn leave(&self) {
+        self.is_leaving.set(true);
+        self.pools.borrow().values().for_each(|pool| drop(pool.watch.take()));
     }
 
     /// What collected request content may use.
@@ -64,11 +72,10 @@ impl Pools {
     pub fn get(&self, index: usize, outbound: &UpstreamIo, clock: &Rc<Clock>) -> Rc<Pool> {
         let mut pools = self.pools.borrow_mut();
         let pool = pools.entry(index);
-        Rc::clone(
-            pool.or_insert_with(|| {
-                Rc::new(Pool::new(Arc::clone(&self.shared.groups[index]), outbound, clock))
-            }),
-        )
+        Rc::clone(pool.or_insert_with(|| {
+            let pool = Pool::new(Arc::clone(&self.shared.groups[index]), outbound, clock);
+            Rc::new(Pool { is_leaving: Rc::clone(&self.is_leaving), ..pool })
+        }))
     }
 }
 
@@ -83,6 +90,10 @@ pub struct Pool {
     outbound: UpstreamIo,
     reporter: Reporter,
     clock: Rc<Clock>,
+    /// The tasks that watch the group, if this worker does.
+    watch: RefCell<Option<Watch>>,
+    /// As of [`Pools`].
+    is_leaving: Rc<Cell<bool>>,
 }
 
 /// Whom a request goes to.
@@ -134,6 +145,8 @@ impl Pool {
             reporter: Reporter::new(Rc::clone(clock)),
             clock: Rc::clone(clock),
             group,
+            watch: RefCell::default(),
+            is_leaving: Rc::default(),
         };
         pool.renew();
         pool
@@ -142,16 +155,24 @@ impl Pool {
     /// The number of a way to speak to the group. The first one is that of its checks.
     pub fn transport(&self, transport: Transport) -> usize {
         let known = self.transports.borrow().iter().position(|own| *own == transport);
-        if let Some(known) = known {
-            return known;
-        }
-        self.transports.borrow_mut().push(transport);
-        self.renew();
-        let number = self.transports.borrow().len() - 1;
-        if number == 0 && tokio::runtime::Handle::try_current().is_ok() && self.group.claim() {
-            watch::start(&self.group, &self.outbound, &self.clock, &self.transports.borrow()[0]);
-        }
+        let number = known.unwrap_or_else(|| {
+            self.transports.borrow_mut().push(transport);
+            self.renew();
+            self.transports.borrow().len() - 1
+        });
+        self.watch();
         number
+    }
+
+    /// Watches the group, unless a worker does already. Without a runtime, a configuration is only checked.
+    fn watch(&self) {
+        if !self.is_leaving.get() && !self.group.is_watched() && tokio::runtime::Handle::try_current().is_ok()
+        {
+            let transport = &self.transports.borrow()[0];
+            if let Some(watch) = Watch::claim(&self.group, &self.outbound, &self.clock, transport) {
+                self.watch.replace(Some(watch));
+            }
+        }
     }
 
     /// What the balancer goes by, if that is something of the request.

@@ -67,7 +67,7 @@ pub(super) struct SharedGroup {
     lookups: Mutex<Vec<Option<Arc<str>>>>,
     /// Changes with `members`, and with their addresses.
     generation: AtomicU32,
-    /// A worker looks after names and health for all.
+    /// A worker watches names and health for all.
     is_watched: AtomicBool,
     epoch: Instant,
 }
@@ -173,12 +173,17 @@ impl SharedGroup {
         self.lock().iter().any(|own| own.entry == entry)
     }
 
-    /// Whether the one who asks shall look after names and health: the first.
+    /// Whether the calling worker is to watch names and health: the first that asks.
     pub(super) fn claim(&self) -> bool {
-        !self.is_watched.swap(true, Ordering::Relaxed)
+        !self.is_watched.swap(true, Ordering::AcqRel)
     }
 
-    /// Whether a worker looks after names and health.
+    /// The worker that claimed the group no longer watches it.
+    pub(super) fn release(&self) {
+        self.is_watched.store(false, Ordering::Release);
+    }
+
+    /// Whether a worker watches names and health.
     pub(super) fn is_watched(&self) -> bool {
         self.is_watched.load(Ordering::Relaxed)
     }
@@ -380,5 +385,7 @@ pub(super) mod tests {
         let group = group(vec![upstream(1)]);
         assert!(group.claim());
         assert!(!group.claim());
+        group.release();
+        assert!(group.claim());
     }
 }

@@ -1,4 +1,4 @@
-//! What one worker does for all of them: it asks for names again when their time is over, and checks health.
+//! One worker watches a group for all of them: it resolves names again when their TTL expires, and checks health.
 
 use super::check;
 use super::names;
@@ -11,6 +11,7 @@ use hayami_net::upstream_io::UpstreamIo;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
+use tokio::task::JoinSet;
 
 /// How soon a name is asked for again that could not be resolved: at first, and at most.
 const AGAIN: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(8)];
@@ -18,21 +19,41 @@ const AGAIN: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(8)];
 /// How often it is seen whether there are new upstreams that want to be checked.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Begins. To be called once for each group.
-pub(super) fn start(
-    group: &Arc<SharedGroup>,
-    outbound: &UpstreamIo,
-    clock: &Rc<Clock>,
-    transport: &Transport,
-) {
-    for (entry, upstream) in group.settings.upstreams.iter().enumerate() {
-        if !upstream.down && names::may_change(upstream) {
-            tokio::task::spawn_local(follow(Arc::downgrade(group), entry));
+/// The tasks of the worker that watches a group. Dropping it ends them and lets another worker claim the group.
+pub(super) struct Watch {
+    group: Arc<SharedGroup>,
+    tasks: JoinSet<()>,
+}
+
+impl Watch {
+    /// Starts the tasks, unless another worker watches the group.
+    pub(super) fn claim(
+        group: &Arc<SharedGroup>,
+        outbound: &UpstreamIo,
+        clock: &Rc<Clock>,
+        transport: &Transport,
+    ) -> Option<Self> {
+        if !group.claim() {
+            return None;
         }
+        let mut tasks = JoinSet::new();
+        for (entry, upstream) in group.settings.upstreams.iter().enumerate() {
+            if !upstream.down && names::may_change(upstream) {
+                tasks.spawn_local(follow(Arc::downgrade(group), entry));
+            }
+        }
+        if group.settings.check.is_some() {
+            let checker = check::Checker::new(group, outbound, clock, transport);
+            tasks.spawn_local(supervise(Arc::downgrade(group), Rc::new(checker)));
+        }
+        Some(Self { group: Arc::clone(group), tasks })
     }
-    if group.settings.check.is_some() {
-        let checker = check::Checker::new(group, outbound, clock, transport);
-        tokio::task::spawn_local(supervise(Arc::downgrade(group), Rc::new(checker)));
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.tasks.abort_all();
+        self.group.release();
     }
 }
 
@@ -85,21 +106,24 @@ fn note_lost(group: &SharedGroup, entry: usize, error: &std::io::Error) {
     }
 }
 
-/// Has every upstream checked, and those that come later too, for as long as the group is in use.
+/// Checks every upstream, including later ones, for as long as the group is in use.
 async fn supervise(group: Weak<SharedGroup>, checker: Rc<check::Checker>) {
     let mut known: Vec<Weak<SharedMember>> = Vec::new();
+    let mut checks = JoinSet::new();
     while let Some(group) = group.upgrade() {
         known.retain(|own| own.strong_count() > 0);
         for member in group.members() {
             if !known.iter().any(|own| own.as_ptr() == Arc::as_ptr(&member)) {
                 known.push(Arc::downgrade(&member));
-                tokio::task::spawn_local(check::run(Rc::clone(&checker), Arc::downgrade(&member)));
+                checks.spawn_local(check::run(Rc::clone(&checker), Arc::downgrade(&member)));
             }
         }
-        if !group.settings.upstreams.iter().any(|own| own.srv) {
-            return;
-        }
+        let may_grow = group.settings.upstreams.iter().any(|own| own.srv);
         drop(group);
+        if !may_grow {
+            break;
+        }
         tokio::time::sleep(LOOK).await;
     }
+    while checks.join_next().await.is_some() {}
 }
