@@ -1,4 +1,4 @@
-//! A worker with a constant answer: what the connection loop costs by itself.
+//! A worker with a constant response: the cost of the connection loop alone.
 //!
 //! `cargo run --release -p hayami-net --example constant -- 127.0.0.1:8090`
 

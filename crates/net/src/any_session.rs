@@ -1,4 +1,4 @@
-//! What a connection speaks: one session, of HTTP/1.1 or of HTTP/2.
+//! The session of a connection: HTTP/1.1 or HTTP/2.
 
 use crate::connection::Need;
 use crate::http1::Http1;
@@ -10,14 +10,14 @@ use crate::worker::Worker;
 use hayami_tls::{Alpn, Info};
 use std::rc::Rc;
 
-/// The session of a connection. In clear it begins as HTTP/1.1; a client that knows better says so by its first bytes
-/// (RFC 9113 §3.3) or asks for it (RFC 7540 §3.2).
+/// The session of a connection. Without TLS it starts as HTTP/1.1; a client selects HTTP/2 with its preface (RFC 9113
+/// §3.3) or by Upgrade (RFC 7540 §3.2).
 pub(crate) enum AnySession {
     Http1(Http1),
     Http2(Box<Http2>),
 }
 
-/// Asks the session of a connection, whichever it is: `ask!(session, own => own.deadline(now))`.
+/// Calls a method of whichever session this is: `ask!(session, own => own.deadline(now))`.
 macro_rules! ask {
     ($session:expr, $own:ident => $question:expr) => {
         match $session {
@@ -33,7 +33,7 @@ impl AnySession {
         Self::Http1(Http1::new())
     }
 
-    /// Answers what has been received, as far as there is room. The first bytes decide which protocol that is.
+    /// Answers what has been received while there is room for output. The first bytes select the protocol.
     #[inline]
     pub(crate) fn answer<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Need {
         match self {
@@ -52,7 +52,7 @@ impl AnySession {
         ask!(self, own => own.answer(link, worker))
     }
 
-    /// The TLS handshake is complete, and the protocol agreed on (RFC 7301).
+    /// The TLS handshake is complete, and ALPN has selected the protocol (RFC 7301).
     #[cold]
     pub(crate) fn establish<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>, info: Box<Info>) {
         link.idle_since = worker.clock.millis();
@@ -65,7 +65,7 @@ impl AnySession {
         }
     }
 
-    /// A request in clear has come where TLS was expected.
+    /// Answers plain HTTP received on a TLS port.
     #[cold]
     pub(crate) fn refuse_plain<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) {
         match self {
@@ -74,7 +74,7 @@ impl AnySession {
         }
     }
 
-    /// Goes on in HTTP/2 with the request in the worker's head.
+    /// Switches to HTTP/2 with the request in the worker's head.
     #[cold]
     pub(crate) fn upgrade<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) {
         *self = Self::Http2(Box::new(Http2::upgraded(link, worker)));

@@ -1,7 +1,7 @@
-//! Work that blocks a thread: names, disks, stores of sessions. Each use has threads and a queue of its own, so that
-//! name servers that are silent keep nobody from reading a file.
+//! Blocking work: name lookups, disk I/O, session stores. Each lane has its own threads and queue, so that
+//! unresponsive name servers do not delay file reads.
 //!
-//! A queue is FIFO and bounded: what finds it full fails at once. Work whose caller has given up is skipped.
+//! Queues are FIFO and bounded: work that finds one full fails at once. Work whose caller has gone is skipped.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -13,61 +13,62 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 
-/// What the threads are for.
+/// The purpose of a group of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Names that requests bring: CONNECT, `x-reproxy-url`.
+    /// Names in requests: CONNECT, `x-reproxy-url`.
     RequestedNames,
-    /// Names of the configuration.
+    /// Names in the configuration.
     ConfiguredNames,
-    /// Files that are not in memory.
+    /// File content that is not in the page cache.
     Files,
-    /// Directories that are listed as a client asks for.
+    /// Directory listings.
     Listings,
-    /// TLS sessions that another machine may have.
+    /// TLS sessions in a store on another machine.
     Sessions,
-    /// Content of requests that is kept on disk.
+    /// Request content that is buffered on disk.
     Spool,
-    /// Compression at a quality that takes long.
+    /// Compression at slow levels.
     Compression,
-    /// Passwords: a check takes a processor for a tenth of a second.
+    /// Password verification: each takes a tenth of a second of CPU time.
     Passwords,
 }
 
-/// One of each [`Lane`], in that order.
+/// One for each [`Lane`], in that order.
 static QUEUES: [Queue; 8] = [
     Queue::new("name look-ups", NAME_THREADS, NAME_THREADS * WAITING_NAMES),
-    // As many as the configuration has names.
+    // Bounded by the number of names in the configuration.
     Queue::new("name look-ups", NAME_THREADS, usize::MAX),
-    // Every connection has one at most.
+    // Each connection has at most one.
     Queue::new("files to be read", 256, 65_536),
-    // A large directory takes a core for half a second.
+    // A large directory takes half a second of CPU time.
     Queue::new("listings", 2, 1024),
     Queue::new("TLS session look-ups", 64, 1024),
     Queue::new("uploads to be kept on disk", 64, 16_384),
-    // Each takes a core; a response has one piece at a time here.
+    // Each uses a full core; a response has one piece at a time here.
     Queue::new("pieces to be compressed", 4, 65_536),
     Queue::new("passwords to be checked", 1, WAITING_PASSWORDS),
 ];
 
-/// Threads for names if nobody says how many.
+/// Default number of threads for name lookups.
 const NAME_THREADS: usize = 32;
 
-/// Look-ups that requests bring and that wait, for each thread.
+/// Queued lookups for requests, per thread.
 const WAITING_NAMES: usize = 32;
 
-/// Passwords that wait for a check, for each thread. At a tenth of a second each, the last one waits for as long as
-/// people do.
+/// Queued password verifications, per thread. At a tenth of a second each, the last one waits about as long as users
+/// are willing to.
 const WAITING_PASSWORDS: usize = 64;
 
-/// Has half of this machine's processors check passwords at most: guesses leave the others to the workers.
+/// Limits password verification to half of the processors, so that password guessing leaves the others to the
+/// workers.
 pub fn set_password_threads() {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = (processors / 2).max(1);
     QUEUES[Lane::Passwords as usize].resize(threads, threads * WAITING_PASSWORDS);
 }
 
-/// Sets the number of threads for names of requests, and the same for those of the configuration. To be called
+/// Sets the number of threads for names in requests, and the same for those in the configuration. Must be called
 /// before the first worker starts.
 pub fn set_name_threads(threads: usize) {
     let [requested, configured, ..] = &QUEUES;
@@ -75,23 +76,23 @@ pub fn set_name_threads(threads: usize) {
     configured.resize(threads, usize::MAX);
 }
 
-/// All threads that there may be.
+/// Maximum number of threads of all lanes.
 pub(crate) fn threads() -> usize {
     QUEUES.iter().map(|queue| queue.threads.load(Ordering::Relaxed)).sum()
 }
 
-/// Has a thread of this lane do the work. To be called within a worker, or any other runtime of tokio.
+/// Runs work on a thread of this lane. Must be called within a worker or another tokio runtime.
 pub fn run<T: Send + 'static>(lane: Lane, work: impl FnOnce() -> T + Send + 'static) -> Task<T> {
     QUEUES[lane as usize].run(work)
 }
 
-/// Work under way.
+/// Work in progress.
 ///
-/// Its output is an error if it was refused ([`is_refused`]), or has panicked.
+/// Fails if the work was refused ([`is_refused`]) or has panicked.
 #[derive(Debug)]
 pub struct Task<T>(Result<oneshot::Receiver<T>, &'static str>);
 
-/// Whether work was refused since too much of its kind waits already.
+/// Whether work was refused because the queue of its lane is full.
 pub fn is_refused(error: &io::Error) -> bool {
     error.kind() == ErrorKind::ResourceBusy
 }
@@ -112,7 +113,7 @@ impl<T> Future for Task<T> {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The threads of a lane, and what waits for one.
+/// The threads of a lane, and its queue.
 struct Queue {
     what: &'static str,
     threads: AtomicUsize,
@@ -144,14 +145,14 @@ impl Queue {
         let (tell, told) = oneshot::channel();
         let job = move || {
             if !tell.is_closed() {
-                // Whoever wanted it may have given up since.
+                // The caller may have gone since.
                 let _ = tell.send(work());
             }
         };
         Task(if self.submit(Box::new(job)) { Ok(told) } else { Err(self.what) })
     }
 
-    /// Starts a thread, or puts the job in the queue. Whether there was room.
+    /// Starts a thread, or queues the job. Returns false if there is no room.
     fn submit(&'static self, job: Job) -> bool {
         let mut state = self.lock();
         if state.running >= self.threads.load(Ordering::Relaxed) {
@@ -173,19 +174,19 @@ impl Queue {
     }
 }
 
-/// One of the threads of a lane; dropped, also by a runtime that ends before it ran, it is counted no more.
+/// One of the threads of a lane; dropping it, even by a runtime that ends before it ran, decrements the count.
 struct Thread(&'static Queue);
 
 impl Thread {
-    /// Does jobs until none waits.
+    /// Runs jobs until the queue is empty.
     fn work(self, first: Job) {
         let mut next = Some(first);
         while let Some(job) = next {
-            // A panic was reported by its hook; the caller learns by its channel.
+            // The panic hook has reported the panic; the caller notices by its closed channel.
             let _ = catch_unwind(AssertUnwindSafe(job));
             next = self.next();
         }
-        // `next` has counted it out, in one step with looking at the queue.
+        // `next` has decremented the count, atomically with checking the queue.
         std::mem::forget(self);
     }
 
@@ -221,11 +222,11 @@ mod tests {
         Builder::new_current_thread().enable_all().build().expect("a runtime")
     }
 
-    /// Work that blocks until it is told to go on.
+    /// Work that blocks until it may continue.
     fn blocked(on: &Arc<Mutex<mpsc::Receiver<()>>>) -> impl FnOnce() + Send + use<> {
         let on = Arc::clone(on);
         move || {
-            // The other end is dropped when it may.
+            // Returns when the other end is dropped.
             let _ = on.lock().expect("no panic within").recv();
         }
     }

@@ -1,34 +1,34 @@
-//! Input buffers, and the pool that keeps the ones that nobody needs at the moment, and memory of fields.
+//! Input buffers, and a pool of free buffers and field sections.
 //!
 //! A connection owns memory only while bytes wait in it: an idle one has none.
 
 use hayami_http::FieldSection;
 use std::cell::RefCell;
 
-/// What one read asks for at most. A request head fits many times; a larger one makes the buffer grow.
+/// Maximum size of one read. Much larger than most request heads; the buffer grows for larger ones.
 const READ_SIZE: usize = 16 * 1024;
-/// Buffers that grew beyond this are given back to the allocator.
+/// Buffers that grew beyond this are freed.
 const KEPT_SIZE: usize = 256 * 1024;
-/// Free buffers kept by a worker: as many as connections are in the middle of a turn, and a few more.
+/// Free buffers kept by a worker: as many as there are connections within a turn, and a few more.
 const KEPT_COUNT: usize = 64;
 
-/// Bytes and lines of most heads.
+/// Bytes and field lines of most heads.
 const HEAD: usize = 512;
 const LINES: usize = 16;
-/// Memory of heads that grew beyond this goes back to the allocator.
+/// Memory of heads that grew beyond this is freed.
 const LARGE_HEAD: usize = 4 * 1024;
 
 /// A worker's free buffers.
 #[derive(Debug, Default)]
 pub struct Pool {
     buffers: RefCell<Vec<Vec<u8>>>,
-    /// Boxed, since they go from head to pool and back as one pointer.
+    /// Boxed, since they are passed between heads and pool as one pointer.
     #[expect(clippy::vec_box, reason = "a section is larger than what is moved for free")]
     fields: RefCell<Vec<Box<FieldSection>>>,
 }
 
 impl Pool {
-    /// An empty buffer, used before if there is one.
+    /// Returns an empty buffer, reused if possible.
     pub fn take(&self) -> Vec<u8> {
         self.buffers.borrow_mut().pop().unwrap_or_else(|| Vec::with_capacity(READ_SIZE))
     }
@@ -43,13 +43,13 @@ impl Pool {
         }
     }
 
-    /// Fields, none so far, with memory for most heads.
+    /// Returns an empty field section with capacity for most heads.
     pub fn take_fields(&self) -> Box<FieldSection> {
         let kept = self.fields.borrow_mut().pop();
         kept.unwrap_or_else(|| Box::new(FieldSection::with_capacity(HEAD, LINES)))
     }
 
-    /// Takes fields back that nobody needs any more.
+    /// Takes a field section back.
     pub fn give_fields(&self, mut fields: Box<FieldSection>) {
         let mut free = self.fields.borrow_mut();
         let bytes = fields.bytes().len();
@@ -78,7 +78,7 @@ impl Input {
         self.consumed == self.bytes.len()
     }
 
-    /// Drops bytes from the front.
+    /// Removes bytes from the front.
     pub fn consume(&mut self, bytes: usize) {
         self.consumed += bytes;
         debug_assert!(self.consumed <= self.bytes.len());
@@ -88,7 +88,7 @@ impl Input {
         }
     }
 
-    /// The buffer with room for a read behind the unread bytes.
+    /// The buffer, with room for a read behind the unread bytes.
     pub fn room(&mut self, pool: &Pool) -> &mut Vec<u8> {
         if self.bytes.capacity() == 0 {
             self.bytes = pool.take();
@@ -106,13 +106,13 @@ impl Input {
         self.bytes.reserve(READ_SIZE);
     }
 
-    /// Gives the memory back, whatever is in it: the connection has ended.
+    /// Returns the memory even if it holds data: the connection has ended.
     pub fn end(&mut self, pool: &Pool) {
         pool.give(std::mem::take(&mut self.bytes));
         self.consumed = 0;
     }
 
-    /// Gives the memory back if there is nothing in it.
+    /// Returns the memory if it is empty.
     pub fn release(&mut self, pool: &Pool) {
         if self.is_empty() && self.bytes.capacity() > 0 {
             self.consumed = 0;

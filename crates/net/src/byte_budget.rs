@@ -1,9 +1,9 @@
-//! Bytes that all connections of the process may use together, of memory or of a disk.
+//! A budget of bytes, of memory or disk, shared by all connections of the process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A number of bytes for the whole process, and how many of them are used.
+/// A number of bytes for the whole process, and how many of them are in use.
 #[derive(Debug, Default)]
 pub struct ByteBudget {
     most: u64,
@@ -11,24 +11,24 @@ pub struct ByteBudget {
 }
 
 impl ByteBudget {
-    /// So many bytes.
+    /// Creates a budget of `most` bytes.
     pub fn new(most: u64) -> Self {
         Self { most, used: AtomicU64::new(0) }
     }
 
-    /// Whether nothing is left.
+    /// Whether the budget is exhausted.
     #[inline]
     pub fn is_spent(&self) -> bool {
         self.used.load(Ordering::Relaxed) >= self.most
     }
 
-    /// A share of it, which is nothing so far.
+    /// Creates an empty share.
     pub fn share(self: &Arc<Self>) -> ByteShare {
         ByteShare { budget: Arc::clone(self), bytes: 0 }
     }
 }
 
-/// What one user has of a budget; given back when it is dropped.
+/// The part of a budget held by one user; returned on drop.
 #[derive(Debug)]
 pub struct ByteShare {
     budget: Arc<ByteBudget>,
@@ -36,18 +36,18 @@ pub struct ByteShare {
 }
 
 impl ByteShare {
-    /// Whether nothing of the budget is left.
+    /// Whether the budget is exhausted.
     #[inline]
     pub fn is_spent(&self) -> bool {
         self.budget.is_spent()
     }
 
-    /// How many it has.
+    /// Size of the share.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// From now on the share is so many bytes. Whether the budget has that many; if not, it stays as it was.
+    /// Resizes the share to `bytes`. Returns false, and leaves it unchanged, if the budget does not allow that.
     #[must_use]
     pub fn resize(&mut self, bytes: u64) -> bool {
         let ByteBudget { most, used } = &*self.budget;

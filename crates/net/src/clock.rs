@@ -1,4 +1,4 @@
-//! One reading of the clocks for everything that happens in a turn of the loop.
+//! Clock readings that are cached for one turn of the loop.
 
 pub use crate::local_time::local_offset;
 use rustix::time::{ClockId, clock_gettime};
@@ -6,13 +6,13 @@ use std::cell::Cell;
 use std::ops::Add;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A moment on the steady clock, in nanoseconds of `CLOCK_MONOTONIC`. As `std::time::Instant`, but one
-/// number, since several of them are compared for every request.
+/// A point in time on the monotonic clock, in nanoseconds of `CLOCK_MONOTONIC`. Like `std::time::Instant`, but a
+/// single number, since every request compares several of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instant(u64);
 
 impl Instant {
-    /// This moment, exactly.
+    /// The current time, exactly.
     pub fn now() -> Self {
         Self::read(ClockId::Monotonic)
     }
@@ -23,7 +23,7 @@ impl Instant {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// Nanoseconds of the steady clock.
+    /// Nanoseconds of the monotonic clock.
     #[inline]
     pub fn as_nanos(self) -> u64 {
         self.0
@@ -45,55 +45,55 @@ impl Add<Duration> for Instant {
     }
 }
 
-/// A moment on a worker's clock, in milliseconds. 64 bits: 32 would wrap after 49.7 days, and a deadline beyond the
-/// wrap would never pass.
+/// A point in time on a worker's clock, in milliseconds. 64 bits: 32 bits would wrap after 49.7 days, and a deadline
+/// beyond the wrap would never expire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Millis(u64);
 
-/// What a new clock shows: a second before 32 bits are full, so that code that keeps a moment in 32 bits fails in the
-/// tests, a second after the start, and not after 49 days in production.
+/// The initial value of a clock: one second before 32 bits overflow, so that code that stores times in 32 bits fails
+/// in tests one second after the start, not in production after 49 days.
 const FIRST: Millis = Millis((1 << 32) - 1000);
 
 impl Millis {
     /// No deadline.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// A moment at `millis`, for tests.
+    /// The time `millis`, for tests.
     #[doc(hidden)]
     pub const fn at(millis: u64) -> Self {
         Self(millis)
     }
 
-    /// `timeout` from this moment on, never [`NEVER`](Self::NEVER).
+    /// This time plus `timeout`; never [`NEVER`](Self::NEVER).
     #[inline]
     pub fn after(self, timeout: Duration) -> Self {
         let timeout = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         Self(self.0.saturating_add(timeout).min(u64::MAX - 1))
     }
 
-    /// The time since `earlier` in milliseconds; zero if that is later.
+    /// Milliseconds since `earlier`; zero if that is later.
     #[inline]
     pub fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// The lower 32 bits, for those to whom only differences count.
+    /// The lower 32 bits, for callers that only need differences.
     #[inline]
     pub fn low(self) -> u32 {
         self.0 as u32
     }
 }
 
-/// A worker's clock. It is read once per turn of a connection; everybody else asks here.
+/// A worker's clock. It is read once per turn of a connection; all other code uses the cached value.
 ///
-/// By default it reads the kernel's coarse clock, which is some milliseconds late and costs a fifth of
-/// the exact one: enough for deadlines, caches and dates. Logs that print durations make it exact.
+/// By default it reads the kernel's coarse clock, which lags by some milliseconds and costs a fifth of the exact one:
+/// good enough for deadlines, caches and dates. Logs that print durations enable the exact one.
 #[derive(Debug)]
 pub struct Clock {
     exact: Cell<bool>,
     now: Cell<Instant>,
     epoch: Instant,
-    /// The wall clock's second, and the steady time at which it ends.
+    /// The second of the wall clock, and the monotonic time at which it ends.
     unix: Cell<u64>,
     second_ends: Cell<Instant>,
 }
@@ -114,12 +114,12 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// Makes every reading exact to the nanosecond.
+    /// Makes all readings exact to the nanosecond.
     pub fn be_exact(&self) {
         self.exact.set(true);
     }
 
-    /// Reads the kernel's clock. The wall clock is read only when its second is over.
+    /// Reads the kernel's clock. The wall clock is read only when its cached second has ended.
     #[inline]
     pub fn refresh(&self) -> Instant {
         let now = Instant::read(if self.exact.get() { ClockId::Monotonic } else { ClockId::MonotonicCoarse });
@@ -130,7 +130,7 @@ impl Clock {
         now
     }
 
-    /// Reads the kernel's clock again within a turn of the loop, if it has to be exact.
+    /// Reads the kernel's clock again within a turn, if exact readings are enabled.
     #[inline]
     pub fn refresh_if_exact(&self) -> Instant {
         if self.exact.get() { self.refresh() } else { self.now.get() }
@@ -144,20 +144,19 @@ impl Clock {
         self.second_ends.set(self.now.get() + left);
     }
 
-    /// The steady clock at the last reading.
+    /// The monotonic time at the last reading.
     #[inline]
     pub fn now(&self) -> Instant {
         self.now.get()
     }
 
-    /// The time of this clock at the last reading, in milliseconds: for deadlines.
+    /// Milliseconds of this clock at the last reading: for deadlines.
     #[inline]
     pub fn millis(&self) -> Millis {
         Millis(FIRST.0 + self.now.get().0.saturating_sub(self.epoch.0) / 1_000_000)
     }
 
-    /// Moves the steady time forward without asking the kernel, until the next reading: for tests of
-    /// what happens after a while.
+    /// Advances the monotonic time until the next reading without asking the kernel: for tests of timeouts.
     pub fn advance(&self, by: Duration) {
         self.now.set(self.now.get() + by);
     }

@@ -1,22 +1,22 @@
-//! File content that is not in memory: reading it may take milliseconds, in which a worker could have
-//! answered a thousand requests. So the kernel is asked first, and the blocking pool reads what is cold.
+//! File content that is not in the page cache: reading it may take milliseconds, in which a worker could answer a
+//! thousand requests. So the kernel is asked first, and blocking threads read uncached content.
 
 use hayami_http::FileSlice;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::io::IoSliceMut;
 use std::os::unix::fs::FileExt;
 
-/// What the pool reads at once.
+/// Block size of these reads.
 const BLOCK: usize = 64 * 1024;
 
-/// Whether a read that must not wait (`RWF_NOWAIT`) failed because it would have to wait for a disk, or because the kernel or
-/// the file system has no such reads. Either way, a thread has to read.
+/// Whether a non-blocking read (`RWF_NOWAIT`) failed because it would have to wait for a disk, or because the kernel
+/// or file system does not support such reads. In both cases, a blocking thread has to read.
 pub fn would_wait(error: Errno) -> bool {
     matches!(error, Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL)
 }
 
-/// Whether the last byte of the slice can be had without waiting for a disk. The kernel reads files
-/// ahead, so what lies before it is there too, as good as always. Of file systems that cannot tell, yes.
+/// Whether the last byte of the slice is in the page cache. Since the kernel reads ahead, the bytes before it almost
+/// always are too. Returns true if the file system cannot tell.
 pub(crate) fn is_resident(slice: &FileSlice) -> bool {
     let mut byte = [0];
     let last = (slice.offset + slice.len).saturating_sub(1);
@@ -24,7 +24,7 @@ pub(crate) fn is_resident(slice: &FileSlice) -> bool {
     read != Err(Errno::AGAIN)
 }
 
-/// Reads the slice, so that it is in memory afterwards. Errors show when it is sent.
+/// Reads the slice into the page cache. Errors are ignored; they recur when it is sent.
 pub(crate) fn read_through(slice: &FileSlice) {
     let mut block = vec![0; BLOCK];
     let end = slice.offset + slice.len;
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn what_was_read_through_is_resident() {
-        // Beside the tests themselves: folders for temporary files are often in memory.
+        // Next to the test binary: directories for temporary files are often in memory.
         let tests = std::env::current_exe().expect("the tests");
         let path = tests.with_file_name(format!("hayami-cold-{}", std::process::id()));
         let mut file = File::create_new(&path).expect("made");
@@ -62,7 +62,7 @@ mod tests {
         if is_resident(&slice) {
             return super::skip::skip("the folder of the tests is in memory, nothing in it is ever cold");
         }
-        // What other programs read may push it out again at once.
+        // I/O of other programs may evict it again at once.
         let becomes_resident = |_| {
             read_through(&slice);
             is_resident(&slice)

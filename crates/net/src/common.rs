@@ -1,24 +1,24 @@
-//! The fields that go with every response, `server` and `date`, made once a second.
+//! The fields common to all responses, `server` and `date`, generated once per second.
 
 use crate::clock::Clock;
 use hayami_http::{FieldSection, Known, ResponseHead};
 use std::cell::Ref;
 use std::cell::{Cell, RefCell};
 
-/// Those of one worker.
+/// The common fields of one worker.
 #[derive(Default)]
 pub(crate) struct Common {
     second: Cell<u64>,
-    /// `server` and `date`; `date` alone, for responses that name their server themselves.
+    /// `server` and `date`; `date` alone, for responses with a `server` field of their own.
     both: RefCell<FieldSection>,
     date: RefCell<FieldSection>,
-    /// For responses that have a date already, from upstream, or are to have none: `server` alone, and nothing.
+    /// For responses that have a date from the upstream, or must not have one: `server` alone, and no fields.
     server: RefCell<FieldSection>,
     nothing: RefCell<FieldSection>,
 }
 
 impl Common {
-    /// The fields that `head` does not have, for this second, and a number that changes with them.
+    /// Returns the fields that `head` lacks, for the current second, and a version number that changes with them.
     #[inline]
     pub(crate) fn fields(
         &self,

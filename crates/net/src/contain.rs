@@ -1,11 +1,11 @@
-//! Panics, which are bugs of ours, end what they happened in and nothing else.
+//! Confines panics, which are bugs of this program, to the work they occur in.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `work`; `None` if it panicked. The panic's message is in the error log.
+/// Runs `work`; returns `None` if it panicked. The panic message is in the error log.
 ///
-/// What the connections of a worker share, buffers and counters, is sound at every moment; what `work` alone was
-/// changing is the caller's to throw away.
+/// State shared by the connections of a worker, such as buffers and counters, is consistent at all times; the caller
+/// must discard what only `work` was modifying.
 #[inline]
 pub fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).ok()

@@ -1,34 +1,35 @@
-//! Turns for work that takes a processor for long, such as compression.
+//! Turns for CPU-bound work, such as compression.
 //!
-//! A worker does a few milliseconds of such work in a round of its loop, whatever the number of connections and streams
-//! that ask for it: other requests wait no longer than that. The rest waits in a queue, FIFO. Threads that are no workers
-//! have no rounds; there, all work is done at once.
+//! A worker spends a few milliseconds of each loop round on such work, however many connections and streams request
+//! it, so other requests wait no longer than that. The rest waits in a FIFO queue. Threads that are not workers have
+//! no rounds; there, work runs at once.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// Work in a round that begins without waiting. A piece of work that has begun is done, so a round may take longer by one.
+/// Time per round for work that starts without waiting. Work that has started is finished, so a round may overrun by
+/// one piece.
 const TIME: Duration = Duration::from_millis(2);
 
-/// Pieces of work that a round takes from the queue. The usual piece takes half a millisecond.
+/// Pieces of work that a round admits from the queue. A typical piece takes half a millisecond.
 const ADMITTED: usize = 4;
 
 thread_local! {
     static QUEUE: RefCell<Queue> = const { RefCell::new(Queue::new()) };
 }
 
-/// What waits in one worker.
+/// The queue of one worker.
 #[derive(Debug)]
 struct Queue {
-    /// Whether there are rounds.
+    /// Whether this thread runs rounds.
     is_worker: bool,
-    /// The number of the first entry; one more for each entry behind it.
+    /// The number of the first entry; entries are numbered consecutively.
     first: u64,
-    /// `None`: it was given up.
+    /// `None`: the entry was cancelled.
     waiting: VecDeque<Option<Waker>>,
-    /// Spent in this round.
+    /// Time spent in this round.
     spent: Duration,
 }
 
@@ -51,7 +52,7 @@ impl Queue {
         self.first + self.waiting.len() as u64 - 1
     }
 
-    /// Takes the next that still waits.
+    /// Takes the next entry that is not cancelled.
     fn pop(&mut self) -> Option<Waker> {
         while let Some(entry) = self.waiting.pop_front() {
             self.first += 1;
@@ -70,26 +71,27 @@ impl Queue {
     }
 }
 
-/// The worker of this thread begins a round.
+/// Starts a round of this thread's worker.
 #[inline]
 pub(crate) fn begin_round() {
     QUEUE.with_borrow_mut(Queue::begin_round);
 }
 
-/// From now on this thread has rounds.
+/// Marks this thread as one that runs rounds.
 pub(crate) fn enter_worker() {
     QUEUE.with_borrow_mut(|queue| queue.is_worker = true);
 }
 
-/// The place of one response, or whatever else has such work, in the queue of its worker.
+/// The place of one response, or another source of such work, in the queue of its worker.
 #[derive(Debug, Default)]
 pub struct CpuTurn {
-    /// The number of its entry.
+    /// The number of its queue entry.
     entry: Option<u64>,
 }
 
 impl CpuTurn {
-    /// Waits for the turn. Each turn is for one piece of work, to be done by [`run`](Self::run) before others are polled.
+    /// Waits for the turn. Each turn is for one piece of work, which must [`run`](Self::run) before others are
+    /// polled.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         QUEUE.with_borrow_mut(|queue| {
             match self.entry {
@@ -110,12 +112,12 @@ impl CpuTurn {
         })
     }
 
-    /// Whether work can begin now, without waiting.
+    /// Whether work can start now, without waiting.
     pub fn is_free() -> bool {
         QUEUE.with_borrow(Queue::has_time)
     }
 
-    /// Does work, whose time counts.
+    /// Runs work and charges its duration to the round.
     pub fn run<T>(work: impl FnOnce() -> T) -> T {
         let begun = Instant::now();
         let output = work();
@@ -131,8 +133,8 @@ fn spend(time: Duration) {
 impl Drop for CpuTurn {
     fn drop(&mut self) {
         let Some(number) = self.entry else { return };
-        // While the thread ends there may be no queue any more; and a waker of the queue may be what ends the work. Then
-        // the entry stays, and wakes nothing.
+        // While the thread exits, the queue may be gone; and a waker called by the queue may be what drops this. Then
+        // the entry stays and wakes nothing.
         let _ = QUEUE.try_with(|queue| {
             let mut queue = queue.try_borrow_mut().ok()?;
             queue.entry(number)?.take()
@@ -156,7 +158,7 @@ mod tests {
         }
     }
 
-    /// One that asks for turns.
+    /// A task that asks for turns.
     #[derive(Default)]
     struct Work {
         turn: CpuTurn,
@@ -174,7 +176,7 @@ mod tests {
         }
     }
 
-    /// A worker that has done all the work of its round.
+    /// A worker that has used up its round.
     fn busy_worker() {
         enter_worker();
         begin_round();

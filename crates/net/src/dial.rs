@@ -1,7 +1,8 @@
-//! Connections that are opened from here.
+//! Outgoing connections.
 //!
-//! [`connect`] begins one; the loop that watches it tells when it is made. Bytes go through [`Socket`], as those of connections
-//! that were accepted. Here are no protocols, no pool and no deadlines: those are its user's.
+//! [`connect`] starts one; the event loop that watches it reports when it is established. Bytes are transferred by
+//! [`Socket`], as for accepted connections. There are no protocols, pools or deadlines here: those are up to the
+//! caller.
 //!
 //! ```
 //! use hayami_net::dial::{Peer, connect};
@@ -27,20 +28,20 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Where a connection goes.
+/// The address to connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// An address and port.
     Tcp(SocketAddr),
-    /// A socket in the file system.
+    /// The path of a Unix socket.
     Unix(PathBuf),
 }
 
-/// Begins a connection. It is made when the socket can be written; to write before is refused by the kernel with "not now"
-/// and does no harm. Over the loopback interface it is mostly made at once.
+/// Starts a connection. It is established when the socket becomes writable; earlier writes return EAGAIN and do no
+/// harm. Over the loopback interface it is usually established at once.
 ///
 /// # Errors
-/// The system has no descriptor or no port left, or knows already that nothing listens there.
+/// The system has no descriptor or port left, or already knows that nothing listens there.
 pub fn connect(peer: &Peer) -> io::Result<Socket> {
     let fd = open(peer)?;
     match peer {
@@ -55,7 +56,7 @@ pub fn connect(peer: &Peer) -> io::Result<Socket> {
     Ok(Socket::new(fd))
 }
 
-/// A socket for a connection to that peer.
+/// Creates a socket for a connection to `peer`.
 ///
 /// # Errors
 /// The system has no descriptor left.
@@ -69,19 +70,19 @@ pub fn open(peer: &Peer) -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(family, SocketType::STREAM, flags, None)?)
 }
 
-/// Begins a connection with that socket.
+/// Starts a connection on a socket.
 ///
 /// # Errors
-/// As of [`connect`].
+/// As for [`connect`].
 pub fn begin(fd: &OwnedFd, address: &impl SocketAddrArg) -> io::Result<()> {
     match rustix::net::connect(fd, address) {
-        // EINTR: the connection goes on being made (connect(2)).
+        // EINTR: the connection is established asynchronously (connect(2)).
         Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// What is missing where a unix socket should be.
+/// An error that says what is missing at the path of a Unix socket.
 #[cold]
 fn missing(socket: &Path) -> io::Error {
     let text = match socket.parent() {
@@ -93,10 +94,10 @@ fn missing(socket: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, text)
 }
 
-/// Requests leave in whole segments as soon as they are written, in one write, so that Nagle's algorithm
-/// has nothing to hold back; pipelined ones behind unacknowledged ones are what `TCP_NODELAY` is for.
+/// Disables Nagle's algorithm (`TCP_NODELAY`). A request is sent in one write, which Nagle's algorithm would not
+/// delay, except for pipelined requests behind unacknowledged ones.
 pub fn send_at_once(socket: &Socket) {
-    // A unix socket has no such option, and needs none.
+    // Unix sockets have no such option and need none.
     let _ = rustix::net::sockopt::set_tcp_nodelay(socket.as_fd(), true);
 }
 
@@ -110,7 +111,7 @@ mod tests {
     use std::task::Poll;
     use std::time::Duration;
 
-    /// Waits until the kernel says something about the only socket.
+    /// Waits for an event of the only socket.
     fn wait(poll: &poll::Poll) -> Readiness {
         let mut events = Events::with_capacity(1);
         while events.is_empty() {

@@ -1,4 +1,4 @@
-//! Sockets, timers and the loop: the only layer that touches the network.
+//! Sockets, timers and the event loop: the only layer that touches the network.
 //!
 //! ```text
 //! worker ── reactor ── connection ── session ─┬ http1 ─┬─ exchange ── Service (the layer above)
@@ -8,8 +8,8 @@
 //!                               └ tls_stream (hayami_tls)
 //! ```
 //!
-//! One thread per worker, everything in it single-threaded. A connection costs no memory for bytes
-//! while it is idle, and no system call but one read and one write for each turn.
+//! Each worker is one thread, and all of its state is single-threaded. An idle connection has no buffers, and a turn
+//! needs only two system calls: one read and one write.
 #![deny(unsafe_code)]
 
 mod accept;

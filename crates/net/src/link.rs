@@ -1,4 +1,4 @@
-//! What the session of a connection works on: its bytes in and out, and how far it is from its end.
+//! The part of a connection that its session works on: input, output, and how far the connection is from its end.
 
 use crate::buffer::Input;
 use crate::clock::{Instant, Millis};
@@ -19,21 +19,21 @@ pub(crate) struct Link {
     pub(crate) output: Output,
     pub(crate) stage: Stage,
     pub(crate) reports: Reports,
-    /// When the first byte of the request at hand was seen.
+    /// When the first byte of the current request was seen.
     pub(crate) begun: Instant,
     /// When the connection became idle, in milliseconds of the worker's clock.
     pub(crate) idle_since: Millis,
-    /// Requests so far.
+    /// Number of requests so far.
     pub(crate) requests: u32,
-    /// What is being answered came before the TLS handshake was complete.
+    /// The current request was received as TLS early data.
     pub(crate) early: bool,
-    /// It takes no more requests: its listener is gone.
+    /// It accepts no more requests: its listener is gone.
     pub(crate) leaves: bool,
-    /// The connection's end is a reset: in a tunnel it could be taken for a proper one otherwise.
+    /// Close with a reset: in a tunnel, an ordinary end could be taken for a complete stream.
     pub(crate) resets: bool,
-    /// Wakes this connection; made when something has to be waited for that is not the socket.
+    /// Wakes this connection; created when it first waits for something other than the socket.
     waker: Option<Waker>,
-    /// Names the connection among those of its worker.
+    /// Identifies the connection among those of its worker.
     pub(crate) token: Token,
 }
 
@@ -56,23 +56,23 @@ impl Link {
         }
     }
 
-    /// The waker of this connection.
+    /// Returns a waker of this connection.
     pub(crate) fn waker<S>(&mut self, worker: &Worker<S>) -> Waker {
         self.own_waker(worker).clone()
     }
 
-    /// The same, as the connection keeps it.
+    /// Like [`waker`](Self::waker), without cloning it.
     pub(crate) fn own_waker<S>(&mut self, worker: &Worker<S>) -> &Waker {
         self.waker.get_or_insert_with(|| worker.woken.waker(self.token, 0))
     }
 
-    /// Whether it ends as soon as what is under way is answered.
+    /// Whether it ends once pending requests are answered.
     #[inline]
     pub(crate) fn is_leaving<S>(&self, worker: &Worker<S>) -> bool {
         self.leaves || worker.draining.get()
     }
 
-    /// The request in `head` as the service wants it.
+    /// The request in `head`, as passed to the service.
     #[inline]
     pub(crate) fn as_request<'a, S>(
         &'a mut self,
@@ -99,19 +99,19 @@ impl Link {
         }
     }
 
-    /// Something happens to the connection.
+    /// Applies an event to the stage of the connection.
     #[inline]
     pub(crate) fn on(&mut self, event: Event) {
         self.stage = self.stage.on(event);
     }
 
-    /// Ends the connection when everything is sent; `linger`: bytes of the peer's may be on the way.
+    /// Ends the connection once all output is sent; `linger`: bytes from the peer may be in transit.
     #[inline]
     pub(crate) fn close(&mut self, linger: bool) {
         self.on(Event::Close { linger });
     }
 
-    /// Ends the connection with responses unfinished.
+    /// Aborts the connection with responses incomplete.
     pub(crate) fn abort<S>(&mut self, worker: &Worker<S>, why: &'static str) {
         self.reports.aborted(why, self.output.sent(), &worker.clock);
         self.on(Event::Lost);

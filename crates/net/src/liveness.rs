@@ -1,58 +1,56 @@
-//! How the kernel finds out that a peer is gone without a word: keep-alive probes (RFC 9293 §3.8.4) and the user timeout
-//! (RFC 5482).
+//! Detection of dead peers by the kernel: keep-alive probes (RFC 9293 §3.8.4) and the user timeout (RFC 5482).
 
 use rustix::net::sockopt;
 use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// What sockets of TCP are set to.
+/// Socket options for TCP connections.
 ///
-/// On a listening socket it holds for every connection that is accepted, at no cost for each: Linux copies these options
-/// from the one to the other.
+/// Set on a listening socket, they apply to every accepted connection at no extra cost: Linux copies them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Liveness {
-    /// Probes on a connection on which nothing moves; `None`: it stays open as long as nobody says otherwise.
+    /// Probes on idle connections; `None`: a dead connection stays open indefinitely.
     pub probes: Option<Probes>,
-    /// How long data may stay unacknowledged, and a probe unanswered (`TCP_USER_TIMEOUT`); `None`: the kernel decides, which
-    /// takes a quarter of an hour by default.
+    /// How long data may stay unacknowledged, and a probe unanswered (`TCP_USER_TIMEOUT`); `None`: the kernel's
+    /// default, about a quarter of an hour.
     pub user_timeout: Option<Duration>,
 }
 
 /// When probes are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probes {
-    /// How long nothing has moved before the first one (`TCP_KEEPIDLE`).
+    /// Idle time before the first probe (`TCP_KEEPIDLE`).
     pub idle: Duration,
-    /// How long after one that was not answered the next one follows (`TCP_KEEPINTVL`).
+    /// Interval between unanswered probes (`TCP_KEEPINTVL`).
     pub interval: Duration,
-    /// How many may stay without an answer (`TCP_KEEPCNT`). A user timeout stands in the place of it (tcp(7)).
+    /// Number of unanswered probes allowed (`TCP_KEEPCNT`). A user timeout overrides it (tcp(7)).
     pub count: u32,
 }
 
 impl Default for Probes {
-    /// A peer is given up after five minutes. Routers and NATs forget idle connections after a few minutes, so the first
-    /// probe comes after one.
+    /// A dead peer is detected after five minutes. Routers and NATs drop idle connections after a few minutes, so the
+    /// first probe is sent after one.
     fn default() -> Self {
         Self { idle: Duration::from_secs(60), interval: Duration::from_secs(30), count: 8 }
     }
 }
 
 impl Default for Liveness {
-    /// The user timeout is what the probes take together.
+    /// The user timeout equals the total time of the probes.
     fn default() -> Self {
         Self { probes: Some(Probes::default()), user_timeout: Some(Duration::from_secs(300)) }
     }
 }
 
 impl Liveness {
-    /// Leaves everything to the kernel.
+    /// The kernel's defaults.
     pub const NONE: Self = Self { probes: None, user_timeout: None };
 
-    /// Sets a socket of TCP to it.
+    /// Applies the options to a TCP socket.
     ///
     /// # Errors
-    /// Those of setsockopt(2): a value is out of the kernel's bounds.
+    /// Those of setsockopt(2): a value is out of the kernel's range.
     pub(crate) fn apply(&self, socket: impl AsFd) -> io::Result<()> {
         if let Some(Probes { idle, interval, count }) = self.probes {
             sockopt::set_socket_keepalive(&socket, true)?;
@@ -72,7 +70,7 @@ impl Liveness {
 pub(crate) mod testing {
     use super::*;
 
-    /// What a socket is set to.
+    /// The options set on a socket.
     pub(crate) fn of(socket: impl AsFd) -> Liveness {
         let on = sockopt::socket_keepalive(&socket).expect("an option");
         let probes = || Probes {

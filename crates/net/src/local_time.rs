@@ -1,13 +1,12 @@
-//! The offset of the local time, also after 2038 where `time_t` has 32 bits.
+//! The UTC offset of local time, even after 2038 on systems with a 32-bit `time_t`.
 
-/// Years after which the days of the week fall on the same dates again, from 1901 to 2099.
+/// The calendar repeats with the same weekdays after this many years, from 1901 to 2099.
 const CYCLE: i64 = 28;
 /// The end of the year 9999.
 const LAST: u64 = 253_402_300_799;
 const DAY: i64 = 86_400;
 
-/// Seconds by which the local time (`TZ`, `/etc/localtime`) is ahead of UTC at a second since 1970; 0 if the
-/// system cannot tell.
+/// Offset of local time (`TZ`, `/etc/localtime`) from UTC in seconds, at a Unix time; 0 if the system cannot tell.
 pub fn local_offset(unix: u64) -> i32 {
     offset_at(libc::time_t::try_from(unix).unwrap_or_else(|_| alike(unix)))
 }
@@ -24,14 +23,14 @@ fn offset_at(time: libc::time_t) -> i32 {
     i32::try_from(local.tm_gmtoff).unwrap_or(0)
 }
 
-/// The same moment of the latest year before 2038 that has the same calendar: rules for summer time go by weekdays and
-/// dates, so they are those of that year.
+/// The same moment in the latest year before 2038 with the same calendar: daylight saving rules are based on weekdays
+/// and dates, so those of that year apply.
 fn alike(unix: u64) -> libc::time_t {
     let unix = unix.min(LAST) as i64;
     let (year, day) = year_of(unix / DAY);
     let is_alike =
         |other: &i64| first_weekday(*other) == first_weekday(year) && days_in(*other) == days_in(year);
-    // 32 bits end in January of 2038.
+    // A 32-bit time ends in January 2038.
     let other = (2038 - CYCLE..2038).rev().find(is_alike).unwrap_or(2037);
     libc::time_t::try_from((days_before(other) + day) * DAY + unix % DAY).unwrap_or(0)
 }
@@ -45,7 +44,7 @@ fn year_of(day: i64) -> (i64, i64) {
     (year, day - days_before(year))
 }
 
-/// Days from 1970 to the first of January.
+/// Days from 1970 to January 1 of the year.
 fn days_before(year: i64) -> i64 {
     let leaps = |year: i64| year / 4 - year / 100 + year / 400;
     365 * (year - 1970) + leaps(year - 1) - leaps(1969)
@@ -55,7 +54,7 @@ fn days_in(year: i64) -> i64 {
     days_before(year + 1) - days_before(year)
 }
 
-/// 1970 began with a Thursday.
+/// 1970 began on a Thursday.
 fn first_weekday(year: i64) -> i64 {
     (days_before(year) + 4) % 7
 }
@@ -64,7 +63,7 @@ fn first_weekday(year: i64) -> i64 {
 mod tests {
     use super::*;
 
-    /// The first second that 32 bits do not hold, and the end of 2099.
+    /// From the first second beyond 32 bits to the end of 2099.
     const BEYOND: std::ops::Range<u64> = 1 << 31..4_102_444_800;
 
     #[test]
@@ -99,7 +98,7 @@ mod tests {
         }
     }
 
-    /// The zone is that of a process, so this is one of its own.
+    /// The time zone is a property of the process, so the test runs in one of its own.
     #[test]
     fn summer_time_goes_on_beyond_32_bits() {
         const CHILD: &str = "HAYAMI_TEST_OF_LOCAL_TIME";
@@ -112,7 +111,7 @@ mod tests {
         }
         let offsets: Vec<_> = BEYOND.step_by(10_007).map(|unix| offset_at(alike(unix))).collect();
         assert!(offsets.contains(&3600) && offsets.contains(&7200));
-        // What the system says, where it can tell.
+        // Compare with the system, where it can tell.
         for (unix, offset) in BEYOND.step_by(10_007).zip(offsets) {
             if let Ok(time) = libc::time_t::try_from(unix) {
                 assert_eq!(offset, offset_at(time), "{unix}");

@@ -1,12 +1,13 @@
-//! Ranges of addresses: `10.0.0.0/8`, `2001:db8::/32`, or one address.
+//! Address ranges: `10.0.0.0/8`, `2001:db8::/32`, or a single address.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// An address, and how many of its leading bits count.
+/// An IP network in CIDR notation.
 ///
-/// An address of IPv4 in the clothes of IPv6 (`::ffff:10.0.0.1`) is one of IPv4, here and where it is looked for.
+/// An IPv4-mapped IPv6 address (`::ffff:10.0.0.1`) counts as IPv4, in a network and in the addresses matched against
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     ip: IpAddr,
@@ -14,8 +15,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// The network in which that many leading bits are those of the address; all of them without a number. `None`: the
-    /// address has fewer.
+    /// Creates a network with a prefix of `bits` bits, or of all bits if that is `None`. Returns `None` if the
+    /// address has fewer bits.
     pub fn new(ip: IpAddr, bits: Option<u8>) -> Option<Self> {
         let most = if ip.is_ipv4() { 32 } else { 128 };
         let bits = bits.unwrap_or(most);
@@ -28,7 +29,7 @@ impl Network {
         }
     }
 
-    /// Its first address: all bits behind the leading ones are zero.
+    /// The network address: all bits behind the prefix are zero.
     pub fn first(&self) -> IpAddr {
         match self.ip {
             IpAddr::V4(ip) => {
@@ -42,17 +43,17 @@ impl Network {
         }
     }
 
-    /// How many leading bits count.
+    /// Prefix length.
     pub fn bits(&self) -> u8 {
         self.bits
     }
 
-    /// Whether the address in its text is the first one; `10.0.0.1/8` is written for `10.0.0.0/8`.
+    /// Whether the bits behind the prefix are zero; `10.0.0.1/8` should be `10.0.0.0/8`.
     pub fn is_canonical(&self) -> bool {
         self.first() == self.ip
     }
 
-    /// Whether an address belongs to it.
+    /// Whether the network contains an address.
     pub fn contains(&self, ip: IpAddr) -> bool {
         match (self.ip, ip.to_canonical()) {
             (IpAddr::V4(own), IpAddr::V4(ip)) => {
@@ -68,7 +69,7 @@ impl Network {
     }
 }
 
-/// A text that is no network.
+/// The text is not a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoNetwork;
 

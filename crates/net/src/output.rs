@@ -1,8 +1,8 @@
-//! What is to be sent on a connection, in order, so that all answers of a turn leave in one write.
+//! The output queue of a connection: keeps the order, so that all responses of a turn leave in one write.
 //!
-//! Heads and small content are copied into one buffer; larger content in memory stands beside it and is
-//! gathered by the write; pieces of files leave by `sendfile`, with the head in front held back by
-//! `MSG_MORE` so that both share a segment.
+//! Heads and small content are copied into one buffer. Larger content in memory is not copied but gathered by the
+//! write. File content is sent with `sendfile`; the head in front of it is held back with `MSG_MORE` so that both
+//! share a segment.
 
 use crate::buffer::Pool;
 use crate::cold;
@@ -13,29 +13,29 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::task::{Poll, ready};
 
-/// Content up to this size is copied behind its head: a copy of 8 KB costs less than gathering it.
+/// Content up to this size is copied behind its head: copying 8 KB costs less than gathering it.
 pub(crate) const COPY_SIZE: usize = 8 * 1024;
-/// Bytes of responses that may wait for the client to read before no more requests of its are
-/// answered, and before streamed content is no longer pulled.
+/// Response bytes that may wait for the client to read before its further requests are left unanswered and streamed
+/// content is no longer pulled.
 pub(crate) const ROOM: usize = 64 * 1024;
-/// Large contents that may wait likewise: a client that asks for many and reads none costs us little.
+/// Likewise for large pieces: a client that requests many of them and reads none costs little memory.
 const MOST_PIECES: usize = 32;
-/// Pieces gathered by one write.
+/// Maximum number of pieces gathered by one write.
 const GATHER: usize = 16;
-/// Bytes of files that one turn hands to the kernel before other connections get theirs. A turn of
-/// this size takes about half a millisecond on a fast machine.
+/// Bytes of file content handed to the kernel in one turn before other connections get theirs. A turn of this size
+/// takes about half a millisecond on a fast machine.
 const FILE_TURN: u64 = 4 * 1024 * 1024;
 
-/// Bytes and pieces to be sent.
+/// Bytes and pieces queued for sending.
 #[derive(Debug, Default)]
 pub struct Output {
     bytes: Vec<u8>,
-    /// Bytes of the buffer that were sent.
+    /// Bytes of the buffer that are already sent.
     sent: usize,
-    /// What is not in the buffer, each with the place in the buffer before which it comes.
+    /// Pieces that are not in the buffer, each with the buffer offset it precedes.
     #[expect(clippy::box_collection, reason = "one pointer in each of many idle connections")]
     pieces: Option<Box<VecDeque<(usize, Piece)>>>,
-    /// Bytes that were ever put in, and ever sent.
+    /// Total bytes ever queued, and ever sent.
     put: u64,
     left: u64,
 }
@@ -45,49 +45,49 @@ enum Piece {
     Shared(Shared),
     File {
         slice: FileSlice,
-        /// Bytes from the front that are known to be in memory.
+        /// Bytes at the front that are known to be in the page cache.
         warm: u64,
     },
 }
 
-/// What came of [`Output::poll_flush`].
+/// Result of [`Output::flush`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flushed {
-    /// Everything left.
+    /// Everything was sent.
     All,
-    /// This turn sent its share; the rest goes next turn.
+    /// The share of this turn was sent; the rest follows in the next turn.
     Share,
-    /// What comes next is not in memory; see [`Output::cold`].
+    /// The next piece is not in the page cache; see [`Output::cold`].
     Cold,
 }
 
 impl Output {
-    /// Whether nothing waits.
+    /// Whether nothing is queued.
     pub fn is_empty(&self) -> bool {
         self.put == self.left
     }
 
-    /// Bytes that wait in memory of ours, those that only this connection holds.
+    /// Queued bytes in this connection's own memory.
     fn held(&self) -> usize {
         self.bytes.len() - self.sent
     }
 
-    /// Whether no more should be put in before something has left.
+    /// Whether nothing more should be queued until some of it is sent.
     pub fn is_full(&self) -> bool {
         self.held() >= ROOM || self.pieces.as_ref().is_some_and(|pieces| pieces.len() >= MOST_PIECES)
     }
 
-    /// Whether nothing more may be put in at all, not even what answers the peer's frames.
+    /// Whether nothing more may be queued at all, not even replies to the peer's frames.
     pub fn is_overfull(&self) -> bool {
         self.held() >= 4 * ROOM
     }
 
-    /// Room for streamed content.
+    /// Bytes of streamed content that may be queued.
     pub fn room(&self) -> usize {
         ROOM.saturating_sub(self.held())
     }
 
-    /// Number of bytes ever put in: the position of the next one.
+    /// Number of bytes ever queued: the position of the next one.
     pub fn position(&self) -> u64 {
         self.put
     }
@@ -97,8 +97,8 @@ impl Output {
         self.left
     }
 
-    /// Lets `write` append to the buffer, or take back what was appended since the last flush. What it returns
-    /// is handed through.
+    /// Lets `write` append to the buffer, or remove what was appended since the last flush. Returns the result of
+    /// `write`.
     pub fn write<T>(&mut self, pool: &Pool, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         if self.bytes.capacity() == 0 {
             self.bytes = pool.take();
@@ -109,7 +109,7 @@ impl Output {
         result
     }
 
-    /// Puts content in; `false` if it is a stream, which has to be pulled instead.
+    /// Queues content. Returns the source if the content is a stream, which has to be pulled instead.
     pub fn put(&mut self, pool: &Pool, content: Content) -> Option<Box<dyn hayami_http::Source>> {
         match content {
             Content::Empty => {}
@@ -134,10 +134,10 @@ impl Output {
         self.pieces.get_or_insert_default().push_back((self.bytes.len(), piece));
     }
 
-    /// Sends what the socket takes, one share of a turn at most.
+    /// Sends as much as the socket accepts, at most one turn's share.
     ///
     /// # Errors
-    /// The peer is gone, or a file became shorter than its head promised.
+    /// The peer is gone, or a file became shorter than its head announced.
     #[inline]
     pub fn flush(
         &mut self,
@@ -152,7 +152,7 @@ impl Output {
             }
             let sent = ready!(self.send_some(pool, transport))?;
             self.advance(sent);
-            // After the write, so that what is ready leaves in its own turn, whatever that has used.
+            // Checked after the write, so that ready output leaves in its own turn even if the budget is used up.
             let goes_on = budget.spend(cost::SYSTEM_CALL) && self.left < share_ends;
             if !goes_on && !self.is_empty() {
                 return Poll::Ready(Ok(Flushed::Share));
@@ -164,13 +164,13 @@ impl Output {
         Poll::Ready(Ok(Flushed::All))
     }
 
-    /// Gives the buffer back, whatever waits in it: the connection has ended.
+    /// Returns the buffer to the pool even if it holds data: the connection has ended.
     pub fn end(&mut self, pool: &Pool) {
         pool.give(std::mem::take(&mut self.bytes));
         *self = Self::default();
     }
 
-    /// Gives the buffer back if nothing waits.
+    /// Returns the buffer to the pool if nothing is queued.
     pub fn release(&mut self, pool: &Pool) {
         if self.is_empty() && self.bytes.capacity() > 0 {
             self.bytes.clear();
@@ -180,7 +180,7 @@ impl Output {
         }
     }
 
-    /// The piece of a file that has to be brought into memory before it can be sent.
+    /// The piece of a file that has to be read into the page cache before it can be sent.
     pub fn cold(&self) -> Option<FileSlice> {
         match self.first_piece()? {
             (_, Piece::File { slice, .. }) => Some(share(slice)),
@@ -188,14 +188,14 @@ impl Output {
         }
     }
 
-    /// The piece that [`cold`](Self::cold) gave is in memory now.
+    /// Notes that the piece returned by [`cold`](Self::cold) is now in the page cache.
     pub fn warmed(&mut self) {
         if let Some((_, Piece::File { slice, warm })) = self.pieces.as_mut().and_then(|p| p.front_mut()) {
             *warm = share(slice).len;
         }
     }
 
-    /// Whether a file comes next whose bytes are not in memory.
+    /// Whether the next piece is file content that is not in the page cache.
     #[inline]
     fn is_cold(&mut self) -> bool {
         let Some(pieces) = &mut self.pieces else { return false };
@@ -230,7 +230,7 @@ impl Output {
         self.pieces.as_ref()?.front()
     }
 
-    /// Sends the buffer and the pieces in memory in between, up to the next file.
+    /// Sends the buffer and the in-memory pieces between its parts, up to the next file.
     fn gather(&self, pool: &Pool, transport: &mut Transport) -> Poll<io::Result<usize>> {
         let mut slices = [IoSlice::new(&[]); GATHER];
         let mut count = 0;
@@ -259,7 +259,7 @@ impl Output {
         transport.send_vectored(pool, &slices[..count], file_follows || !all)
     }
 
-    /// Takes `sent` bytes off the front.
+    /// Removes `sent` bytes from the front.
     fn advance(&mut self, mut sent: usize) {
         self.left += sent as u64;
         while sent > 0 {
@@ -273,7 +273,7 @@ impl Output {
         }
     }
 
-    /// Takes up to `sent` bytes off the first piece; how many it had.
+    /// Removes up to `sent` bytes from the first piece; returns how many it had.
     fn advance_piece(&mut self, sent: usize) -> usize {
         let Some(pieces) = &mut self.pieces else { return sent };
         let Some((_, piece)) = pieces.front_mut() else { return sent };
@@ -304,7 +304,7 @@ impl Piece {
     }
 }
 
-/// What one turn sends of a file.
+/// The part of a file that one turn sends.
 fn share(slice: &FileSlice) -> FileSlice {
     FileSlice { len: slice.len.min(FILE_TURN), ..slice.clone() }
 }
@@ -322,7 +322,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::sync::Arc;
 
-    /// A temporary file with that content, already unlinked.
+    /// A temporary file with this content, already unlinked.
     fn file(content: &[u8]) -> FileSlice {
         let name = format!("hayami-output-{}-{:p}", std::process::id(), content);
         let path = std::env::temp_dir().join(name);

@@ -1,15 +1,15 @@
-//! How slow a peer may be: a deadline that moves as bytes do, and with nothing else.
+//! Minimum rates of peers: a deadline that is extended only by transferred bytes.
 //!
-//! A peer has credit, at most as much time as the timeout of what it is to do. While something is up to it (it owes
-//! content, or does not take what waits for it) a second costs a second; each byte that moves earns the time that
-//! it takes at the minimum rate. So a peer that stands still is late after the timeout, one that trickles soon
-//! after, and one that is faster than the minimum rate never, whatever else it sends. While nothing is up to it,
-//! because we are waiting for an upstream or have nothing to send, it costs nothing.
+//! A peer has credit, at most the timeout of what it has to do. While the peer is responsible for progress (it owes
+//! content, or does not read what is pending), a second costs a second; each transferred byte earns the time it takes
+//! at the minimum rate. So a stalled peer is late after the timeout, a trickling one soon after, and one that exceeds
+//! the minimum rate never, whatever else it sends. While it is not responsible, because the server waits for an
+//! upstream or has nothing to send, no credit is used.
 
 use crate::clock::Millis;
 use std::time::Duration;
 
-/// The rule: how long a peer may stand still, and how fast it has to be.
+/// The rule: how long a peer may stall, and its minimum rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
     pub(crate) timeout: Duration,
@@ -20,21 +20,21 @@ pub(crate) struct Patience {
 /// One direction of one peer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// Milliseconds that it may still take.
+    /// Credit left, in milliseconds.
     credit: u64,
-    /// Since when it spends them; `None` while nothing is up to it.
+    /// Since when credit is being used; `None` while the peer is not responsible.
     since: Option<Millis>,
-    /// Bytes that had moved when that was last looked at.
+    /// Bytes transferred at the last update.
     moved: u64,
 }
 
 impl Pace {
-    /// With the whole credit, `moved` bytes so far. Nothing is up to the peer yet.
+    /// Starts with full credit and `moved` bytes so far; the peer is not yet responsible.
     pub(crate) fn new(moved: u64, patience: Patience) -> Self {
         Self { credit: millis(patience.timeout), since: None, moved }
     }
 
-    /// As [`note`](Self::note), with a pace that begins at the first call. The pace as it is now.
+    /// Like [`note`](Self::note), but creates the pace on the first call. Returns the updated pace.
     pub(crate) fn noted(
         pace: &mut Option<Self>,
         now: Millis,
@@ -47,8 +47,8 @@ impl Pace {
         *pace
     }
 
-    /// Takes account of the time up to `now` and of the bytes that have moved, `moved` in all; `owes`: from now on it is
-    /// up to the peer that more do.
+    /// Accounts for the time up to `now` and the bytes transferred, `moved` in total; `owes`: from now on the peer is
+    /// responsible for progress.
     pub(crate) fn note(&mut self, now: Millis, moved: u64, owes: bool, patience: Patience) {
         let bytes = moved.saturating_sub(self.moved);
         let spent = self.since.map_or(0, |since| now.since(since));
@@ -63,12 +63,12 @@ impl Pace {
         self.since = owes.then_some(now);
     }
 
-    /// When the peer is late, unless bytes move before.
+    /// When the peer is late, unless bytes are transferred before.
     pub(crate) fn due(&self) -> Millis {
         self.since.map_or(Millis::NEVER, |since| since.after(Duration::from_millis(self.credit)))
     }
 
-    /// Whether it is late.
+    /// Whether the peer is late.
     pub(crate) fn is_late(&self, now: Millis) -> bool {
         self.due() <= now
     }
@@ -88,7 +88,7 @@ mod tests {
         Millis::at(seconds * 1000)
     }
 
-    /// A peer that moves so many bytes every so many seconds; when it is late, in seconds.
+    /// When a peer that transfers `bytes` every `every` seconds is late, in seconds.
     fn late_after(bytes: u64, every: u64, patience: Patience) -> Option<u64> {
         let (mut pace, mut moved) = (Pace::new(0, patience), 0);
         pace.note(at(0), 0, true, patience);
@@ -128,7 +128,7 @@ mod tests {
     fn a_peer_that_is_fast_enough_is_never_late_even_if_it_pauses() {
         assert_eq!(late_after(100, 1, PATIENCE), None);
         assert_eq!(late_after(900, 9, PATIENCE), None);
-        // What it was faster before gives no more credit than the timeout.
+        // Exceeding the rate earns no more credit than the timeout.
         assert_eq!(late_after(1_000_000, 11, PATIENCE), Some(10));
     }
 

@@ -1,5 +1,5 @@
-//! The PROXY protocol (HAProxy's `proxy-protocol.txt`, versions 1 and 2): who is at the ends of a connection that a
-//! balancer passes on, said in front of its bytes. Reading and writing of headers; no sockets.
+//! The PROXY protocol (HAProxy's `proxy-protocol.txt`, versions 1 and 2): a header at the start of a connection by
+//! which a load balancer passes on the addresses of the original one. Parses and writes headers; no sockets.
 
 use crate::network::Network;
 use crate::service::Address;
@@ -11,42 +11,42 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
-/// Bytes of the longest line of version 1, CRLF included (§2.1).
+/// Bytes of the longest version 1 line, including CRLF (§2.1).
 const LONGEST_LINE: usize = 107;
-/// What a line of version 1 begins with.
+/// The prefix of a version 1 line.
 const WORD: &[u8] = b"PROXY ";
-/// What a header of version 2 begins with (§2.2).
+/// The prefix of a version 2 header (§2.2).
 const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
-/// Bytes of version 2 in front of the addresses.
+/// Bytes of a version 2 header in front of the addresses.
 const FIXED: usize = 16;
-/// Bytes of the longest header that is taken. Addresses are 216 at most; what balancers say beside them (TLS, names,
-/// checksums) is some hundreds, and nothing of it is used.
+/// Bytes of the longest header accepted. Addresses take 216 bytes at most; the TLVs that balancers add (TLS, names,
+/// checksums) take a few hundred and are ignored.
 pub const LONGEST: usize = 4096;
 
-/// Whose connections begin with a header. By default everybody's do, and must.
+/// Which connections begin with a header. By default all do, and must.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expectation {
-    /// Who is believed; `None`: whoever connects.
+    /// The trusted peers; `None`: all peers.
     pub from: Option<Arc<[Network]>>,
-    /// A connection may as well begin without one; one of a peer that is not believed does.
+    /// The header is optional for trusted peers, and other peers may connect without one.
     pub optional: bool,
 }
 
 /// What is expected of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
-    /// A header.
+    /// A header is required.
     Header,
-    /// A header, or none.
+    /// A header is optional.
     Either,
-    /// None: what looks like one is the connection's own.
+    /// No header: bytes that look like one belong to the connection.
     None,
-    /// It should not be there.
+    /// The peer may not connect at all.
     Nobody,
 }
 
 impl Expectation {
-    /// What is expected of a connection from there.
+    /// What is expected of a connection from this peer.
     pub(crate) fn of(&self, peer: &Address) -> Expected {
         let is_believed = match (&self.from, peer) {
             (None, _) => true,
@@ -62,54 +62,54 @@ impl Expectation {
     }
 }
 
-/// Both ends of a connection, as they are announced.
+/// Both ends of a connection as announced by a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// Whose connection it is.
+    /// The client's address.
     pub peer: Address,
-    /// Where it arrived.
+    /// The address the client connected to.
     pub local: Address,
 }
 
-/// What bytes are.
+/// Result of parsing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parsed {
-    /// The beginning of a header.
+    /// An incomplete header.
     Partial,
-    /// A header.
+    /// A complete header.
     Whole {
-        /// Its bytes; what follows is the connection's own.
+        /// Length of the header; what follows belongs to the connection.
         bytes: usize,
-        /// The ends it announces. `None`: the connection is the balancer's own (its check of our health), or its
-        /// addresses are of a kind that we do not know; then the ends are those of the socket.
+        /// The announced addresses. `None`: the connection is the balancer's own (a health check), or the address
+        /// family is unknown; the socket's addresses apply.
         ends: Option<Ends>,
     },
 }
 
-/// What is wrong with a header.
+/// Why a header is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The connection begins with something else.
+    /// The connection does not begin with a header.
     Absent,
-    /// A line of version 1 that is none, or addresses that are none.
+    /// A malformed version 1 line or address.
     Line,
-    /// A version that does not exist.
+    /// An unknown version.
     Version,
-    /// A command that does not exist.
+    /// An unknown command.
     Command,
-    /// Less room than its addresses take.
+    /// The header is shorter than its addresses.
     Short,
-    /// More than [`LONGEST`], or a line of more than 107 bytes.
+    /// The header is longer than [`LONGEST`], or a line is longer than 107 bytes.
     Long,
-    /// The connection ended within it.
+    /// The connection ended within the header.
     Cut,
-    /// It did not come in time.
+    /// The header did not arrive in time.
     Late,
-    /// Nobody who may send one.
+    /// The peer is not allowed to send a header.
     Stranger,
 }
 
-/// Which of the two versions.
+/// The protocol version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// A line of text.
@@ -139,10 +139,10 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What the bytes at the front of a connection are. No bytes are the beginning of a header.
+/// Parses the bytes at the front of a connection. Empty input is an incomplete header.
 ///
 /// # Errors
-/// They are no header, whatever follows.
+/// The bytes cannot be a header, whatever follows.
 pub fn parse(bytes: &[u8]) -> Result<Parsed, Fault> {
     let begins = |with: &[u8]| bytes.iter().zip(with).all(|(own, wanted)| own == wanted);
     if begins(WORD) {
@@ -154,7 +154,7 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, Fault> {
     Err(Fault::Absent)
 }
 
-/// Version 1: `PROXY TCP4 192.0.2.1 198.51.100.1 56324 443` and CRLF.
+/// Parses version 1: `PROXY TCP4 192.0.2.1 198.51.100.1 56324 443` and CRLF.
 fn line(bytes: &[u8]) -> Result<Parsed, Fault> {
     let within = &bytes[..bytes.len().min(LONGEST_LINE)];
     let Some(end) = memchr_newline(within) else {
@@ -164,7 +164,7 @@ fn line(bytes: &[u8]) -> Result<Parsed, Fault> {
         within[..end].strip_suffix(b"\r").and_then(|text| str::from_utf8(text).ok()).ok_or(Fault::Line)?;
     let words: Vec<&str> = text.split(' ').collect();
     let ends = match words[1..] {
-        // What follows means nothing (§2.1).
+        // The rest of the line is ignored (§2.1).
         ["UNKNOWN", ..] => None,
         ["TCP4", peer, local, from, to] => Some(ends_of::<Ipv4Addr>([peer, local], [from, to])?),
         ["TCP6", peer, local, from, to] => Some(ends_of::<Ipv6Addr>([peer, local], [from, to])?),
@@ -188,7 +188,7 @@ fn ends_of<A: std::str::FromStr + Into<IpAddr>>(hosts: [&str; 2], ports: [&str; 
     Ok(Ends { peer: peer.ok_or(Fault::Line)?, local: local.ok_or(Fault::Line)? })
 }
 
-/// Version 2.
+/// Parses version 2.
 fn binary(bytes: &[u8]) -> Result<Parsed, Fault> {
     if bytes.get(12).is_some_and(|byte| byte >> 4 != 2) {
         return Err(Fault::Version);
@@ -207,7 +207,7 @@ fn binary(bytes: &[u8]) -> Result<Parsed, Fault> {
     Ok(Parsed::Whole { bytes: len, ends })
 }
 
-/// The addresses in front of what else is said (type, length and value of it, which are skipped).
+/// Reads the addresses; the TLVs behind them are skipped.
 fn binary_ends(family: u8, body: &[u8]) -> Result<Option<Ends>, Fault> {
     let ip = |address: IpAddr, port: &[u8]| {
         Address::Ip(SocketAddr::new(address, u16::from_be_bytes([port[0], port[1]])))
@@ -230,7 +230,7 @@ fn binary_ends(family: u8, body: &[u8]) -> Result<Option<Ends>, Fault> {
             front::<216>(body)?;
             Ends { peer: Address::Unix, local: Address::Unix }
         }
-        // §2.2: what a receiver does not know counts as unknown.
+        // §2.2: receivers treat unsupported families as unspecified.
         _ => return Ok(None),
     }))
 }
@@ -239,7 +239,7 @@ fn front<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Fault> {
     bytes.first_chunk().copied().ok_or(Fault::Short)
 }
 
-/// Appends the header that announces these ends.
+/// Appends a header that announces these addresses.
 pub fn write(version: Version, peer: &Address, local: &Address, out: &mut Vec<u8>) {
     let ips = match (peer, local) {
         (Address::Ip(peer), Address::Ip(local)) => same_family(*peer, *local),
@@ -251,7 +251,7 @@ pub fn write(version: Version, peer: &Address, local: &Address, out: &mut Vec<u8
     }
 }
 
-/// Both as IPv4, or both as IPv6.
+/// Both addresses as IPv4, or both as IPv6.
 fn same_family(peer: SocketAddr, local: SocketAddr) -> Option<(SocketAddr, SocketAddr)> {
     let plain = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
     let mapped = |end: SocketAddr| match end.ip() {
@@ -263,7 +263,7 @@ fn same_family(peer: SocketAddr, local: SocketAddr) -> Option<(SocketAddr, Socke
 }
 
 fn write_line(ends: Option<(SocketAddr, SocketAddr)>, out: &mut Vec<u8>) {
-    // To a vector, writing cannot fail.
+    // Writing to a vector cannot fail.
     let _ = match ends {
         None => write!(out, "PROXY UNKNOWN\r\n"),
         Some((peer, local)) => {
@@ -277,7 +277,7 @@ fn write_line(ends: Option<(SocketAddr, SocketAddr)>, out: &mut Vec<u8>) {
 fn write_binary(ends: Option<(SocketAddr, SocketAddr)>, out: &mut Vec<u8>) {
     out.extend_from_slice(SIGNATURE);
     let Some((peer, local)) = ends else {
-        // PROXY, unspecified.
+        // PROXY, AF_UNSPEC.
         return out.extend_from_slice(&[0x21, 0, 0, 0]);
     };
     out.extend_from_slice(if peer.is_ipv4() { &[0x21, 0x11, 0, 12] } else { &[0x21, 0x21, 0, 36] });

@@ -1,16 +1,16 @@
-//! How many connections the process may have.
+//! Connection limits of the process.
 
 use crate::placement::Workers;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// How many connections the process may have, and has, and which of its workers have how many.
+/// The connection limits of the process, its current connections, and how they are spread over the workers.
 #[derive(Debug)]
 pub struct Quota {
-    /// Above it connections wait in the kernel's queue.
+    /// Hard limit: above it, new connections wait in the kernel's accept queue.
     most: usize,
-    /// Above it idle connections are closed early; with how long an idle one is left alone at least.
+    /// Soft limit: above it, idle connections are closed early; with the minimum idle time before that.
     soft: Option<(usize, Duration)>,
     live: AtomicUsize,
     next_id: AtomicU64,
@@ -19,7 +19,7 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// A quota of `most` connections, with idle ones closed early above `soft`.
+    /// Creates a quota of `most` connections, with idle ones closed early above `soft`.
     pub fn new(most: usize, soft: Option<(usize, Duration)>) -> Self {
         Self {
             most,
@@ -31,34 +31,34 @@ impl Quota {
         }
     }
 
-    /// Connections at the moment.
+    /// Number of current connections.
     pub fn live(&self) -> usize {
         self.live.load(Ordering::Relaxed)
     }
 
-    /// How often a connection could not be accepted for want of descriptors or memory.
+    /// How often a connection could not be accepted for lack of descriptors or memory.
     pub fn starved(&self) -> u64 {
         self.starved.load(Ordering::Relaxed)
     }
 
-    /// How long an idle connection is left alone when the soft limit is passed.
+    /// Minimum idle time before a connection is closed above the soft limit.
     pub(crate) fn min_age(&self) -> Duration {
         self.soft.map_or(Duration::ZERO, |(_, min_age)| min_age)
     }
 
-    /// Whether idle connections may have to be closed early.
+    /// Whether there is a soft limit.
     pub(crate) fn is_soft(&self) -> bool {
         self.soft.is_some()
     }
 
-    /// How many of a worker's `own` connections are above the soft limit: its share of the excess.
+    /// A worker's share of the connections above the soft limit, if it has `own` of all.
     pub(crate) fn excess(&self, own: usize) -> usize {
         let Some((soft, _)) = self.soft else { return 0 };
         let live = self.live();
         if live <= soft { 0 } else { ((live - soft) * own).div_ceil(live) }
     }
 
-    /// The workers that have them.
+    /// The workers that hold the connections.
     pub(crate) fn workers(&self) -> &Arc<Workers> {
         &self.workers
     }
@@ -71,7 +71,7 @@ impl Quota {
         Some(self.next_id.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// One could not be accepted for want of descriptors or memory.
+    /// Counts a connection that could not be accepted for lack of descriptors or memory.
     pub(crate) fn note_starved(&self) {
         self.starved.fetch_add(1, Ordering::Relaxed);
     }

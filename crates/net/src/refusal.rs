@@ -1,45 +1,45 @@
-//! Why a connection refuses a request by itself, whatever the protocol that brought it.
+//! Reasons for a connection to refuse a request by itself, whatever the protocol.
 
 use hayami_h1::Fault;
 use hayami_http::Status;
 use std::fmt;
 
-/// Why the connection itself, and not the service, has to refuse a request.
+/// Why the connection, and not the service, refuses a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The client broke a rule of the protocol; the connection is closed after the answer.
+    /// The client violated the protocol; the connection is closed after the response.
     Malformed {
-        /// The status of the answer.
+        /// The status of the response.
         status: Status,
-        /// What is wrong, to go after "the".
+        /// What is wrong, phrased to follow "the".
         fault: &'static str,
     },
-    /// The request is beyond a limit of the configuration.
+    /// The request exceeds a configured limit.
     Beyond(Limit),
     /// The head or the content did not arrive in time (408).
     Timeout,
-    /// A request in clear on a port for TLS (400).
+    /// Plain HTTP on a TLS port (400).
     PlainHttp,
-    /// Too much content of requests waits in memory, this one's among it (503).
+    /// Too much request content is buffered in memory, part of it for this request (503).
     Overload,
 }
 
-/// A limit of the configuration that a request breaks.
+/// A configured limit that a request exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// The request line.
+    /// Length of the request line.
     RequestLine,
-    /// The whole head.
+    /// Size of the whole head.
     Head,
-    /// The number of field lines.
+    /// Number of field lines.
     Fields,
-    /// The content.
+    /// Size of the content.
     Content,
-    /// The line of a chunk's size.
+    /// Length of a chunk-size line.
     ChunkLine,
-    /// The extensions of all chunks.
+    /// Total size of chunk extensions.
     ChunkExtensions,
-    /// The trailer section.
+    /// Size of the trailer section.
     Trailer,
 }
 
@@ -59,7 +59,7 @@ impl From<Fault> for Refusal {
 }
 
 impl Refusal {
-    /// The status of the answer.
+    /// The status of the response.
     pub fn status(&self) -> Status {
         match self {
             Self::Malformed { status, .. } => *status,
@@ -70,7 +70,7 @@ impl Refusal {
         }
     }
 
-    /// The limit that the request breaks, if it breaks one.
+    /// The limit that the request exceeds, if any.
     pub fn limit(&self) -> Option<Limit> {
         if let Self::Beyond(limit) = self { Some(*limit) } else { None }
     }

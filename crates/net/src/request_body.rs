@@ -1,12 +1,12 @@
-//! Content of a request on its way from its connection to whoever answers the request.
+//! Request content on its way from the connection to the handler.
 //!
 //! ```text
-//! connection ── Feed ──▸ a few bytes in memory ──▸ Incoming ── handler
-//!                 ◂── what was taken, and whether more is wanted ──
+//! connection ── BodySender ──▸ a few bytes in memory ──▸ RequestBody ── handler
+//!                 ◂── bytes taken, and whether more is wanted ──
 //! ```
 //!
-//! Nothing here knows of frames or chunks: the protocols put in what they have received, and read on, or
-//! open windows, as the handler takes.
+//! This module knows nothing of frames or chunks: the protocols put in the content they receive, and read on, or open
+//! flow-control windows, as the handler takes it.
 
 use crate::byte_budget::{ByteBudget, ByteShare};
 use crate::clock::Millis;
@@ -20,75 +20,75 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// Bytes that wait for the handler before no more are read. What one read brings may come on top.
+/// Bytes that may wait for the handler before reading stops. One more read may exceed this.
 const ROOM: usize = 48 * 1024;
-/// Bytes that may wait whatever waits elsewhere. Only what is more counts towards the memory that all requests have
-/// together, in steps of as many: a request whose content is taken as it comes touches no number that others touch.
+/// Bytes that a request may always buffer. Only bytes beyond count towards the memory budget shared by all requests,
+/// in steps of this size: a request whose content is taken promptly touches no shared counter.
 const FREE: usize = 16 * 1024;
-/// Memory that is kept for bytes while none wait.
+/// Buffer capacity that is kept while no bytes wait.
 const KEPT: usize = 4 * 1024;
 
-/// Content of a request: pulled by whoever answers.
+/// Content of a request, pulled by the handler.
 ///
-/// It is a [`Source`], so that content goes both ways by one contract. An error means that the client broke
-/// off, broke a rule, sent too much or too slowly; [`refusal`](Self::refusal) tells. Whoever drops it has no
-/// use for the rest, which is thrown away.
+/// It is a [`Source`], so that request and response content share one interface. An error means that the client
+/// aborted the request, violated the protocol, or sent too much or too slowly; see [`refusal`](Self::refusal). When
+/// it is dropped, the remaining content is discarded.
 pub struct RequestBody(Rc<RefCell<Pipe>>);
 
-/// Tells whether content of a request was refused.
+/// Reports whether content of a request was refused.
 #[derive(Clone, Debug)]
 pub struct Refusals(Weak<RefCell<Pipe>>);
 
 /// The connection's end of the content of a request.
 pub(crate) struct BodySender(Rc<RefCell<Pipe>>);
 
-/// What is between the two.
+/// State shared by both ends.
 #[derive(Debug)]
 struct Pipe {
     state: State,
-    /// Bytes of the whole content, if that was said.
+    /// Length of the whole content, if announced.
     length: Option<u64>,
-    /// Bytes that wait to be taken.
+    /// Bytes waiting to be taken.
     waiting: VecDeque<u8>,
     trailers: Option<Box<FieldSection>>,
-    /// Bytes that came.
+    /// Bytes received.
     received: u64,
-    /// Bytes that were taken since the connection last asked.
+    /// Bytes taken since the connection last asked.
     taken: usize,
     /// The handler has asked for content.
     asked: bool,
-    /// Something was taken for good.
+    /// Bytes were taken and cannot be put back.
     touched: bool,
-    /// Who waits for content.
+    /// The task that waits for content.
     reader: Option<Waker>,
-    /// Who wants to know that content is refused, even while it does not wait for more.
+    /// The task to wake when content is refused, even if it does not wait for content.
     watcher: Option<Waker>,
-    /// How slowly the client sends while the handler waits for it; from the first time on that it does.
+    /// The client's sending rate while the handler waits; set when it first waits.
     pace: Option<Pace>,
-    /// The client may take its time.
+    /// The read timeout is disabled.
     patient: bool,
-    /// The connection is at work, and looks here afterwards: it need not be woken.
+    /// The connection is running and will check this afterwards, so it need not be woken.
     attended: bool,
     connection: Waker,
-    /// What of the memory of all requests it has.
+    /// The part of the memory budget this request uses.
     share: ByteShare,
 }
 
-/// How far content is.
+/// Progress of the content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
-    /// There is more to come.
+    /// More is to come.
     Coming,
-    /// All of it has come.
+    /// All of it has arrived.
     Complete,
-    /// The client broke a rule; the rest is not read.
+    /// The content was rejected; the rest is not read.
     Refused(Refusal),
-    /// The client is gone, or was answered.
+    /// The client is gone, or was already answered.
     Gone,
 }
 
-/// The two ends of the content of a request, of which `length` bytes will come if that is known. `connection`
-/// wakes the connection; `budget` is the memory of all requests.
+/// Creates both ends of the content of a request, with `length` bytes if known. `connection` wakes the connection;
+/// `budget` is the memory shared by all requests.
 pub(crate) fn content(
     length: Option<u64>,
     connection: Waker,
@@ -115,18 +115,18 @@ pub(crate) fn content(
 }
 
 impl RequestBody {
-    /// Number of bytes of the whole content, if the client said it beforehand.
+    /// Length of the whole content, if the client announced it.
     pub fn length(&self) -> Option<u64> {
         self.0.borrow().length
     }
 
-    /// Whether nothing was taken yet: the request can still be sent somewhere else.
+    /// Whether nothing was taken yet: the request can still be sent elsewhere.
     pub fn is_untouched(&self) -> bool {
         !self.0.borrow().touched
     }
 
-    /// Why content broke off by the client's fault: the request is to be answered with that status, if
-    /// nothing was answered yet. `None` while there is no error, and if the client is gone.
+    /// Why the content was rejected: the request is to be answered with the status of the refusal, if no response was
+    /// sent yet. `None` if there is no error, or the client is gone.
     pub fn refusal(&self) -> Option<Refusal> {
         match &self.0.borrow().state {
             State::Refused(refusal) => Some(refusal.clone()),
@@ -134,20 +134,20 @@ impl RequestBody {
         }
     }
 
-    /// What tells of a refusal, whoever takes the content by then.
+    /// A handle that reports a refusal, whichever task takes the content.
     pub fn refusals(&self) -> Refusals {
         Refusals(Rc::downgrade(&self.0))
     }
 
-    /// Lets the client pause for as long as it likes: for conversations, in which it has something to say
-    /// only now and then. Otherwise a client that sends nothing for a while when it should is refused.
+    /// Lets the client pause for as long as it likes: for tunnels, in which it sends only now and then. Otherwise a
+    /// client that sends nothing for a while when it should is refused.
     pub fn disable_read_timeout(&self) {
         self.0.borrow_mut().patient = true;
     }
 }
 
 impl Refusals {
-    /// Why content broke off by the client's fault, or for want of memory, if it did.
+    /// Why the content was rejected, by the client's fault or for lack of memory, if it was.
     pub fn get(&self) -> Option<Refusal> {
         match &self.0.upgrade()?.borrow().state {
             State::Refused(refusal) => Some(refusal.clone()),
@@ -155,7 +155,8 @@ impl Refusals {
         }
     }
 
-    /// Ready when content is refused. Whoever takes it learns of that when it asks for more, which may be much later.
+    /// Ready when content is refused. The task that takes it notices only when it asks for more, which may be much
+    /// later.
     pub fn poll(&self, cx: &mut Context<'_>) -> Poll<Refusal> {
         let Some(pipe) = self.0.upgrade() else { return Poll::Pending };
         let mut pipe = pipe.borrow_mut();
@@ -172,17 +173,17 @@ impl Refusals {
 }
 
 impl BodySender {
-    /// Whether somebody may still take content.
+    /// Whether the handler still holds its end.
     pub(crate) fn has_reader(&self) -> bool {
         Rc::strong_count(&self.0) > 1
     }
 
-    /// Whether more content is to come, for somebody who may take it.
+    /// Whether more content is to come and the handler still holds its end.
     pub(crate) fn is_open(&self) -> bool {
         self.has_reader() && self.0.borrow().state == State::Coming
     }
 
-    /// Whether all content has come.
+    /// Whether all content has arrived.
     pub(crate) fn is_complete(&self) -> bool {
         self.0.borrow().state == State::Complete
     }
@@ -197,12 +198,12 @@ impl BodySender {
         self.0.borrow().asked
     }
 
-    /// Wakes the connection, for the exchange that this content belongs to.
+    /// A waker of the connection, for the exchange this content belongs to.
     pub(crate) fn waker(&self) -> Waker {
         self.0.borrow().connection.clone()
     }
 
-    /// Has the connection at work on the exchange, so that it need not be woken for it.
+    /// Runs `work` of the connection on the exchange; meanwhile the connection is not woken for it.
     pub(crate) fn attend<T>(&self, work: impl FnOnce() -> T) -> T {
         self.0.borrow_mut().attended = true;
         let result = work();
@@ -210,8 +211,8 @@ impl BodySender {
         result
     }
 
-    /// Content has come that had to be taken. If there is no memory left for it, no more is taken from the client: this
-    /// request is one of those whose content is taken too slowly. Returns what [`put`](Self::put) does.
+    /// Adds content that had to be received. If there is no memory left for it, the content is refused: this request
+    /// is one of those whose content is taken too slowly. Returns what [`put`](Self::put) does.
     pub(crate) fn put_or_refuse(&self, bytes: &[u8], now: Millis, patience: Patience) -> bool {
         let fits = {
             let mut pipe = self.0.borrow_mut();
@@ -221,26 +222,26 @@ impl BodySender {
         if fits { self.put(bytes, now, patience) } else { self.refuse(Refusal::Overload) }
     }
 
-    /// Content has come. Whether it is the connection itself that has to tell who waits for it.
+    /// Adds received content. Returns true if it is the connection itself that has to poll the waiting reader.
     pub(crate) fn put(&self, bytes: &[u8], now: Millis, patience: Patience) -> bool {
         let mut pipe = self.0.borrow_mut();
         pipe.received += bytes.len() as u64;
         pipe.waiting.extend(bytes);
         let waiting = pipe.waiting.len();
-        // What does not fit is little: nobody has to take more than there is room for.
+        // The excess is small: callers stop when there is no room.
         let _ = pipe.reserve(waiting);
         pipe.note_pace(now, false, patience);
         self.tell(pipe)
     }
 
-    /// All content has come. Returns what [`put`](Self::put) does.
+    /// All content has arrived. Returns what [`put`](Self::put) does.
     pub(crate) fn complete(&self, trailers: Option<Box<FieldSection>>) -> bool {
         let mut pipe = self.0.borrow_mut();
         (pipe.state, pipe.trailers, pipe.pace) = (State::Complete, trailers, None);
         self.tell(pipe)
     }
 
-    /// No more content is taken from the client, by its own fault. Returns what [`put`](Self::put) does.
+    /// Rejects the content. Returns what [`put`](Self::put) does.
     pub(crate) fn refuse(&self, refusal: Refusal) -> bool {
         let mut pipe = self.0.borrow_mut();
         (pipe.state, pipe.pace) = (State::Refused(refusal), None);
@@ -251,18 +252,18 @@ impl BodySender {
         self.tell(pipe)
     }
 
-    /// Bytes that the handler has done with since this was last asked.
+    /// Bytes that the handler has taken or dropped since the last call.
     pub(crate) fn taken(&self) -> usize {
         std::mem::take(&mut self.0.borrow_mut().taken)
     }
 
-    /// The same at the end, when nobody will take what waits.
+    /// Like [`taken`](Self::taken), but at the end: includes the bytes still waiting.
     pub(crate) fn end(self) -> usize {
         self.0.borrow_mut().discard();
         self.taken()
     }
 
-    /// Notes whether the handler waits for the client. Whether it does.
+    /// Updates the client's pace by whether the handler waits for it. Returns true if it does.
     pub(crate) fn note_starvation(&self, now: Millis, patience: Patience) -> bool {
         let mut pipe = self.0.borrow_mut();
         let starves = pipe.reader.is_some() && pipe.state == State::Coming && !pipe.patient;
@@ -270,13 +271,14 @@ impl BodySender {
         starves
     }
 
-    /// When the client is late with what the handler waits for, as far as that was noted.
+    /// When the client's read timeout expires, as of the last update.
     pub(crate) fn due(&self) -> Millis {
         let due = self.0.borrow().pace.map_or(Millis::NEVER, |pace| pace.due());
         if self.has_reader() { due } else { Millis::NEVER }
     }
 
-    /// Wakes who waits for content, unless the connection does so by going on with the exchange.
+    /// Wakes the task that waits for content. Returns true if that is the connection, which continues the exchange
+    /// itself.
     fn tell(&self, mut pipe: RefMut<'_, Pipe>) -> bool {
         let Some(reader) = pipe.reader.take() else { return false };
         if reader.will_wake(&pipe.connection) {
@@ -295,7 +297,7 @@ impl Drop for BodySender {
             pipe.state = State::Gone;
             pipe.discard();
         }
-        // If it is the connection that takes it, nothing is left to be done: the exchange is over.
+        // If the connection itself is the reader, nothing is left to do: the exchange has ended.
         self.tell(pipe);
     }
 }
@@ -373,7 +375,7 @@ impl Pipe {
         out.extend_from_slice(&back[..bytes - first]);
         self.waiting.drain(..bytes);
         if self.waiting.is_empty() && (self.state == State::Complete || self.waiting.capacity() > KEPT) {
-            // A handler may hold on to it for long.
+            // A handler may hold on to it for a long time.
             self.waiting = VecDeque::new();
         }
         self.taken += bytes;
@@ -382,31 +384,31 @@ impl Pipe {
         bytes
     }
 
-    /// Whether more content should be read: while memory is short, only what may wait in any case.
+    /// Whether more content should be read: while memory is short, only up to what is always allowed.
     fn has_room(&self) -> bool {
         let waiting = self.waiting.len();
         waiting < FREE || waiting < ROOM && !self.share.is_spent()
     }
 
-    /// Whether there is memory for so many bytes.
+    /// Reserves memory for this many waiting bytes; false if the budget does not allow it.
     fn reserve(&mut self, waiting: usize) -> bool {
         self.share.resize(counted(waiting))
     }
 
-    /// Memory of bytes that do not wait any more is there for others.
+    /// Returns memory of bytes that no longer wait to the budget.
     fn give_back(&mut self) {
-        // Less always fits.
+        // Shrinking always succeeds.
         let _ = self.share.resize(counted(self.waiting.len()).min(self.share.bytes()));
     }
 
-    /// Takes account of the client's pace: from now on it `owes` content, or does not.
+    /// Updates the client's pace: from now on it `owes` content, or does not.
     fn note_pace(&mut self, now: Millis, owes: bool, patience: Patience) {
         if owes || self.pace.is_some() {
             Pace::noted(&mut self.pace, now, self.received, owes, patience);
         }
     }
 
-    /// Throws away what waits: nobody will take it.
+    /// Discards waiting bytes that no reader will take.
     fn discard(&mut self) {
         self.taken += std::mem::take(&mut self.waiting).len();
         self.give_back();
@@ -419,7 +421,7 @@ impl Pipe {
     }
 }
 
-/// What so many bytes that wait count of the memory of all requests.
+/// How much of the shared memory budget this many waiting bytes use.
 fn counted(waiting: usize) -> u64 {
     waiting.saturating_sub(FREE).next_multiple_of(FREE) as u64
 }
@@ -498,14 +500,14 @@ mod tests {
         assert!(fill(&mut incoming, 9, &mut Vec::new()).is_pending());
         assert!(feed.note_starvation(NOW, PATIENCE));
         assert_eq!(feed.due(), later(5));
-        // A byte earns little, and while the handler does something else time is not counted.
+        // A byte earns little, and time is not counted while the handler is busy elsewhere.
         feed.put(b"a", later(4), PATIENCE);
         assert_eq!(feed.due(), Millis::NEVER);
         assert_eq!(fill(&mut incoming, 9, &mut Vec::new()), Poll::Ready(false));
         assert!(fill(&mut incoming, 9, &mut Vec::new()).is_pending());
         assert!(feed.note_starvation(later(100), PATIENCE));
         assert_eq!(feed.due(), later(101).after(Duration::from_millis(10)));
-        // At the minimum rate, it is as if nothing had been missing.
+        // At the minimum rate, the full timeout is restored.
         feed.put(&[0; 500], later(101), PATIENCE);
         assert_eq!(fill(&mut incoming, 999, &mut Vec::new()), Poll::Ready(false));
         assert!(fill(&mut incoming, 9, &mut Vec::new()).is_pending());

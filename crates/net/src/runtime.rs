@@ -1,8 +1,8 @@
-//! The runtime that all workers of a process share: timers, and threads for what blocks.
+//! The tokio runtime shared by all workers of a process: timers, and threads for blocking work.
 //!
-//! It has a thread of its own that waits for timers. So a worker's thread can wait in its own epoll, and only
-//! there: a runtime on the same thread would want it to wait in the runtime's. A worker's tasks are not here, but in
-//! the worker's own set of tasks, which its loop runs.
+//! It has a thread of its own that waits for timers, so that a worker's thread blocks only in its own epoll; a
+//! runtime on the same thread would need to block in its own. A worker's tasks do not run here but in the worker's
+//! own task set, which its loop polls.
 
 use crate::blocking;
 use std::future::pending;
@@ -10,16 +10,16 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 use tokio::runtime::{Builder, Handle};
 
-/// Threads for what blocks and has no lane of its own.
+/// Threads for blocking work outside the lanes.
 const SPARE: usize = 16;
 
-/// Made by the first worker, and there for as long as the process.
+/// Created by the first worker; lives as long as the process.
 static RUNTIME: Mutex<Option<Handle>> = Mutex::new(None);
 
-/// The runtime.
+/// Returns the runtime, creating it on first use.
 ///
 /// # Errors
-/// It could not be made: no more descriptors or threads.
+/// It could not be created: no more descriptors or threads.
 pub(crate) fn shared() -> io::Result<Handle> {
     let mut shared = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(handle) = &*shared {

@@ -1,7 +1,7 @@
-//! The contract between the connections (this layer) and whatever answers (the layer above).
+//! The interface between connections (this layer) and the service that answers requests (the layer above).
 //!
-//! A [`Service`] belongs to one worker and is called by that worker's connections only, so nothing in
-//! here is `Send` and nothing locks.
+//! A [`Service`] belongs to one worker and is called only by that worker's connections, so nothing here is `Send` or
+//! needs locks.
 
 use crate::clock::Instant;
 use hayami_http::{RequestHead, Response, ResponseHead, Status};
@@ -21,12 +21,12 @@ pub use crate::request_body::{Refusals, RequestBody};
 pub enum Address {
     /// TCP over IPv4 or IPv6.
     Ip(SocketAddr),
-    /// A unix socket.
+    /// A Unix socket.
     Unix,
 }
 
 impl Address {
-    /// The port, 0 for a unix socket.
+    /// The port; 0 for a Unix socket.
     pub fn port(&self) -> u16 {
         match self {
             Self::Ip(address) => address.port(),
@@ -34,12 +34,12 @@ impl Address {
         }
     }
 
-    /// Appends what [`Display`](fmt::Display) shows. Of IPv4, every request that is passed on or logged wants it.
+    /// Appends what [`Display`](fmt::Display) shows. IPv4 has a fast path: every proxied or logged request needs it.
     pub fn push(&self, out: &mut Vec<u8>) {
         match self {
             Self::Ip(address) => match address.ip().to_canonical() {
                 IpAddr::V4(address) => push_dotted(address.octets(), out),
-                // To a vector, writing cannot fail.
+                // Writing to a vector cannot fail.
                 IpAddr::V6(address) => _ = write!(out, "{address}"),
             },
             Self::Unix => out.extend_from_slice(b"unix:"),
@@ -56,14 +56,14 @@ fn push_dotted(bytes: [u8; 4], out: &mut Vec<u8>) {
                 len += 1;
             }
         }
-        // The dot stands there.
+        // The dot is already there.
         len += 1;
     }
     out.extend_from_slice(&text[..len - 1]);
 }
 
 impl fmt::Display for Address {
-    /// The address without its port, as access logs want it.
+    /// The address without its port, as used in access logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ip(address) => write!(f, "{}", address.ip().to_canonical()),
@@ -72,28 +72,29 @@ impl fmt::Display for Address {
     }
 }
 
-/// What is known of a connection for as long as it lasts.
+/// Properties of a connection for as long as it lasts.
 #[derive(Debug)]
 pub struct ConnectionInfo {
     /// Unique within this process.
     pub id: u64,
-    /// Index of the listener that accepted it, as in the list given to the worker.
+    /// Index of the accepting listener in the list given to the worker.
     pub listener: usize,
-    /// The client's end; what a header of the PROXY protocol says it is, where one is expected.
+    /// The client's address; from the PROXY protocol header if one is expected.
     pub peer: Address,
-    /// Our end, likewise.
+    /// The server's address, likewise.
     pub local: Address,
     /// When it was accepted.
     pub accepted: Instant,
-    /// What the TLS handshake agreed on; `None` in clear.
+    /// The result of the TLS handshake; `None` without TLS.
     pub tls: Option<Box<hayami_tls::Info>>,
-    /// Set by the service: over HTTP/1.1, it ends with the answer that comes next.
+    /// Set by the service: an HTTP/1.1 connection ends after the next response.
     pub ends: Cell<bool>,
-    /// Set by the service while an answer is awaited: over HTTP/1.1, whether the answer is given up when the client
-    /// closes the connection, even if only its half of it; awaited or being sent. For answers that cost others work.
-    /// A stream that the client cancels is given up in any case. False for every new request.
+    /// Set by the service while a response is pending or being sent: over HTTP/1.1, abort it when the client closes
+    /// the connection, even if only its half. For responses that cause work elsewhere. A stream that the client
+    /// cancels is aborted in any case. False for every new request.
     pub cancel_on_close: Cell<bool>,
-    /// Its listener requires client certificates now, after a reload, that its handshake has not asked for.
+    /// Since a reload its listener requires client certificates, which the handshake of this connection did not
+    /// request.
     pub outdated: Cell<bool>,
 }
 
@@ -101,74 +102,73 @@ pub struct ConnectionInfo {
 pub struct Request<'a> {
     /// Method, target, fields. The service may take it (`std::mem::take`) to keep it beyond the call.
     pub head: &'a mut RequestHead,
-    /// Number of bytes of content that will come: `Some(0)` for none, `None` while it is unknown (chunked).
+    /// Length of the content: `Some(0)` for none, `None` if unknown (chunked).
     pub content_length: Option<u64>,
     /// Its connection; clone the `Rc` to keep it.
     pub connection: &'a Rc<ConnectionInfo>,
-    /// How many requests this connection brought before this one.
+    /// Number of earlier requests on this connection.
     pub index: u32,
-    /// The stream that brought it, over HTTP/2.
+    /// The stream ID, over HTTP/2.
     pub stream: Option<u32>,
-    /// It came before the TLS handshake was complete (RFC 8470): somebody may have sent it twice.
+    /// It was received as TLS early data (RFC 8470): an attacker may have replayed it.
     pub early: bool,
-    /// Its content, `None` if there is none. The service may take it; otherwise it is thrown away.
+    /// Its content, `None` if there is none. The service may take it; otherwise it is discarded.
     pub content: Option<RequestBody>,
-    /// What the client asks for instead of an ordinary answer.
+    /// The tunnel that the client asks for instead of an ordinary response.
     pub upgrade: Option<Upgrade>,
-    /// What the service sets here says what goes out before the answer, if that comes later.
+    /// Set by the service to send interim responses before a response that comes later.
     pub interim: Option<Interim>,
-    /// When the request's first byte was seen.
+    /// When the first byte of the request was seen.
     pub begun: Instant,
     /// When its head was complete.
     pub received: Instant,
 }
 
-/// A tunnel that a client asks for: from the answer that grants it on, its connection, or over HTTP/2 its stream,
-/// carries bytes of another protocol both ways.
+/// A tunnel that a client asks for: after the response that grants it, the connection, or over HTTP/2 the stream,
+/// carries bytes of another protocol in both directions.
 ///
-/// A tunnel is an exchange whose content has no framing. The client's bytes come by [`bytes`](Self::bytes); what
-/// goes to the client is the answer's content, a `Content::Stream`. That content owns `bytes`: asking it for
-/// bytes moves both directions, and with no room for any it moves the client's alone, and is pending. Its end says
-/// that nothing more goes to the client, who may still speak: what of `bytes` is still to come is then the
-/// source's own affair. Its error means that the tunnel broke, and resets the connection or stream. The end of
-/// `bytes` says that the client has closed its half.
+/// A tunnel is an exchange whose content has no framing. The client's bytes arrive in [`bytes`](Self::bytes); the
+/// response content, a `Content::Stream`, goes to the client. That content owns `bytes`: asking it for bytes moves
+/// both directions, and with no room only the client's, returning pending. When it ends, nothing more goes to the
+/// client, which may still send: the source itself has to handle the rest of `bytes`. If it fails, the tunnel is
+/// broken, and the connection or stream is reset. When `bytes` ends, the client has closed its half.
 ///
-/// Any other answer leaves the connection as it is, and `bytes` come to nothing.
+/// Any other response leaves the connection as it is, and `bytes` is not used.
 #[derive(Debug)]
 pub struct Upgrade {
-    /// What would grant it.
+    /// The kind of tunnel, which determines the response that grants it.
     pub kind: UpgradeKind,
-    /// The protocols to choose from, as a list: the client's Upgrade fields without those that concern its own
-    /// connection (h2c, TLS, HTTP), or the one that `:protocol` names. Nothing for CONNECT.
+    /// The list of protocols offered: the client's Upgrade fields without those of its own connection (h2c, TLS,
+    /// HTTP), or the value of `:protocol`. Empty for CONNECT.
     pub protocols: Vec<u8>,
-    /// What the client sends in the tunnel. Nothing of it is here before the tunnel is granted over HTTP/1.1; over
-    /// HTTP/2 it may be.
+    /// The data that the client sends in the tunnel. Over HTTP/1.1 none arrives before the tunnel is granted; over
+    /// HTTP/2 it may.
     pub bytes: RequestBody,
 }
 
-/// How a tunnel was asked for.
+/// How a tunnel was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpgradeKind {
-    /// By Upgrade over HTTP/1.1 (RFC 9110 §7.8), without content; granted by 101 with the Upgrade field that names
-    /// the protocol.
+    /// By Upgrade over HTTP/1.1 (RFC 9110 §7.8), without content; granted by 101 with an Upgrade field that names the
+    /// protocol.
     Upgrade,
     /// By CONNECT with `:protocol` over HTTP/2 (RFC 8441 §4); granted by a 2xx.
     ExtendedConnect,
-    /// By CONNECT (RFC 9110 §9.3.6): a way to the target's authority; granted by a 2xx.
+    /// By CONNECT (RFC 9110 §9.3.6): a connection to the target's authority; granted by a 2xx.
     Connect,
 }
 
-/// Interim responses (1xx, RFC 9110 §15.2) on their way to the client while its answer is awaited.
+/// Interim responses (1xx, RFC 9110 §15.2) to be sent to the client before the response.
 ///
-/// The connection looks here whenever it has polled the answer.
+/// The connection sends them whenever it has polled the response.
 #[derive(Clone, Default)]
 pub struct Interim {
     heads: InterimHeads,
-    /// Changes what is sent by this handle.
+    /// Modifies what is sent by this handle.
     change: Option<HeadChange>,
 }
 
-/// Those that were not sent yet: what the connection keeps of an [`Interim`].
+/// Interim responses not sent yet: the connection's end of an [`Interim`].
 #[derive(Clone, Default)]
 pub(crate) struct InterimHeads(Rc<RefCell<Vec<ResponseHead>>>);
 
@@ -179,23 +179,23 @@ impl InterimHeads {
         self.0.borrow().is_empty()
     }
 
-    /// Those that were not sent yet, which are sent now.
+    /// Takes those not sent yet.
     pub(crate) fn take(&self) -> Vec<ResponseHead> {
         self.0.take()
     }
 }
 
-/// What changes heads of responses.
+/// Modifies response heads.
 pub type HeadChange = Rc<dyn Fn(&mut ResponseHead)>;
 
 impl Interim {
-    /// A handle to the same responses that changes each before it is sent.
+    /// Returns a handle to the same queue that modifies each response before it is sent.
     pub fn changed_by(&self, change: HeadChange) -> Self {
         Self { heads: self.heads.clone(), change: Some(change) }
     }
 
-    /// Sends one, if the client's protocol knows it. 100 and 101 are the connection's own affair and are
-    /// dropped (RFC 9110 §15.2.1 and §15.2.2), and so is what is no interim response.
+    /// Sends one, if the client's protocol supports it. 100 and 101 are sent by the connection itself and are dropped
+    /// here (RFC 9110 §15.2.1 and §15.2.2), as is anything but an interim response.
     pub fn send(&self, mut head: ResponseHead) {
         let own = matches!(head.status(), Status::CONTINUE | Status::SWITCHING_PROTOCOLS);
         if head.status().is_informational() && !own {
@@ -218,7 +218,7 @@ impl fmt::Debug for Interim {
     }
 }
 
-/// What became of a request at once.
+/// The immediate result of a request.
 pub enum Outcome {
     /// Answered: no future, no allocation.
     Ready(Answer),
@@ -226,11 +226,11 @@ pub enum Outcome {
     Later(Pin<Box<dyn Future<Output = Answer>>>),
 }
 
-/// A response and who wants to hear how its sending ended.
+/// A response, and an observer of its sending.
 pub struct Answer {
     /// Status, fields, content.
     pub response: Response,
-    /// Told once, when the last byte was handed to the kernel or the connection was lost (the access log).
+    /// Called once, when the last byte was handed to the kernel or the connection was lost (the access log).
     pub observer: Option<Box<dyn Observer>>,
 }
 
@@ -243,9 +243,9 @@ impl From<Response> for Answer {
 /// How the sending of a response ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// Bytes of content that left, without head and chunk framing.
+    /// Content bytes sent, without head and chunk framing.
     pub content_bytes: u64,
-    /// When the response's head was written.
+    /// When the response head was written.
     pub began: Instant,
     /// When the last byte was handed to the kernel.
     pub ended: Instant,
@@ -253,7 +253,7 @@ pub struct Ended {
     pub aborted: Option<&'static str>,
 }
 
-/// Is told how the sending of a response ended.
+/// Is notified when the sending of a response has ended.
 pub trait Observer {
     /// Called once.
     fn ended(self: Box<Self>, end: &Ended);
@@ -264,32 +264,31 @@ pub trait Service: 'static {
     /// Answers a request.
     fn respond(&self, request: &mut Request<'_>) -> Outcome;
 
-    /// The answer to what could not be understood as a request; `request.head` holds what was read so
-    /// far, maybe nothing.
+    /// The response to an invalid request; `request.head` holds what was parsed so far, possibly nothing.
     fn refuse(&self, refusal: &Refusal, request: &mut Request<'_>) -> Answer;
 
-    /// Something is wrong with a connection that has brought no request.
+    /// Reports a fault of a connection on which no request has arrived.
     fn report(&self, connection: &ConnectionInfo, what: &dyn fmt::Display) {
         let _ = (connection, what);
     }
 
-    /// Value of the `server` field that goes with every response, `None` to send none.
+    /// The value of the `server` field sent with every response, `None` to send none.
     fn server_name(&self) -> Option<&[u8]>;
 
-    /// Whether [`ConnectionInfo::local`] has to be exact even for a listener on every address.
+    /// Whether [`ConnectionInfo::local`] has to be exact even for a listener on the wildcard address.
     fn wants_local_address(&self) -> bool {
         false
     }
 
-    /// Whether there is work for a moment in which the worker has nothing else to do. Asked before every wait.
+    /// Whether there is work to do while the worker is idle. Called before every wait.
     fn has_idle_work(&self) -> bool {
         false
     }
 
-    /// Nothing has happened for a few milliseconds: do that work.
+    /// Does that work: nothing has happened for a few milliseconds.
     fn on_idle(&self) {}
 
-    /// The worker's last connection has ended: write out what is buffered.
+    /// Writes out buffered data: the worker's last connection has ended.
     fn stop(&self) -> impl Future<Output = ()> {
         std::future::ready(())
     }

@@ -1,4 +1,4 @@
-//! What a connection asks of its session.
+//! The interface of a session to its connection.
 
 use crate::clock::Millis;
 use crate::connection::Need;
@@ -8,54 +8,55 @@ use crate::timeouts::Timeouts;
 use crate::worker::Worker;
 use std::time::Duration;
 
-/// What a connection asks of its session. It moves bytes; what they mean is the session's affair.
+/// A session of a connection. The connection moves bytes; the session interprets them.
 pub(crate) trait Session {
-    /// Answers what has been received, as far as there is room.
+    /// Answers what has been received while there is room for output.
     fn answer<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Need;
 
-    /// Something that one of its streams waits for is there.
+    /// Wakes one of its streams.
     fn woken(&mut self, stream: u32) {
         let _ = stream;
     }
 
-    /// Nothing happens for a while: gives memory back that holds nothing.
+    /// Returns unused memory when nothing happens for a while.
     fn release(&mut self) {}
 
-    /// Whether no request is at hand, as far as requests have been taken from the input.
+    /// Whether no request is being processed, among those taken from the input.
     fn is_idle(&self) -> bool;
 
     /// How long it may be idle.
     fn idle_timeout(&self, timeouts: &Timeouts) -> Duration;
 
-    /// When [`expire`](Self::expire) has to be called whatever is waited for.
+    /// When [`expire`](Self::expire) has to be called, whatever the connection waits for.
     fn deadline(&mut self, now: Millis, timeouts: &Timeouts) -> Millis;
 
-    /// Deadlines of exchanges may have passed. Whether any had: those are dealt with.
+    /// Handles deadlines of exchanges that have expired. Returns true if there were any.
     fn expire_exchanges<S>(&mut self, link: &mut Link, worker: &Worker<S>) -> bool;
 
-    /// What was waited for did not come in time.
+    /// Handles a timeout of the connection.
     fn expire<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>);
 
-    /// The client's half of the connection has ended, and everything before that is read. Whether the other half goes on.
+    /// The client has shut down its side, and everything before that was read. Returns true if the other direction
+    /// continues.
     fn half_closed(&mut self) -> bool {
         false
     }
 
-    /// The client was told that nothing more will come.
+    /// The sending side was shut down.
     fn half_close_sent(&mut self) {}
 
-    /// Whether what is being answered is given up when the client closes its half of the connection.
+    /// Whether pending responses are aborted when the client closes its half of the connection.
     fn cancels_on_close(&self, link: &Link) -> bool {
         let _ = link;
         false
     }
 
-    /// Whether it says goodbye, and has the connection end by itself, when the worker ends.
+    /// Whether it announces the shutdown, and lets the connection end by itself, when the worker shuts down.
     fn says_goodbye(&self) -> bool {
         false
     }
 
-    /// Whether it has something to do when the worker ends, besides its exchanges.
+    /// Whether it has something to do when the worker shuts down, besides its exchanges.
     fn takes_leave(&self) -> bool {
         self.says_goodbye()
     }
@@ -65,6 +66,6 @@ pub(crate) trait Session {
         true
     }
 
-    /// The connection is over, and what is being answered stays incomplete.
+    /// The connection has ended, and pending responses stay incomplete.
     fn abort<S>(&mut self, link: &Link, worker: &Worker<S>, why: &'static str);
 }

@@ -1,4 +1,4 @@
-//! A connected socket: read and written directly, asking the loop only when the kernel says "not now".
+//! A connected socket that is read and written directly; epoll is used only after the kernel returned EAGAIN.
 
 use crate::poll::Readiness;
 use hayami_http::FileSlice;
@@ -11,29 +11,29 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::task::Poll;
 
-/// A non-blocking socket and what is known of its readiness (epoll(7), edge-triggered).
+/// A non-blocking socket and its cached readiness (epoll(7), edge-triggered).
 ///
-/// A fresh connection is read at once; if its request can be answered and the connection closed in the
-/// same turn, the loop never hears of it and two system calls are saved.
+/// A new connection is read at once; if its request can be answered and the connection closed in the same turn, it is
+/// never registered with epoll, which saves two system calls.
 #[derive(Debug)]
 pub struct Socket {
     fd: OwnedFd,
-    /// A read may find something.
+    /// A read may return something.
     readable: Cell<bool>,
-    /// The peer will send no more: a read finds the rest, then the end.
+    /// The peer has shut down its side: a read returns the rest, then end of file.
     ended: Cell<bool>,
-    /// A write was refused; the loop has to tell when to try again.
+    /// A write returned EAGAIN; it is retried after a writability event.
     blocked: Cell<bool>,
-    /// The kernel holds back segments that are not full (`TCP_CORK`).
+    /// The kernel holds back partial segments (`TCP_CORK`).
     corked: Cell<bool>,
-    /// The loop watches it.
+    /// Registered with the loop's epoll.
     watched: Cell<bool>,
-    /// Bytes that the kernel has taken to send.
+    /// Bytes that the kernel has accepted for sending.
     written: Cell<u64>,
 }
 
 impl Socket {
-    /// A socket of which nothing is known yet; it must be non-blocking.
+    /// Creates a socket of unknown readiness; the descriptor must be non-blocking.
     pub fn new(fd: OwnedFd) -> Self {
         let no = || Cell::new(false);
         let written = Cell::new(0);
@@ -48,18 +48,18 @@ impl Socket {
         }
     }
 
-    /// The descriptor alone.
+    /// Returns the descriptor.
     pub fn into_fd(self) -> OwnedFd {
         self.fd
     }
 
-    /// The loop says that there is something to read; with `ended`, that it is the last.
+    /// Records a readiness event: the socket is readable; `ended` means the peer has shut down its side.
     pub fn may_read(&self, ended: bool) {
         self.readable.set(true);
         self.ended.set(self.ended.get() || ended);
     }
 
-    /// The loop has an event for it.
+    /// Records a readiness event.
     #[inline]
     pub fn may(&self, readiness: Readiness) {
         if readiness.readable() {
@@ -70,68 +70,68 @@ impl Socket {
         }
     }
 
-    /// Whether the loop watches it.
+    /// Whether it is registered with the loop's epoll.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
         self.watched.get()
     }
 
-    /// From now on the loop watches it.
+    /// Records that it is registered with the loop's epoll.
     pub(crate) fn set_watched(&self) {
         self.watched.set(true);
     }
 
-    /// There is nothing to read before the loop says so: the peer speaks second.
+    /// Defers reads until a readiness event: the peer does not speak first.
     pub fn must_not_read(&self) {
         self.readable.set(false);
     }
 
-    /// Whether the loop has said that the peer will send no more, or is gone.
+    /// Whether an event has reported that the peer has shut down its side or is gone.
     #[inline]
     pub fn has_ended(&self) -> bool {
         self.ended.get()
     }
 
-    /// Whether a read may find something.
+    /// Whether a read may return something.
     #[inline]
     pub fn is_readable(&self) -> bool {
         self.readable.get()
     }
 
-    /// The loop says that there is room to write.
+    /// Records a readiness event: the socket is writable.
     pub fn may_write(&self) {
         self.blocked.set(false);
     }
 
-    /// Whether a write waits for the loop.
+    /// Whether writes wait for a writability event.
     pub fn is_blocked(&self) -> bool {
         self.blocked.get()
     }
 
-    /// Bytes that the peer has received, as far as the kernel knows: for a slow peer megabytes fewer than were
+    /// Bytes that the peer has received, as reported by the kernel: for a slow peer, megabytes less than were
     /// written.
     #[cold]
     #[allow(unsafe_code)]
     pub(crate) fn delivered(&self) -> u64 {
-        // SAFETY: TIOCOUTQ writes one int, the number of bytes that are not sent or not acknowledged (tcp(7), unix(7)).
+        // SAFETY: TIOCOUTQ writes one int, the number of bytes not sent or not acknowledged (tcp(7), unix(7)).
         let waiting = unsafe {
             let unsent = Getter::<{ libc::TIOCOUTQ as Opcode }, libc::c_int>::new();
             rustix::ioctl::ioctl(&self.fd, unsent)
         };
-        // If the kernel cannot tell, what it has taken counts.
+        // If the kernel cannot report it, all accepted bytes count.
         self.written.get().saturating_sub(u64::try_from(waiting.unwrap_or(0)).unwrap_or(0))
     }
 
-    /// Reads into the spare capacity of `buffer`: `Ok(0)` is the end of the stream. `Pending`: nothing
-    /// there; the loop tells when there is.
+    /// Reads into the spare capacity of `buffer`: `Ok(0)` is end of file. `Pending`: nothing to read until a
+    /// readiness event.
     ///
-    /// A read that does not fill the buffer has emptied the socket, so the next one waits for the loop
-    /// instead of asking the kernel in vain.
+    /// A read that does not fill the buffer has drained the socket, so the next one waits for an event instead of
+    /// making a system call in vain.
     #[inline]
     pub fn read(&self, buffer: &mut Vec<u8>) -> Poll<io::Result<usize>> {
         while self.readable.get() {
             let room = buffer.capacity() - buffer.len();
-            // recv(2) and not read(2), which takes the longer way through the kernel's file layer.
+            // recv(2) instead of read(2), which takes a longer path through the kernel's file layer.
             match rustix::net::recv(&self.fd, spare_capacity(buffer), RecvFlags::empty()) {
                 Ok((bytes, _)) => {
                     self.readable.set(bytes == room || self.ended.get());
@@ -145,7 +145,7 @@ impl Socket {
         Poll::Pending
     }
 
-    /// As [`read`](Self::read), but `most` bytes at most, for which room is made.
+    /// Like [`read`](Self::read), but reads at most `most` bytes, for which it reserves room.
     #[allow(unsafe_code)]
     pub fn read_at_most(&self, buffer: &mut Vec<u8>, most: usize) -> Poll<io::Result<usize>> {
         while self.readable.get() {
@@ -154,7 +154,7 @@ impl Socket {
             match rustix::net::recv(&self.fd, spare, RecvFlags::empty()) {
                 Ok(((filled, _), _)) => {
                     let bytes = filled.len();
-                    // SAFETY: the kernel has filled so many bytes from the front of the spare capacity.
+                    // SAFETY: the kernel has initialized this many bytes at the front of the spare capacity.
                     unsafe { buffer.set_len(buffer.len() + bytes) };
                     self.readable.set(bytes == most || self.ended.get());
                     return Poll::Ready(Ok(bytes));
@@ -167,7 +167,7 @@ impl Socket {
         Poll::Pending
     }
 
-    /// What is there to read, which stays there. The next one waits for the loop to say that there is more.
+    /// Reads without consuming. The next read waits for a readiness event.
     pub(crate) fn peek(&self, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         while self.readable.replace(false) {
             match rustix::net::recv(&self.fd, &mut *buffer, RecvFlags::PEEK) {
@@ -180,7 +180,7 @@ impl Socket {
         Poll::Pending
     }
 
-    /// Takes bytes that were seen by [`peek`](Self::peek). There may be more.
+    /// Consumes bytes that were seen by [`peek`](Self::peek). More may follow.
     ///
     /// # Errors
     /// The peer is gone.
@@ -191,8 +191,8 @@ impl Socket {
         if taken == bytes.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 
-    /// Asks the kernel, and not only the loop, whether the peer has neither sent something nor ended. If so, the next read
-    /// waits for the loop.
+    /// Asks the kernel, not just the cached readiness, whether the peer has neither sent anything nor shut down. If
+    /// so, the next read waits for an event.
     pub fn is_quiet(&self) -> bool {
         let peek = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         let quiet = matches!(rustix::net::recv(&self.fd, &mut [0; 1], peek), Err(Errno::AGAIN));
@@ -200,7 +200,7 @@ impl Socket {
         quiet
     }
 
-    /// Sends one piece. `more`: something follows at once, so the kernel may hold back a partial segment.
+    /// Sends one piece. `more`: more data follows at once, so the kernel may hold back a partial segment.
     #[inline]
     pub fn send(&self, bytes: &[u8], more: bool) -> Poll<io::Result<usize>> {
         self.write(|fd| rustix::net::send(fd, bytes, send_flags(more)))
@@ -212,8 +212,7 @@ impl Socket {
         self.write(|fd| rustix::net::sendmsg(fd, pieces, &mut none(), send_flags(more)))
     }
 
-    /// Sends a piece of a file without it passing through this process. `Ok(0)`: the file is shorter
-    /// than it was.
+    /// Sends a piece of a file without copying it through this process. `Ok(0)`: the file became shorter.
     pub fn sendfile(&self, slice: &FileSlice, most: u64) -> Poll<io::Result<usize>> {
         let count = usize::try_from(slice.len.min(most)).unwrap_or(usize::MAX);
         self.write(|fd| {
@@ -222,25 +221,25 @@ impl Socket {
         })
     }
 
-    /// Has the kernel send full segments only, until told otherwise: for files that leave in many pieces.
+    /// Makes the kernel send only full segments until this is turned off: for files sent in many pieces.
     #[inline]
     pub fn cork(&self, on: bool) {
         if self.corked.replace(on) != on {
-            // A unix socket has no segments, and refuses.
+            // Unix sockets have no segments and reject the option.
             let _ = rustix::net::sockopt::set_tcp_cork(&self.fd, on);
         }
     }
 
-    /// Tells the peer that nothing more will come.
+    /// Shuts down the sending side.
     pub fn shut_down_sending(&self) {
-        // It fails only if the peer is gone already, which is as good.
+        // This fails only if the peer is already gone, which is just as well.
         let _ = rustix::net::shutdown(&self.fd, rustix::net::Shutdown::Write);
     }
 
-    /// Has the peer told by a reset that the connection broke off, when it is closed.
+    /// Makes closing the socket send a reset, which tells the peer that the connection was aborted.
     #[cold]
     pub fn reset_on_close(&self) {
-        // Without it the peer finds an ordinary end.
+        // If this fails, the peer sees an ordinary end of file.
         let _ = rustix::net::sockopt::set_socket_linger(&self.fd, Some(std::time::Duration::ZERO));
     }
 

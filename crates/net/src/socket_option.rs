@@ -1,13 +1,13 @@
-//! Options of sockets that `rustix` does not have.
+//! Socket options that `rustix` does not support.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Sets an option that is a number. Kernels that do not know it do without: only what nothing becomes wrong without
-/// is set here.
+/// Sets an integer option. Errors are ignored, as on kernels without the option: only use it for options that are not
+/// needed for correctness.
 pub fn set(socket: impl AsFd, level: libc::c_int, option: libc::c_int, value: u32) {
-    // SAFETY: the descriptor is open for the length of the call, and the kernel only reads as many bytes behind the pointer
-    // as `value` has.
+    // SAFETY: the descriptor is open during the call, and the kernel reads only `size_of_val(&value)` bytes behind
+    // the pointer.
     unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),

@@ -1,30 +1,29 @@
-//! How long a connection may take for what.
+//! Timeouts of connections.
 
 use crate::pace::Patience;
 use std::time::Duration;
 
-/// How long tunnels may go on while the worker ends, if nothing is said of it: other than answers, they come to no end
-/// by themselves.
+/// Grace period for tunnels at shutdown if none is configured: unlike responses, they do not end by themselves.
 pub(crate) const LEAVE: Duration = Duration::from_secs(30);
 
-/// How long a connection may take for what.
+/// Timeouts of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
-    /// For a whole request head, and between two requests.
+    /// For a complete request head, and between requests.
     pub request: Duration,
-    /// For a client that owes request content and sends none.
+    /// For a client that has to send request content and sends none.
     pub receive: Duration,
-    /// For a client that takes nothing of the response that waits for it.
+    /// For a client that reads nothing of a pending response.
     pub send: Duration,
     /// Bytes per second that restore the time of `receive` and `send` while a client is slow; 0: any byte does.
     pub min_rate: u32,
-    /// Without a stream, over HTTP/2.
+    /// For an HTTP/2 connection without open streams.
     pub idle: Duration,
     /// For a TLS handshake.
     pub handshake: Duration,
-    /// For the streams that are open when the worker is told to end, over HTTP/2; zero: for ever.
+    /// Grace period at shutdown for open HTTP/2 streams and for tunnels; zero: no limit, and a default for tunnels.
     pub graceful: Duration,
-    /// For the peer to close after we said that we do, when bytes of its may still be on the way.
+    /// For the peer to close after the server has shut down its side, while bytes may be in transit.
     pub linger: Duration,
 }
 
@@ -45,17 +44,17 @@ impl Default for Timeouts {
 }
 
 impl Timeouts {
-    /// With clients that owe content of requests.
+    /// Applied to clients that have to send request content.
     pub(crate) fn receiving(&self) -> Patience {
         Patience { timeout: self.receive, min_rate: self.min_rate }
     }
 
-    /// With clients that take responses.
+    /// Applied to clients that have to read responses.
     pub(crate) fn sending(&self) -> Patience {
         Patience { timeout: self.send, min_rate: self.min_rate }
     }
 
-    /// Over HTTP/2, with clients whose only streams wait for content.
+    /// Applied to HTTP/2 clients all of whose streams wait for content.
     pub(crate) fn idling(&self) -> Patience {
         Patience { timeout: self.idle, min_rate: self.min_rate }
     }

@@ -1,8 +1,8 @@
-//! TLS over a socket, in either role: what a session needs of memory, and its way to the socket and back.
+//! TLS over a socket, in either role: the buffers of a session, and their transfer to and from the socket.
 //!
-//! Records are sealed into one buffer, so that what is sent in a turn leaves in one write, and opened where they were received.
-//! Both buffers are the pool's and go back to it when they are empty. When to read, to seal and to flush is up to the two users:
-//! [`transport`](crate::transport) for clients' connections, [`upstream`](crate::upstream) for those to upstreams.
+//! Records are sealed into one buffer, so that the output of a turn leaves in one write, and opened in place. Both
+//! buffers belong to the pool and are returned when empty. The two users decide when to read, seal and flush:
+//! [`transport`](crate::transport) for client connections, the crate `hayami-client` for upstream connections.
 
 use crate::buffer::Pool;
 use crate::socket::Socket;
@@ -10,26 +10,26 @@ use hayami_tls::{Fault, Info, Progress, SessionCommon, Side};
 use std::io::{self, IoSlice};
 use std::task::{Poll, ready};
 
-/// One record of the greatest size (RFC 8446 §5.2).
+/// A record of maximum size (RFC 8446 §5.2).
 pub const RECORD: usize = 16 * 1024 + 256 + 5;
 
-/// A session and its records on the way in and out.
+/// A session with its received and unsent records.
 pub struct TlsStream<S: Side> {
     session: SessionCommon<S>,
-    /// Bytes of the peer that are no whole record yet.
+    /// Received bytes that are not yet a complete record.
     received: Vec<u8>,
-    /// Records to be sent, and how many of their bytes were.
+    /// Sealed records, and how many of their bytes were sent.
     sealed: Vec<u8>,
     sent: usize,
 }
 
 impl<S: Side> TlsStream<S> {
-    /// A stream with nothing on its way.
+    /// Creates a stream with empty buffers.
     pub fn new(session: SessionCommon<S>) -> Self {
         Self { session, received: Vec::new(), sealed: Vec::new(), sent: 0 }
     }
 
-    /// As a session that speaks first: `start` appends what it says.
+    /// Creates a stream whose side speaks first: `start` appends its first records.
     pub fn starting(
         mut session: SessionCommon<S>,
         pool: &Pool,
@@ -40,39 +40,39 @@ impl<S: Side> TlsStream<S> {
         Self { sealed, ..Self::new(session) }
     }
 
-    /// What the handshake has agreed on.
+    /// The parameters negotiated by the handshake.
     pub fn info(&self) -> Option<&Info> {
         self.session.info()
     }
 
-    /// Whether the bytes opened last came before the handshake was complete (RFC 8446 §2.3).
+    /// Whether the bytes opened last are early data, from before the end of the handshake (RFC 8446 §2.3).
     pub fn is_early(&self) -> bool {
         self.session.is_early()
     }
 
-    /// Nothing was sent for a while: the congestion window is small again, and so are the first records.
+    /// Nothing was sent for a while: the congestion window is small again, so records start small too.
     pub fn was_idle(&mut self) {
         self.session.was_idle();
     }
 
-    /// Bytes of records that wait to be sent.
+    /// Bytes of records not sent yet.
     #[inline]
     pub fn unsent(&self) -> usize {
         self.sealed.len() - self.sent
     }
 
-    /// Bytes of records that are there in part.
+    /// Bytes of records not opened yet.
     #[inline]
     pub fn unopened(&self) -> usize {
         self.received.len()
     }
 
-    /// Whether it holds nothing in either direction.
+    /// Whether the buffers are empty in both directions.
     pub fn is_empty(&self) -> bool {
         self.received.is_empty() && self.sealed.is_empty()
     }
 
-    /// Reads at most `most` bytes of records; `None`: as many as there is room for. `Ok(0)` is the end of the stream.
+    /// Reads at most `most` bytes of records; `None`: as many as there is room for. `Ok(0)` is end of file.
     ///
     /// # Errors
     /// The peer is gone.
@@ -84,13 +84,13 @@ impl<S: Side> TlsStream<S> {
             self.received = pool.take();
         }
         let most = most.unwrap_or(self.received.capacity().max(RECORD));
-        // A buffer of the pool grows only for peers that have much to say.
+        // A pooled buffer grows only for peers that send a lot.
         let spare = self.received.capacity() - self.received.len();
         let room = if spare >= RECORD / 4 { spare.min(most) } else { most };
         socket.read_at_most(&mut self.received, room)
     }
 
-    /// Takes memory for what is sent, which the next call will hardly do without.
+    /// Takes a buffer for output, which the next call will almost certainly need.
     #[inline]
     pub fn prepare(&mut self, pool: &Pool) {
         if self.sealed.capacity() == 0 {
@@ -98,32 +98,32 @@ impl<S: Side> TlsStream<S> {
         }
     }
 
-    /// Opens the records that are there, behind what is in `plain`. What TLS itself has to say waits to be sent then.
+    /// Opens the received records and appends to `plain`. TLS's own replies are queued for sending.
     ///
     /// # Errors
-    /// The session is over; an alert may wait to be sent.
+    /// The session has failed; an alert may be queued for sending.
     pub fn open(&mut self, plain: &mut Vec<u8>) -> Result<Progress, Fault> {
         self.session.receive(&mut self.received, plain, &mut self.sealed)
     }
 
-    /// Moves the bytes that were read and not opened: the peer does not speak TLS.
+    /// Moves the unopened bytes to `to`: the peer does not speak TLS.
     pub fn give_up(&mut self, to: &mut Vec<u8>) {
         to.append(&mut self.received);
     }
 
-    /// Seals bytes; they leave by [`flush`](Self::flush).
+    /// Seals bytes; [`flush`](Self::flush) sends them.
     pub fn seal(&mut self, pool: &Pool, plain: &[u8]) {
         self.prepare(pool);
         self.session.seal(plain, &mut self.sealed);
     }
 
-    /// As [`seal`](Self::seal), with the first `most` bytes of `pieces`. Returns how many.
+    /// Like [`seal`](Self::seal), with the first `most` bytes of `pieces`. Returns how many.
     pub fn seal_gathered(&mut self, pool: &Pool, pieces: &[IoSlice<'_>], most: usize) -> usize {
         self.prepare(pool);
         self.session.seal_gathered(pieces, most, &mut self.sealed)
     }
 
-    /// Ready when everything that was sealed has left.
+    /// Ready when all records are sent.
     ///
     /// # Errors
     /// The peer is gone.
@@ -137,14 +137,14 @@ impl<S: Side> TlsStream<S> {
         Poll::Ready(Ok(()))
     }
 
-    /// Tells the peer that this was all, and nothing was cut off (RFC 8446 §6.1).
+    /// Sends close_notify, so that the peer knows that nothing was cut off (RFC 8446 §6.1).
     pub fn close(&mut self, socket: &Socket) {
         self.session.close(&mut self.sealed);
-        // A peer that does not read loses nothing but this.
+        // A peer that does not read misses only this.
         let _ = self.flush(socket);
     }
 
-    /// Gives memory back that holds nothing.
+    /// Returns unused memory.
     pub fn release(&mut self, pool: &Pool) {
         for buffer in [&mut self.received, &mut self.sealed] {
             if buffer.is_empty() && buffer.capacity() > 0 {
@@ -153,7 +153,7 @@ impl<S: Side> TlsStream<S> {
         }
     }
 
-    /// Gives all memory back, whatever is in it: the connection has ended.
+    /// Returns all memory even if it holds data: the connection has ended.
     pub fn end(&mut self, pool: &Pool) {
         pool.give(std::mem::take(&mut self.received));
         pool.give(std::mem::take(&mut self.sealed));
@@ -163,7 +163,7 @@ impl<S: Side> TlsStream<S> {
 
 #[cfg(test)]
 impl<S: Side> TlsStream<S> {
-    /// Has bytes wait to be sent, for tests of peers that do not read.
+    /// Queues bytes for sending, for tests of peers that do not read.
     pub fn stuff(&mut self, bytes: Vec<u8>) {
         self.sealed = bytes;
     }

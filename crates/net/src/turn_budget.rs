@@ -1,44 +1,44 @@
-//! What one turn of a connection may use, so that a peer that keeps a worker busy does not hold up the worker's other
+//! Limits of a connection's turn, so that a peer that keeps a worker busy does not delay the worker's other
 //! connections.
 
 use crate::clock::Instant;
 use std::cell::Cell;
 use std::time::Duration;
 
-/// CPU time of a turn. A round of the loop gives each connection a turn, so this is what each busy connection adds to
+/// CPU time of a turn. A round of the loop gives each connection a turn, so each busy connection adds this much to
 /// the latency of the others.
 const TIME: Duration = Duration::from_millis(2);
 
-/// Reads of a turn. A read brings 16 KiB or a little more, so this bounds the bytes as well.
+/// Reads per turn. A read returns 16 KiB or a little more, so this limits the bytes as well.
 const READS: u32 = 64;
 
-/// Units of work between two readings of the clock. A unit is about a tenth of a microsecond, so that reading the
-/// exact clock costs little beside them; ordinary turns end before the first reading.
+/// Units of work between clock readings. A unit is about a tenth of a microsecond, so reading the exact clock costs
+/// little in comparison; ordinary turns end before the first reading.
 const BATCH: u32 = 64;
 
-/// The cost of some work in units.
+/// Costs of work, in units.
 pub(crate) mod cost {
     /// A frame, a chunk, or a step between request and response.
     pub(crate) const FRAME: u32 = 1;
-    /// A request that is answered.
+    /// Answering a request.
     pub(crate) const REQUEST: u32 = 8;
-    /// A read or write, which is a system call and, over TLS, the cryptography of up to 64 KiB.
+    /// A read or write: a system call and, with TLS, the cryptography of up to 64 KiB.
     pub(crate) const SYSTEM_CALL: u32 = 16;
 }
 
-/// The budget of the turn at hand; a worker has one, since it gives one turn at a time.
+/// The budget of the current turn; a worker has one, since it runs one turn at a time.
 #[derive(Debug, Default)]
 pub struct TurnBudget {
     reads: Cell<u32>,
-    /// Units until the clock is read.
+    /// Units left until the clock is read.
     units: Cell<u32>,
-    /// When the time is over; set by the first reading of the clock.
+    /// When the time is up; set by the first clock reading.
     ends: Cell<Option<Instant>>,
     used_up: Cell<bool>,
 }
 
 impl TurnBudget {
-    /// A turn begins.
+    /// Starts a turn.
     #[inline]
     pub(crate) fn begin(&self) {
         self.reads.set(READS);
@@ -47,7 +47,7 @@ impl TurnBudget {
         self.used_up.set(false);
     }
 
-    /// Spends units. `false`: the budget is used up, others have their turns first.
+    /// Spends units. Returns false if the budget is used up and other connections have a turn first.
     #[inline]
     pub(crate) fn spend(&self, units: u32) -> bool {
         match self.units.get().checked_sub(units) {
@@ -57,7 +57,7 @@ impl TurnBudget {
         !self.used_up.get()
     }
 
-    /// Spends a read. `false`: the budget is used up.
+    /// Spends a read. Returns false if the budget is used up.
     #[inline]
     pub(crate) fn spend_read(&self) -> bool {
         match self.reads.get().checked_sub(1) {

@@ -1,22 +1,22 @@
-//! What requests ask for besides an answer.
+//! Upgrades that requests ask for.
 //!
-//! From HTTP/1.1 to HTTP/2 on one connection: `Upgrade: h2c` (RFC 7540 §3.2; RFC 9113 §3.1 no longer
-//! recommends it, and curl and others still ask). To any other protocol: the service's affair.
+//! From HTTP/1.1 to HTTP/2 on one connection: `Upgrade: h2c` (RFC 7540 §3.2; RFC 9113 §3.1 no longer recommends it,
+//! but curl and others still use it). Other protocols are up to the service.
 
 use crate::service::{ConnectionInfo, UpgradeKind};
 use crate::worker::Worker;
 use hayami_http::field::is_token;
 use hayami_http::{Known, Method, RequestHead, Version};
 
-/// The field that brings the client's settings.
+/// The field that contains the client's settings.
 pub(crate) const SETTINGS: &[u8] = b"http2-settings";
 
-/// What precedes our preface.
+/// Sent before the server's preface.
 pub(crate) const SWITCHING: &[u8] =
     b"HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: h2c\r\n\r\n";
 
-/// Whether a request without content asks for HTTP/2 in the way that is to be heeded: in clear, with
-/// exactly one field of settings, both fields named by `Connection`.
+/// Whether a request without content asks for HTTP/2 in a valid way: without TLS, with exactly one HTTP2-Settings
+/// field, and with both fields listed in `Connection`.
 #[inline]
 pub(crate) fn is_wanted<S>(worker: &Worker<S>, info: &ConnectionInfo, head: &RequestHead) -> bool {
     head.get(Known::Upgrade).is_some() && worker.http2.upgrade && info.tls.is_none() && asks(head)
@@ -39,10 +39,10 @@ fn asks(head: &RequestHead) -> bool {
         && listed(Known::Connection, "http2-settings")
 }
 
-/// Name of the field in which a head has the `:protocol` of an extended CONNECT (RFC 8441 §4).
+/// The name of the field in which a head stores the `:protocol` of an extended CONNECT (RFC 8441 §4).
 const PROTOCOL: &[u8] = b":protocol";
 
-/// The tunnel that a request asks for, and the protocols to choose from.
+/// The tunnel that a request asks for, and the protocols offered.
 pub(crate) fn requested(head: &RequestHead) -> Option<(UpgradeKind, Vec<u8>)> {
     if head.method() != Method::Connect {
         let protocols = passed_on(head);
@@ -54,8 +54,8 @@ pub(crate) fn requested(head: &RequestHead) -> Option<(UpgradeKind, Vec<u8>)> {
     })
 }
 
-/// Those of the protocols in the Upgrade fields that somebody else may choose. Not those of this connection itself:
-/// who got HTTP/2 from a server behind us would ask it past us whatever it likes.
+/// The protocols of the Upgrade fields that an upstream may select. Protocols of this connection itself are excluded:
+/// a client with HTTP/2 to an upstream could send it any requests, bypassing this server.
 fn passed_on(head: &RequestHead) -> Vec<u8> {
     let values = head.fields().get_all(Known::Upgrade).flat_map(|value| value.split(|byte| *byte == b','));
     let mut protocols = Vec::new();
@@ -68,7 +68,7 @@ fn passed_on(head: &RequestHead) -> Vec<u8> {
     protocols
 }
 
-/// RFC 9110 §7.8: a token, and maybe a version.
+/// RFC 9110 §7.8: a token, optionally with a version.
 fn is_passed_on(protocol: &[u8]) -> bool {
     let mut parts = protocol.split(|byte| *byte == b'/');
     let name = parts.next().unwrap_or_default();

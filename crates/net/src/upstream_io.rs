@@ -1,5 +1,5 @@
-//! What the worker's loop knows of connections to upstreams: their sockets, what waits for them, until when. What is spoken
-//! over them is the affair of the crate `hayami-client`.
+//! The worker loop's part of upstream connections: their sockets, the tasks that wait for them, and their deadlines.
+//! The protocols are implemented by the crate `hayami-client`.
 
 use crate::buffer::Pool;
 use crate::clock::{Clock, Millis};
@@ -17,68 +17,67 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::Waker;
 
-/// Content of this length is worth keeping memory for: smaller pieces the allocator has at hand, and larger ones
-/// are not copied but held by their client's output.
+/// Lengths of content for which a block of memory is kept: smaller ones are cheap to allocate, and larger ones are
+/// not copied but held by the client's output.
 const SPARE: RangeInclusive<usize> = 512..=COPY_SIZE;
 
-/// A worker's way to connections that it opens itself; [`run`](crate::run) makes it.
+/// A worker's handle for the connections it opens itself; created by [`run`](crate::run).
 #[derive(Clone)]
 pub struct UpstreamIo(Rc<Inner>);
 
 struct Inner {
     clock: Rc<Clock>,
     pool: Rc<Pool>,
-    /// How it is noticed that an upstream is gone.
+    /// How dead upstreams are detected.
     liveness: Liveness,
-    /// The loop's own.
+    /// The loop's epoll instance.
     poll: Rc<Poll>,
     timers: Timers,
     wires: RefCell<Slots<Rc<SocketHandle>>>,
-    /// No deadline passes before it.
+    /// No deadline expires before this.
     earliest: Earliest,
     spare: RefCell<Arc<[u8]>>,
-    /// Sessions that have their turn at the end of the round.
+    /// Drivers that get a turn at the end of the round.
     queue: RefCell<Vec<Rc<dyn Driver>>>,
-    /// The loop is in the middle of a round.
+    /// The loop is within a round.
     in_round: Cell<bool>,
     /// The worker's task.
     task: RefCell<Option<Waker>>,
 }
 
-/// No deadline of a connection to an upstream passes before it.
+/// No deadline of an upstream connection expires before this.
 type Earliest = Rc<Cell<Millis>>;
 
-/// A socket to an upstream, as the loop and its user share it.
+/// A socket to an upstream, shared by the loop and its user.
 pub struct SocketHandle {
     /// The socket.
     pub socket: Socket,
     token: Token,
-    /// What the kernel was asked to tell.
+    /// The events registered with epoll.
     watched: Cell<Interest>,
-    /// Who uses it and waits.
+    /// The task that uses it and waits.
     waker: RefCell<Option<Waker>>,
     /// In milliseconds of the worker's clock.
     deadline: Cell<Millis>,
     earliest: Earliest,
-    /// A deadline has passed.
+    /// A deadline has expired.
     expired: Cell<bool>,
-    /// What is told while no task waits for it.
+    /// Receives events while no task waits.
     driver: RefCell<Option<Weak<dyn Driver>>>,
 }
 
-/// What drives connections that no task waits for: a pool in which they wait for their next request, or a session that many
-/// calls share.
+/// Drives connections that no task waits for: a pool of idle connections, or a session shared by many calls.
 pub trait Driver {
-    /// Something has happened to this socket, or its deadline has passed.
+    /// An event has occurred on this socket, or its deadline has expired.
     fn on_event(self: Rc<Self>, socket: &SocketHandle);
 
     /// Its turn at the end of a round, after [`UpstreamIo::queue`].
     fn turn(self: Rc<Self>);
 
-    /// Whether it was not queued before: from now on it is.
+    /// Marks the driver as queued; returns false if it already was.
     fn queues(&self) -> bool;
 
-    /// It has panicked, and the others of the worker go on without it.
+    /// It has panicked; the worker's other drivers continue without it.
     fn collapse(&self);
 }
 
@@ -103,7 +102,7 @@ impl UpstreamIo {
         Rc::clone(&self.0.poll)
     }
 
-    /// The worker's timers, for what cannot wait for a sweep.
+    /// The worker's timers, for timeouts that cannot wait for a sweep.
     pub fn timers(&self) -> &Timers {
         &self.0.timers
     }
@@ -113,7 +112,7 @@ impl UpstreamIo {
         &self.0.clock
     }
 
-    /// Fields for a call, none so far; a call that is answered leaves its memory to another one.
+    /// An empty field section for a call; memory of completed calls is reused.
     pub fn fields(&self) -> Box<FieldSection> {
         self.pool().take_fields()
     }
@@ -123,8 +122,8 @@ impl UpstreamIo {
         &self.0.pool
     }
 
-    /// A copy of a response's content. That of most responses is copied into their client's output and
-    /// dropped in the same turn, so that its memory serves the next one.
+    /// Copies response content. Most content is copied on to the client's output and dropped in the same turn, so its
+    /// memory can be reused for the next response.
     pub fn share(&self, bytes: &[u8]) -> Shared {
         if !SPARE.contains(&bytes.len()) {
             return Shared::new(Arc::from(bytes));
@@ -139,21 +138,22 @@ impl UpstreamIo {
         Shared::new(Arc::clone(&spare)).slice(0, bytes.len())
     }
 
-    /// Begins a connection. The kernel watches it once a task waits for it.
+    /// Starts a connection. It is registered with epoll once a task waits for it.
     pub fn connect(&self, peer: &Peer) -> io::Result<Rc<SocketHandle>> {
         let socket = dial::connect(peer)?;
         if let Peer::Tcp(_) = peer {
-            // Without it, a connection is better than none.
+            // A connection without these options is better than none.
             let _ = self.0.liveness.apply(&socket);
         }
         socket.must_not_read();
         Ok(self.insert(socket))
     }
 
-    /// Has the kernel tell of what `wire` waits for; of room to write only since a write was refused.
+    /// Registers the socket with epoll for the events it waits for; for writability only after a write returned
+    /// EAGAIN.
     ///
     /// # Errors
-    /// The system's limit of watches is reached.
+    /// The limit of epoll watches is reached (`fs.epoll.max_user_watches`).
     #[inline]
     pub fn watch(&self, wire: &SocketHandle) -> io::Result<()> {
         let wanted = if wire.socket.is_blocked() { Interest::ReadWrite } else { Interest::Read };
@@ -168,12 +168,12 @@ impl UpstreamIo {
         Ok(())
     }
 
-    /// The connection is over.
+    /// Removes a closed connection.
     pub fn forget(&self, wire: &SocketHandle) {
         self.0.wires.borrow_mut().remove(wire.token);
     }
 
-    /// The loop has an event for one of them.
+    /// Handles an event of one of the sockets.
     #[inline]
     pub(crate) fn happened(&self, token: Token, readiness: Readiness) {
         let wire = self.0.wires.borrow().get(token).map(Rc::clone);
@@ -182,8 +182,8 @@ impl UpstreamIo {
         self.tell(&wire);
     }
 
-    /// Tells the user of `wire`. If that panics, the wire is lost, and with it what was sent over it; the other ones
-    /// of the worker are not.
+    /// Notifies the user of `wire`. If that panics, the connection and its calls are lost, but no others of the
+    /// worker.
     fn tell(&self, wire: &SocketHandle) {
         if contained(|| wire.tell()).is_none() {
             if let Some(driver) = wire.driver() {
@@ -193,7 +193,7 @@ impl UpstreamIo {
         }
     }
 
-    /// Who writes to a session between rounds, the very first one included, wakes `task`.
+    /// Sets the task to wake when a driver is queued between rounds, including before the first one.
     pub(crate) fn wakes(&self, task: Waker) {
         *self.0.task.borrow_mut() = Some(task);
     }
@@ -204,7 +204,7 @@ impl UpstreamIo {
         self.0.in_round.set(true);
     }
 
-    /// Calls had their turns: what they have written to sessions leaves.
+    /// Ends a round: drivers send what calls have written to them.
     #[inline]
     pub(crate) fn end_round(&self) {
         self.0.in_round.set(false);
@@ -216,7 +216,7 @@ impl UpstreamIo {
         }
     }
 
-    /// `driver` has its turn at the end of the round, or in a round to come.
+    /// Gives `driver` a turn at the end of this round, or of the next one.
     pub fn queue<D: Driver + 'static>(&self, driver: &Rc<D>) {
         if !driver.queues() {
             return;
@@ -230,7 +230,7 @@ impl UpstreamIo {
         }
     }
 
-    /// No deadline passes before this.
+    /// No deadline expires before this.
     pub(crate) fn earliest(&self) -> Millis {
         self.0.earliest.get()
     }
@@ -251,7 +251,7 @@ impl UpstreamIo {
         wire
     }
 
-    /// Those whose deadline has passed at `now`; of the others the earliest is found anew.
+    /// The sockets whose deadline has expired at `now`; recomputes the earliest deadline of the others.
     fn passed(&self, now: Millis) -> Vec<Rc<SocketHandle>> {
         let (mut passed, mut earliest) = (Vec::new(), Millis::NEVER);
         for wire in self.0.wires.borrow().iter() {
@@ -264,7 +264,7 @@ impl UpstreamIo {
         passed
     }
 
-    /// Tells those whose deadline has passed.
+    /// Notifies the sockets whose deadline has expired.
     pub(crate) fn sweep(&self) {
         let now = self.0.clock.millis();
         for wire in self.passed(now) {
@@ -283,7 +283,7 @@ impl Tokened for SocketHandle {
 }
 
 impl SocketHandle {
-    /// Something has happened to it.
+    /// Notifies the waiting task, or else the driver.
     #[inline]
     fn tell(&self) {
         if let Some(waker) = &*self.waker.borrow() {
@@ -298,11 +298,11 @@ impl SocketHandle {
         self.driver.borrow().as_ref()?.upgrade()
     }
 
-    /// From now on `driver` is told, while no task waits.
+    /// Reports events to `driver` while no task waits.
     pub fn driven_by<D: Driver + 'static>(&self, driver: &Rc<D>) {
         *self.waker.borrow_mut() = None;
         let mut known = self.driver.borrow_mut();
-        // It mostly goes back to the same pool.
+        // It usually returns to the same pool.
         let is_known = |known: &Weak<dyn Driver>| std::ptr::addr_eq(known.as_ptr(), Rc::as_ptr(driver));
         if !known.as_ref().is_some_and(is_known) {
             let driver: Weak<D> = Rc::downgrade(driver);
@@ -310,7 +310,7 @@ impl SocketHandle {
         }
     }
 
-    /// From now on `waker` is told.
+    /// Reports events to `waker`.
     #[inline]
     pub fn wakes(&self, waker: &Waker) {
         let mut known = self.waker.borrow_mut();
@@ -319,14 +319,14 @@ impl SocketHandle {
         }
     }
 
-    /// Sets a deadline, on the worker's clock.
+    /// Sets a deadline on the worker's clock.
     #[inline]
     pub fn set_deadline(&self, deadline: Millis) {
         self.deadline.set(deadline);
         self.earliest.set(self.earliest.get().min(deadline));
     }
 
-    /// Something that was waited for is there.
+    /// Clears the deadline: there was progress.
     #[inline]
     pub fn progressed(&self) {
         self.deadline.set(Millis::NEVER);
@@ -347,7 +347,7 @@ impl SocketHandle {
         self.set_deadline(self.deadline.get().min(deadline));
     }
 
-    /// Whether a deadline has passed.
+    /// Whether a deadline has expired.
     #[inline]
     pub fn is_late(&self) -> bool {
         self.expired.get()

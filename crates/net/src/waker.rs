@@ -1,4 +1,4 @@
-//! Waking a worker: one connection, one stream of it, or its tasks, from whatever thread.
+//! Waking a worker from any thread: one connection, one of its streams, or the worker's tasks.
 
 use crate::poll::Token;
 use rustix::event::{EventfdFlags, eventfd};
@@ -9,34 +9,34 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 
-/// A connection, and which of its streams: 0 for the connection itself.
+/// A connection and one of its streams; 0 is the connection itself.
 pub(crate) type Target = (Token, u32);
 
-/// What was woken since the loop last looked.
+/// Wake-ups since the loop last checked.
 ///
-/// Nearly all of it is woken by the worker's own thread, at work: a list of that thread takes it, without
-/// a lock. Other threads have another list, and notify the loop if it rests.
+/// Almost all come from the worker's own thread while it runs; they go to a thread-local list without a lock. Other
+/// threads use a second list, and notify the loop if it sleeps.
 #[derive(Debug)]
 pub(crate) struct Woken {
     elsewhere: Mutex<Vec<Target>>,
-    /// That list is not empty.
+    /// `elsewhere` is not empty.
     any: AtomicBool,
     /// The worker's tasks were woken.
     tasks: AtomicBool,
-    /// The loop waits for the kernel, or is about to.
+    /// The loop is blocked in epoll, or about to be.
     resting: AtomicBool,
-    /// An eventfd in the loop's epoll, edge-triggered: it is written to, and never read.
+    /// An eventfd in the loop's epoll, edge-triggered: it is written to and never read.
     notifier: OwnedFd,
 }
 
 thread_local! {
-    /// The worker of this thread, and what the thread woke.
+    /// The worker of this thread, and the wake-ups from the thread.
     static HERE: (Cell<*const Woken>, RefCell<Vec<Target>>) =
         const { (Cell::new(std::ptr::null()), RefCell::new(Vec::new())) };
 }
 
 impl Woken {
-    /// For the worker of this thread. Its tasks count as woken, since none of them has run yet.
+    /// Creates an instance for the worker of this thread. Its tasks start as woken, since none of them has run yet.
     ///
     /// # Errors
     /// No more descriptors.
@@ -52,17 +52,17 @@ impl Woken {
         Ok(woken)
     }
 
-    /// What the loop watches while it rests.
+    /// The descriptor that the loop watches while it sleeps.
     pub(crate) fn notifier(&self) -> &OwnedFd {
         &self.notifier
     }
 
-    /// A waker for `stream` of a connection. A wake-up that comes after the connection has ended is dropped.
+    /// Creates a waker for `stream` of a connection. Wake-ups after the connection has ended are dropped.
     pub(crate) fn waker(self: &Arc<Self>, connection: Token, stream: u32) -> Waker {
         Arc::new(ConnectionWaker { woken: Arc::clone(self), target: (connection, stream) }).into()
     }
 
-    /// Moves those that were woken to `to`.
+    /// Moves all wake-ups to `to`.
     pub(crate) fn take(&self, to: &mut Vec<Target>) {
         self.with_ours(|ours| to.append(ours));
         if self.any.load(Ordering::Acquire) {
@@ -72,22 +72,23 @@ impl Woken {
         }
     }
 
-    /// Whether the worker's tasks were woken since this was asked last.
+    /// Whether the worker's tasks were woken since the last call.
     pub(crate) fn take_tasks(&self) -> bool {
         self.tasks.load(Ordering::Relaxed) && self.tasks.swap(false, Ordering::AcqRel)
     }
 
-    /// From now on, a wake-up notifies the loop. `false`: something was woken already, and the loop must not rest.
+    /// Lets wake-ups notify the loop from now on. Returns false if there are wake-ups already: the loop must not
+    /// sleep.
     pub(crate) fn may_rest(&self) -> bool {
         if self.with_ours(|ours| !ours.is_empty()) == Some(true) {
             return false;
         }
-        // In this order, and the other way round in `notify`'s callers: one of both sees the other.
+        // Callers of `notify` store and check in the reverse order, so at least one side sees the other's store.
         self.resting.store(true, Ordering::SeqCst);
         !self.any.load(Ordering::SeqCst) && !self.tasks.load(Ordering::SeqCst)
     }
 
-    /// The loop is at work again, and looks here before it rests.
+    /// The loop is running again, and will check for wake-ups before it sleeps.
     pub(crate) fn at_work(&self) {
         self.resting.store(false, Ordering::Relaxed);
     }
@@ -103,21 +104,21 @@ impl Woken {
         self.notify();
     }
 
-    /// Ends the waiting of the loop, if it waits.
+    /// Interrupts the loop if it sleeps.
     pub(crate) fn notify(&self) {
         if self.resting.swap(false, Ordering::SeqCst) {
-            // It could only fail if its number were full: then the loop has been notified already.
+            // This fails only if the counter is full: then the loop has been notified already.
             let _ = rustix::io::write(&self.notifier, &1_u64.to_ne_bytes());
         }
     }
 
-    /// The list of the worker's own thread, if this is that thread.
+    /// Accesses the list of the worker's own thread, if called on that thread.
     #[inline]
     fn with_ours<T>(&self, with: impl FnOnce(&mut Vec<Target>) -> T) -> Option<T> {
         let ours = |(worker, ours): &(Cell<*const Self>, RefCell<Vec<Target>>)| {
             std::ptr::eq(worker.get(), self).then(|| with(&mut ours.borrow_mut()))
         };
-        // While the thread ends, nobody looks at its list.
+        // While the thread exits, its list is not used any more.
         HERE.try_with(ours).ok().flatten()
     }
 
@@ -128,7 +129,7 @@ impl Woken {
 
 impl Drop for Woken {
     fn drop(&mut self) {
-        // The next one may have the same place in memory, and belong to another thread.
+        // The next instance may have the same address and belong to another thread.
         let _ = HERE.try_with(|(worker, ours)| {
             if std::ptr::eq(worker.get(), self) {
                 worker.set(std::ptr::null());
@@ -138,7 +139,7 @@ impl Drop for Woken {
     }
 }
 
-/// As a waker it wakes the worker's tasks.
+/// As a waker, it wakes the worker's tasks.
 impl Wake for Woken {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();

@@ -1,4 +1,4 @@
-//! Wake-ups that come late, when another connection has the slot of the one that they are for.
+//! Late wake-ups, when another connection has taken over the slot of the target.
 
 use hayami_h1::Limits;
 use hayami_http::{Response, Status};
@@ -14,18 +14,18 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// What became of the answer of a connection.
+/// What happened to the response of a connection.
 enum News {
-    /// It was asked for; the waker would have it asked for again.
+    /// It was polled; the waker would cause another poll.
     Asked(u64, Waker),
-    /// It is not waited for any more.
+    /// It was dropped.
     Dropped,
 }
 
-/// Answers `/wait` never, and says what becomes of the answer; everything else at once.
+/// Never answers `/wait`, and reports what happens to its response; answers everything else at once.
 struct Site(Sender<News>);
 
-/// Says that it is dropped.
+/// Reports when it is dropped.
 struct Guard(Sender<News>);
 
 impl Drop for Guard {
@@ -91,7 +91,7 @@ fn send(stream: &mut TcpStream, path: &str) {
     write!(stream, "GET {path} HTTP/1.1\r\nhost: a\r\n\r\n").expect("sent");
 }
 
-/// Reads one answer, after which the worker has gone once around its loop.
+/// Reads one response, after which the worker has completed a round of its loop.
 fn read_answer(stream: &mut TcpStream) {
     let mut bytes = Vec::new();
     while !bytes.ends_with(b"now") {
@@ -120,7 +120,7 @@ fn a_late_wake_up_does_not_reach_the_next_connection_of_the_slot() {
     let (second_id, waker) = asked();
     assert_ne!(first_id, second_id);
     late.wake();
-    // When the worker has answered twice, it has seen what was woken before.
+    // After two responses, the worker has handled all earlier wake-ups.
     for _ in 0..2 {
         send(&mut other, "/");
         read_answer(&mut other);

@@ -1,4 +1,4 @@
-//! A worker over real sockets, with a service made for the test: what connections do whatever is served.
+//! A worker over real sockets, with a test service: behaviour of connections whatever is served.
 
 use hayami_h1::Limits;
 use hayami_http::{Content, Method, Response, Shared, Source, SourceError, Status};

@@ -1,4 +1,4 @@
-//! Between turns: what a connection waits for, until when, and how it ends.
+//! Between turns: what a connection waits for, for how long, and how it ends.
 
 use super::state::{Event, Stage, Wait};
 use super::{Connection, Turn};
@@ -11,24 +11,24 @@ use crate::session::Session;
 use crate::worker::Worker;
 use std::time::Duration;
 
-/// A connection for one request is shorter.
+/// Maximum lifetime of a connection that counts as opened for a single request.
 const SHORT: Duration = Duration::from_secs(1);
 
 impl Connection {
-    /// Whether it was for one request, as the client wished: it is over soon after it has begun, and the client has not
-    /// ended it.
+    /// Whether the connection carried one request at the client's wish: it ends soon after it was accepted, and the
+    /// client has not closed it.
     pub(crate) fn was_short<S>(&self, worker: &Worker<S>) -> bool {
         let lived = worker.clock.now().saturating_duration_since(self.link.info.accepted);
         self.link.requests <= 1 && lived < SHORT && !self.socket().has_ended()
     }
 
-    /// Lets others have a turn.
+    /// Lets other connections have a turn.
     pub(super) fn yield_turn<S>(&mut self, worker: &Worker<S>) -> Turn {
         self.rest(worker, Wait::Turn);
         Turn::Again
     }
 
-    /// Waits: gives memory back that holds nothing, and sets the deadline.
+    /// Waits: returns unused memory, and sets the deadline.
     pub(super) fn rest<S>(&mut self, worker: &Worker<S>, wait: Wait) -> Turn {
         self.link.input.release(&worker.pool);
         self.link.output.release(&worker.pool);
@@ -53,7 +53,7 @@ impl Connection {
         Turn::Waits
     }
 
-    /// Takes account of how slowly the peer takes what waits for it; when it will be late.
+    /// Updates the peer's pace of reading pending output. Returns when the send timeout expires.
     #[cold]
     fn note_sending<S>(&mut self, worker: &Worker<S>) -> Millis {
         let patience = worker.timeouts.sending();
@@ -63,7 +63,7 @@ impl Connection {
         pace.due()
     }
 
-    /// The deadline has passed; a turn follows.
+    /// Handles an expired deadline; a turn follows.
     #[cold]
     pub(crate) fn expire<S: Service>(&mut self, worker: &Worker<S>) -> Turn {
         if !ask!(&mut self.session, own => own.expire_exchanges(&mut self.link, worker)) {
@@ -103,13 +103,13 @@ impl Connection {
         self.is_between_requests() && ask!(&self.session, own => own.may_end())
     }
 
-    /// For how long it has been idle: nothing received, nothing to be sent.
+    /// How long it has been idle: nothing received, nothing to send.
     pub(crate) fn idle_millis(&self, now: Millis) -> Option<u64> {
         let idle = self.wait == Wait::Request && self.is_between_requests();
         idle.then(|| now.since(self.link.idle_since))
     }
 
-    /// Closes it if it is idle and no request has arrived in the meantime.
+    /// Closes the connection if it is idle and no request has arrived in the meantime.
     pub(crate) fn close_if_idle<S: Service>(&mut self, worker: &Worker<S>) -> bool {
         if self.idle_millis(self.link.idle_since).is_some() && self.read(worker).is_pending() {
             ask!(&mut self.session, own => own.expire(&mut self.link, worker));
@@ -119,15 +119,14 @@ impl Connection {
         self.link.stage == Stage::Over
     }
 
-    /// Ends the connection with responses unfinished.
+    /// Aborts the connection with responses incomplete.
     #[cold]
     pub(super) fn abort<S>(&mut self, worker: &Worker<S>, why: &'static str) {
         self.link.abort(worker, why);
         ask!(&mut self.session, own => own.abort(&self.link, worker, why));
     }
 
-    /// The connection is over: tells the observers of unfinished responses, and gives the
-    /// buffers back.
+    /// Cleans up an ended connection: notifies the observers of incomplete responses, and returns the buffers.
     pub(crate) fn end<S>(&mut self, worker: &Worker<S>) {
         let why = "the connection was reset";
         self.link.reports.aborted(why, self.link.output.sent(), &worker.clock);

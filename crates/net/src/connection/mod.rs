@@ -1,13 +1,13 @@
-//! One connection.
+//! A client connection.
 //!
 //! ```text
-//! preamble ──▸ turn: answer ─▸ flush ─▸ step ──▸ … ──▸ lifecycle: rests until woken, readable, late; ends
+//! preamble ──▸ turn: answer ─▸ flush ─▸ step ──▸ … ──▸ lifecycle: waits for a wake-up, event, deadline; ends
 //! (PROXY,        session         output   state
 //!  TLS)
 //! ```
 //!
-//! A turn answers what has arrived, sends what there is in one write, and reads when nothing is left to answer. What the
-//! bytes mean is the [session's](crate::session) affair; what may happen when is in `state`.
+//! A turn answers what has arrived, sends pending output in one write, and reads when nothing is left to answer. The
+//! [session](crate::session) interprets the bytes; `state` defines which transitions are valid.
 
 mod lifecycle;
 mod preamble;
@@ -33,11 +33,11 @@ pub(crate) struct Connection {
     pub(crate) link: Link,
     session: AnySession,
     transport: Transport,
-    /// Reads cold file content.
+    /// Reads uncached file content.
     warming: Option<Task<()>>,
     wait: Wait,
     deadline: Millis,
-    /// How slowly the peer takes what waits for it; `None` while nothing does.
+    /// The peer's pace of reading pending output; `None` while there is none.
     sending: Option<Box<Pace>>,
 }
 
@@ -49,7 +49,7 @@ impl Tokened for Connection {
 }
 
 impl Connection {
-    /// A connection that will have this token among those of its worker.
+    /// Creates a connection with this token.
     pub(crate) fn new<S: Service>(
         worker: &Worker<S>,
         transport: Transport,
@@ -76,27 +76,27 @@ impl Connection {
         self.deadline
     }
 
-    /// Whether it waits for an answer, and nothing that its client sends could bring that nearer.
+    /// Whether it waits for a response, independently of what its client sends.
     pub(crate) fn awaits_answer(&self) -> bool {
         self.wait == Wait::Answer
     }
 
-    /// Whether it says goodbye, and ends by itself, when the worker ends.
+    /// Whether it announces the shutdown and ends by itself when the worker shuts down.
     pub(crate) fn says_goodbye(&self) -> bool {
         ask!(&self.session, own => own.says_goodbye())
     }
 
-    /// Whether it has something to do when the worker ends, besides its exchanges.
+    /// Whether it has something to do when the worker shuts down, besides its exchanges.
     pub(crate) fn takes_leave(&self) -> bool {
         ask!(&self.session, own => own.takes_leave())
     }
 
-    /// Has it take no more requests: it ends when those under way are answered, and at once if there are none.
+    /// Stops accepting requests: the connection ends when pending ones are answered, or at once if there are none.
     pub(crate) fn leave(&mut self) {
         self.link.leaves = true;
     }
 
-    /// Something that one of its streams waits for is there.
+    /// Wakes one of its streams.
     pub(crate) fn woken(&mut self, stream: u32) {
         ask!(&mut self.session, own => own.woken(stream));
     }

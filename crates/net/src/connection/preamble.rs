@@ -1,4 +1,4 @@
-//! What comes before requests: the header of the PROXY protocol, and what a TLS handshake needs and tells.
+//! What precedes requests: the PROXY protocol header and the TLS handshake.
 
 use super::Connection;
 use super::state::{Event, Stage};
@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 impl Connection {
-    /// Something else comes before reading.
+    /// Handles what has to come before reading.
     #[cold]
     pub(super) fn go_on_with_preamble<S: Service>(&mut self, worker: &Worker<S>) -> Poll<()> {
         if self.transport.expects_announcement() {
@@ -21,7 +21,7 @@ impl Connection {
         }
     }
 
-    /// Waits for the header of the PROXY protocol, which says whose connection it is.
+    /// Waits for the PROXY protocol header, which contains the client's address.
     fn read_proxy_header<S: Service>(&mut self, worker: &Worker<S>) -> Poll<()> {
         match ready!(self.transport.poll_announcement()) {
             Some(Ok(ends)) => {
@@ -40,7 +40,7 @@ impl Connection {
         Poll::Ready(())
     }
 
-    /// Waits until it is known whether another server has the client's TLS session.
+    /// Waits for the lookup of the client's TLS session in a shared store.
     #[cold]
     fn look_up_session<S: Service>(&mut self, worker: &Worker<S>) -> Poll<()> {
         let waker = self.link.waker(worker);
@@ -53,7 +53,7 @@ impl Connection {
         Poll::Ready(())
     }
 
-    /// The bytes that were read say something of the transport.
+    /// Handles results of reading that concern the transport.
     #[cold]
     pub(super) fn on_news<S: Service>(&mut self, worker: &Worker<S>, news: Read) {
         match news {

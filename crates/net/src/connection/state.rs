@@ -1,13 +1,14 @@
-//! The states of a connection, and every legal move between them: two tables.
+//! The states of a connection and all valid transitions, in two tables.
 //!
-//! [`Stage`] is how far a connection is from its end; [`Event`]s move it. Within a turn, what its session [needs](Need)
-//! and how far its output could be flushed say which [`Step`] is next, and what is waited for when there is none.
+//! [`Stage`] is how far a connection is from its end; [`Event`]s change it. Within a turn, what the session
+//! [needs](Need) and how far the output could be flushed determine the next [`Step`], or what to wait for if there is
+//! none.
 
 use crate::output::Flushed;
 use std::task::Poll;
 
-/// Bytes that are thrown away after the last response, so that the peer can read it: closing with unread bytes makes the
-/// kernel reset the connection (RFC 9112 §9.6).
+/// Bytes discarded after the last response, so that the peer can read it: closing with unread bytes makes the kernel
+/// reset the connection (RFC 9112 §9.6).
 const LINGER: u32 = 1024 * 1024;
 
 /// How far a connection is from its end.
@@ -15,24 +16,24 @@ const LINGER: u32 = 1024 * 1024;
 pub(crate) enum Stage {
     /// Requests are answered.
     Open,
-    /// What waits is still sent; `linger`: bytes of the peer's may be on the way.
+    /// Pending output is still sent; `linger`: bytes from the peer may be in transit.
     Closing { linger: bool },
-    /// Everything is sent; bytes that come are thrown away until the peer closes, so many at most.
+    /// All output is sent; up to `left` bytes are discarded until the peer closes.
     Lingering { left: u32 },
-    /// Over.
+    /// Closed.
     Over,
 }
 
-/// What happens to a connection.
+/// Events that change the stage of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// It ends when everything is sent; `linger`: bytes of the peer's may be on the way.
+    /// The connection is to end once all output is sent; `linger`: bytes from the peer may be in transit.
     Close { linger: bool },
-    /// Everything is sent.
+    /// All output is sent.
     Sent,
-    /// So many bytes have come to be thrown away.
+    /// This many bytes were received and discarded.
     Discarded(u32),
-    /// The peer has closed or is given up, or the transport has failed.
+    /// The peer has closed or timed out, or the transport has failed.
     Lost,
 }
 
@@ -56,66 +57,66 @@ impl Stage {
     }
 }
 
-/// What a session needs to go on.
+/// What a session needs to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// A request: everything received is answered.
     Request,
-    /// The rest of a request that is answered.
+    /// The rest of a request that is already answered.
     Rest,
-    /// The answer.
+    /// The response.
     Answer,
-    /// The answer, which takes more of the request's content.
+    /// The response, which needs more request content.
     Content,
     /// Frames, at any time; `idle`: no stream is open.
     Frames { idle: bool },
-    /// Room: too much waits to be sent.
+    /// Room: too much output is pending.
     Room,
-    /// The same, and frames at any time.
+    /// Room, and frames at any time.
     RoomOrFrames,
-    /// In a tunnel, the other end; if it `reads`, what the client sends; if it is `full`, room.
+    /// In a tunnel: data from the other end; from the client if it `reads`; and room if it is `full`.
     Tunnel { reads: bool, full: bool },
-    /// To tell the client of a tunnel, when everything is sent, that nothing more comes; `reads`: it is heard meanwhile.
+    /// In a tunnel: to shut down the sending side once all output is sent; `reads`: while reading from the client.
     HalfClose { reads: bool },
-    /// To go on in HTTP/2, with the request in the worker's head as its first.
+    /// To switch to HTTP/2, with the request in the worker's head as its first.
     Upgrade,
     /// Another turn: the budget of this one is used up.
     Turn,
-    /// The end of the connection.
+    /// To close the connection.
     Close,
 }
 
-/// What a turn does next.
+/// The next step of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The session goes on.
+    /// The session continues.
     Answer,
-    /// The client is read; if nothing is there, it is waited for.
+    /// Reads from the client; if there is nothing, waits.
     Read { or: Wait },
     /// The turn ends.
     Wait(Wait),
-    /// Others have their turns first.
+    /// Other connections have a turn first.
     Yield,
-    /// File content that comes next is brought into memory.
+    /// The next file content is read into the page cache.
     Warm,
-    /// The connection's half is closed.
+    /// The sending side is shut down.
     HalfClose,
-    /// The session becomes one of HTTP/2.
+    /// The session switches to HTTP/2.
     Upgrade,
-    /// The connection ends, or waits for the peer to close.
+    /// The connection is closed, or waits for the peer to close.
     Close,
 }
 
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// The preamble: a header of the PROXY protocol, a TLS handshake.
+    /// The preamble: a PROXY protocol header, a TLS handshake.
     Preamble,
-    /// A request, while none is at hand.
+    /// A request, while none is being processed.
     Request,
     /// The client, within the deadlines of exchanges.
     Client,
-    /// The service, or a file: nothing that the client sends could bring that nearer.
+    /// The service, or a file, independently of what the client sends.
     Answer,
     /// The peer to read.
     Room,
@@ -126,7 +127,7 @@ pub(crate) enum Wait {
 }
 
 impl Need {
-    /// The next step, with the output flushed so far; `Pending`: the peer does not read.
+    /// The next step, given the result of flushing the output; `Pending`: the peer does not read.
     #[inline]
     #[rustfmt::skip] // a table reads best as one
     pub(crate) fn step(self, flushed: Poll<Flushed>) -> Step {
@@ -144,10 +145,10 @@ impl Need {
             (HalfClose { .. },                  Ready(Flushed::All))   => Step::HalfClose,
             (Upgrade,                           Ready(Flushed::All))   => Step::Upgrade,
             (Close,                             Ready(Flushed::All))   => Step::Close,
-            // Many things are to be said at a time, or the answer is made of what the client sends: neither would move.
+            // Frames are multiplexed, or the response depends on what the client sends: not reading could deadlock.
             (Frames { .. } | RoomOrFrames,      Pending)               => Step::Read { or: Wait::Room },
             (Content,                           Pending)               => Step::Read { or: Wait::Room },
-            // That a client of a tunnel does not read is no fault of its own, as long as anything moves.
+            // The client of a tunnel need not read as long as any data moves.
             (Tunnel { reads: true, .. },        _)                     => Step::Read { or: Wait::Client },
             (Tunnel { reads: false, .. },       _)                     => Step::Wait(Wait::Client),
             (HalfClose { reads: true },         Pending)               => Step::Read { or: Wait::Client },
@@ -216,7 +217,7 @@ mod tests {
         ];
         let (room, client) = (Step::Wait(Wait::Room), Step::Wait(Wait::Client));
         let hears = Read { or: Wait::Client };
-        // Everything sent; the peer does not read.
+        // All output sent; the peer does not read.
         let table = [
             (Request, Read { or: Wait::Request }, room),
             (Rest, hears, room),

@@ -1,4 +1,4 @@
-//! A turn: what arrived is answered, what there is to send leaves, and the client is read when that could bring more.
+//! A turn: answers what has arrived, sends pending output, and reads from the client when that may bring more to do.
 
 use super::Connection;
 use super::state::{Event, Stage, Step, Wait};
@@ -18,26 +18,26 @@ use std::task::{Context, Poll, ready};
 /// Bytes that a connection sends before others get their turn.
 const SHARE: u64 = 1024 * 1024;
 
-/// Milliseconds after which a connection counts as rested: the kernel begins anew with a small congestion
-/// window (RFC 5681 §4.1).
+/// Milliseconds after which a connection counts as idle for TCP: the kernel restarts with a small congestion window
+/// (RFC 5681 §4.1).
 const REST: u64 = 1000;
 
-/// Why a response is incomplete whose client has left.
+/// Reported for responses whose client has disconnected.
 const GONE: &str = "the client closed the connection";
 
-/// What a turn ended with.
+/// Result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// The connection waits for its socket, its waker or its deadline.
     Waits,
     /// It has more to send than its share of a turn.
     Again,
-    /// It is over.
+    /// The connection has ended.
     Over,
 }
 
 impl Connection {
-    /// One turn.
+    /// Runs one turn.
     pub(crate) fn turn<S: Service>(&mut self, worker: &Worker<S>) -> Turn {
         let share_ends = self.link.output.sent() + SHARE;
         worker.budget.begin();
@@ -109,7 +109,7 @@ impl Connection {
         }
     }
 
-    /// Has the blocking pool bring the file content that comes next into memory.
+    /// Has a blocking thread read the next file content into the page cache.
     #[cold]
     fn warm<S>(&mut self, worker: &Worker<S>) -> Poll<()> {
         let Some(slice) = self.link.output.cold() else { return Poll::Ready(()) };
@@ -119,7 +119,7 @@ impl Connection {
         let waker = self.link.waker(worker);
         let warmed = ready!(Pin::new(task).poll(&mut Context::from_waker(&waker)));
         self.warming = None;
-        // Sending now would have the worker wait for the disk.
+        // Sending now would block the worker on the disk.
         if warmed.is_err_and(|error| blocking::is_refused(&error)) {
             self.abort(worker, "too many file reads are queued");
         }
@@ -140,7 +140,7 @@ impl Connection {
                 self.transport.was_idle();
             }
         }
-        // Early data may come with the news that the handshake is far enough to answer it.
+        // Early data may arrive in the read that also reports the end of the handshake.
         self.link.early = self.transport.is_early();
         match read {
             Ok(Read::Bytes) => {}
@@ -150,7 +150,7 @@ impl Connection {
         Poll::Ready(())
     }
 
-    /// Everything is sent: closes, or waits for the peer to close first.
+    /// All output is sent: closes the connection, or waits for the peer to close first.
     fn close<S: Service>(&mut self, worker: &Worker<S>) -> Poll<()> {
         match self.link.stage {
             Stage::Closing { linger: true } => {

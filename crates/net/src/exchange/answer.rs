@@ -1,4 +1,4 @@
-//! The answer: awaited, with what may be said before it, and its head.
+//! The response: waiting for it, interim responses before it, and its head.
 
 use super::body::Body;
 use super::content::DISCARD;
@@ -11,15 +11,15 @@ use crate::worker::Worker;
 use hayami_http::{Content, RequestHead, Response};
 use std::task::{Context, Poll};
 
-/// What of an answer has to wait.
+/// The part of a response that cannot be sent at once.
 pub(super) struct Unsent {
     content: Content,
     observer: Option<(Box<dyn Observer>, Instant)>,
     is_tunnel: bool,
 }
 
-/// Writes the head of an answer, and its content if that goes out at once. `unread`: bytes of the request's content
-/// that the handler does not take.
+/// Sends the head of a response, and its content if that can be sent at once. `unread`: bytes of request content that
+/// the handler does not take.
 #[inline]
 pub(super) fn send<P: Protocol, S: Service>(
     protocol: &mut P,
@@ -54,7 +54,7 @@ pub(super) fn send<P: Protocol, S: Service>(
     }
 }
 
-/// Answers what is no request. Of an answer that comes piece by piece, the rest has to wait.
+/// Answers an invalid request. If the response is streamed, returns an exchange for the rest.
 #[cold]
 pub(crate) fn refuse<P: Protocol, S: Service>(
     protocol: &mut P,
@@ -71,7 +71,7 @@ pub(crate) fn refuse<P: Protocol, S: Service>(
 }
 
 impl Exchange {
-    /// Goes on with what there is to do.
+    /// Continues the exchange.
     #[inline]
     pub(crate) fn go_on<P: Protocol, S: Service>(
         &mut self,
@@ -123,9 +123,9 @@ impl Exchange {
         (self.observer, self.tunnel) = (unsent.observer, unsent.is_tunnel);
     }
 
-    /// The response's last byte is written.
+    /// The response is complete.
     fn complete<P: Protocol>(&mut self, protocol: &mut P) {
-        // What has not come yet is not read any more: the client may send it to be thrown away.
+        // Outstanding content is no longer read: the client may send it to be discarded.
         let held = self.content.take().filter(|feed| !feed.is_complete()).map_or(0, BodySender::end);
         self.work = Work::Discard;
         if held > 0 {

@@ -1,4 +1,4 @@
-//! The beginning of an exchange: a request has come, and the service is asked.
+//! The beginning of an exchange: a request has arrived, and the service is called.
 
 use super::answer::send;
 use super::protocol::Protocol;
@@ -10,15 +10,15 @@ use crate::upgrade;
 use crate::worker::Worker;
 use hayami_http::RequestHead;
 
-/// Content that a request announces.
+/// The content that a request announces.
 struct Announced {
     feed: BodySender,
     expects_continue: bool,
     is_tunnel: bool,
 }
 
-/// Asks the service, and sends its answer if it is there; what has to wait is an exchange. `length`: bytes of content,
-/// `None` if that is not known; `follows`: there is content, be it empty.
+/// Calls the service, and sends the response if it is ready; otherwise returns an exchange. `length`: bytes of
+/// content, `None` if unknown; `follows`: there is content, possibly empty.
 #[inline]
 pub(crate) fn begin<P: Protocol, S: Service>(
     protocol: &mut P,
@@ -60,7 +60,7 @@ pub(crate) fn begin<P: Protocol, S: Service>(
     }
 }
 
-/// Both ends of the content that a request announces.
+/// Creates both ends of the content that a request announces.
 #[inline(never)]
 fn announce<P: Protocol, S>(
     protocol: &mut P,
@@ -70,7 +70,7 @@ fn announce<P: Protocol, S>(
     is_tunnel: bool,
 ) -> (Option<Announced>, Option<RequestBody>) {
     let expects_continue = protocol.expects_continue(head);
-    // A tunnel has no end that is known.
+    // The length of a tunnel is not known.
     let length = length.filter(|_| !is_tunnel);
     let (feed, incoming) = request_body::content(length, protocol.waker().into_owned(), &worker.content);
     (Some(Announced { feed, expects_continue, is_tunnel }), Some(incoming))
@@ -83,14 +83,14 @@ fn offer((kind, protocols): (UpgradeKind, Vec<u8>), bytes: RequestBody) -> Upgra
 }
 
 impl Announced {
-    /// Bytes of it that the handler does not take.
+    /// Bytes of content that the handler does not take.
     fn unread(&self, length: Option<u64>) -> u64 {
         if self.feed.has_reader() { 0 } else { length.unwrap_or(0) }
     }
 }
 
 impl Exchange {
-    /// Keeps the content of the request for the handler; if that has dropped its end, the content is thrown away.
+    /// Keeps the content for the handler; if that has dropped its end, the content is discarded.
     fn expect_content(&mut self, announced: Option<Announced>, length: Option<u64>) {
         self.length = length;
         let Some(Announced { feed, expects_continue, is_tunnel }) = announced else { return };

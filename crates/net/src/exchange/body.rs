@@ -1,4 +1,4 @@
-//! What remains of a response's content, taken piece by piece as there is room.
+//! The remaining content of a response, taken piece by piece as there is room.
 
 use super::protocol::{Piece, Protocol, Reset, Room};
 use super::{Exchange, Progress, Work};
@@ -13,22 +13,22 @@ use std::io::IoSliceMut;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-/// Bytes of a cold file that are brought into memory at once.
+/// Bytes of an uncached file that are read into the page cache at once.
 const WARM: u64 = 1024 * 1024;
 
 /// Content that is being sent.
 pub(super) enum Body {
     Shared(Shared),
-    /// What remains of a file, and how much of that is known to be in memory.
+    /// The rest of a file, and how many bytes of it are known to be in the page cache.
     File(FileSlice, u64),
-    /// What remains of a file, and the read that brings its next part into memory.
+    /// The rest of a file, and the read that brings its next part into the page cache.
     Cold(FileSlice, Task<()>),
     Parts(VecDeque<Body>),
     Source(Box<dyn Source>),
 }
 
 impl Exchange {
-    /// Sends content, as much as there is room for or one piece.
+    /// Sends one piece of content, at most as much as there is room for.
     #[inline]
     pub(crate) fn send_content<P: Protocol, S>(&mut self, protocol: &mut P, worker: &Worker<S>) -> Progress {
         let Work::Body(body) = &mut self.work else { return Progress::Pending };
@@ -99,18 +99,18 @@ impl Body {
         }
     }
 
-    /// Whether it may have to be waited for.
+    /// Whether taking content may have to wait.
     fn may_wait(&self) -> bool {
         !matches!(self, Self::Shared(_))
     }
 
-    /// The trailer section, asked for when the content is complete.
+    /// The trailer section, available when the content is complete.
     fn trailers(&mut self) -> Option<FieldSection> {
         if let Self::Source(source) = self { source.trailers() } else { None }
     }
 
-    /// Takes what there is room for; bytes that have to be copied are appended to `out`. Of a file they may be more than
-    /// one frame: then room for a header is between any two of them.
+    /// Takes content as there is room for; bytes that have to be copied are appended to `out`. File content may fill
+    /// several frames, with space for a header between any two of them.
     fn take(&mut self, waker: &Waker, room: Room, out: &mut Vec<u8>) -> Piece {
         match self {
             Self::Shared(shared) => {
@@ -145,7 +145,7 @@ impl Body {
         }
     }
 
-    /// Has the blocking pool read what comes next.
+    /// Has a blocking thread read the next part into the page cache.
     #[cold]
     fn warm(&mut self, waker: &Waker) -> Piece {
         let Self::File(slice, _) = self else { return Piece::Pending };
@@ -174,8 +174,8 @@ fn take_part(parts: &mut VecDeque<Body>, waker: &Waker, room: Room, out: &mut Ve
     piece
 }
 
-/// Reads as [`read`] does. What is known to be in memory is read whatever that takes: if memory is short, it may be gone
-/// again, and this time it is waited for.
+/// Like [`read`], but bytes known to be in the page cache are read with a blocking call: under memory pressure they
+/// may have been evicted, and then the read waits.
 fn read_warm(
     slice: &mut FileSlice,
     warm: &mut u64,
@@ -194,7 +194,7 @@ fn read_warm(
 /// Frames that one read fills.
 const FRAMES: usize = 4;
 
-/// Reads the next bytes of a file, at most what there is room for and what is left of it, into frames. How many.
+/// Reads the next bytes of a file into frames, limited by the room and what is left of the file. Returns how many.
 fn read(
     slice: &mut FileSlice,
     Room { bytes, frame, header }: Room,
@@ -247,7 +247,7 @@ mod tests {
                 out[1..].chunks(109).flat_map(|frame| &frame[..frame.len().min(100)]).copied().collect();
             assert_eq!(frames, content[..want], "{len} {bytes}");
         }
-        // What is not there any more is not made up.
+        // A truncated file yields only the bytes that exist.
         let mut slice = FileSlice { file, offset: 900, len: 1000 };
         let mut out = Vec::new();
         let room = Room { bytes: 400, frame: 90, header: 9 };

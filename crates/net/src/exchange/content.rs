@@ -1,4 +1,4 @@
-//! Content of a request: to the handler that takes it, or thrown away.
+//! Request content: passed to the handler, or discarded.
 
 use super::protocol::{Protocol, Reset};
 use super::{Exchange, Work};
@@ -9,28 +9,28 @@ use crate::timeouts::Timeouts;
 use crate::worker::Worker;
 use hayami_http::{FieldSection, ResponseHead, Status};
 
-/// Request content that is thrown away behind a complete response: to keep the connection (RFC 9112 §9.3 leaves the
-/// choice), or so that the client need not treat the stream as failed (RFC 9113 §8.1). With more to come it is cheaper
-/// to close, and a multiplexed client is told to stop.
+/// Maximum request content discarded after a complete response: to keep the connection open (RFC 9112 §9.3 leaves the
+/// choice), or so that the client need not treat the stream as failed (RFC 9113 §8.1). If more is to come, closing is
+/// cheaper, and a multiplexed client is told to stop.
 pub(crate) const DISCARD: u64 = 256 * 1024;
 
-/// What came of content that has arrived.
+/// The effect of received content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrived {
-    /// It was kept or thrown away. `wakes`: the exchange is to be gone on with.
+    /// It was kept or discarded. `wakes`: the exchange has to be continued.
     Taken { wakes: bool },
-    /// It is too much: the exchange is over.
+    /// It exceeds a limit: the exchange has ended.
     TooMuch,
 }
 
 impl Exchange {
-    /// Whether content of the request can be handed on.
+    /// Whether request content can be passed on.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.content.as_ref().is_some_and(BodySender::has_room)
     }
 
-    /// Whether the handler may still take content of the request.
+    /// Whether the handler may still take request content.
     pub(crate) fn has_reader(&self) -> bool {
         self.content.as_ref().is_some_and(BodySender::has_reader)
     }
@@ -40,12 +40,12 @@ impl Exchange {
         self.content.as_ref().is_some_and(BodySender::is_asked)
     }
 
-    /// Whether the handler waits for content, as far as that was noted.
+    /// Whether the handler waits for content, as of the last update.
     pub(crate) fn starves(&self) -> bool {
         self.starves
     }
 
-    /// Content has come.
+    /// Handles received content.
     pub(crate) fn content<P: Protocol, S>(
         &mut self,
         protocol: &mut P,
@@ -62,26 +62,26 @@ impl Exchange {
             true if too_much => feed.refuse(Refusal::Beyond(Limit::Content)),
             true if P::READS_AHEAD => feed.put_or_refuse(bytes, now, patience),
             true => feed.put(bytes, now, patience),
-            // It broke a rule, and no more is granted.
+            // The content was refused, and no more credit is granted.
             false => false,
         };
         protocol.kept(bytes.len());
         Arrived::Taken { wakes }
     }
 
-    /// All content has come, or the client of a tunnel has ended its direction. Whether the exchange is to be gone on
-    /// with.
+    /// All content has arrived, or the client of a tunnel has closed its side. Returns true if the exchange has to be
+    /// continued.
     pub(crate) fn content_complete(&mut self, trailers: Option<Box<FieldSection>>) -> bool {
         let open = self.content.as_ref().filter(|feed| feed.is_open());
         open.is_some_and(|feed| feed.complete(trailers)) || matches!(self.work, Work::Receive)
     }
 
-    /// No more content is taken from the client, by its own fault. Whether the exchange is to be gone on with.
+    /// Rejects the request content. Returns true if the exchange has to be continued.
     pub(crate) fn refuse_content(&self, refusal: Refusal) -> bool {
         self.content.as_ref().is_some_and(|feed| feed.refuse(refusal))
     }
 
-    /// Content that has no reader.
+    /// Discards content that has no reader.
     fn discard<P: Protocol, S>(&mut self, protocol: &mut P, worker: &Worker<S>, bytes: usize) -> Arrived {
         protocol.discarded(bytes);
         let held = self.content.take().map_or(0, BodySender::end);
@@ -93,8 +93,8 @@ impl Exchange {
         Arrived::Taken { wakes: false }
     }
 
-    /// Does what the handler has asked for since this was last called: grants as much as it took, and asks the client to
-    /// begin.
+    /// Acts on what the handler has done since the last call: grants credit for the bytes it took, and sends 100
+    /// (Continue) if it asked for content.
     #[inline]
     pub(crate) fn settle<P: Protocol, S>(&mut self, protocol: &mut P, worker: &Worker<S>) {
         if self.content.is_some() {
@@ -119,14 +119,14 @@ impl Exchange {
         protocol.taken(taken);
     }
 
-    /// Takes account of what the client owes. Whether the handler waits for it.
+    /// Updates the client's pace. Returns true if the handler waits for content.
     pub(crate) fn note_starvation(&mut self, now: Millis, timeouts: &Timeouts) -> bool {
         let feed = self.content.as_ref().filter(|feed| feed.has_reader());
         self.starves = feed.is_some_and(|feed| feed.note_starvation(now, timeouts.receiving()));
         self.starves
     }
 
-    /// When the client is late with what the handler waits for, as far as that was noted.
+    /// When the client's read timeout expires, as of the last update.
     pub(crate) fn content_due(&self) -> Millis {
         self.content.as_ref().map_or(Millis::NEVER, BodySender::due)
     }

@@ -1,9 +1,9 @@
-//! Clients that are late: with content that a handler waits for, with credit for content that waits for it, or with
-//! content that is discarded.
+//! Timeouts of slow clients: those that do not send content a handler waits for, grant no credit for response
+//! content, or do not send content that is discarded.
 //!
-//! Where a connection carries one exchange at a time, its deadline is the exchange's. Where it carries many, the
-//! deadlines of their streams are not kept sorted, since nearly none ever passes: while a stream waits for the client,
-//! all of them are looked at a few times within the shortest timeout.
+//! A connection with one exchange at a time uses the deadline of that exchange. With many, the deadlines of streams
+//! are not kept sorted, since almost none ever expires: while a stream waits for the client, all of them are checked
+//! a few times within the shortest timeout.
 
 use super::Exchange;
 use crate::clock::Millis;
@@ -11,47 +11,46 @@ use crate::pace::{Pace, Patience};
 use crate::timeouts::Timeouts;
 use std::time::Duration;
 
-/// How often streams are looked at within the shortest timeout, and so by which share of it a client that is late may be
-/// found late.
+/// Checks per shortest timeout; a timeout may be noticed late by one part in this number.
 const LOOKS: u32 = 8;
-/// No more often than deadlines pass.
+/// Minimum interval between checks: the resolution of deadlines.
 const LEAST_PAUSE: Duration = crate::poll::SWEEP;
 
-/// The streams of a connection that carries several.
+/// The streams of a multiplexed connection.
 pub(crate) trait Streams {
     type Key: Copy;
 
     /// The open streams.
     fn keys(&self) -> Vec<Self::Key>;
 
-    /// What is kept for a stream, if it has to wait.
+    /// The exchange of a stream, if it has one.
     fn exchange(&mut self, key: Self::Key) -> Option<&mut Exchange>;
 
-    /// Whether content of a stream waits for nothing but its own window.
+    /// Whether content of a stream is blocked only by the stream's window.
     fn is_stalled(&self, key: Self::Key) -> bool;
 
-    /// Whether content waits for nothing but the connection's window.
+    /// Whether content is blocked only by the connection's window.
     fn are_all_stalled(&self) -> bool;
 
     /// Number of streams on which the response is complete and the client still sends.
     fn half_closed(&self) -> usize;
 }
 
-/// What a connection knows of its streams' deadlines.
+/// The deadlines of a connection's streams.
 pub(crate) struct Deadlines {
-    /// When the streams are looked at next.
+    /// When the streams are checked next.
     next_look: Millis,
     /// Some handler waits for content.
     pub(crate) starving: bool,
-    /// Bytes of request content that have come on all streams.
+    /// Bytes of request content received on all streams.
     pub(crate) received: u64,
-    /// Bytes of response content that have gone out on all streams.
+    /// Bytes of response content sent on all streams.
     pub(crate) sent: u64,
-    /// How slowly content comes while all streams wait for it.
+    /// Rate of received content while all streams wait for it.
     idle: Option<Pace>,
-    /// How slowly it comes while any handler waits for it.
+    /// Rate of received content while any handler waits for it.
     uploads: Option<Pace>,
-    /// How slowly the peer takes content while its window of the connection is what that waits for.
+    /// Rate at which the peer takes content while that is blocked by the connection's window.
     downloads: Option<Pace>,
 }
 
@@ -69,18 +68,18 @@ impl Default for Deadlines {
     }
 }
 
-/// What was found by looking at the streams.
+/// Result of checking the streams.
 pub(crate) struct Look<K> {
-    /// Streams whose client grants no credit, and is late with it.
+    /// Streams whose client has not granted credit in time.
     pub(crate) late: Vec<K>,
     /// Streams whose handler has waited too long for content.
     pub(crate) starved: Vec<K>,
-    /// Why the connection is to be given up.
+    /// Why the connection has to be closed, if it has.
     pub(crate) connection: Option<&'static str>,
 }
 
 impl Deadlines {
-    /// When the streams have to be looked at, if any `waits` for the client.
+    /// When the streams have to be checked; `waits`: some stream waits for the client.
     pub(crate) fn next_look(&mut self, waits: bool, now: Millis, timeouts: &Timeouts) -> Millis {
         if !waits {
             self.next_look = Millis::NEVER;
@@ -91,7 +90,7 @@ impl Deadlines {
         self.next_look
     }
 
-    /// Looks at the streams, if that is due.
+    /// Checks the streams, if that is due.
     pub(crate) fn look<S: Streams>(
         &mut self,
         streams: &mut S,
@@ -133,8 +132,8 @@ impl Deadlines {
         Some(Look { late, starved, connection })
     }
 
-    /// Whether content comes too slowly for `starving` handlers that wait for it. A client that sends to all of them in
-    /// turn, as fast as its network lets it, may take long with each.
+    /// Whether content arrives too slowly for the `starving` handlers that wait for it. A client that sends to all of
+    /// them in turn, as fast as its network allows, may take long with each.
     fn are_uploads_late(&mut self, now: Millis, starving: usize, timeouts: &Timeouts) -> bool {
         let one = timeouts.receiving();
         if one.min_rate == 0 {
@@ -145,13 +144,13 @@ impl Deadlines {
         Pace::noted(&mut self.uploads, now, self.received, starving > 0, all).is_late(now)
     }
 
-    /// Whether the peer takes content too slowly while its window of the connection is what that waits for. Streams are
-    /// served one after the other, so none is to blame alone.
+    /// Whether the peer reads too slowly while the connection's window is exhausted. Streams are served one after the
+    /// other, so this cannot be blamed on one of them.
     fn are_downloads_late(&mut self, now: Millis, stalled: bool, timeouts: &Timeouts) -> bool {
         Pace::noted(&mut self.downloads, now, self.sent, stalled, timeouts.sending()).is_late(now)
     }
 
-    /// Whether all streams wait for content, of answered requests or for handlers, and it comes too slowly for a
+    /// Whether all streams wait for content, to be discarded or for handlers, and it arrives too slowly for a
     /// connection that does nothing else.
     fn are_all_late(&mut self, now: Millis, all_wait: bool, timeouts: &Timeouts) -> bool {
         Pace::noted(&mut self.idle, now, self.received, all_wait, timeouts.idling()).is_late(now)
@@ -159,8 +158,8 @@ impl Deadlines {
 }
 
 impl Exchange {
-    /// Takes account of the credit that the client grants for the response, which waits for nothing else if it is
-    /// `stalled`. Whether the client is late with it.
+    /// Updates the pace at which the client grants credit for the response; `stalled`: the response waits for nothing
+    /// else. Returns true if the timeout has expired.
     fn note_credit(&mut self, now: Millis, stalled: bool, timeouts: &Timeouts) -> bool {
         // Either side of a tunnel may be silent for as long as it likes.
         let stalled = stalled && !self.tunnel;
@@ -170,7 +169,8 @@ impl Exchange {
         Pace::noted(&mut self.pace, now, self.sent, stalled, timeouts.sending()).is_late(now)
     }
 
-    /// Takes account of content that is discarded, and that the connection waits for. When the client is late with it.
+    /// Updates the pace of content that is discarded while the connection waits for it. Returns when its timeout
+    /// expires.
     pub(crate) fn note_discarding(&mut self, now: Millis, timeouts: &Timeouts) -> Millis {
         Pace::noted(&mut self.pace, now, self.received, true, timeouts.receiving()).due()
     }

@@ -1,29 +1,29 @@
-//! Observers of responses: told when the last byte has left.
+//! Observers of responses, notified when the last byte is sent.
 
 use crate::clock::{Clock, Instant};
 use crate::service::{Ended, Observer};
 use std::collections::VecDeque;
 
-/// The reports of one connection, in the order in which the responses end in its output.
+/// The pending reports of one connection, in the order in which the responses end in its output.
 #[derive(Default)]
 #[expect(clippy::box_collection, reason = "one pointer in each of many idle connections")]
 pub(crate) struct Reports(Option<Box<VecDeque<Report>>>);
 
-/// A response that is in the output as a whole.
+/// A response that is completely in the output.
 pub(crate) struct Report {
     pub(crate) observer: Box<dyn Observer>,
     pub(crate) began: Instant,
     pub(crate) content: Extent,
-    /// Position in the output behind its last byte.
+    /// Output position behind its last byte.
     pub(crate) ends: u64,
 }
 
-/// How many bytes of content a response has.
+/// Number of content bytes of a response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Extent {
-    /// So many, and nothing else is between the first of them and the response's end, but framing.
+    /// This many bytes, contiguous up to the end of the response except for framing.
     Contiguous(u64),
-    /// So many, spread over frames.
+    /// This many bytes, spread over frames.
     Spread(u64),
 }
 
@@ -32,7 +32,7 @@ impl Reports {
         self.0.get_or_insert_default().push_back(report);
     }
 
-    /// Bytes up to `position` were handed to the kernel.
+    /// Reports responses that end within the `position` bytes handed to the kernel.
     #[inline]
     pub(crate) fn sent(&mut self, position: u64, clock: &Clock) {
         if let Some(reports) = &mut self.0 {
@@ -44,7 +44,7 @@ impl Reports {
         }
     }
 
-    /// Nothing behind `position` will be sent.
+    /// Reports all responses as aborted: nothing behind `position` will be sent.
     pub(crate) fn aborted(&mut self, why: &'static str, position: u64, clock: &Clock) {
         for report in self.0.take().into_iter().flat_map(|reports| *reports) {
             report.tell(position, clock, Some(why));
@@ -53,10 +53,10 @@ impl Reports {
 }
 
 impl Report {
-    /// Tells the observer, with `position` bytes of the output sent.
+    /// Notifies the observer; `position` bytes of the output are sent.
     pub(crate) fn tell(self, position: u64, clock: &Clock, aborted: Option<&'static str>) {
         let content_bytes = match self.content {
-            // Of what has not left, what is framing is not known exactly.
+            // How much of the unsent bytes is framing is not known exactly.
             Extent::Contiguous(bytes) => bytes.saturating_sub(self.ends.saturating_sub(position)),
             Extent::Spread(bytes) => bytes,
         };

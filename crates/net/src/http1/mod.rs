@@ -1,5 +1,5 @@
-//! HTTP/1.1 on a connection: one exchange after the other. What the engine's events lead to is here; how an exchange's
-//! words get on the wire is in `stream`, what comes after HTTP in `tunnel`.
+//! HTTP/1.1 on a connection: one exchange after the other. This module acts on the engine's events; `stream` writes
+//! responses to the connection, `tunnel` is what follows HTTP after an upgrade.
 
 mod stream;
 mod tunnel;
@@ -24,19 +24,19 @@ use tunnel::HalfClose;
 /// A connection that speaks HTTP/1.1.
 pub(crate) struct Http1 {
     engine: Server,
-    /// `None` while the head of a request is awaited.
+    /// `None` while waiting for a request head.
     exchange: Slot,
-    /// Content of the request at hand is still to come.
+    /// Content of the current request is still to come.
     unread_content: bool,
     half_close: HalfClose,
 }
 
-/// How far content could be handed on.
+/// How much content could be passed to the handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fed {
-    /// As far as it is wanted.
+    /// As much as the handler wants.
     Enough,
-    /// As far as it has come.
+    /// All that has been received.
     All,
 }
 
@@ -45,21 +45,21 @@ impl Http1 {
         Self { engine: Server::new(), exchange: None, unread_content: false, half_close: HalfClose::No }
     }
 
-    /// Hands the input to the engine and acts on what it says.
+    /// Passes the input to the engine and handles the resulting event.
     fn receive<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Option<Need> {
-        // The end of content is an event of its own, which needs no more bytes.
+        // The end of content is a separate event that needs no more bytes.
         if link.input.is_empty() && !self.unread_content {
             return Some(self.need_of_request());
         }
         let mut head = worker.head.borrow_mut();
         let received = match self.engine.receive(&worker.limits, link.input.unread(), &mut head) {
             Ok(received) => received,
-            // An answer would only mislead a client that speaks another protocol (RFC 9113 §3.4 for HTTP/2's).
+            // A response would only confuse a client that speaks another protocol (for HTTP/2: RFC 9113 §3.4).
             Err(Fault::NotHttp) if link.requests == 0 => {
                 link.close(true);
                 return Some(Need::Close);
             }
-            // It was answered already.
+            // The request was already answered.
             Err(_) if self.exchange.is_some() => {
                 link.close(true);
                 return Some(Need::Close);
@@ -119,7 +119,7 @@ impl Http1 {
         None
     }
 
-    /// Goes on with the exchange, with what has come of the request's content.
+    /// Continues the exchange with the content received so far.
     #[inline(never)]
     fn go_on<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Option<Need> {
         let fed = self.feed(link, worker);
@@ -154,7 +154,7 @@ impl Http1 {
 
     /// What the exchange waits for.
     fn need(&self, link: &Link, fed: Fed) -> Option<Need> {
-        // `None`: what the client has sent goes on first.
+        // `None`: content already received is processed first.
         let reads = self.reads(fed)?;
         Some(match reads {
             reads if self.is_tunnel() => Need::Tunnel { reads, full: link.output.is_full() },
@@ -163,17 +163,17 @@ impl Http1 {
         })
     }
 
-    /// Whether the client is to be read. `None`: what was read can go on.
+    /// Whether to read from the client. `None`: content already received can be processed.
     fn reads(&self, fed: Fed) -> Option<bool> {
         let wants = self.exchange.as_deref().is_some_and(|exchange| {
-            // What is behind a request may be meant for a tunnel that is not granted yet: then it is not read.
+            // Bytes behind a request may belong to a tunnel that is not granted yet; they are not read until then.
             let coming = exchange.is_tunnel() || self.unread_content && exchange.is_asked();
             coming && exchange.has_room()
         });
         if wants { (fed == Fed::All).then_some(true) } else { Some(false) }
     }
 
-    /// Hands content that has been received to its reader.
+    /// Passes received content to the handler.
     #[inline]
     fn feed<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Fed {
         let wants = self.exchange.as_deref().is_some_and(|exchange| exchange.has_room());
@@ -207,7 +207,7 @@ impl Http1 {
         Fed::Enough
     }
 
-    /// Content has come, at `range` of the input.
+    /// Handles content at `range` of the input.
     fn content<S>(&mut self, link: &mut Link, worker: &Worker<S>, range: std::ops::Range<usize>) {
         let Some(exchange) = self.exchange.as_deref_mut() else { return };
         let input = std::mem::take(&mut link.input);
@@ -219,7 +219,7 @@ impl Http1 {
         }
     }
 
-    /// Answers what is no request, and closes.
+    /// Answers an invalid request and closes the connection.
     fn refuse<S: Service>(
         &mut self,
         link: &mut Link,
@@ -229,7 +229,7 @@ impl Http1 {
     ) {
         self.engine.refuse();
         let mut stream = Stream { engine: &mut self.engine, link, worker };
-        // One with streamed content has no way to finish.
+        // A response with streamed content cannot be completed here.
         if let Some(mut exchange) = exchange::refuse(&mut stream, worker, refusal, head, Some(0)) {
             exchange.abort(&worker.clock, 0, "the connection was reset");
             worker.exchanges.give(exchange);
@@ -237,7 +237,7 @@ impl Http1 {
         link.close(true);
     }
 
-    /// Answers what is no request, and has not been read.
+    /// Answers a request whose head was not read completely.
     #[cold]
     pub(crate) fn refuse_unread<S: Service>(
         &mut self,
@@ -250,8 +250,8 @@ impl Http1 {
         self.refuse(link, worker, refusal, &mut head);
     }
 
-    /// The response's last byte is in the output; `remaining` bytes of the request's content are known to be still to
-    /// come.
+    /// The response is completely in the output; `remaining` bytes of the request content are known to be
+    /// outstanding.
     fn complete<S>(&mut self, link: &mut Link, worker: &Worker<S>, remaining: u64) {
         let leaves = link.is_leaving(worker);
         let rests_much = self.unread_content && remaining > DISCARD;
@@ -271,14 +271,14 @@ impl Http1 {
         }
     }
 
-    /// Request and response are complete: the next request may come.
+    /// Request and response are complete: prepares for the next request.
     fn begin_next<S>(&mut self, link: &mut Link, worker: &Worker<S>) {
         self.forget(worker);
         link.idle_since = worker.clock.millis();
         link.begun = worker.clock.now();
     }
 
-    /// The exchange is over.
+    /// Drops the exchange.
     #[inline]
     fn forget<S>(&mut self, worker: &Worker<S>) {
         if let Some(exchange) = self.exchange.take() {
@@ -286,7 +286,7 @@ impl Http1 {
         }
     }
 
-    /// A request, or the rest of one that is answered.
+    /// The next request, or the rest of one that is already answered.
     fn need_of_request(&self) -> Need {
         if self.exchange.is_some() { Need::Rest } else { Need::Request }
     }
@@ -333,7 +333,7 @@ impl Session for Http1 {
         }
     }
 
-    /// A client that does not send what a handler waits for: the handler is told.
+    /// Reports a read timeout to a handler that waits for content.
     #[cold]
     fn expire_exchanges<S>(&mut self, _: &mut Link, worker: &Worker<S>) -> bool {
         let late = |exchange: &&Exchange| exchange.content_due() <= worker.clock.millis();
@@ -383,7 +383,7 @@ impl Session for Http1 {
         link.info.cancel_on_close.get() && self.exchange.as_deref().is_some_and(gives_up)
     }
 
-    /// A tunnel learns how long it has.
+    /// A tunnel gets a deadline.
     fn takes_leave(&self) -> bool {
         self.is_tunnel()
     }

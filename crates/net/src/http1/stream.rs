@@ -1,4 +1,4 @@
-//! HTTP/1.1 as an exchange sees it: its stream is the connection.
+//! HTTP/1.1 as an exchange sees it: the connection is its only stream.
 
 use crate::clock::Instant;
 use crate::exchange::{Extent, Follows, Piece, Protocol, Report, Reset, Room};
@@ -10,7 +10,7 @@ use hayami_http::{Content, FieldSection, Method, RequestHead, ResponseHead};
 use std::borrow::Cow;
 use std::task::Waker;
 
-/// The one stream of a connection.
+/// The only stream of a connection.
 pub(super) struct Stream<'a, S> {
     pub(super) engine: &'a mut Server,
     pub(super) link: &'a mut Link,
@@ -44,7 +44,7 @@ impl<S> Protocol for Stream<'_, S> {
         self.link.output.write(&self.worker.pool, |out| engine.send_interim(head, out));
     }
 
-    /// Then closing is cheaper than reading it.
+    /// Closing the connection is cheaper than reading the content.
     fn will_not_read(&mut self, _: u64) {
         self.engine.close_after_response();
     }
@@ -64,7 +64,7 @@ impl<S> Protocol for Stream<'_, S> {
         }
     }
 
-    /// All but what is pulled goes to the output, from where it is sent without a copy.
+    /// Everything but streamed content goes to the output, which sends it without a copy.
     #[inline]
     fn whole(&mut self, content: Content) -> Option<Content> {
         let length = content.len();
@@ -108,7 +108,7 @@ impl<S> Protocol for Stream<'_, S> {
         self.link.output.write(pool, |out| engine.send_end(Some(trailers), out)).map_err(too_short)
     }
 
-    /// The end of the connection is what shows that something is missing.
+    /// Only the end of the connection shows that the response is incomplete.
     fn reset(&mut self, reset: Reset, why: &'static str) {
         self.link.resets = reset == Reset::Tunnel;
         self.link.abort(self.worker, why);

@@ -1,6 +1,6 @@
-//! The connection as a tunnel: bytes go both ways without framing, until each side has ended.
+//! The connection as a tunnel: bytes flow both ways without framing until both sides have ended.
 //!
-//! Each side may end first: its end is passed on, and the other goes on.
+//! Either side may end first: its end is passed on, and the other direction continues.
 
 use super::Http1;
 use crate::clock::Millis;
@@ -10,18 +10,18 @@ use crate::session::Session;
 use crate::timeouts::{LEAVE, Timeouts};
 use crate::worker::Worker;
 
-/// How far the end of the direction to the client is.
+/// State of the direction to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HalfClose {
-    /// It goes on.
+    /// Open.
     No,
-    /// The client is to be told when the last byte has left.
+    /// Shut down once the last byte is sent.
     Due,
-    /// The client has been told.
+    /// Shut down.
     Done,
 }
 
-/// Until when a tunnel may go on while the worker ends.
+/// When a tunnel is closed while the worker shuts down.
 pub(super) fn deadline(tunnel: &Exchange, timeouts: &Timeouts) -> Millis {
     let graceful = if timeouts.graceful.is_zero() { LEAVE } else { timeouts.graceful };
     tunnel.drains_since.map_or(Millis::NEVER, |since| since.after(graceful))
@@ -34,7 +34,7 @@ impl Http1 {
         self.exchange.as_deref().is_some_and(Exchange::is_tunnel)
     }
 
-    /// The worker waits no longer: both ends are closed.
+    /// The grace period has expired: closes both ends.
     #[cold]
     pub(super) fn leave_tunnel<S>(&mut self, link: &mut Link, worker: &Worker<S>) {
         let now = worker.clock.millis();

@@ -1,12 +1,12 @@
-//! HTTP/2 on a connection: what the engine's events lead to.
+//! HTTP/2 on a connection: acts on the engine's events.
 //!
 //! ```text
-//! answer ─ frames of the input ─ receive.rs: requests, and their content
-//!        ├ what was woken ────── send.rs: answers that come later, content that was waited for
-//!        └ pump ──────────────── send.rs: content, by priority, as windows and the output have room
+//! answer ─ input frames ──────── receive.rs: requests, and their content
+//!        ├ woken streams ─────── send.rs: asynchronous responses, content that was waited for
+//!        └ pump ──────────────── send.rs: content by priority, as windows and the output have room
 //! ```
 //!
-//! How an exchange's words get into frames is in stream.rs.
+//! stream.rs turns what an exchange sends into frames.
 
 mod receive;
 mod send;
@@ -26,60 +26,60 @@ use hayami_h2::{ErrorCode, Key, PREFACE, Server};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// How long requests may be on the way when the first goodbye is sent: a round trip of most clients.
+/// Time between the two GOAWAY frames, for requests that are in transit: a round trip of most clients.
 const GOODBYE: Duration = Duration::from_millis(500);
 
-/// Streams whose memory a connection keeps while it rests.
+/// An idle connection keeps the memory of this many streams.
 const FEW: usize = 8;
 
 /// A connection that speaks HTTP/2.
 pub(crate) struct Http2 {
     engine: Server<Slot>,
-    /// What the peer was told of us: a reload changes it for new connections only.
+    /// The settings announced to the peer: a reload changes them for new connections only.
     config: Rc<hayami_h2::Config>,
-    /// The exchange that has its turn, which is not in the engine's table meanwhile.
+    /// The exchange that is running, which is taken out of the engine's table meanwhile.
     at_work: Slot,
-    /// Streams that wait for a waker: for their answer, or for content.
+    /// Streams that wait to be woken: for their response, or for content.
     waiting: Vec<Key>,
-    /// Those of them that were woken.
+    /// Stream IDs that were woken.
     woken: Vec<u32>,
     leaving: Leaving,
     deadlines: Deadlines,
-    /// After an upgrade, until the client has said something in HTTP/2: what is sent before has to fit into
-    /// the buffers in which clients still look for the end of the 101 (curl's are 32 KiB).
+    /// After an upgrade, until the client has sent something in HTTP/2: output sent before has to fit into the
+    /// buffers in which clients still look for the end of the 101 response (32 KiB in curl).
     expects_preface: bool,
     /// Streams that are tunnels.
     tunnels: Vec<Key>,
-    /// The most streams that were open at a time since memory was given back.
+    /// Peak number of open streams since memory was released.
     busiest: usize,
 }
 
-/// How far our goodbye is (RFC 9113 §6.8).
+/// State of the graceful shutdown (RFC 9113 §6.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leaving {
     No,
-    /// The peer was told to open no more streams, at that millisecond of the worker's clock.
+    /// The first GOAWAY, which announces the shutdown, was sent at this time of the worker's clock.
     Announced {
         at: Millis,
     },
-    /// The peer was told which stream is the last; the goodbye began at that millisecond.
+    /// The GOAWAY with the last stream ID was sent; the shutdown began at this time.
     Final {
         since: Millis,
     },
 }
 
-/// What the first bytes of a connection say about its protocol.
+/// Result of matching the first bytes of a connection with the HTTP/2 preface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Preface {
     /// It is HTTP/2.
     Whole,
-    /// It may be.
+    /// It may be HTTP/2.
     Partial,
-    /// It is not.
+    /// It is not HTTP/2.
     Absent,
 }
 
-/// Whether a client that was promised nothing begins with HTTP/2 (RFC 9113 §3.3).
+/// Whether a client starts HTTP/2 with prior knowledge (RFC 9113 §3.3).
 #[inline]
 pub(crate) fn preface<S>(worker: &Worker<S>, info: &ConnectionInfo, input: &[u8]) -> Preface {
     if input.first() != Some(&PREFACE[0]) || !worker.http2.prior_knowledge || info.tls.is_some() {
@@ -94,7 +94,7 @@ pub(crate) fn preface<S>(worker: &Worker<S>, info: &ConnectionInfo, input: &[u8]
 }
 
 impl Http2 {
-    /// Begins: our settings go first.
+    /// Starts the connection: the server's SETTINGS frame is sent first.
     pub(crate) fn new<S>(link: &mut Link, worker: &Worker<S>) -> Self {
         let config = Rc::clone(&worker.http2_engine);
         let mut engine = Server::new(&config);
@@ -113,7 +113,7 @@ impl Http2 {
         }
     }
 
-    /// Begins with a request that came over HTTP/1.1 and stands in the worker's head (RFC 7540 §3.2).
+    /// Starts with a request that arrived over HTTP/1.1 and is in the worker's head (RFC 7540 §3.2).
     pub(crate) fn upgraded<S: Service>(link: &mut Link, worker: &Worker<S>) -> Self {
         link.output.write(&worker.pool, |out| out.extend_from_slice(upgrade::SWITCHING));
         let mut http2 = Self::new(link, worker);
@@ -122,7 +122,7 @@ impl Http2 {
         http2
     }
 
-    /// Says that no more requests are taken; those that are on the way still are.
+    /// Announces that no more requests are accepted; those in transit still are.
     fn leave<S>(&mut self, link: &mut Link, worker: &Worker<S>) {
         if self.leaving == Leaving::No {
             self.leaving = Leaving::Announced { at: worker.clock.millis() };
@@ -147,7 +147,7 @@ impl Http2 {
         }
     }
 
-    /// Ends the connection with responses unfinished.
+    /// Closes the connection with responses incomplete.
     fn give_up<S>(&mut self, link: &mut Link, worker: &Worker<S>, code: ErrorCode, why: &'static str) {
         let engine = &mut self.engine;
         link.output.write(&worker.pool, |out| engine.abort(code, out));
@@ -155,7 +155,7 @@ impl Http2 {
         link.close(true);
     }
 
-    /// The worker waits no longer for tunnels; it does for answers, which come to an end by themselves.
+    /// The grace period for tunnels has expired: resets them. Responses may continue, since they end by themselves.
     #[cold]
     fn leave_tunnels<S>(&mut self, link: &mut Link, worker: &Worker<S>) {
         for key in std::mem::take(&mut self.tunnels) {
@@ -218,8 +218,8 @@ impl Session for Http2 {
         self.latest_goodbye(timeouts).min(look)
     }
 
-    /// Looks at the streams, if that is due: handlers learn that content does not come, responses that are not taken
-    /// are given up.
+    /// Checks the streams if that is due: reports read timeouts to handlers, and resets responses that the client
+    /// does not read.
     #[cold]
     fn expire_exchanges<S>(&mut self, link: &mut Link, worker: &Worker<S>) -> bool {
         if link.stage != Stage::Open {
@@ -266,7 +266,7 @@ impl Session for Http2 {
         true
     }
 
-    /// Whether the last stream that is answered has ended, and the client knows that it is the last.
+    /// Whether the last answered stream has ended, and the client knows that it is the last.
     fn may_end(&self) -> bool {
         self.engine.is_over()
     }
@@ -278,7 +278,7 @@ impl Session for Http2 {
     }
 }
 
-/// An exchange ends with its response incomplete.
+/// Aborts an exchange with its response incomplete.
 fn give_up<S>(mut exchange: Box<Exchange>, worker: &Worker<S>, why: &'static str) {
     exchange.abort(&worker.clock, 0, why);
     worker.exchanges.give(exchange);

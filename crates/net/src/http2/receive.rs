@@ -1,4 +1,4 @@
-//! Requests and their content, as frames bring them.
+//! Requests and their content, as received in frames.
 
 use super::Http2;
 use super::stream::Stream;
@@ -12,7 +12,7 @@ use hayami_http::{FieldSection, Method, RequestHead, Status};
 use std::ops::Range;
 
 impl Http2 {
-    /// Takes one frame from the input. Whether there was one.
+    /// Handles one frame of the input. Returns false if there was none.
     #[inline]
     pub(super) fn receive<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> bool {
         let mut head = worker.head.borrow_mut();
@@ -101,12 +101,12 @@ impl Http2 {
         self.keep(link, worker, key, exchange);
     }
 
-    /// Content has come, at `range` of the input.
+    /// Handles content at `range` of the input.
     #[inline(never)]
     fn content<S>(&mut self, link: &mut Link, worker: &Worker<S>, key: Key, range: Range<usize>) {
         self.deadlines.received += range.len() as u64;
         let Some(slot) = self.engine.get(key) else { return };
-        // Without an exchange, the request is answered already.
+        // Without an exchange, the request was already answered.
         let exchange = self.at_work.insert(slot.take().unwrap_or_else(|| worker.exchanges.take()));
         let input = std::mem::take(&mut link.input);
         let mut stream =
@@ -127,7 +127,7 @@ impl Http2 {
         }
     }
 
-    /// All content has come, or the client of a tunnel has ended its direction.
+    /// All content has arrived, or the client of a tunnel has closed its side.
     #[inline(never)]
     fn content_complete<S: Service>(
         &mut self,
@@ -139,7 +139,7 @@ impl Http2 {
         let Some(exchange) = self.engine.exchange(key) else { return };
         let wakes = exchange.content_complete(trailers);
         if exchange.is_half_closed() {
-            // That was the last direction: the engine drops the stream with the next frame.
+            // That was the last open direction: the engine drops the stream with the next frame.
             self.waiting.retain(|waiting| *waiting != key);
             self.go_on(link, worker, key, 0);
         } else if exchange.is_discarding() {
@@ -153,7 +153,7 @@ impl Http2 {
         }
     }
 
-    /// The request that asked for HTTP/2 is the first one over it.
+    /// The upgrade request becomes the first request of the HTTP/2 connection.
     #[cold]
     pub(super) fn first<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) {
         let mut head = worker.head.borrow_mut();

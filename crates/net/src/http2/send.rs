@@ -1,4 +1,4 @@
-//! Exchanges that go on: answers that come later, and content by priority, as windows and the output have room.
+//! Continues exchanges: asynchronous responses, and content by priority, as windows and the output have room.
 
 use super::stream::Stream;
 use super::{Http2, give_up};
@@ -12,7 +12,7 @@ use crate::worker::Worker;
 use hayami_h2::Key;
 
 impl Http2 {
-    /// Goes on with the streams that were woken.
+    /// Continues the streams that were woken.
     #[inline]
     pub(super) fn take_woken<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) {
         while let Some(stream) = self.woken.pop() {
@@ -33,8 +33,8 @@ impl Http2 {
         self.go_on(link, worker, key, 0);
     }
 
-    /// Something has happened to content of a stream that does not wait for it: moves what the client of a tunnel has
-    /// sent, whatever stops the other direction, and lets the client send as much as was taken.
+    /// Handles a wake-up of a stream that does not wait: moves data from a tunnel's client even if the other
+    /// direction is blocked, and grants the client credit for what was taken.
     fn push<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>, key: Key) {
         self.load(key);
         let Some(exchange) = self.at_work.as_deref_mut() else { return };
@@ -48,7 +48,7 @@ impl Http2 {
         self.put_back(worker, key);
     }
 
-    /// Sends content, the most urgent first.
+    /// Sends content, most urgent first.
     pub(super) fn pump<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Need {
         while !link.output.is_full() {
             let Some((key, room)) = self.engine.next() else {
@@ -56,7 +56,7 @@ impl Http2 {
                 return if worker.budget.is_used_up() { Need::Turn } else { Need::Frames { idle } };
             };
             let frame = self.engine.max_data().min(ROOM);
-            // Of a file as many frames as there is room for, since each read of it is a system call.
+            // File content fills as many frames as there is room for, since each read is a system call.
             let most = if self.engine.may_send_on(key) { link.output.room().max(frame) } else { frame };
             self.go_on(link, worker, key, room.min(most));
             worker.budget.spend(cost::SYSTEM_CALL);
@@ -64,7 +64,7 @@ impl Http2 {
         Need::RoomOrFrames
     }
 
-    /// Goes on with the exchange of a stream, which may send so many bytes of content.
+    /// Continues the exchange of a stream, which may send `room` bytes of content.
     pub(super) fn go_on<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>, key: Key, room: usize) {
         self.load(key);
         match self.at_work {
@@ -73,7 +73,7 @@ impl Http2 {
         }
     }
 
-    /// A request has come whose answer, or the rest of it, has to wait.
+    /// Keeps the exchange of a new request whose response cannot be completed at once.
     pub(super) fn keep<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>, key: Key, exchange: Slot) {
         self.busiest = self.busiest.max(self.engine.streams());
         self.at_work = exchange;
@@ -84,7 +84,7 @@ impl Http2 {
         }
     }
 
-    /// Goes on with the exchange at work.
+    /// Continues the current exchange.
     fn run<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>, key: Key, room: usize) {
         let Some(exchange) = self.at_work.as_deref_mut() else { return };
         let (awaited, sent) = (exchange.awaits_answer(), exchange.sent());
@@ -95,7 +95,7 @@ impl Http2 {
         match progress {
             Progress::More if awaited => return self.begin_body(worker, key),
             Progress::More => {}
-            // It stays ready: only what the client sent was to be moved.
+            // The stream stays ready: this call was only to move data from the client.
             Progress::Pending if room == 0 && exchange.has_body() => {}
             Progress::Pending | Progress::HalfClosed => {
                 self.engine.set_ready(key, false);
@@ -108,7 +108,7 @@ impl Http2 {
         self.put_back(worker, key);
     }
 
-    /// The content waits for its turn.
+    /// Marks the content as ready to be sent.
     fn begin_body<S>(&mut self, worker: &Worker<S>, key: Key) {
         if self.at_work.as_deref().is_some_and(Exchange::is_tunnel) {
             self.tunnels.push(key);
@@ -117,7 +117,7 @@ impl Http2 {
         self.put_back(worker, key);
     }
 
-    /// Takes the exchange of a stream to work on it.
+    /// Makes the exchange of a stream the current one.
     #[inline]
     fn load(&mut self, key: Key) {
         self.at_work = self.engine.get(key).and_then(Option::take);
@@ -131,7 +131,7 @@ impl Http2 {
         }
     }
 
-    /// The stream has gone while its exchange was at work.
+    /// The stream was closed while its exchange was running.
     #[cold]
     fn give_up_work<S>(&mut self, worker: &Worker<S>) {
         if let Some(exchange) = self.at_work.take() {
@@ -156,7 +156,7 @@ impl Http2 {
         self.end_early(worker, key, exchange, why);
     }
 
-    /// The stream is gone before its time.
+    /// Aborts the exchange of a stream that is closed early.
     pub(super) fn end_early<S>(&mut self, worker: &Worker<S>, key: Key, exchange: Slot, why: &'static str) {
         let Some(exchange) = exchange else { return };
         self.waiting.retain(|waiting| *waiting != key);

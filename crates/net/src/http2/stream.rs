@@ -1,4 +1,4 @@
-//! A stream of HTTP/2 as its exchange sees it.
+//! An HTTP/2 stream as its exchange sees it.
 
 use crate::clock::Instant;
 use crate::exchange::{Extent, Follows, Piece, Protocol, Report, Reset, Room, Slot};
@@ -11,7 +11,7 @@ use hayami_http::{Content, FieldSection, Known, Method, RequestHead, ResponseHea
 use std::borrow::Cow;
 use std::task::Waker;
 
-/// Bytes of a frame's header (RFC 9113 §4.1).
+/// Bytes of a frame header (RFC 9113 §4.1).
 const FRAME_HEADER: usize = 9;
 
 /// One stream of a connection.
@@ -26,7 +26,7 @@ pub(super) struct Stream<'a, S> {
 }
 
 impl<S> Stream<'_, S> {
-    /// The most content of a frame: what the peer takes, and no more than the output holds.
+    /// Maximum content of a frame: the peer's limit, and no more than the output holds.
     fn max_frame(&self) -> usize {
         self.engine.max_data().min(ROOM)
     }
@@ -82,7 +82,7 @@ impl<S> Protocol for Stream<'_, S> {
         }
     }
 
-    /// Little content goes out behind its head, if nothing stops it. More of it waits for its turn.
+    /// Small content follows its head at once if nothing prevents that. Larger content waits for its turn.
     #[inline]
     fn whole(&mut self, content: Content) -> Option<Content> {
         match &content {
@@ -104,7 +104,7 @@ impl<S> Protocol for Stream<'_, S> {
 
     fn data(&mut self, take: impl FnOnce(&mut Vec<u8>) -> Piece) -> Result<usize, &'static str> {
         let frame = self.max_frame();
-        // The place of the header is kept, since only afterwards it is known how much there was.
+        // Leaves space for the frame header, which is written once the length is known.
         let (written, shared) = self.write(|engine, key, out| {
             let header = out.len();
             out.resize(header + FRAME_HEADER, 0);
@@ -142,7 +142,7 @@ impl<S> Protocol for Stream<'_, S> {
         self.write(|engine, key, out| engine.reset(key, code, out));
     }
 
-    /// HTTP/2 has no other way than to end the stream (RFC 9113 §8.1).
+    /// In HTTP/2 the only way is to end the stream (RFC 9113 §8.1).
     fn stop_receiving(&mut self, reset: Reset) {
         self.reset(reset, "");
     }
@@ -153,14 +153,14 @@ impl<S> Protocol for Stream<'_, S> {
         self.link.reports.expect(Report { observer, began, content, ends });
     }
 
-    /// The connection's window is opened at once: a handler that takes nothing does not hold up the other streams.
+    /// Opens the connection's window at once, so that a slow handler does not block other streams.
     fn kept(&mut self, bytes: usize) {
         let config = self.config;
         self.write(|engine, key, out| engine.release_connection_window(config, key, bytes, out));
     }
 
-    /// That of the stream is opened only as its content is taken, so that no more of it waits in memory than was
-    /// announced.
+    /// Opens the stream's window only as its content is taken, so that no more than the announced window waits in
+    /// memory.
     fn taken(&mut self, bytes: usize) {
         if bytes > 0 {
             let config = self.config;
@@ -174,13 +174,14 @@ impl<S> Protocol for Stream<'_, S> {
     }
 }
 
-/// Bytes of content in DATA frames that take `framed` bytes, all but the last of them with `frame` bytes of content.
+/// Bytes of content in DATA frames of `framed` bytes in total, all but the last of them with `frame` bytes of
+/// content.
 fn framed_len(framed: usize, frame: usize) -> usize {
     framed - framed.div_ceil(FRAME_HEADER + frame) * FRAME_HEADER
 }
 
-/// Writes the headers of DATA frames into their places, the first of which is `place`: `left` bytes of content, in frames
-/// of `frame` bytes but for the last. A frame that would say nothing is left out.
+/// Writes DATA frame headers into the space left for them, the first at `place`: for `left` bytes of content in
+/// frames of `frame` bytes, the last of which may be shorter. An empty frame without END_STREAM is omitted.
 fn write_headers(
     engine: &mut Server<Slot>,
     key: Key,
@@ -200,7 +201,7 @@ fn write_headers(
     write_header(engine, key, place, left, last, out);
 }
 
-/// Writes the header of a DATA frame with `len` bytes of content into its place.
+/// Writes the header of a DATA frame with `len` bytes of content at `place`.
 fn write_header(
     engine: &mut Server<Slot>,
     key: Key,

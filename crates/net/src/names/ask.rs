@@ -1,4 +1,4 @@
-//! Questions to name servers, one after the other: addresses of both families, services, names behind aliases.
+//! Queries to name servers, one after the other: addresses of both families, services, names behind aliases.
 
 use super::config::Config;
 use super::exchange;
@@ -8,14 +8,14 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// How often all servers are asked: a datagram may get lost.
+/// How often each server is queried: a datagram may get lost.
 const ROUNDS: usize = 2;
 
-/// Aliases that a server has left to us to ask for.
+/// Aliases followed that the server did not resolve itself.
 const MOST_ALIASES: usize = 8;
 
 impl Config {
-    /// The addresses of a host, both families in turn, IPv6 first (RFC 8305 §4).
+    /// The addresses of a host, alternating between families, IPv6 first (RFC 8305 §4).
     pub(super) fn addresses(&self, host: &str, port: u16) -> io::Result<Found<SocketAddr>> {
         for name in self.candidates(host) {
             let (mut six, six_ttl) = self.of_family(&name, Kind::Aaaa)?;
@@ -60,7 +60,7 @@ impl Config {
         for name in self.candidates(name) {
             let Answer { records, ttl, .. } = self.ask(&name, Kind::Srv)?;
             let services = records.into_iter().filter_map(|record| match record {
-                // "." says that there is no such service (RFC 2782).
+                // "." means that there is no such service (RFC 2782).
                 Record::Service(service) if !service.target.is_empty() => Some(service),
                 _ => None,
             });
@@ -84,7 +84,7 @@ impl Config {
         Ok((addresses, ttl))
     }
 
-    /// What is found behind a name and its aliases. That there is nothing is an answer, and an empty one.
+    /// Looks up a name, following its aliases. If there are no records, the answer is empty.
     fn ask(&self, name: &str, kind: Kind) -> io::Result<Answer> {
         let mut answer = self.ask_all(name, kind)?;
         for _ in 0..MOST_ALIASES {
@@ -95,7 +95,7 @@ impl Config {
         Ok(answer)
     }
 
-    /// Asks one server after the other.
+    /// Queries one server after the other.
     fn ask_all(&self, name: &str, kind: Kind) -> io::Result<Answer> {
         let mut last = io::Error::from(ErrorKind::NotConnected);
         for server in (0..ROUNDS).flat_map(|_| &self.servers) {

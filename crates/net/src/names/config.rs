@@ -1,28 +1,28 @@
-//! Which name servers are asked, and for which names: resolv.conf(5), hosts(5).
+//! Which name servers are queried, and for which names: resolv.conf(5), hosts(5).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Whom to ask for what.
+/// Name servers and search rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Config {
-    /// In the order in which they are asked.
+    /// In query order.
     pub(super) servers: Vec<SocketAddr>,
-    /// Domains that may be left out at the end of a name.
+    /// Domains appended to short names.
     search: Vec<String>,
-    /// A name with so many dots is first asked for as it is.
+    /// A name with at least this many dots is first looked up as it is (`ndots`).
     dots: usize,
 }
 
-/// The system asks no more either.
+/// The limit of the system's resolver (`MAXNS`).
 const MOST_SERVERS: usize = 3;
 
 impl Config {
-    /// These servers, and names as they are.
+    /// These servers, without a search list.
     pub(super) fn of(servers: &[SocketAddr]) -> Self {
         Self { servers: servers.to_vec(), search: Vec::new(), dots: 1 }
     }
 
-    /// As the system does it. It may change at any time.
+    /// The system's configuration, which may change at any time.
     pub(super) fn of_system() -> Self {
         Self::read(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default())
     }
@@ -33,7 +33,7 @@ impl Config {
             let mut words = line.split(['#', ';']).next().unwrap_or_default().split_whitespace();
             match words.next() {
                 Some("nameserver") => {
-                    // An address may name an interface, `fe80::1%eth0`, which we don't know.
+                    // Addresses with an interface, `fe80::1%eth0`, are not supported.
                     let ip = words.next().and_then(|word| word.parse::<IpAddr>().ok());
                     config.servers.extend(ip.map(|ip| SocketAddr::new(ip, 53)));
                 }
@@ -52,7 +52,7 @@ impl Config {
         config
     }
 
-    /// The whole names that a name may stand for, in the order in which they are asked for.
+    /// The fully qualified names that a name may stand for, in lookup order.
     pub(super) fn candidates(&self, name: &str) -> Vec<String> {
         if let Some(whole) = name.strip_suffix('.') {
             return vec![whole.to_owned()];
@@ -65,7 +65,7 @@ impl Config {
     }
 }
 
-/// Whether the name stands in /etc/hosts.
+/// Whether the name is in /etc/hosts.
 pub(super) fn is_in_hosts(host: &str) -> bool {
     std::fs::read_to_string("/etc/hosts").is_ok_and(|text| has_host(&text, host.trim_end_matches('.')))
 }

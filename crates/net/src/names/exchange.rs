@@ -1,5 +1,5 @@
-//! One question to one name server: by UDP, and by TCP if the answer is too long, or if what comes by UDP cannot be
-//! believed (RFC 1035 §4.2, RFC 7766).
+//! One query to one name server: by UDP, and by TCP if the response is too long or the UDP response cannot be trusted
+//! (RFC 1035 §4.2, RFC 7766).
 
 use super::message::{Answer, Kind, Question, Reply};
 use std::hash::{BuildHasher, RandomState};
@@ -8,39 +8,39 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a server may take, by UDP and by TCP; then the next one is asked.
+/// Timeout of a server, for UDP and TCP each; then the next one is queried.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The longest answer by UDP without EDNS is 512 bytes (RFC 1035 §4.2.1); some servers send more.
+/// Without EDNS the longest UDP response is 512 bytes (RFC 1035 §4.2.1); some servers send more.
 const LONGEST: usize = 4096;
 
-/// Datagrams that answer no question of ours before somebody is thought to guess (RFC 5452 §9.2).
+/// Datagrams that match no query before a spoofing attempt is assumed (RFC 5452 §9.2).
 const MOST_FOREIGN: usize = 32;
 
-/// Servers that do not repeat a question in the upper and lower case in which it was asked.
+/// Servers that do not echo the query name with its original letter case.
 static FOLDING: Mutex<Vec<SocketAddr>> = Mutex::new(Vec::new());
 
-/// As many are remembered.
+/// Maximum number of such servers remembered.
 const MOST_FOLDING: usize = 16;
 
-/// Asks.
+/// Queries a server.
 ///
 /// # Errors
-/// The server has not answered in time, or cannot tell; `InvalidInput`: the text is no name.
+/// The server has not answered in time, or failed; `InvalidInput`: the text is not a valid name.
 pub(super) fn ask(server: SocketAddr, name: &str, kind: Kind) -> io::Result<Answer> {
     let folds = remembered().contains(&server);
     let question = question(name, kind, !folds)?;
     match by_udp(server, &question)? {
         Reply::Answer(answer, exact) if exact || folds => Ok(answer),
         Reply::Failed(why) => Err(io::Error::new(ErrorKind::InvalidData, why)),
-        // Forged, or by a server that folds names to lower case: nobody forges what comes by TCP.
+        // Either spoofed, or the server folds names to lower case: a TCP response cannot be spoofed.
         Reply::Answer(..) => believe(by_tcp(server, &question), server, name, kind),
-        // Or somebody guesses.
+        // Or a spoofing attempt.
         Reply::Truncated(_) | Reply::Foreign => by_tcp(server, &question),
     }
 }
 
-/// A server that folds names is remembered; if it does not speak TCP, it is asked in lower case at once.
+/// Remembers a server that folds names; if it does not support TCP, queries it again in lower case.
 fn believe(answer: io::Result<Answer>, server: SocketAddr, name: &str, kind: Kind) -> io::Result<Answer> {
     {
         let mut folding = remembered();
@@ -61,9 +61,9 @@ fn remembered() -> std::sync::MutexGuard<'static, Vec<SocketAddr>> {
     FOLDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// With an id, and upper and lower case, that nobody can foretell.
+/// A query with a random ID and random letter case.
 fn question(name: &str, kind: Kind, mixed: bool) -> io::Result<Question> {
-    // Keyed by random numbers of the system's.
+    // Keyed with random numbers from the system.
     let random = RandomState::new();
     let case = (0..4u64).flat_map(|word| {
         let bits = random.hash_one(word);
@@ -72,13 +72,13 @@ fn question(name: &str, kind: Kind, mixed: bool) -> io::Result<Question> {
     Question::new(random.hash_one("id") as u16, name, kind, case.take(if mixed { 256 } else { 0 }))
 }
 
-/// The first datagram of the server that answers the question; `Foreign` if too many do not. The system draws a port
-/// for each question.
+/// The first datagram from the server that answers the query; `Foreign` if too many do not match. The system picks a
+/// random port for each query.
 fn by_udp(server: SocketAddr, question: &Question) -> io::Result<Reply> {
     let any: IpAddr =
         if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((any, 0))?;
-    // Only its datagrams come in, and a closed port is told at once.
+    // Only datagrams from this server are received, and a closed port is reported at once.
     socket.connect(server)?;
     socket.send(&question.query())?;
     let until = Instant::now() + PATIENCE;
@@ -100,7 +100,7 @@ fn by_udp(server: SocketAddr, question: &Question) -> io::Result<Reply> {
     Ok(Reply::Foreign)
 }
 
-/// The server's answer by TCP, whose other end cannot be guessed.
+/// The server's response over TCP, which cannot be spoofed blindly.
 fn by_tcp(server: SocketAddr, question: &Question) -> io::Result<Answer> {
     let until = Instant::now() + PATIENCE;
     let mut stream = TcpStream::connect_timeout(&server, left(until)?)?;
@@ -121,7 +121,7 @@ fn by_tcp(server: SocketAddr, question: &Question) -> io::Result<Answer> {
     }
 }
 
-/// Reads as many bytes, however slowly they come, but not for longer than until then.
+/// Fills `bytes`, however slowly they arrive, but not beyond the deadline.
 fn fill(stream: &mut TcpStream, mut bytes: &mut [u8], until: Instant) -> io::Result<()> {
     while !bytes.is_empty() {
         stream.set_read_timeout(Some(left(until)?))?;
@@ -135,7 +135,7 @@ fn fill(stream: &mut TcpStream, mut bytes: &mut [u8], until: Instant) -> io::Res
     Ok(())
 }
 
-/// The time that is left; never zero, which would be for ever.
+/// The time left; never zero, which would mean no timeout.
 fn left(until: Instant) -> io::Result<Duration> {
     let left = until.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }

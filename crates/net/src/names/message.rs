@@ -1,8 +1,8 @@
-//! Questions to name servers and their answers as they go over the wire (RFC 1035 §4). No sockets here.
+//! DNS queries and responses in wire format (RFC 1035 §4). No sockets.
 //!
-//! Whoever guesses id and port of a question could answer in the server's place (RFC 5452). So an answer has to repeat
-//! the question, in upper and lower case as it was asked, where the server keeps them; and a record counts only if its
-//! owner is the name that was asked for, or one that this is an alias of.
+//! An attacker who guesses ID and port of a query could answer in the server's place (RFC 5452). So a response has to
+//! repeat the question in its original letter case, where the server preserves it, and a record counts only if its
+//! owner is the name in question or a name that this is an alias of.
 
 use super::Service;
 use simple_dns::rdata::RData;
@@ -12,23 +12,23 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-/// Records of an answer that are taken; what comes behind them is left out.
+/// Records accepted from a response; further ones are ignored.
 const MOST_RECORDS: usize = 256;
 
-/// Aliases of one answer that are followed.
+/// Aliases followed within one response.
 const MOST_ALIASES: usize = 16;
 
-/// Bytes of a header, the shortest question and the shortest record (RFC 1035 §4.1).
+/// Lengths of a header, the shortest question and the shortest record (RFC 1035 §4.1).
 const HEADER: usize = 12;
 const SHORTEST_QUESTION: usize = 5;
 const SHORTEST_RECORD: usize = 11;
 
-/// What is asked for.
+/// The record type of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Addresses of IPv4.
+    /// IPv4 addresses.
     A,
-    /// Addresses of IPv6.
+    /// IPv6 addresses.
     Aaaa,
     /// Services (RFC 2782).
     Srv,
@@ -44,7 +44,7 @@ impl Kind {
     }
 }
 
-/// A question.
+/// A query.
 #[derive(Clone, Debug)]
 pub struct Question {
     id: u16,
@@ -52,7 +52,7 @@ pub struct Question {
     kind: Kind,
 }
 
-/// What was asked for.
+/// A record of the requested type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
     /// An address.
@@ -61,35 +61,35 @@ pub enum Record {
     Service(Service),
 }
 
-/// An answer that fits its question.
+/// The answer to a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// The records; none if there is no such name, or it has none.
+    /// The records; empty if the name does not exist or has no such records.
     pub records: Vec<Record>,
-    /// For how long all of this holds.
+    /// How long all of this is valid.
     pub ttl: Option<Duration>,
-    /// The name is an alias, and this is the name that it stands for: the server has not said what is there.
+    /// The name is an alias of this name, which the server has not resolved.
     pub alias: Option<String>,
 }
 
-/// What a message is.
+/// Result of parsing a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// The answer; and whether it repeats the question's upper and lower case.
+    /// The answer, and whether the letter case of the question was preserved.
     Answer(Answer, bool),
-    /// There is more than fits into a datagram; and the same.
+    /// The response was truncated; the flag is the same.
     Truncated(bool),
-    /// The server cannot tell.
+    /// The server failed.
     Failed(String),
-    /// No answer to this question: malformed, somebody else's, or forged.
+    /// Not a response to this query: malformed, for another query, or spoofed.
     Foreign,
 }
 
 impl Question {
-    /// A question of this id. Where `case` has a bit set, a letter is in upper case: as many bits as it has letters.
+    /// A query with this ID. `case` has a bit for each letter; set bits make it upper case.
     ///
     /// # Errors
-    /// The text is no name.
+    /// The text is not a valid name.
     pub fn new(id: u16, name: &str, kind: Kind, case: impl Iterator<Item = bool>) -> io::Result<Self> {
         let odd = |what: &dyn fmt::Display| {
             io::Error::new(ErrorKind::InvalidInput, format!("`{name}` is not a valid host name: {what}"))
@@ -107,7 +107,7 @@ impl Question {
         Ok(Self { id, name: parsed.into_owned(), kind })
     }
 
-    /// The message that asks it.
+    /// The query in wire format.
     pub fn query(&self) -> Vec<u8> {
         let mut packet = Packet::new_query(self.id);
         packet.set_flags(PacketFlag::RECURSION_DESIRED);
@@ -119,7 +119,7 @@ impl Question {
         packet.build_bytes_vec().unwrap_or_default()
     }
 
-    /// What a message says to the question.
+    /// Parses a message as the response to this query.
     pub fn read(&self, message: &[u8]) -> Reply {
         let Some(packet) = parse(message) else { return Reply::Foreign };
         let is_response = packet.id() == self.id
@@ -130,7 +130,7 @@ impl Question {
         }
         let code = packet.rcode();
         let is_known = matches!(code, RCODE::NoError | RCODE::NameError);
-        // A server that refuses need not repeat what it did not read.
+        // A server that fails need not repeat a question that it did not parse.
         if !is_known && packet.questions.is_empty() {
             return Reply::Failed(said(code));
         }
@@ -142,25 +142,25 @@ impl Question {
             return Reply::Truncated(exact);
         }
         let mut answer = self.answer(&packet.answers);
-        // Who recurses has followed the aliases to their end (RFC 1034 §5.3.1).
+        // A recursive server has followed the aliases to their end (RFC 1034 §5.3.1).
         if code == RCODE::NameError || packet.has_flags(PacketFlag::RECURSION_AVAILABLE) {
             answer.alias = None;
         }
         Reply::Answer(answer, exact)
     }
 
-    /// Whether the message has this question and no other: `Some(true)` if in the same upper and lower case.
+    /// Whether the message has exactly this question: `Some(true)` if the letter case is the same.
     fn is_repeated_in(&self, packet: &Packet<'_>) -> Option<bool> {
         let [question] = &packet.questions[..] else { return None };
         let same = question.qname == self.name
             && question.qtype == QTYPE::TYPE(self.kind.code())
             && question.qclass == QCLASS::CLASS(CLASS::IN)
-            // A bit of the class that only multicast DNS gives another meaning (RFC 6762 §5.4).
+            // A bit of the class that has another meaning only in multicast DNS (RFC 6762 §5.4).
             && !question.unicast_response;
         same.then(|| question.qname.as_bytes().eq(self.name.as_bytes()))
     }
 
-    /// Follows aliases from the name that was asked for, and takes what belongs to the last of them.
+    /// Follows aliases from the queried name, and takes the records of the last one.
     fn answer(&self, records: &[ResourceRecord<'_>]) -> Answer {
         let mut answer = Answer::default();
         let mut owner = &self.name;
@@ -185,11 +185,11 @@ impl Question {
             answer.alias = Some(target.to_string());
             owner = target;
         }
-        // An alias of an alias of an alias without end leads nowhere.
+        // The alias chain is too long or a loop.
         Answer { alias: None, ..answer }
     }
 
-    /// What a record says, if it is of the kind that was asked for.
+    /// The content of a record, if it is of the requested type.
     fn wanted(&self, record: &ResourceRecord<'_>) -> Option<Record> {
         match (self.kind, &record.rdata) {
             (Kind::A, RData::A(a)) => Some(Record::Address(Ipv4Addr::from(a.address).into())),
@@ -205,25 +205,25 @@ impl Question {
 }
 
 impl Answer {
-    /// All of it holds as long as the record that holds shortest.
+    /// The whole answer is valid as long as its record with the lowest TTL.
     fn holds_for(&mut self, record: &ResourceRecord<'_>) {
         let ttl = Duration::from_secs(u64::from(record.ttl));
         self.ttl = Some(self.ttl.map_or(ttl, |own| own.min(ttl)));
     }
 }
 
-/// Whether a record is of the class IN; the bit that multicast DNS uses is another class's (RFC 6762 §10.2).
+/// Whether a record is of class IN; with multicast DNS's cache-flush bit it is not (RFC 6762 §10.2).
 fn is_internet(record: &ResourceRecord<'_>) -> bool {
     record.class == CLASS::IN && !record.cache_flush
 }
 
-/// Whether a name is made of what names of hosts are made of; the root is empty. Labels may hold any byte, and what is
-/// odd would come into logs.
+/// Whether a name has only characters allowed in host names; the root is empty. Labels may hold any byte, and unusual
+/// ones would end up in logs.
 fn is_host(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
-/// Parses a message, unless it claims to have more than its length can hold.
+/// Parses a message, unless its header announces more entries than its length can hold.
 fn parse(message: &[u8]) -> Option<Packet<'_>> {
     let count = |at: usize| Some(usize::from(u16::from_be_bytes([*message.get(at)?, *message.get(at + 1)?])));
     let records = count(6)? + count(8)? + count(10)?;
@@ -231,7 +231,7 @@ fn parse(message: &[u8]) -> Option<Packet<'_>> {
     if least > message.len() { None } else { Packet::parse(message).ok() }
 }
 
-/// A response code as people know it.
+/// The usual name of a response code.
 fn said(code: RCODE) -> String {
     let name = match code {
         RCODE::FormatError => "FORMERR",

@@ -1,16 +1,15 @@
-//! Names of servers: their addresses and services, and for how long those hold (RFC 1035, RFC 2782).
+//! Name resolution: addresses of hosts and servers of services, with their TTLs (RFC 1035, RFC 2782).
 //!
-//! Addresses come from the system (`getaddrinfo`: /etc/hosts and the order of /etc/nsswitch.conf are heeded, the
-//! addresses are sorted by RFC 6724), which does not say for how long. So DNS is asked for that, and for services,
-//! which the system does not know. Name servers that the user has named are asked for everything.
+//! Addresses come from the system's resolver (`getaddrinfo`, which uses /etc/hosts and /etc/nsswitch.conf and sorts
+//! addresses by RFC 6724). It returns no TTL and knows no services; for both, DNS is queried. Name servers set by the
+//! operator are used for everything.
 //!
 //! ```text
-//! ask ─ config (which servers, which names) ─ exchange (UDP, TCP) ─ message (what goes over the wire)
+//! ask ─ config (which servers, which names) ─ exchange (UDP, TCP) ─ message (wire format)
 //!  └ system (getaddrinfo)
 //! ```
 //!
-//! Every function here waits for others and belongs on a thread that may. Nothing is kept: whoever needs a name
-//! again asks again when its time is over.
+//! All functions here block. Results are not cached: callers look a name up again when its TTL expires.
 
 mod ask;
 mod config;
@@ -25,16 +24,16 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// What a name stands for, and for how long.
+/// The result of a lookup and its TTL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found<T> {
     /// At least one.
     pub items: Vec<T>,
-    /// For how long; `None` if nobody has said.
+    /// How long it is valid; `None` if unknown.
     pub ttl: Option<Duration>,
 }
 
-/// A family of addresses.
+/// An address family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// IPv4.
@@ -46,7 +45,7 @@ pub enum Family {
 /// A server of a service (RFC 2782).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Service {
-    /// The lowest are asked, the others only if they cannot be.
+    /// Servers with the lowest number are used first, others only if those are unreachable.
     pub priority: u16,
     /// Its share among those of the same priority.
     pub weight: u16,
@@ -56,10 +55,10 @@ pub struct Service {
     pub target: String,
 }
 
-/// The addresses of a host. `servers` are asked; with none of them the system is.
+/// The addresses of a host, from `servers`, or from the system's resolver if that is empty.
 ///
 /// # Errors
-/// It has none, or nobody can tell.
+/// The host has no address, or the lookup failed.
 pub fn addresses(host: &str, port: u16, servers: &[SocketAddr]) -> io::Result<Found<SocketAddr>> {
     if let Ok(ip) = host.parse() {
         return Ok(Found { items: vec![SocketAddr::new(ip, port)], ttl: None });
@@ -70,10 +69,10 @@ pub fn addresses(host: &str, port: u16, servers: &[SocketAddr]) -> io::Result<Fo
     Ok(Found { items: system::addresses(host, port, None)?, ttl: None })
 }
 
-/// The addresses of one family that a host has. `servers` are asked; with none of them the system is.
+/// The addresses of a host in one family, from `servers`, or from the system's resolver if that is empty.
 ///
 /// # Errors
-/// As of [`addresses`].
+/// As for [`addresses`].
 pub fn of_family(
     host: &str,
     port: u16,
@@ -86,7 +85,7 @@ pub fn of_family(
     }
 }
 
-/// Whether a name that could not be looked up may be found a little later: no server could tell.
+/// Whether a failed lookup may succeed a little later: no server could answer.
 pub fn is_temporary(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::TimedOut
 }
@@ -99,8 +98,8 @@ fn temporary(why: impl std::fmt::Display) -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, format!("temporary failure: {why}"))
 }
 
-/// For how long the addresses hold that the system gives for a host; `None` if it has them from somewhere else
-/// than DNS, or nobody can tell.
+/// The TTL of the addresses that the system's resolver returns for a host; `None` if they do not come from DNS, or it
+/// is unknown.
 pub fn time_to_live(host: &str) -> Option<Duration> {
     if host.parse::<std::net::IpAddr>().is_ok() || is_in_hosts(host) {
         return None;
@@ -108,11 +107,11 @@ pub fn time_to_live(host: &str) -> Option<Duration> {
     Config::of_system().addresses(host, 0).ok()?.ttl
 }
 
-/// The servers of a service, `_http._tcp.example.org`. `servers` are asked; with none of them those that the
-/// system asks.
+/// The servers of a service, `_http._tcp.example.org`, from `servers`, or from the system's name servers if that is
+/// empty.
 ///
 /// # Errors
-/// There is no such service, or nobody can tell.
+/// There is no such service, or the lookup failed.
 pub fn services(name: &str, servers: &[SocketAddr]) -> io::Result<Found<Service>> {
     let config = if servers.is_empty() { Config::of_system() } else { Config::of(servers) };
     config.services(name)

@@ -1,4 +1,4 @@
-//! The system's resolver: getaddrinfo(3), which heeds /etc/hosts and /etc/nsswitch.conf.
+//! The system's resolver: getaddrinfo(3), which uses /etc/hosts and /etc/nsswitch.conf.
 #![allow(unsafe_code)]
 
 use super::{Family, no_such_name, temporary};
@@ -6,10 +6,10 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-/// The addresses of a host, of one family or of both; in the order of RFC 6724.
+/// The addresses of a host, of one family or both, in the order of RFC 6724.
 ///
 /// # Errors
-/// There is no such name, it has no such address, or nobody can tell now.
+/// The name does not exist or has no such address, or the lookup failed for now.
 pub(super) fn addresses(host: &str, port: u16, family: Option<Family>) -> io::Result<Vec<SocketAddr>> {
     let name = CString::new(host).map_err(|_| no_such_name(host))?;
     // SAFETY: all-zero bytes are a valid `addrinfo`.
@@ -37,12 +37,12 @@ pub(super) fn addresses(host: &str, port: u16, family: Option<Family>) -> io::Re
     if addresses.is_empty() { Err(no_such_name(host)) } else { Ok(addresses) }
 }
 
-/// What getaddrinfo has made.
+/// The list allocated by getaddrinfo.
 struct List(*mut libc::addrinfo);
 
 impl Drop for List {
     fn drop(&mut self) {
-        // SAFETY: it was made by getaddrinfo, and nobody has a pointer into it any more.
+        // SAFETY: it was allocated by getaddrinfo, and there are no pointers into it left.
         unsafe { libc::freeaddrinfo(self.0) };
     }
 }
@@ -50,7 +50,7 @@ impl Drop for List {
 fn address(element: &libc::addrinfo, port: u16) -> Option<SocketAddr> {
     match element.ai_family {
         libc::AF_INET => {
-            // SAFETY: the family says what the pointer leads to.
+            // SAFETY: the family determines the type of the address.
             let address = unsafe { element.ai_addr.cast::<libc::sockaddr_in>().as_ref() }?;
             let ip = Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr));
             Some(SocketAddrV4::new(ip, port).into())
@@ -65,10 +65,10 @@ fn address(element: &libc::addrinfo, port: u16) -> Option<SocketAddr> {
     }
 }
 
-/// What a code of getaddrinfo means.
+/// Converts an error code of getaddrinfo.
 #[cold]
 fn error(host: &str, code: libc::c_int) -> io::Error {
-    /// A name without an address of the family; glibc's, and no others'.
+    /// The name has no address of the family; glibc only.
     const EAI_NODATA: libc::c_int = -5;
     const EAI_ADDRFAMILY: libc::c_int = -9;
     match code {
@@ -76,7 +76,7 @@ fn error(host: &str, code: libc::c_int) -> io::Error {
         libc::EAI_AGAIN => temporary("no name server responded"),
         libc::EAI_SYSTEM => io::Error::last_os_error(),
         code => {
-            // SAFETY: the text is a constant of the C library's, whatever the code.
+            // SAFETY: the C library returns a static string for any code.
             let text = unsafe { CStr::from_ptr(libc::gai_strerror(code)) };
             io::Error::other(text.to_string_lossy().into_owned())
         }
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_none_is_told_from_one_that_cannot_be_looked_up_now() {
-        // Longer than any label of a name may be: no name server is asked.
+        // Longer than a label may be: no name server is queried.
         for name in ["a".repeat(64), "a\0b".to_owned()] {
             let error = addresses(&name, 80, None).expect_err("no name");
             assert!(!super::super::is_temporary(&error), "{error}");

@@ -1,16 +1,16 @@
-//! Deadlines of a worker's connections, to a tenth of a second.
+//! Deadlines of a worker's connections, with a resolution of a tenth of a second.
 //!
-//! Moving a deadline is two stores, since every request moves it and almost none ever passes. A sweep reads all
-//! of them, ten times a second at most: eight bytes each, so 20,000 connections are 160 KB. Between sweeps the
-//! loop may rest until the earliest of them; that one may have been moved on since, which costs a sweep in vain.
+//! Moving a deadline is two stores, since every request moves it and almost none ever expires. A sweep reads all of
+//! them, at most ten times a second: eight bytes each, so 160 KB for 20,000 connections. Between sweeps the loop may
+//! sleep until the earliest deadline; if that one was moved in the meantime, the sweep finds nothing.
 
 use crate::clock::Millis;
 use std::time::Duration;
 
-/// How often [`Deadlines::take_passed`] is asked at most, and so how late a deadline can be noticed.
+/// Minimum interval between calls of [`Deadlines::take_passed`], and so how late an expired deadline can be noticed.
 pub const SWEEP: Duration = Duration::from_millis(100);
 
-/// A worker's deadlines by connection, on its clock.
+/// A worker's deadlines by connection index, on its clock.
 #[derive(Debug)]
 pub struct Deadlines {
     all: Vec<Millis>,
@@ -34,13 +34,13 @@ impl Deadlines {
         self.earliest = self.earliest.min(deadline);
     }
 
-    /// None passes before this.
+    /// No deadline expires before this.
     #[inline]
     pub fn earliest(&self) -> Millis {
         self.earliest
     }
 
-    /// The connections whose deadline has passed at `now`, into `passed`; each is told once.
+    /// Appends the connections whose deadline has expired at `now` to `passed`; each is reported once.
     pub fn take_passed(&mut self, now: Millis, passed: &mut Vec<usize>) {
         self.earliest = Millis::NEVER;
         for (index, deadline) in self.all.iter_mut().enumerate() {

@@ -1,19 +1,19 @@
-//! Waiting: for the kernel's events, and for moments.
+//! Waiting for kernel events and for timeouts.
 //!
 //! ```text
-//! epoll ── Poll ── Events: (Token, Readiness) ── Slots: the entry of that token, unless another one has its slot
+//! epoll ── Poll ── Events: (Token, Readiness) ── Slots: the entry with that token, unless its slot was reused
 //!            └ Interest                            ▲
 //!                                 wake-ups: (Token, stream)
-//! moments ┬ Deadlines   100 ms: two stores to move one; every connection has one and almost none passes
-//!         └ Timers      1 ms: a wheel; a task that asks for one waits for it
+//! timeouts ┬ Deadlines  100 ms: two stores to move one; every connection has one and almost none expires
+//!          └ Timers     1 ms: a timing wheel; a task creates one and awaits it
 //! ```
 //!
-//! Everything that is registered, woken or waited for is named by a [`Token`], which says what it is, where, and which one of
-//! those that were there one after the other. An event or a wake-up that comes late, when its connection is gone and another
-//! one has the slot, is dropped in one place: [`Slots::get_mut`] finds nothing for it.
+//! Everything that is registered, woken or waited for is named by a [`Token`]: its kind, its slot, and a generation
+//! that distinguishes successive entries in that slot. A late event or wake-up, whose connection is gone and whose
+//! slot is in use again, is dropped in one place: [`Slots::get_mut`] finds nothing for it.
 //!
-//! The server's loop, connections to upstreams and the load generator share this. Here are no sockets, no protocols, and
-//! no tasks.
+//! The server's loop, upstream connections and the load generator share this module. It contains no sockets,
+//! protocols or tasks.
 
 mod deadlines;
 mod exact_wait;
@@ -36,31 +36,32 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-/// An epoll of one thread, for descriptors that it does not own. One that is closed is forgotten by the kernel itself.
+/// An epoll instance of one thread, for descriptors it does not own. The kernel itself removes a descriptor that is
+/// closed.
 pub struct Poll {
     epoll: OwnedFd,
-    /// The kernel knows epoll_pwait2(2).
+    /// The kernel supports epoll_pwait2(2).
     is_exact: Cell<bool>,
 }
 
-/// What the kernel is asked to tell.
+/// The events to report for a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
-    /// Once: that there is something to read, or that the peer has ended.
+    /// Once when it becomes readable or the peer has shut down its side.
     Read,
-    /// As `Read`, and once that there is room to write. Every new connection has room, and would be told of for it; so it
-    /// is asked for when a write was refused.
+    /// As `Read`, and once when it becomes writable. Every new connection is writable and would cause an event at
+    /// once, so this is requested only after a write would have blocked.
     ReadWrite,
-    /// As long as there is something to read: for listeners, of whose queues one connection is taken at a time.
+    /// As long as it is readable: for listeners, which accept one connection at a time.
     Level,
-    /// Once for each time that it was written to: for eventfds, which are never read.
+    /// Once per write to it: for eventfds, which are never read.
     Notifier,
-    /// Nothing.
+    /// No events.
     None,
 }
 
 impl Interest {
-    /// Edge-triggered (epoll(7)), but for `Level`.
+    /// Edge-triggered (epoll(7)) except for `Level`.
     fn flags(self) -> EventFlags {
         let read = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
         match self {
@@ -73,24 +74,24 @@ impl Interest {
     }
 }
 
-/// What happened to a descriptor.
+/// The events reported for a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Readiness(EventFlags);
 
 impl Readiness {
-    /// The peer will send no more, or the connection is broken.
+    /// The peer has shut down its side, or the connection is broken.
     #[inline]
     pub fn ended(self) -> bool {
         self.0.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR)
     }
 
-    /// A read may find something, be it the end or an error.
+    /// A read will not block; it may return end of file or an error.
     #[inline]
     pub fn readable(self) -> bool {
         self.0.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR)
     }
 
-    /// A write may succeed, or find an error.
+    /// A write may succeed or return an error.
     #[inline]
     pub fn writable(self) -> bool {
         self.0.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR)
@@ -98,7 +99,7 @@ impl Readiness {
 }
 
 impl Poll {
-    /// An empty one.
+    /// Creates an instance that watches nothing.
     ///
     /// # Errors
     /// The process has no descriptor left.
@@ -106,35 +107,35 @@ impl Poll {
         Ok(Self { epoll: epoll::create(CreateFlags::CLOEXEC)?, is_exact: Cell::new(true) })
     }
 
-    /// Watches a descriptor from now on; what is true already is told, too.
+    /// Starts watching a descriptor; conditions that already hold are reported too.
     ///
     /// # Errors
-    /// The system's limit of watches is reached (`fs.epoll.max_user_watches`).
+    /// The limit of epoll watches is reached (`fs.epoll.max_user_watches`).
     pub fn register(&self, fd: impl AsFd, token: Token, interest: Interest) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token.to_bits()), interest.flags())?)
     }
 
-    /// Changes how a descriptor is watched, and tells again what is true. That needs no memory.
+    /// Changes the interest in a descriptor, and reports again what holds. This needs no memory.
     ///
     /// # Errors
-    /// It is not watched.
+    /// The descriptor is not registered.
     pub fn reregister(&self, fd: impl AsFd, token: Token, interest: Interest) -> io::Result<()> {
         Ok(epoll::modify(&self.epoll, fd, EventData::new_u64(token.to_bits()), interest.flags())?)
     }
 
-    /// Watches a descriptor no more that others of the process have open, too: closing it here would not be enough.
+    /// Stops watching a descriptor that is open elsewhere in the process too: closing it here would not be enough.
     pub fn deregister(&self, fd: impl AsFd) {
-        // It fails only if it is not watched.
+        // This fails only if the descriptor is not registered.
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// Waits until something happens, at most for `timeout`, and puts what it was into `events`.
+    /// Waits for events, at most for `timeout`, and stores them in `events`.
     ///
-    /// Whole milliseconds are waited for with epoll_wait(2), others with epoll_pwait2(2), exact to what the thread's timer
-    /// slack allows (`PR_SET_TIMERSLACK`).
+    /// Timeouts of whole milliseconds use epoll_wait(2), others epoll_pwait2(2), whose precision is the thread's
+    /// timer slack (`PR_SET_TIMERSLACK`).
     ///
     /// # Errors
-    /// A signal came first; the next call finds the same.
+    /// A signal interrupted the wait; the next call reports the same events.
     #[inline]
     pub fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
         events.0.clear();
@@ -154,7 +155,7 @@ impl Poll {
 
     fn wait_exactly(&self, events: &mut Events, timeout: Timespec) -> io::Result<()> {
         match exact_wait::wait(&self.epoll, &mut events.0, timeout) {
-            // Older kernels, and sandboxes that do not know the call.
+            // Older kernels, and sandboxes that block the system call.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
                 self.is_exact.set(false);
                 epoll::wait(&self.epoll, spare_capacity(&mut events.0), Some(&timeout))?;
@@ -165,28 +166,28 @@ impl Poll {
     }
 }
 
-/// What happened, as the kernel told it at once.
+/// The events returned by one wait.
 pub struct Events(Vec<epoll::Event>);
 
 impl Events {
-    /// Room for so many at a time.
+    /// Creates a buffer for at most this many events.
     pub fn with_capacity(most: usize) -> Self {
         Self(Vec::with_capacity(most))
     }
 
-    /// How many there are.
+    /// Number of events.
     #[inline]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether the time was over first.
+    /// Whether the wait timed out.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// One of them.
+    /// Returns one event.
     #[inline]
     pub fn get(&self, index: usize) -> Option<(Token, Readiness)> {
         let epoll::Event { data, flags } = *self.0.get(index)?;
@@ -204,7 +205,7 @@ mod tests {
         (Poll::new().expect("a descriptor"), Events::with_capacity(8))
     }
 
-    /// What has happened already.
+    /// The events that have already occurred.
     fn told(poll: &Poll, events: &mut Events) -> Vec<(Token, [bool; 3])> {
         poll.wait(events, Some(Duration::ZERO)).expect("no signal");
         let told = |at| events.get(at).map(|(token, r)| (token, [r.readable(), r.ended(), r.writable()]));

@@ -1,18 +1,19 @@
-//! A table of what is waited for, each at the slot that its token names.
+//! A slot table: each entry is at the slot that its token names.
 
 use super::{Kind, Token};
 use std::ops::Deref;
 
-/// What knows its own token.
+/// An entry that knows its own token.
 pub trait Tokened {
-    /// That by which it was announced to its table.
+    /// The token that its table assigned to it.
     fn token(&self) -> Token;
 }
 
-/// A table with holes of boxes or shared pointers; holes are filled again, the last made first, while its memory is still warm.
+/// A table of boxes or shared pointers with free slots; the slot freed last is reused first, while its memory is
+/// still warm.
 ///
-/// Generations are counted for the table and not for each slot, and an entry keeps its own: so an empty slot costs eight bytes,
-/// and to tell a late event costs one comparison with what is read anyway.
+/// Generations are counted per table, not per slot, and each entry stores its own: an empty slot costs eight bytes,
+/// and detecting a stale event costs one comparison with data that is read anyway.
 #[derive(Debug)]
 pub struct Slots<P> {
     kind: Kind,
@@ -23,12 +24,13 @@ pub struct Slots<P> {
 }
 
 impl<P: Deref<Target: Tokened>> Slots<P> {
-    /// An empty table, for tokens of that kind.
+    /// Creates an empty table for tokens of this kind.
     pub fn new(kind: Kind) -> Self {
         Self { kind, slots: Vec::new(), free: Vec::new(), taken: 0, generation: 0 }
     }
 
-    /// The token of the next entry. It names that one alone, even if it is never [inserted](Self::insert).
+    /// Returns the token of the next entry. It is unique to that entry, even if the entry is never
+    /// [inserted](Self::insert).
     pub fn announce(&mut self) -> Token {
         let slot = self.free.last().copied().unwrap_or(self.slots.len() as u32);
         self.generation = self.generation.wrapping_add(1);
@@ -48,29 +50,29 @@ impl<P: Deref<Target: Tokened>> Slots<P> {
         self.taken += 1;
     }
 
-    /// The entry of a token, unless it is gone, whatever has its slot now.
+    /// Returns the entry with this token, or `None` if it was removed, even if its slot is in use again.
     #[inline]
     pub fn get(&self, token: Token) -> Option<&P> {
         self.slots.get(token.slot())?.as_ref().filter(|entry| entry.token() == token)
     }
 
-    /// As [`get`](Self::get).
+    /// Like [`get`](Self::get).
     #[inline]
     pub fn get_mut(&mut self, token: Token) -> Option<&mut P> {
         self.slots.get_mut(token.slot())?.as_mut().filter(|entry| entry.token() == token)
     }
 
-    /// The token of the entry at a slot.
+    /// The token of the entry in a slot.
     pub fn at(&self, slot: usize) -> Option<Token> {
         Some(self.slots.get(slot)?.as_ref()?.token())
     }
 
-    /// How many slots there are: all entries are below.
+    /// Number of slots; all entries are in slots below it.
     pub fn end(&self) -> usize {
         self.slots.len()
     }
 
-    /// Takes an entry out. It is dropped by the caller, when its slot is free already.
+    /// Removes an entry. The caller drops it, with its slot already free.
     pub fn remove(&mut self, token: Token) -> Option<P> {
         self.get(token)?;
         self.free.push(token.slot() as u32);
@@ -83,12 +85,12 @@ impl<P: Deref<Target: Tokened>> Slots<P> {
         self.taken
     }
 
-    /// Whether there are none.
+    /// Whether the table has no entries.
     pub fn is_empty(&self) -> bool {
         self.taken == 0
     }
 
-    /// The entries.
+    /// Iterates over the entries.
     pub fn iter(&self) -> impl Iterator<Item = &P> {
         self.slots.iter().flatten()
     }

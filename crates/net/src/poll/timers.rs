@@ -1,4 +1,4 @@
-//! Moments that something waits for on a worker's thread, to the millisecond.
+//! Timers of a worker's thread, with a resolution of a millisecond.
 
 use super::wheel::{Key, Wheel};
 use crate::clock::Instant;
@@ -9,13 +9,14 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// A step is 2^20 ns, a millisecond.
+/// A step is 2^20 ns, about a millisecond.
 const STEP_BITS: u32 = 20;
-/// A turn is half a second; a timer beyond it is looked at once in each turn.
+/// A rotation is half a second; a timer beyond that is examined once per rotation.
 const STEPS: usize = 512;
 
-/// The timers of a worker for what cannot wait for a [sweep](super::SWEEP). They belong to its thread and wake what waits there:
-/// no other thread takes part, no system call is made for one, and a worker that has none pays nothing.
+/// A worker's timers for timeouts that cannot wait for a [sweep](super::SWEEP). They belong to the worker's thread
+/// and wake its tasks: no other thread is involved, a timer needs no system call, and a worker without timers pays
+/// nothing.
 #[derive(Clone, Debug)]
 pub struct Timers(Rc<RefCell<Wheel<Waker>>>);
 
@@ -26,19 +27,19 @@ impl Default for Timers {
 }
 
 impl Timers {
-    /// Waits for so long, and up to a millisecond more.
+    /// Waits for `duration`, and up to a millisecond longer.
     pub fn sleep(&self, duration: Duration) -> Sleep {
         Sleep { timers: self.clone(), due: Instant::now() + duration, key: None }
     }
 
-    /// How long the loop may rest for them.
+    /// How long the loop may sleep until the next timer.
     #[inline]
     pub(crate) fn pause(&self) -> Option<Duration> {
         let due = self.0.borrow().next_due()?;
         Some(Duration::from_nanos(due.saturating_sub(Instant::now().as_nanos())))
     }
 
-    /// Wakes those whose time has come.
+    /// Wakes the timers that are due.
     #[inline]
     pub(crate) fn wake(&self) {
         if !self.0.borrow().is_empty() {
@@ -54,7 +55,7 @@ impl Timers {
     }
 }
 
-/// Waits for a moment; made by [`Timers::sleep`].
+/// A future that completes at a deadline; created by [`Timers::sleep`].
 #[derive(Debug)]
 pub struct Sleep {
     timers: Timers,
@@ -111,7 +112,7 @@ mod tests {
         }
     }
 
-    /// Lets the time pass that the loop would rest for.
+    /// Sleeps as long as the loop would, then wakes the timers.
     fn rest(timers: &Timers) {
         std::thread::sleep(timers.pause().expect("a timer"));
         timers.wake();

@@ -1,40 +1,40 @@
-//! Names of what is waited for.
+//! Tokens: the names of event sources.
 
 use std::fmt;
 
-/// Bits of a generation. A token is taken for another one's when so many entries of its table have come in the meantime,
-/// and the last of them has its slot: half a billion.
+/// Bits of a generation. Two tokens of a table are equal only after the table has had half a billion entries in
+/// between and the last of those takes the same slot.
 const GENERATION: u32 = 29;
 
 /// What a token names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A client's connection.
+    /// A client connection.
     Connection,
-    /// A connection to an upstream.
+    /// An upstream connection.
     Upstream,
     /// A listening socket.
     Listener,
-    /// A socket of datagrams.
+    /// A datagram socket.
     Datagram,
-    /// An eventfd, which only ends the waiting.
+    /// An eventfd, which only interrupts the wait.
     Notifier,
 }
 
-/// Something that is waited for: its kind, its slot, and its generation, which tells it from those that had the slot before.
-/// The kernel keeps it with what is registered, as one number.
+/// An event source: its kind, its slot, and its generation, which distinguishes it from earlier entries in the same
+/// slot. The kernel stores it with the registration, as one 64-bit number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(u64);
 
 impl Token {
-    /// Of that generation, as far as the bits go.
+    /// Creates a token; `generation` is truncated to the bits available.
     #[inline]
     pub const fn new(kind: Kind, slot: u32, generation: u32) -> Self {
         let generation = generation & ((1 << GENERATION) - 1);
         Self((kind as u64) << (32 + GENERATION) | (generation as u64) << 32 | slot as u64)
     }
 
-    /// What it names.
+    /// What the token names.
     #[inline]
     pub fn kind(self) -> Kind {
         match self.0 >> (32 + GENERATION) {
@@ -42,18 +42,18 @@ impl Token {
             1 => Kind::Upstream,
             2 => Kind::Listener,
             3 => Kind::Datagram,
-            // The kernel gives back what it was given: there are no others.
+            // The kernel returns the bits it was given: there are no other values.
             _ => Kind::Notifier,
         }
     }
 
-    /// Where it is.
+    /// Its index in the table.
     #[inline]
     pub const fn slot(self) -> usize {
         self.0 as u32 as usize
     }
 
-    /// As the kernel keeps it.
+    /// The number stored in the kernel.
     #[inline]
     pub const fn to_bits(self) -> u64 {
         self.0

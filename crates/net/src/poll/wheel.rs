@@ -1,28 +1,28 @@
-//! What is due later: a timing wheel, so that 20,000 entries cost no more each than ten.
+//! A timing wheel: with 20,000 entries, each costs no more than with ten.
 
 /// No entry.
 const NONE: u32 = u32::MAX;
 
-/// Entries by the time at which they are due, in nanoseconds. To add one and to cancel one costs the same however many there
-/// are; those of the same step keep their order. An empty wheel has no memory.
+/// Entries ordered by due time, in nanoseconds. Adding and cancelling take constant time; entries of the same step
+/// keep their order. An empty wheel has allocated no memory.
 #[derive(Debug)]
 pub struct Wheel<T> {
-    /// A step is two to the power of this, in nanoseconds: the most by which anything is late.
+    /// The length of a step is 2^`step_bits` nanoseconds, which is also the most by which an entry can be late.
     step_bits: u32,
-    /// Steps of a turn, a power of two. What is due later than a turn stays for another one.
+    /// Steps per rotation, a power of two. Entries due later than one rotation stay for another one.
     len: u64,
     steps: Vec<Step>,
     /// A bit for each step that has entries.
     occupied: Vec<u64>,
     entries: Vec<Entry<T>>,
-    /// The first entry that is free; linked as those of a step are.
+    /// Head of the list of free entries, linked like those of a step.
     free: u32,
-    /// The next step to be looked at, counted from the clock's zero.
+    /// The next step to examine, counted from the clock's zero.
     next: u64,
     count: usize,
 }
 
-/// The entries of a step, linked.
+/// The entries of a step, a linked list.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     first: u32,
@@ -35,12 +35,12 @@ struct Entry<T> {
     step: u32,
     before: u32,
     after: u32,
-    /// How many had this memory before.
+    /// How many entries used this memory before.
     generation: u32,
     value: Option<T>,
 }
 
-/// Names an entry, for as long as it is there.
+/// Identifies an entry as long as it is in the wheel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     at: u32,
@@ -48,10 +48,10 @@ pub struct Key {
 }
 
 impl<T> Wheel<T> {
-    /// A wheel whose steps are 2^`step_bits` nanoseconds long, and whose turn has `steps` of them.
+    /// Creates a wheel with steps of 2^`step_bits` nanoseconds and `steps` steps per rotation.
     ///
     /// # Panics
-    /// If `steps` is no power of two from 64 on.
+    /// If `steps` is not a power of two or is less than 64.
     pub fn new(now: u64, step_bits: u32, steps: usize) -> Self {
         assert!(steps.is_power_of_two() && steps >= 64, "whole words of bits");
         Self {
@@ -66,13 +66,13 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Whether nothing is due, ever.
+    /// Whether the wheel has no entries.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Adds what is due then. What is due already comes with the next step that is looked at.
+    /// Adds an entry. If it is already due, it expires with the next step that is examined.
     pub fn add(&mut self, due: u64, value: T) -> Key {
         if self.steps.is_empty() {
             self.steps = vec![Step { first: NONE, last: NONE }; self.len as usize];
@@ -98,20 +98,20 @@ impl<T> Wheel<T> {
         Key { at, generation: self.entries[at as usize].generation }
     }
 
-    /// The value of an entry that is still to come.
+    /// Returns the value of a pending entry.
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let entry =
             self.entries.get_mut(key.at as usize).filter(|entry| entry.generation == key.generation)?;
         entry.value.as_mut()
     }
 
-    /// Takes an entry out before its time.
+    /// Removes a pending entry.
     pub fn cancel(&mut self, key: Key) -> Option<T> {
         self.get_mut(key)?;
         self.unlink(key.at)
     }
 
-    /// When there is something to be taken, or to be looked at again.
+    /// When entries expire or have to be examined again.
     pub fn next_due(&self) -> Option<u64> {
         if self.count == 0 {
             return None;
@@ -125,12 +125,12 @@ impl<T> Wheel<T> {
             (bits != 0).then(|| word * 64 + bits.trailing_zeros() as usize)
         })?;
         let ahead = (step as u64 + self.len - at as u64) % self.len;
-        // A step is over when the next one begins: nothing comes early.
+        // A step is examined once it has ended, so nothing expires early.
         Some((self.next + ahead + 1) << self.step_bits)
     }
 
-    /// Moves what is due to `taken`, in order, until there are `most` values or a few more: steps are taken whole.
-    /// What is left is due at once.
+    /// Moves expired values to `taken`, in order, until it holds `most` values or a few more: steps are taken whole.
+    /// What remains is due at once.
     pub fn take(&mut self, now: u64, most: usize, taken: &mut Vec<T>) {
         while taken.len() < most {
             let Some(due) = self.next_due().filter(|due| *due <= now) else {
@@ -147,7 +147,7 @@ impl<T> Wheel<T> {
         let mut at = self.steps[step].first;
         while at != NONE {
             let Entry { due, after, .. } = self.entries[at as usize];
-            // Others are of a later turn.
+            // The other entries belong to a later rotation.
             if due < end {
                 taken.extend(self.unlink(at));
             }

@@ -1,4 +1,4 @@
-//! Headers and what they announce: fed whole, by byte, and made by ourselves.
+//! Headers and what they announce: fed whole, byte by byte, and written by this module.
 
 use super::*;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ fn ends(peer: &str, local: &str) -> Option<Ends> {
     Some(Ends { peer: ip(peer), local: ip(local) })
 }
 
-/// A header of version 2 with this second half of its fixed part, and this behind it.
+/// A version 2 header with this command, family and body.
 fn v2(command: u8, family: u8, body: &[u8]) -> Vec<u8> {
     let len = (body.len() as u16).to_be_bytes();
     [SIGNATURE, &[command, family], &len, body].concat()
@@ -19,7 +19,7 @@ fn v2(command: u8, family: u8, body: &[u8]) -> Vec<u8> {
 
 const V4: &[u8] = &[192, 0, 2, 1, 198, 51, 100, 7, 0xdc, 4, 1, 0xbb];
 
-/// Good headers.
+/// Valid headers and the ends they announce.
 fn headers() -> Vec<(Vec<u8>, Option<Ends>)> {
     let v6: Vec<u8> =
         [Ipv6Addr::LOCALHOST, Ipv6Addr::UNSPECIFIED].iter().flat_map(Ipv6Addr::octets).collect();
@@ -127,7 +127,7 @@ fn ends_are_written_as_they_are_read() {
 }
 
 proptest! {
-    /// Whatever comes, nothing is taken that is not there, and what was decided stays decided.
+    /// For any input, no more is consumed than there is, and a decision never changes.
     #[test]
     fn more_bytes_never_change_a_decision(
         start in prop_oneof![Just(WORD.to_vec()), Just(SIGNATURE.to_vec()), Just([SIGNATURE, &[0x21, 0x11]].concat())],

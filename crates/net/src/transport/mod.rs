@@ -1,4 +1,4 @@
-//! What carries a connection's bytes: the bare socket, or TLS over it.
+//! The transport of a connection: the bare socket, or TLS over it.
 
 mod tls;
 
@@ -12,18 +12,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 pub(crate) use tls::ServerTls;
 
-/// A connection's way to its peer.
+/// The transport of a connection.
 pub struct Transport {
     socket: Socket,
     tls: Option<Box<ServerTls>>,
-    /// A header of the PROXY protocol comes first.
+    /// Whether a PROXY protocol header is still expected.
     proxy_header: ProxyHeader,
 }
 
-/// Whether a connection begins with a header of the PROXY protocol.
+/// Whether a connection begins with a PROXY protocol header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProxyHeader {
-    /// It does not, or has come.
+    /// It does not, or the header was read.
     None,
     /// It may.
     Optional,
@@ -31,23 +31,23 @@ pub(crate) enum ProxyHeader {
     Required,
 }
 
-/// What reading led to.
+/// Result of reading.
 #[derive(Debug)]
 pub enum Read {
     /// Bytes for the protocol.
     Bytes,
-    /// The peer sends no more.
+    /// The peer has shut down its side.
     End,
     /// The TLS handshake is complete.
     Established(Box<Info>),
-    /// The peer speaks HTTP in clear where TLS was expected; the bytes are in the input.
+    /// The peer sent plain HTTP to a TLS port; the bytes are in the input.
     PlainHttp,
-    /// The handshake waits for a store of sessions: `poll_lookup` goes on.
+    /// The handshake waits for a session store: `poll_lookup` continues it.
     Lookup,
 }
 
 impl Transport {
-    /// In clear, or over TLS with what the acceptor agrees to.
+    /// Creates a plain transport, or one with TLS as configured by the acceptor.
     pub fn new(socket: Socket, acceptor: Option<&Arc<Acceptor>>) -> Self {
         Self {
             socket,
@@ -56,30 +56,30 @@ impl Transport {
         }
     }
 
-    /// The socket below.
+    /// The underlying socket.
     #[inline]
     pub fn socket(&self) -> &Socket {
         &self.socket
     }
 
-    /// A header of the PROXY protocol comes first.
+    /// Sets whether a PROXY protocol header comes first.
     pub(crate) fn expect_proxy_header(&mut self, proxy_header: ProxyHeader) {
         self.proxy_header = proxy_header;
     }
 
-    /// Whether that has not come yet.
+    /// Whether that header was not read yet.
     #[inline]
     pub(crate) fn expects_announcement(&self) -> bool {
         self.proxy_header != ProxyHeader::None
     }
 
-    /// Whether a header is missing without which nothing is read.
+    /// Whether a required header is missing.
     pub(crate) fn lacks_announcement(&self) -> bool {
         self.proxy_header == ProxyHeader::Required
     }
 
-    /// Reads the header of the PROXY protocol, and not one byte more: what follows may be TLS. `None`: the peer
-    /// has closed without a word.
+    /// Reads the PROXY protocol header, and not one byte more: what follows may be TLS. `None`: the peer closed
+    /// without sending anything.
     #[cold]
     pub(crate) fn poll_announcement(&mut self) -> Poll<Option<Result<Option<Ends>, Fault>>> {
         let mut seen = [0; LONGEST];
@@ -96,7 +96,7 @@ impl Transport {
             Ok(Parsed::Partial) => return Poll::Pending,
             Err(Fault::Absent) if self.proxy_header == ProxyHeader::Optional => {
                 self.proxy_header = ProxyHeader::None;
-                // What was seen is still to be read.
+                // The bytes peeked at are still to be read.
                 self.socket.may_read(false);
                 Ok(None)
             }
@@ -104,12 +104,12 @@ impl Transport {
         }))
     }
 
-    /// Whether bytes of the peer cannot be read yet.
+    /// Whether no bytes for the protocol can be read yet.
     pub(crate) fn is_handshaking(&self) -> bool {
         self.expects_announcement() || self.tls.as_ref().is_some_and(|tls| !tls.is_established())
     }
 
-    /// Whether the bytes read last came before the TLS handshake was complete (RFC 8446 §2.3).
+    /// Whether the last bytes read are early data, from before the end of the TLS handshake (RFC 8446 §2.3).
     #[inline]
     pub(crate) fn is_early(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.is_early())
@@ -123,15 +123,15 @@ impl Transport {
         }
     }
 
-    /// From now on in clear.
+    /// Continues without TLS.
     pub(crate) fn give_up_tls(&mut self) {
         self.tls = None;
     }
 
-    /// Reads into `input`. `Pending`: the loop tells when there is more.
+    /// Reads into `input`. `Pending`: wait for a readiness event.
     ///
     /// # Errors
-    /// The peer is gone, or broke the rules of TLS.
+    /// The peer is gone, or violated the TLS protocol.
     #[inline]
     pub fn read(&mut self, pool: &Pool, input: &mut Input) -> Poll<io::Result<Read>> {
         match &mut self.tls {
@@ -143,14 +143,14 @@ impl Transport {
         }
     }
 
-    /// Whether something else than reading has to come first: [`poll_announcement`](Self::poll_announcement), or
+    /// Whether something other than reading has to come first: [`poll_announcement`](Self::poll_announcement), or
     /// [`poll_lookup`](Self::poll_lookup).
     #[inline]
     pub(crate) fn is_held_up(&self) -> bool {
         self.expects_announcement() || self.tls.as_ref().is_some_and(|tls| tls.is_looking_up())
     }
 
-    /// Goes on with a handshake that waited for a store of sessions. `Ready(None)`: by reading.
+    /// Continues a handshake that waits for a session store. `Ready(None)`: continue by reading.
     ///
     /// # Errors
     /// As for [`read`](Self::read).
@@ -166,7 +166,7 @@ impl Transport {
         }
     }
 
-    /// Sends one piece; how much of it was taken. `more`: something follows at once.
+    /// Sends one piece; returns how many bytes were accepted. `more`: more data follows at once.
     ///
     /// # Errors
     /// The peer is gone.
@@ -178,7 +178,7 @@ impl Transport {
         }
     }
 
-    /// Sends several pieces; how many bytes of them were taken.
+    /// Sends several pieces; returns how many bytes were accepted.
     ///
     /// # Errors
     /// The peer is gone.
@@ -195,7 +195,7 @@ impl Transport {
         }
     }
 
-    /// Sends at most `most` bytes of a file. `Ok(0)`: the file is shorter than it was.
+    /// Sends at most `most` bytes of a file. `Ok(0)`: the file became shorter.
     ///
     /// # Errors
     /// The peer is gone, or the file cannot be read.
@@ -206,7 +206,7 @@ impl Transport {
         }
     }
 
-    /// What was taken leaves. `Pending`: the socket has no room for all of it.
+    /// Sends all accepted bytes. `Pending`: the socket has no room for all of them.
     ///
     /// # Errors
     /// The peer is gone.
@@ -221,7 +221,7 @@ impl Transport {
         }
     }
 
-    /// More of a file follows: only full segments are to be sent until [`flush`](Self::flush).
+    /// More of a file follows: sends only full segments until [`flush`](Self::flush).
     #[inline]
     pub fn hold_back(&mut self) {
         if self.tls.is_none() {
@@ -229,14 +229,14 @@ impl Transport {
         }
     }
 
-    /// Tells the peer that nothing more will come.
+    /// Shuts down the sending side.
     pub fn shut_down_sending(&mut self) {
         self.say_goodbye();
         self.socket.shut_down_sending();
     }
 
-    /// Over TLS, tells the peer that this was all, and nothing was cut off (RFC 8446 §6.1). In clear, closing
-    /// says so.
+    /// With TLS, sends close_notify, so that the peer knows that nothing was cut off (RFC 8446 §6.1). Without TLS,
+    /// closing is enough.
     #[inline]
     pub fn say_goodbye(&mut self) {
         if let Some(tls) = &mut self.tls {
@@ -244,7 +244,7 @@ impl Transport {
         }
     }
 
-    /// Gives memory back that holds nothing.
+    /// Returns unused memory.
     #[inline]
     pub fn release(&mut self, pool: &Pool) {
         if let Some(tls) = &mut self.tls {
@@ -252,7 +252,7 @@ impl Transport {
         }
     }
 
-    /// Gives all memory back, whatever is in it: the connection has ended.
+    /// Returns all memory even if it holds data: the connection has ended.
     pub(crate) fn end(&mut self, pool: &Pool) {
         if let Some(tls) = &mut self.tls {
             tls.end(pool);

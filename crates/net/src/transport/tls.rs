@@ -1,4 +1,4 @@
-//! The server's side of TLS: records are gathered, so that a turn's answers leave in one write.
+//! The server side of TLS: records are collected so that the responses of a turn leave in one write.
 
 use super::Read;
 use crate::blocking::{self, Lane, Task};
@@ -12,22 +12,22 @@ use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt;
 use std::task::{Context, Poll, ready};
 
-/// Bytes that are put into records at once: several full ones, and few enough to stay in the cache.
+/// Bytes sealed at once: several full records, and few enough to stay in the cache.
 const PIECE: usize = 96 * 1024;
-/// Bytes of records that wait for the peer before no more is read from it. Responses stay below two pieces and what
-/// records add to them; the rest is for answers of TLS itself, which are small.
+/// Bytes of unsent records above which nothing more is read from the peer. Responses stay below two pieces plus
+/// record overhead; the rest is for TLS's own replies, which are small.
 const MOST_SEALED: usize = 3 * PIECE;
 
-/// A connection's TLS.
+/// The TLS state of a connection.
 pub(crate) struct ServerTls {
     stream: TlsStream<ServerSide>,
-    /// The search for the client's session in a store elsewhere.
+    /// The lookup of the client's session in an external store.
     lookup: Option<Task<()>>,
     established: bool,
 }
 
 impl ServerTls {
-    /// The handshake is the client's to begin.
+    /// The client starts the handshake.
     pub(super) fn new(acceptor: &Acceptor) -> Self {
         Self { stream: TlsStream::new(Session::new(acceptor)), lookup: None, established: false }
     }
@@ -37,12 +37,12 @@ impl ServerTls {
         self.established
     }
 
-    /// Whether the handshake waits for a store of sessions.
+    /// Whether the handshake waits for a session store.
     pub(super) fn is_looking_up(&self) -> bool {
         self.lookup.is_some()
     }
 
-    /// Whether the bytes read last came before the handshake was complete (RFC 8446 §2.3).
+    /// Whether the last bytes read are early data, from before the end of the handshake (RFC 8446 §2.3).
     pub(crate) fn is_early(&self) -> bool {
         self.stream.is_early()
     }
@@ -61,14 +61,15 @@ impl ServerTls {
         }
     }
 
-    /// Opens the records that are there. `None`: they led to nothing, more have to be read.
+    /// Opens the records received. `None`: more have to be read.
     fn receive(&mut self, socket: &Socket, pool: &Pool, input: &mut Input) -> io::Result<Option<Read>> {
         let before = input.unread().len();
         self.stream.prepare(pool);
         let progress = self.stream.open(input.room(pool));
         let bytes = (input.unread().len() > before).then_some(Read::Bytes);
         if bytes.is_none() && !matches!(progress, Ok(Progress::Established)) {
-            // No answer follows with which it could leave. What cannot leave now does so by the next flush.
+            // No response follows that would carry the handshake messages. What cannot be sent now is sent by the
+            // next flush.
             let _ = self.flush(socket)?;
         }
         Ok(match progress {
@@ -90,12 +91,12 @@ impl ServerTls {
         })
     }
 
-    /// Nothing was sent for a while: the congestion window is small again, and so are the first records.
+    /// Nothing was sent for a while: the congestion window is small again, so records start small too.
     pub(super) fn was_idle(&mut self) {
         self.stream.was_idle();
     }
 
-    /// Waits for the store of sessions, then goes on with the handshake. `Ready(None)`: by reading.
+    /// Waits for the session store, then continues the handshake. `Ready(None)`: continue by reading.
     pub(crate) fn poll_lookup(
         &mut self,
         cx: &mut Context<'_>,
@@ -104,7 +105,7 @@ impl ServerTls {
         input: &mut Input,
     ) -> Poll<io::Result<Option<Read>>> {
         let Some(lookup) = &mut self.lookup else { return Poll::Ready(Ok(None)) };
-        // If it failed or was refused, the handshake is a full one.
+        // If the lookup failed or was refused, the handshake is a full one.
         let _ = ready!(std::pin::Pin::new(lookup).poll(cx));
         self.lookup = None;
         Poll::Ready(self.receive(socket, pool, input))
@@ -112,7 +113,7 @@ impl ServerTls {
 
     pub(super) fn send(&mut self, socket: &Socket, pool: &Pool, bytes: &[u8]) -> Poll<io::Result<usize>> {
         ready!(self.make_room(socket))?;
-        // A little more is sealed with it: it would be a write of its own, and a segment.
+        // A small remainder is sealed along: otherwise it would cost another write and segment.
         let most = if bytes.len() <= PIECE + PIECE / 8 { bytes.len() } else { PIECE };
         let piece = &bytes[..most];
         self.stream.seal(pool, piece);
@@ -147,7 +148,7 @@ impl ServerTls {
         Poll::Ready(bytes)
     }
 
-    /// Sends before more records are made, if many wait.
+    /// Flushes before more records are sealed, if many are unsent.
     fn make_room(&mut self, socket: &Socket) -> Poll<io::Result<()>> {
         if self.stream.unsent() < PIECE { Poll::Ready(Ok(())) } else { self.flush(socket) }
     }
@@ -157,7 +158,7 @@ impl ServerTls {
         self.stream.flush(socket)
     }
 
-    /// Says goodbye (RFC 8446 §6.1).
+    /// Sends close_notify (RFC 8446 §6.1).
     pub(super) fn close(&mut self, socket: &Socket) {
         self.stream.close(socket);
     }
@@ -185,7 +186,7 @@ mod tests {
         let socket = Socket::new(ours.into());
         let (pool, mut input) = (Pool::default(), Input::default());
         let mut tls = ServerTls::new(&acceptor());
-        // Whatever answers fill it up: the peer reads none.
+        // As if replies had filled it up; the peer reads none.
         tls.stream.stuff(vec![0; 1 << 20]);
         assert!(tls.flush(&socket).is_pending());
         assert!(tls.stream.unsent() > MOST_SEALED);

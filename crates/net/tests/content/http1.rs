@@ -11,7 +11,7 @@ fn post(path: &str, content: &[u8]) -> Vec<u8> {
     [head.as_bytes(), content].concat()
 }
 
-/// In chunks of `size` bytes.
+/// A request in chunks of `size` bytes.
 fn chunked(path: &str, content: &[u8], size: usize) -> Vec<u8> {
     let mut all = chunked_head(path).into_bytes();
     for chunk in content.chunks(size) {
@@ -33,7 +33,7 @@ fn read_all(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// Reads until what was read ends with `end`.
+/// Reads until the data read ends with `end`.
 fn read_until(stream: &mut TcpStream, end: &str) -> String {
     let mut all = Vec::new();
     let mut byte = [0];
@@ -46,7 +46,7 @@ fn read_until(stream: &mut TcpStream, end: &str) -> String {
     String::from_utf8(all).expect("text")
 }
 
-/// Sends `bytes` from another thread while it reads until the server closes.
+/// Sends `bytes` from another thread while reading until the server closes.
 fn exchange(server: &Server, bytes: Vec<u8>) -> String {
     let mut stream = server.connect();
     let mut sending = stream.try_clone().expect("cloned");
@@ -68,7 +68,7 @@ fn content_reaches_who_takes_it_whatever_its_framing_and_who_takes_it_how() {
             }
             let framings =
                 [post(path, &content), chunked(path, &content, 1000), chunked(path, &content, 1 << 20)];
-            // Twice, and another one behind: nothing of the content is taken for a request.
+            // Twice, followed by another request: no content is taken for a request.
             let input: Vec<u8> =
                 framings.iter().chain(&framings).flatten().copied().chain(LAST.to_vec()).collect();
             let got = exchange(&server, input);
@@ -154,7 +154,7 @@ fn who_takes_nothing_has_the_client_wait() {
     let request = post("/gate", &content);
     let sender = std::thread::spawn(move || sending.write_all(&request).expect("sent"));
     server.wait_for(&News::Asked);
-    // Longer than the client may take for content that is wanted: this one is not.
+    // Longer than the read timeout, which does not apply while the handler wants no content.
     stream.set_read_timeout(Some(Duration::from_millis(900))).expect("set");
     let error = stream.read(&mut [0]).expect_err("no answer yet");
     assert!(matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut), "{error}");
@@ -181,7 +181,7 @@ fn the_client_is_told_to_go_on_when_the_content_is_wanted() {
     assert_eq!(read_until(&mut stream, "\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
     stream.write_all(b"abc").expect("sent");
     assert!(read_until(&mut stream, &summary(b"abc")).starts_with("HTTP/1.1 200"));
-    // Whoever is answered without is not told to, and whether it sends content cannot be known.
+    // A response without 100 does not ask for the content, and whether the client sends it anyway is unknown.
     stream.write_all(head("/early").as_bytes()).expect("sent");
     let got = read_all(&mut stream);
     assert!(got.starts_with("HTTP/1.1 200") && got.contains("connection: close"), "{got}");
@@ -247,7 +247,7 @@ fn who_stops_halfway_leaves_the_rest_to_be_thrown_away() {
     server.stop();
 }
 
-/// Sends each and has it refused with a status and a reason, and the connection closed.
+/// Sends each input and checks that it is refused with this status and reason, and the connection closed.
 fn refused(server: Server, cases: &[(Vec<u8>, &str, &str)]) {
     for (input, status, why) in cases {
         let got = exchange(&server, input.clone());

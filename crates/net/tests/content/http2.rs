@@ -19,7 +19,7 @@ const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const PADDED: u8 = 8;
 
-/// The window of a stream before more is granted.
+/// The initial window of a stream.
 const WINDOW: usize = 65_536;
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -27,7 +27,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&len[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// A request's head; its fields are literals that enter no table.
+/// A request head; its fields are literals that are not indexed.
 fn head(stream: u32, path: &str, more: &[(&str, &str)], flags: u8) -> Vec<u8> {
     let first = [(":method", "POST"), (":scheme", "http"), (":authority", "x"), (":path", path)];
     let mut block = Vec::new();
@@ -45,15 +45,15 @@ fn rst(stream: u32) -> Vec<u8> {
     frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes())
 }
 
-/// What came on a stream.
+/// What was received on a stream.
 #[derive(Debug, Default)]
 struct Stream {
-    /// First bytes of the heads.
+    /// First bytes of the field blocks.
     heads: Vec<u8>,
     content: Vec<u8>,
     ended: bool,
     reset: Option<u32>,
-    /// Bytes granted beyond the first window.
+    /// Bytes granted beyond the initial window.
     granted: usize,
 }
 
@@ -63,7 +63,7 @@ impl Stream {
     }
 }
 
-/// A client that keeps account of everything.
+/// A client that records everything.
 struct Client {
     socket: TcpStream,
     streams: HashMap<u32, Stream>,
@@ -74,7 +74,7 @@ struct Client {
 impl Client {
     fn new(server: &Server) -> Self {
         let mut socket = server.connect();
-        // We grant more than any test needs.
+        // The client grants more than any test needs.
         let settings = frame(SETTINGS, 0, 0, &[0, 4, 0x7f, 0xff, 0xff, 0xff]);
         let window = frame(WINDOW_UPDATE, 0, 0, &0x7000_0000_u32.to_be_bytes());
         socket.write_all(&[&PREFACE[..], &settings, &window].concat()).expect("sent");
@@ -93,7 +93,7 @@ impl Client {
         }
     }
 
-    /// Takes what has come.
+    /// Handles received frames.
     fn take(&mut self) {
         let mut bytes = [0; 65_536];
         match self.socket.read(&mut bytes) {
@@ -138,7 +138,7 @@ impl Client {
         self.streams.entry(id).or_default()
     }
 
-    /// Takes what comes until `done` holds for a stream.
+    /// Handles received frames until `done` holds for a stream.
     fn until(&mut self, id: u32, done: impl Fn(&Stream) -> bool) -> &Stream {
         let begun = std::time::Instant::now();
         while !done(self.stream(id)) {
@@ -154,7 +154,7 @@ impl Client {
         self.until(id, |stream| stream.ended).text()
     }
 
-    /// Sends content as far as windows allow, in frames of `size` bytes, the last of which ends the stream.
+    /// Sends content as windows allow, in frames of `size` bytes, the last of which ends the stream.
     fn send_content(&mut self, id: u32, content: &[u8], size: usize) {
         let mut sent = 0;
         let frames = content.chunks(size).count().max(1);
@@ -166,7 +166,7 @@ impl Client {
         }
     }
 
-    /// Whether the server still answers here.
+    /// Checks that the server still answers on this connection.
     fn check(&mut self, id: u32) {
         self.send(&head(id, "/sum", &[], 0));
         self.send_content(id, b"check", 2);
@@ -306,7 +306,7 @@ fn canceling_drops_who_takes_the_content_and_gives_the_connections_window_back()
         server.wait_for(&News::Dropped);
     }
     client.check(201);
-    // All that was sent is granted again, but for half a window that a grant waits for.
+    // All bytes sent are granted again, except for up to half a window: smaller grants are withheld.
     let (sent, first) = (100 * WINDOW, 1 << 20);
     let granted = client.stream(0).granted + 65_535;
     assert!(granted + first > sent, "{granted} of {sent}");
@@ -353,7 +353,7 @@ fn who_stops_halfway_leaves_the_rest_to_be_thrown_away() {
     let mut client = Client::new(&server);
     let content = pattern(200_000);
     client.send(&head(1, "/half", &[("content-length", "200000")], 0));
-    // Before the answer and across it.
+    // Content sent before the response, and partly after it.
     client.send_content(1, &content, 1000);
     client.send(&head(3, "/half", &[("content-length", "200000")], 0));
     content[..60_000].chunks(1000).for_each(|piece| client.send(&frame(DATA, 0, 3, piece)));

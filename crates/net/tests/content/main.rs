@@ -1,5 +1,5 @@
-//! Content of requests over real sockets: it reaches who takes it, as fast as it is taken, and nobody else
-//! is held up.
+//! Request content over real sockets: it reaches its reader as fast as that takes it, and does not delay other
+//! requests.
 
 mod http1;
 mod http2;

@@ -1,4 +1,4 @@
-//! A worker whose service takes content in every way, by path.
+//! A worker whose service takes content in various ways, by path.
 
 use hayami_h1::Limits;
 use hayami_http::{Content, FieldSection, Response, ResponseHead, Source, Status};
@@ -15,17 +15,17 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Bytes that a request may have.
+/// Maximum request content, in bytes.
 pub(crate) const LIMIT: u64 = 4 << 20;
 
-/// What the test hears of the service.
+/// What the service reports to the test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// A request has come.
+    /// A request has arrived.
     Asked,
-    /// Its answer was given up.
+    /// Its response was dropped.
     Dropped,
-    /// The sending of a response has ended so.
+    /// The sending of a response has ended like this.
     Ended(Option<&'static str>),
 }
 
@@ -34,7 +34,7 @@ struct Site {
     tell: Sender<News>,
 }
 
-/// Tells when it is dropped.
+/// Reports when it is dropped.
 struct Held(Sender<News>);
 
 impl Drop for Held {
@@ -49,12 +49,12 @@ impl Observer for Held {
     }
 }
 
-/// A pattern that shows whether bytes are missing or out of order.
+/// A pattern that reveals missing or misplaced bytes.
 pub(crate) fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at % 251) as u8).collect()
 }
 
-/// What the service says of content that it has read.
+/// What the service answers about content that it has read.
 pub(crate) fn summary(content: &[u8]) -> String {
     let sum = content.iter().fold(7_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
     format!("{} bytes, sum {sum}", content.len())
@@ -64,7 +64,7 @@ async fn fill(incoming: &mut RequestBody, room: usize, all: &mut Vec<u8>) -> Res
     poll_fn(|cx| incoming.fill(cx, room, all)).await.map_err(|error| error.to_string())
 }
 
-/// Reads everything and says what it was.
+/// Reads everything and answers with a summary.
 async fn sum(mut incoming: RequestBody, room: usize) -> Response {
     let mut all = Vec::new();
     loop {
@@ -86,7 +86,7 @@ fn stream(incoming: RequestBody) -> Response {
     Response { head: ResponseHead::new(Status::OK), content: Content::Stream(Box::new(incoming)) }
 }
 
-/// As the path wants.
+/// Answers as selected by the path.
 async fn answer(
     path: Vec<u8>,
     incoming: RequestBody,
@@ -105,7 +105,7 @@ async fn answer(
             incoming.disable_read_timeout();
             sum(incoming, 1 << 20).await
         }
-        // Reads a little, wants no more, and answers later.
+        // Reads a little, drops the rest, and answers later.
         b"/half" => {
             let mut incoming = incoming;
             let mut some = Vec::new();
@@ -172,7 +172,7 @@ impl Service for Site {
     }
 }
 
-/// Says two things before the answer, at different times, and some that it may not say.
+/// Sends two interim responses at different times, and some that are not allowed.
 async fn hinted(interim: Interim) -> Answer {
     for code in [103, 100, 101, 200] {
         let mut head = ResponseHead::new(Status::new(code).expect("a status"));
@@ -217,7 +217,7 @@ pub(crate) fn server(timeouts: Timeouts) -> Server {
     Server { address: ip, phase, gate: open, news, thread }
 }
 
-/// Timeouts that pass during a test.
+/// Timeouts that expire during a test.
 pub(crate) fn short() -> Timeouts {
     let short = Duration::from_millis(300);
     Timeouts { request: short, receive: short, linger: short, ..Timeouts::default() }
@@ -232,17 +232,17 @@ impl Server {
         stream
     }
 
-    /// Lets those that wait at the gate go on.
+    /// Opens the gate that handlers wait for.
     pub(crate) fn open_gate(&self) {
         self.gate.send(true).expect("somebody waits");
     }
 
-    /// Waits for news of that kind.
+    /// Waits for this news.
     pub(crate) fn wait_for(&self, wanted: &News) {
         while self.news.recv_timeout(Duration::from_secs(20)).expect("news in time") != *wanted {}
     }
 
-    /// Stops when the client is gone.
+    /// Stops after dropping the client.
     pub(crate) fn stop_after<T>(self, client: T) {
         drop(client);
         self.stop();

@@ -1,5 +1,5 @@
-//! The smallest protocol there may be: what is said goes to memory. Its streams have a window each, share nothing, and
-//! each connection has one.
+//! A minimal protocol that writes to memory. Each connection has one stream, with a window of its own and nothing
+//! shared.
 
 use super::site::{Site, Stage, worker};
 use super::{Body, Client, Seen, info};
@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::task::Waker;
 use std::time::Duration;
 
-/// What the client grants before it has read anything.
+/// Initial window granted by the client.
 const WINDOW: usize = 65_536;
 
 /// The stream, as its exchange sees it.
@@ -26,11 +26,11 @@ struct Stream<'a> {
     worker: &'a Worker<Site>,
 }
 
-/// What is between the two.
+/// State shared by client and session.
 struct SocketHandle {
     info: Rc<ConnectionInfo>,
     connects: bool,
-    /// What the client was sent, and how much more it takes.
+    /// What the client has received, and how much more it accepts.
     seen: Seen,
     window: usize,
 }
@@ -132,7 +132,7 @@ impl Protocol for Stream<'_> {
     }
 }
 
-/// A client, and the session that it speaks to.
+/// A client and its session.
 pub(super) struct Memory {
     stage: Rc<Stage>,
     worker: Worker<Site>,
@@ -157,7 +157,7 @@ impl Memory {
         self.exchange = begin(&mut stream, &self.worker, &mut parsed, announced);
     }
 
-    /// Goes on with the exchange. Whether it is over.
+    /// Continues the exchange. Returns true once it has ended.
     fn go_on(&mut self) -> bool {
         while let Some(exchange) = self.exchange.as_deref_mut() {
             let mut stream = Stream { wire: &mut self.wire, worker: &self.worker };
@@ -205,7 +205,7 @@ impl Client for Memory {
     }
 
     fn send(&mut self, bytes: &[u8]) {
-        // Without an exchange, the request is answered already.
+        // Without an exchange, the request was already answered.
         let exchange = self.exchange.get_or_insert_with(|| self.worker.exchanges.take());
         let mut stream = Stream { wire: &mut self.wire, worker: &self.worker };
         if exchange.content(&mut stream, &self.worker, bytes) == Arrived::TooMuch {

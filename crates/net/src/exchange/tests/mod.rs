@@ -1,5 +1,5 @@
-//! What exchanges do, whatever protocol carries them: one table, run over HTTP/1.1, HTTP/2, and a protocol that has
-//! nothing but what [`Protocol`](super::Protocol) asks for. HTTP/3 is to be the next row of [`over_all`].
+//! Behaviour of exchanges with any protocol: one table, run over HTTP/1.1, HTTP/2, and a protocol that implements
+//! only what [`Protocol`](super::Protocol) requires. HTTP/3 is to be the next row of [`over_all`].
 
 mod memory;
 mod site;
@@ -16,7 +16,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use wire::{Http1, Http2, Wired};
 
-/// Content of a request.
+/// The content of a request.
 #[derive(Clone, Copy)]
 enum Body {
     None,
@@ -24,7 +24,7 @@ enum Body {
     Unknown,
 }
 
-/// What a client has seen of the response.
+/// What a client has received of the response.
 #[derive(Debug, Default)]
 struct Seen {
     interim: Vec<u16>,
@@ -33,9 +33,9 @@ struct Seen {
     trailers: Vec<String>,
     /// The response is complete.
     ended: bool,
-    /// It was broken off.
+    /// The response was aborted.
     reset: bool,
-    /// The client was told to send no more.
+    /// The client was told to stop sending.
     stopped: bool,
     /// The connection was closed.
     closed: bool,
@@ -52,7 +52,7 @@ impl Seen {
     }
 }
 
-/// A client that has one request at a time, and what it speaks to, which does nothing but in the client's turns.
+/// A client with one request at a time, and its server, which runs only in the client's turns.
 trait Client {
     fn new() -> Self;
     fn stage(&self) -> &Stage;
@@ -61,19 +61,19 @@ trait Client {
     fn request(&mut self, path: &str, body: Body, fields: &str);
     fn connect(&mut self, authority: &str);
     fn send(&mut self, bytes: &[u8]);
-    /// Ends the request, or the client's direction of a tunnel.
+    /// Ends the request, or the client's side of a tunnel.
     fn end(&mut self, trailers: Option<FieldSection>);
-    /// Has nothing more to say at all.
+    /// Closes the client's half of the connection.
     fn half_close(&mut self);
-    /// Wants no answer any more.
+    /// Cancels the request.
     fn leave(&mut self);
-    /// Whether it reads, and grants credit.
+    /// Sets whether the client reads, and grants credit.
     fn read(&mut self, reads: bool);
-    /// Everything that can happen happens.
+    /// Runs both sides until nothing moves.
     fn turn(&mut self);
     fn pass(&mut self, time: Duration);
 
-    /// Asks, and has a turn.
+    /// Sends a request and runs a turn.
     fn ask(&mut self, path: &str, body: Body) -> &Seen {
         self.request(path, body, "");
         self.turn();
@@ -98,14 +98,14 @@ trait Client {
         self.seen()
     }
 
-    /// A response has come as a whole.
+    /// Checks that a complete response was received.
     fn check(&self, status: u16, text: &str) {
         let seen = self.seen();
         assert_eq!((seen.status, seen.text(), seen.reset), (Some(status), text, false), "{seen:?}");
         assert!(seen.ended, "{seen:?}");
     }
 
-    /// What comes next is answered.
+    /// Checks that the next request is answered.
     fn check_next(&mut self) {
         self.ask("/now", Body::None);
         self.check(200, "now");

@@ -1,4 +1,4 @@
-//! A service that does what a test tells it to, by path.
+//! A service whose behaviour a test selects by path.
 
 use crate::byte_budget::ByteBudget;
 use crate::quota::Quota;
@@ -14,31 +14,31 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// Bytes of content that a request may have.
+/// Maximum request content, in bytes.
 pub(super) const LIMIT: u64 = 200_000;
 /// Bytes of the large response.
 pub(super) const LARGE: usize = 8 << 20;
 
-/// What the test and the service share.
+/// State shared by test and service.
 #[derive(Default)]
 pub(super) struct Stage {
     open: Cell<bool>,
     waiter: RefCell<Option<Waker>>,
     news: RefCell<Vec<String>>,
-    /// Bytes that the source of the large response has given.
+    /// Bytes that the source of the large response has produced.
     pub(super) pulled: Cell<usize>,
-    /// What a tunnel's client sends, if its source does not take that.
+    /// Data from a tunnel's client, if the source does not take it.
     pub(super) heard: RefCell<Option<RequestBody>>,
 }
 
 impl Stage {
-    /// Lets those that wait at the gate go on.
+    /// Opens the gate that handlers wait for.
     pub(super) fn open(&self) {
         self.open.set(true);
         self.waiter.take().into_iter().for_each(Waker::wake);
     }
 
-    /// What has happened since this was last asked.
+    /// Events since the last call.
     pub(super) fn news(&self) -> Vec<String> {
         self.news.take()
     }
@@ -56,7 +56,7 @@ impl Stage {
     }
 }
 
-/// Tells when it is dropped, and how a response ended.
+/// Records when it is dropped, and how a response ended.
 struct Told(Rc<Stage>, &'static str);
 
 impl Drop for Told {
@@ -167,8 +167,8 @@ async fn sum(mut content: RequestBody) -> Response {
     Response::text(Status::OK, [format!("{} bytes", all.len()).as_bytes(), &names].concat())
 }
 
-/// By the authority: one that echoes until its client has ended, one that says one word and then only hears, and one
-/// that breaks.
+/// Selected by the authority: one echoes until its client has ended, one sends a word and then only receives, and one
+/// fails.
 fn tunnel(stage: &Stage, authority: &[u8], bytes: RequestBody) -> Response {
     let source: Box<dyn Source> = match authority.first() {
         Some(b'e') => Box::new(Echo(bytes, Vec::new())),
@@ -181,7 +181,7 @@ fn tunnel(stage: &Stage, authority: &[u8], bytes: RequestBody) -> Response {
     Response { head: ResponseHead::new(Status::OK), content: Content::Stream(source) }
 }
 
-/// What the client of a tunnel sends goes back to it, also if that does not read yet.
+/// Echoes a tunnel's data, and takes it from the client even while the client does not read.
 struct Echo(RequestBody, Vec<u8>);
 
 impl Source for Echo {
@@ -229,7 +229,7 @@ impl Source for Pieces {
     }
 }
 
-/// Many bytes, and a count of those that were asked for.
+/// A large response that counts the bytes pulled.
 struct Large(Rc<Stage>);
 
 impl Source for Large {
@@ -247,7 +247,7 @@ impl Source for Large {
     }
 }
 
-/// A worker that runs no loop.
+/// A worker without a loop.
 pub(super) fn worker(stage: &Rc<Stage>) -> Worker<Site> {
     Worker {
         service: Site(Rc::clone(stage)),

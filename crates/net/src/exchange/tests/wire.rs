@@ -1,5 +1,5 @@
-//! HTTP/1.1 and HTTP/2 over a pair of sockets: a connection whose turns the test gives, and a client on the engines'
-//! other role.
+//! HTTP/1.1 and HTTP/2 over a pair of sockets: a connection whose turns the test runs, and a client that uses the
+//! engines in the client role.
 
 use super::site::{Site, Stage, worker};
 use super::{Body, Client, Seen, info};
@@ -17,21 +17,21 @@ use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// The client's side of a protocol.
+/// The client side of a protocol.
 pub(super) trait Speaker {
-    /// A request can be canceled without closing the connection, whose halves mean nothing to a request.
+    /// A request can be canceled without closing the connection, and half-closing the connection does not affect it.
     const IS_MULTIPLEXED: bool;
 
     fn new(out: &mut Vec<u8>) -> Self;
     fn request(&mut self, path: &str, body: Body, fields: FieldSection, out: &mut Vec<u8>);
     fn connect(&mut self, authority: &str, out: &mut Vec<u8>);
     fn send(&mut self, bytes: &[u8], out: &mut Vec<u8>);
-    /// Ends the request. Whether the connection's half is to be closed for that.
+    /// Ends the request. Returns true if that requires closing the client's half of the connection.
     fn end(&mut self, trailers: Option<FieldSection>, out: &mut Vec<u8>) -> bool;
     fn cancel(&mut self, out: &mut Vec<u8>);
-    /// Takes a piece of the input. How many bytes.
+    /// Handles a piece of the input. Returns the number of bytes consumed.
     fn receive(&mut self, input: &[u8], seen: &mut Seen, out: &mut Vec<u8>) -> usize;
-    /// The server sends no more.
+    /// The server has shut down its side.
     fn eof(&mut self, seen: &mut Seen);
 }
 
@@ -48,12 +48,12 @@ pub(super) struct Wired<P> {
     reads: bool,
     /// The client's half is closed.
     shut: bool,
-    /// The connection was reset, which a pair of sockets does not show.
+    /// The connection was reset, which a pair of Unix sockets does not show.
     was_reset: bool,
 }
 
 impl<P: Speaker> Wired<P> {
-    /// What can move moves. Whether anything did.
+    /// Moves all data that can move. Returns true if any did.
     fn step(&mut self) -> bool {
         self.speaker.send(b"", &mut self.out);
         let mut moved = self.write();
@@ -185,7 +185,7 @@ impl<P: Speaker> Client for Wired<P> {
 
     fn half_close(&mut self) {
         self.turn();
-        // Otherwise the request's end has closed its half of the stream.
+        // Otherwise the end of the request has closed its half of the stream.
         if !P::IS_MULTIPLEXED {
             self.socket.shutdown(Shutdown::Write).expect("shut down");
             self.shut = true;
@@ -225,7 +225,7 @@ impl<P: Speaker> Client for Wired<P> {
     }
 }
 
-/// The client of HTTP/1.1.
+/// An HTTP/1.1 client.
 pub(super) struct Http1(h1::Client, ResponseHead, bool);
 
 impl Speaker for Http1 {
@@ -291,13 +291,13 @@ impl Speaker for Http1 {
     }
 }
 
-/// The client of HTTP/2, with one request at a time.
+/// An HTTP/2 client with one request at a time.
 pub(super) struct Http2 {
     engine: h2::Client<()>,
     config: h2::Config,
     head: ResponseHead,
     key: Option<h2::Key>,
-    /// Content that waits for a window, and whether the request ends behind it.
+    /// Content that waits for a window, and whether the request ends after it.
     content: Vec<u8>,
     ends: bool,
 }

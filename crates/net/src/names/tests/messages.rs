@@ -1,4 +1,4 @@
-//! What is believed of a message, and what is not.
+//! Which messages and records are accepted.
 
 use super::{alias, answer, record};
 use crate::names::message::{Answer, Kind, Question, Record, Reply};
@@ -17,13 +17,13 @@ fn a<'a>(name: &'a str, ttl: u32, last: u8) -> simple_dns::ResourceRecord<'a> {
     record(name, ttl, RData::A(A { address: Ipv4Addr::new(10, 0, 0, last).into() }))
 }
 
-/// What the answer says that has these records.
+/// The reply to a query whose response has these records.
 fn read(kind: Kind, fill: impl Fn(&mut Packet<'_>)) -> Reply {
     let question = question(kind);
     question.read(&answer(&question.query(), |_, reply| fill(reply)))
 }
 
-/// The last numbers of the addresses found, and the TTL in seconds.
+/// The last bytes of the addresses found, and the TTL in seconds.
 fn found(fill: impl Fn(&mut Packet<'_>)) -> (Vec<u8>, Option<u64>) {
     let Reply::Answer(answer, true) = read(Kind::A, fill) else { panic!("no answer") };
     let last = |record: &Record| match record {
@@ -45,7 +45,7 @@ fn letters_of_a_question_are_in_the_case_that_was_drawn() {
 
 #[test]
 fn only_records_of_the_name_and_its_aliases_count() {
-    /// What an answer has, the last numbers of the addresses that count, and the TTL.
+    /// The records of a response, the last bytes of the accepted addresses, and the TTL.
     type Case = (fn(&mut Packet<'_>), (&'static [u8], Option<u64>));
     let cases: [Case; 9] = [
         (|reply| reply.answers.push(a("APP.test", 9, 1)), (&[1], Some(9))),
@@ -54,7 +54,7 @@ fn only_records_of_the_name_and_its_aliases_count() {
         (|reply| reply.answers.push(a("app.test.evil", 9, 1)), (&[], None)),
         (|reply| reply.additional_records.push(a("app.test", 9, 1)), (&[], None)),
         (|reply| reply.name_servers.push(a("app.test", 9, 1)), (&[], None)),
-        // In any order, over several steps.
+        // In any order, through several aliases.
         (
             |reply| {
                 reply.answers.extend([
@@ -65,7 +65,7 @@ fn only_records_of_the_name_and_its_aliases_count() {
             },
             (&[3], Some(7)),
         ),
-        // Not behind an alias of somebody else.
+        // Not behind an alias of an unrelated name.
         (|reply| reply.answers.extend([alias("evil.test", 9, "c.test"), a("c.test", 9, 3)]), (&[], None)),
         (
             |reply| {

@@ -1,4 +1,4 @@
-//! Name servers of this machine that answer as the test wants, and messages that were tampered with.
+//! Local name servers that answer as each test needs, and tampered messages.
 
 mod messages;
 mod servers;
@@ -14,7 +14,7 @@ fn alias<'a>(name: &'a str, ttl: u32, target: &'a str) -> ResourceRecord<'a> {
     record(name, ttl, RData::CNAME(CNAME(Name::new(target).expect("a name"))))
 }
 
-/// An answer to a query, with what `fill` adds.
+/// A response to a query, with records added by `fill`.
 fn answer(query: &[u8], fill: impl Fn(&Question<'_>, &mut Packet<'_>)) -> Vec<u8> {
     let query = Packet::parse(query).expect("a query");
     let mut reply = Packet::new_reply(query.id());

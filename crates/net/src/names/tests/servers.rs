@@ -1,4 +1,4 @@
-//! Name servers, good and bad, over sockets.
+//! Name servers, well-behaved and not, over sockets.
 
 use super::{alias, answer, record};
 use crate::names::config::Config;
@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// The datagrams that answer a query.
+/// The datagrams sent in response to a query.
 type Datagrams = Box<dyn Fn(&[u8]) -> Vec<Vec<u8>> + Send>;
 
-/// A server on this machine. Without `tcp` it speaks UDP only.
+/// A local server. Without `tcp` it supports UDP only.
 struct Fake {
     address: SocketAddr,
-    /// Connections that came over TCP.
+    /// Number of TCP connections.
     connections: Arc<AtomicUsize>,
 }
 
@@ -54,7 +54,7 @@ impl Fake {
         self.connections.load(Ordering::SeqCst)
     }
 
-    /// The addresses of `app.test`; there are four.
+    /// Checks that all four addresses of `app.test` are found.
     fn finds_all(&self) {
         assert_eq!(self.config().addresses("app.test", 80).expect("found").items.len(), 4);
     }
@@ -69,7 +69,7 @@ fn both_at_one_port() -> (TcpListener, UdpSocket) {
     }
 }
 
-/// The query that comes over TCP.
+/// Reads a query over TCP.
 fn query_of(stream: &mut TcpStream) -> Vec<u8> {
     let mut length = [0; 2];
     stream.read_exact(&mut length).expect("a length");
@@ -117,7 +117,7 @@ fn honest() -> Fake {
     Fake::start(Box::new(|query| vec![answer(query, hosts)]), None)
 }
 
-/// The answer, to a question whose letters are all in lower case.
+/// A response whose question is folded to lower case.
 fn folded(query: &[u8]) -> Vec<u8> {
     let (header, question) = query.split_at(12);
     answer(&[header, &question.to_ascii_lowercase()].concat(), hosts)
@@ -160,7 +160,7 @@ fn names_without_records_bad_names_and_failing_servers_are_errors() {
     assert!(is_temporary(&broken), "{broken}");
     assert_eq!(broken.to_string(), "temporary failure: no name server responded: it returned SERVFAIL");
     assert_eq!(error(&format!("{}.test", "a".repeat(64))).kind(), ErrorKind::InvalidInput);
-    // Nobody listens there: that is known at once.
+    // The port is closed, which is reported at once.
     let gone = UdpSocket::bind("127.0.0.1:0").and_then(|own| own.local_addr()).expect("a port");
     let error = Config::of(&[gone]).addresses("app.test", 1).expect_err("nobody");
     assert!(is_temporary(&error) && error.to_string().contains("Connection refused"), "{error}");
