@@ -1,4 +1,4 @@
-//! What is changed about answers: redirects, error pages, fields, the server's name.
+//! Changes to responses: redirects, error pages, fields, the server's name.
 
 use crate::support::h2::{flag, kind};
 use crate::support::hpack::literals;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What the tree says of a crate.
+/// The tree's entry on a crate.
 #[derive(Default)]
 struct Section {
     folder: String,
@@ -13,7 +13,7 @@ struct Section {
     words: BTreeSet<String>,
 }
 
-/// Where what a line says about its modules begins, at the latest.
+/// The maximum column at which the explanation of modules in a line begins.
 const EXPLANATION: usize = 20;
 
 fn root() -> PathBuf {

@@ -11,7 +11,7 @@ const WRONG: &str = "Authorization: Basic YW15Ondyb25n\r\n";
 const OTHER: &str = "Authorization: Basic YW15Om90aGVy\r\n";
 const EVE: &str = "Authorization: Basic ZXZlOnNlY3JldA==\r\n";
 
-/// The password `secret` for amy, with bcrypt: a thread has to check it.
+/// The password `secret` for amy, hashed with bcrypt, which is checked on a separate thread.
 const USERS: &str = "amy:$2y$04$KWit./ToewSlFOOeYEFpVeuoQGn1enVxQAJkX0ACg.JvEPrqGAS7y\n";
 
 fn site() -> Scratch {
@@ -20,13 +20,13 @@ fn site() -> Scratch {
     dir
 }
 
-/// The folder `site` behind a password, with these lines at its path.
+/// The folder `site`, protected by a password, with these lines at its path.
 #[track_caller]
 fn protected(dir: &Scratch, lines: &str) -> Server {
     Server::site(dir, &format!("auth.basic: {{realm: Admin, file: DIR/users}}\n{lines}"))
 }
 
-/// An upstream behind a password.
+/// An upstream, protected by a password.
 #[track_caller]
 fn before(dir: &Scratch, upstream: &Upstream) -> Server {
     let url = format!("http://{}", upstream.address);

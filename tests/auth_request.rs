@@ -1,4 +1,4 @@
-//! `auth.request`: another path or server decides who may have what, and nothing of the request is lost meanwhile.
+//! `auth.request`: another path or server authorizes requests, and nothing of the request is lost in the process.
 
 use crate::support::h2::{flag, kind};
 use crate::support::peers::{Peer, free_port};
@@ -32,7 +32,7 @@ fn authority() -> Upstream {
     })
 }
 
-/// An authority and what it protects, at a server that asks it by an internal path or by its URL.
+/// An authorization server and the resources it protects, queried by an internal path or by its URL.
 struct Stage {
     server: Server,
     authority: Upstream,
@@ -261,7 +261,7 @@ fn a_server_that_asks_itself_comes_to_an_end() {
     let server = Launch::config(&dir, &text).serve();
     assert_eq!(server.get("/").status, 500);
     server.until_stderr("the server that is asked asks this one, 8 times");
-    // A path that is protected by itself is not asked twice: the configuration names it, not the client.
+    // A path that is its own authorization URL is queried only once: the configuration names it, not the client.
     let text = "hosts: {default: {auth.request: {url: /a.txt}, paths: {/: {file.dir: DIR/site}}}}";
     dir.write("site/a.txt", "yes");
     assert_eq!(Server::config(&dir, text).get("/a.txt").text(), "yes");

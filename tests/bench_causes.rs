@@ -1,4 +1,4 @@
-//! `hayami bench` against servers that fail: it says why, with a remedy, in the summary and in the JSON.
+//! `hayami bench` against failing servers: it reports the cause and a remedy, in the summary and in the JSON.
 
 use crate::support::bench::{Recorder, bench, measured, total, warnings};
 use crate::support::certificates::openssl;
@@ -107,7 +107,7 @@ fn a_server_that_resets_connections_is_reported() {
     let url = format!("http://{}/", listener.local_addr().expect("an address"));
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // What is closed with unread bytes is reset.
+            // A socket closed with unread bytes is reset.
             let _ = stream.peek(&mut [0]);
         }
     });
@@ -176,7 +176,7 @@ fn the_live_view_has_the_cause_and_breaks_lines_at_words() {
         .output()
         .expect("script starts");
     let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
-    // The terminal keeps its width: no line is longer, and the parts of a long one are whole words.
+    // The terminal keeps its width: no line is longer, and long ones are broken at word boundaries.
     let wide = text.lines().map(|line| line.split("\x1b[J").last().unwrap_or(line));
     let wide: Vec<_> = wide.filter(|line| line.chars().count() > 40).collect();
     assert!(wide.is_empty(), "{wide:#?}");

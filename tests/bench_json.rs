@@ -27,8 +27,8 @@ fn spelled(text: &str) -> Vec<String> {
     words.split(',').flat_map(|word| spelled(&format!("{before}{word}{after}"))).collect()
 }
 
-/// Paths to all that is no object, and whether it was ever known; which measure, and which element, makes no
-/// difference.
+/// Paths to all values other than objects, and whether each was ever known; measures and elements are not
+/// distinguished.
 fn members(value: &Value, path: &str, found: &mut BTreeMap<String, bool>) {
     match value {
         Value::Object(object) => {

@@ -67,7 +67,7 @@ fn nginx_is_loaded_in_every_way() {
     all_right(&["-p", "8"], &url, "HTTP/1.1");
     all_right(&["--keepalive", "off"], &url, "HTTP/1.1");
     all_right(&["--keepalive", "7"], &url, "HTTP/1.1");
-    // What counts is what the answer says (RFC 9110 §6.2: a server answers with its own version).
+    // The version in the response counts (RFC 9110 §6.2: a server responds with its own version).
     all_right(&["--http", "1.0", "--keepalive", "on"], &url, "HTTP/1.1");
     all_right(&["--rtt", "2ms"], &url, "HTTP/1.1");
 }

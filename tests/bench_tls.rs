@@ -11,7 +11,7 @@ fn site(dir: &Scratch, ssl: &str) -> (Server, String) {
     (server, url)
 }
 
-/// What the handshake agreed on: version, suite, group.
+/// The negotiated parameters: version, suite, group.
 #[track_caller]
 fn agreed(words: &[&str], url: &str) -> [String; 3] {
     let options = ["-k", "-n", "20", "-c", "2"];
@@ -106,7 +106,7 @@ fn a_key_that_is_not_the_certificates_is_said_before_anything_is_sent() {
     assert!(ended.code != 0 && ended.stderr.contains("ca.key"), "{ended:?}");
 }
 
-/// What is said of a comparison of these two.
+/// The comparison of these two in the report.
 #[track_caller]
 fn compared(first: &str, second: &str) -> String {
     let (report, _) = measured(&["-k", "-n", "20", "-c", "2", "--rounds", "1", first, second]);

@@ -1,4 +1,4 @@
-//! `hayami bench` warns of what leads to wrong conclusions, and only then.
+//! `hayami bench` warns of conditions that lead to wrong conclusions, and only then.
 
 use crate::support::bench::{Recorder, measured, total, warnings};
 use crate::support::{Launch, PROGRAM, Scratch, is_root, missing, skip, until};
@@ -84,7 +84,7 @@ fn a_low_limit_of_open_files_is_raised() {
 fn connections_that_a_server_does_not_take_are_named() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/", listener.local_addr().expect("an address"));
-    // One connection to probe the server, two that are served; then the listener is gone.
+    // One connection to probe the server, two that are served; then the listener is closed.
     let server = std::thread::spawn(move || {
         let streams: Vec<_> = (0..3).filter_map(|_| listener.accept().ok()).collect();
         drop(listener);
@@ -117,7 +117,7 @@ fn little_to_do_is_blamed_on_few_connections_or_on_a_machine_that_is_busy_otherw
     assert_eq!(text.contains("were mostly idle with one connection"), !busy, "{report}");
 }
 
-/// Whether other tests filled the machine meanwhile, by the figures of the report: they took a tenth of it or more, and
+/// Whether other tests kept the machine busy, according to the report: they took a tenth of it or more, and
 /// less than a quarter was left.
 fn was_busy(report: &serde_json::Value) -> bool {
     let round = &report["targets"][0]["rounds"][0];
@@ -143,8 +143,8 @@ class Slow(http.server.BaseHTTPRequestHandler):
 http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), Slow).serve_forever()
 ";
 
-/// Runs a shell's words in a network of their own, which has 64 local ports; `None` where that is not allowed, and the
-/// test is skipped.
+/// Runs a shell command in a separate network namespace with 64 local ports; `None` where that is not
+/// allowed, and the test is skipped.
 fn with_few_ports(words: &str) -> Option<String> {
     if missing("unshare") || missing("ip") || missing("python3") {
         return None;

@@ -1,5 +1,5 @@
-//! Hosts that require a client certificate, beside hosts that do not: no way into them without one, whatever
-//! leads there.
+//! Hosts that require a client certificate, next to hosts that do not: no request reaches them without one,
+//! by whatever path.
 
 use crate::support::certificates::{Authority, Leaf};
 use crate::support::tls::{s_client, wire};
@@ -115,7 +115,7 @@ fn a_connection_that_is_open_when_certificates_become_required_does_not_get_in()
     open.get(1, "/");
     assert_eq!(open.answer(1).text(), "members only");
     dir.replace("hayami.conf", text(", client-ca-file: DIR/tls/ca.pem"));
-    // What the client sends before it has read the farewell.
+    // A request the client sends before it has read the GOAWAY.
     let mut crossing = wire(&server.address, &[]);
     crossing.get(1, "/");
     assert_eq!(crossing.answer(1).text(), "members only");

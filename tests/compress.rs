@@ -1,4 +1,4 @@
-//! Compression: what real clients make of it, that it never holds anything back, and what it says in fields.
+//! Compression: real clients decode it, it never holds anything back, and its fields are right.
 
 use crate::support::peers::Peer;
 use crate::support::upstream::{Conn, Upstream};

@@ -1,4 +1,4 @@
-//! Configurations: those that must run, and what is said of those that cannot.
+//! Configurations: those that must run, and the messages for those that cannot.
 
 use crate::support::{Launch, Scratch, Server, is_root, said_of_staged, staged};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/config")
 }
 
-/// What `-t` says of the file, and how it ends.
+/// The exit code and output of `-t` for the file.
 fn check(file: &Path, within: &Path) -> (i32, String) {
     let ended = Launch::new(["-t".as_ref(), "-c".as_ref(), file.as_os_str()]).within(within).finish();
     (ended.code, ended.stderr)
@@ -97,7 +97,7 @@ fn every_error_of_the_fixtures_ends_with_78_and_is_said_in_their_words() {
     assert!(count > 50, "{count} cases");
 }
 
-/// Lines before a right configuration, and what is said of them.
+/// Lines before a valid configuration, and the resulting messages.
 const WRONG: &[(&str, &[&str])] = &[
     ("num-thread: 4", &["hayami.conf:1:1", "num-thread: 4", "did you mean `num-threads`?"]),
     ("num-threads: four", &["hayami.conf:1:14", "num-threads: four", "integer", "`four`"]),

@@ -6,7 +6,7 @@ use crate::support::{Client, Launch, Scratch, Server, Wire, until};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-/// A FastCGI application that says `done` to every request, once it is whole.
+/// A FastCGI application that answers `done` to every complete request.
 fn application() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("bound").port();
@@ -65,7 +65,7 @@ fn temporary_files_of_all_requests_have_no_more_bytes_than_was_configured() {
         "the request's content: the temporary files for request content are full (limit-request-spool)",
     );
     assert!(server.nameless_bytes() <= 1 << 20);
-    // What needs no file goes through meanwhile, and so does the first one.
+    // Requests that need no file go through at the same time, and so does the first one.
     let mut small = server.connect();
     small.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n");
     assert_eq!(small.answer().text(), "done");
@@ -143,7 +143,7 @@ fn collected_content_beyond_16_kib_counts_as_memory_and_goes_to_disk_when_that_i
         assert_eq!(client.send("0\r\n\r\n").answer().text(), "done");
     }
     until("the files are gone", || server.nameless_bytes() == 0);
-    // The memory was given back: one alone needs no file.
+    // The memory was released: a single request needs no file.
     assert_eq!(upload().send("0\r\n\r\n").answer().text(), "done");
 }
 
@@ -160,7 +160,7 @@ fn an_upload_that_the_disk_does_not_take_is_answered_with_507() {
     assert_eq!(upload(&server, 0).send("0\r\n\r\n").answer().text(), "done");
 }
 
-/// An upstream that speaks HTTP/2 and never opens a window: of all content it takes 64 KiB together.
+/// An HTTP/2 upstream that never opens a window: it accepts 64 KiB of content in total.
 fn slow() -> Upstream {
     Upstream::scripted(|conn| {
         conn.bytes(24);
@@ -211,7 +211,7 @@ fn content_that_waits_for_slow_upstreams_takes_no_more_memory_than_was_configure
         "z".repeat(200_000)
     ));
     assert_eq!(client.answer().content.len(), 200_000);
-    // What is given up is there for others.
+    // The memory of an aborted request is available to others.
     drop(wire);
     until("the memory is given back", || {
         let mut wire = Wire::open(&server.address);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 
-/// The words of a column in the tables of the manual's page.
+/// The entries of a column in the tables of the manual's page.
 fn words_of(section: &str) -> BTreeSet<String> {
     let page = include_str!("../docs/behaviour.md");
     let (_, rest) = page.split_once(section).expect("the section");
@@ -81,7 +81,7 @@ fn every_line_has_a_time_a_severity_and_a_first_word_of_the_manual() {
         "lost: ",
         "exit status: 3",
     ] {
-        // What the application says when it ends before the server is ready stands within the banner; it ends again.
+        // Output of an application that exits before the server is ready is printed within the banner; it exits again.
         until(text, || lines(&server).iter().any(|line| line.contains(text)));
     }
     assert_eq!(server.stop(), Some(0));

@@ -1,4 +1,4 @@
-//! One client that keeps a worker busy, and the others of the same worker.
+//! One client that keeps a worker busy, and the other clients of the same worker.
 
 use crate::support::h2::{PREFACE, flag, frame, kind, request};
 use crate::support::{Scratch, Server};
@@ -15,7 +15,7 @@ fn server(dir: &Scratch) -> Server {
     Server::config(dir, "num-threads: 1\nhosts: {default: {paths: {/: {file.dir: DIR/site}}}}\n")
 }
 
-/// Sends pieces without a pause, and reads what comes back, while another client makes its requests.
+/// Sends pieces without a pause, and reads the responses, while another client makes its requests.
 #[track_caller]
 fn others_are_served_while(server: &Server, mut stream: TcpStream, mut next: impl FnMut() -> Vec<u8> + Send) {
     let mut reading = stream.try_clone().expect("a second handle");
@@ -57,7 +57,7 @@ fn a_client_that_uploads_in_small_frames_does_not_hold_up_others() {
     let mut stream = TcpStream::connect(&server.address).expect("connected");
     stream.write_all(&[PREFACE, &frame(kind::SETTINGS, 0, 0, [])].concat()).expect("sent");
     let mut number = 1;
-    // Each is answered with 405 and thrown away.
+    // Each is answered with 405 and discarded.
     others_are_served_while(&server, stream, || {
         number += 2;
         let head = frame(kind::HEADERS, flag::END_HEADERS, number, request("POST", "/ten", &[]));
@@ -66,7 +66,7 @@ fn a_client_that_uploads_in_small_frames_does_not_hold_up_others() {
     });
 }
 
-/// Requests of a compressed page on 100 streams of a connection, with windows for all of it; what comes is read.
+/// Requests a compressed page on 100 streams of a connection, with windows for all of it; the responses are read.
 fn asks_for_compression(server: &Server, coding: &str) -> TcpStream {
     let mut stream = TcpStream::connect(&server.address).expect("connected");
     let largest = i32::MAX as u32;

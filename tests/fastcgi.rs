@@ -4,7 +4,7 @@
 use crate::support::peers::Peer;
 use crate::support::{Answer, Scratch, Server, missing, needs_root, output, until};
 
-/// h2o's documented way to serve PHP, as it stands in its manual but for the place.
+/// h2o's documented way to serve PHP, as in its manual except for the path.
 const DOCUMENTED: &str = "
 file.custom-handler:
   extension: .php
@@ -32,7 +32,7 @@ fn script(dir: &Scratch, name: &str, php: &str) {
     dir.write(&format!("site/{name}"), format!("<?php\n{php}\n"));
 }
 
-/// The answer to a request that is sent with curl: status, a blank, what came.
+/// The response to a request sent with curl: status, a blank, the content.
 fn curl(args: &[&str], url: &str) -> String {
     let usual = ["-sS", "-m", "60", "-w", "\n%{http_code}"];
     let (code, out) = output("curl", usual.into_iter().chain(args.iter().copied()).chain([url]));
@@ -302,7 +302,7 @@ fn a_path_that_may_mean_a_thousand_scripts_costs_the_loop_no_more_than_another_o
             let path = segment.repeat(1200);
             let before = server.cpu_nanos();
             for number in 0..20 {
-                // Another name each time: nothing is known of it.
+                // A new name each time: nothing is cached for it.
                 let request = format!("GET /{segment}{number}/{path} HTTP/1.1\r\nHost: a\r\n\r\n");
                 client.send(request).answer();
             }

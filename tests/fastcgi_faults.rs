@@ -1,4 +1,4 @@
-//! Applications that break the rules of FastCGI, die, or answer too early: statuses for clients, words for the log.
+//! Applications that violate FastCGI, die, or respond too early: the client's status, and the log line.
 
 use crate::support::{Answer, Scratch, Server, until};
 use std::io::{Read, Write};
@@ -42,7 +42,7 @@ fn answer(mut stream: TcpStream, bytes: &[u8], waits: bool) {
             break;
         }
     }
-    // The other end may have heard enough.
+    // The other end may have closed already.
     let _ = stream.write_all(bytes);
     let _ = stream.shutdown(std::net::Shutdown::Write);
     while let Ok(1..) = stream.read(&mut piece) {}
@@ -201,7 +201,7 @@ fn requests_wait_for_their_turn_at_an_application_that_is_as_busy_as_it_may_be()
     }
     let (first, _) = listener.accept().expect("a request");
     listener.set_nonblocking(true).expect("a socket");
-    // Both are there, and were looked at in this order.
+    // Both have been accepted and processed in this order.
     let mut third = server.connect();
     third.send("OPTIONS * HTTP/1.1\r\nhost: a\r\n\r\n").answer();
     assert!(listener.accept().is_err(), "one connection is all");

@@ -1,4 +1,4 @@
-//! What goes wrong while the program serves: files that change, descriptors that run out, clients that go.
+//! Faults while the program serves: files that change, descriptors that run out, clients that disconnect.
 
 use crate::support::{Client, Launch, Scratch, Server, until};
 use std::fs::OpenOptions;

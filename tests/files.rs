@@ -1,4 +1,4 @@
-//! Files: what is served of a folder, and what is said of it.
+//! Files: which files of a folder are served, and with which fields.
 //!
 //! Which file a path names is in `paths`; ranges and conditions are in `ranges`, files that change while they
 //! are served in `faults`.
@@ -199,7 +199,7 @@ fn a_large_file_arrives_byte_by_byte() {
         assert!(server.get("/large").content == bytes, "{lines}");
         let part = server.get_with("/large", "Range: bytes=9999999-15000000\r\n");
         assert!(part.content == bytes[9_999_999..=15_000_000], "{lines}");
-        // Several at once, one of them slow.
+        // Several concurrently, one of them slow.
         let mut clients: Vec<Client> = (0..8).map(|_| server.connect()).collect();
         clients.iter_mut().for_each(|client| _ = client.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n"));
         clients.iter_mut().for_each(|client| assert!(client.answer().content == bytes, "{lines}"));

@@ -1,5 +1,5 @@
-//! Malicious clients: each attack is cut short, the server sends ENHANCE_YOUR_CALM where it can, serves other
-//! clients meanwhile, and does not grow.
+//! Malicious clients: each attack is cut short, the server sends ENHANCE_YOUR_CALM where it can, keeps
+//! serving other clients, and does not grow.
 
 use crate::support::h2::{End, PREFACE, code, flag, frame, get, kind, request};
 use crate::support::hpack::{integer, literals};
@@ -23,7 +23,7 @@ fn site() -> Scratch {
     dir
 }
 
-/// Takes requests and says nothing.
+/// Accepts requests and sends nothing.
 fn hanging() -> Upstream {
     Upstream::scripted(|conn| {
         conn.head();
@@ -39,8 +39,8 @@ fn with_upstream(dir: &Scratch, upstream: &Upstream) -> Server {
     Server::config(dir, &format!("num-threads: 1\nhosts: {{default: {{paths: {{{paths}}}}}}}\n"))
 }
 
-/// Sends `attack` over and over, up to `most` times, until the server closes. What it sends back is read by
-/// another thread. The error code of its GOAWAY; `None` if there was none, or it took everything.
+/// Sends `attack` repeatedly, up to `most` times, until the server closes. Another thread reads the server's
+/// output. Returns the error code of its GOAWAY; `None` if there was none, or all was accepted.
 #[track_caller]
 fn flood(server: &Server, begin: &[u8], most: u32, mut attack: impl FnMut(u32) -> Vec<u8>) -> Option<u32> {
     let before = server.peak_memory();
@@ -101,7 +101,7 @@ fn floods_of_frames_that_cost_nothing_to_send_are_calmed() {
         frame(kind::PRIORITY_UPDATE, 0, 0, [&(2 * (round % 1000) + 1).to_be_bytes()[..], b"u=1"].concat())
     });
     calmed("unknown frames", &server, &[], 1_000_000, |_| frame(0xfa, 0, 0, []));
-    // A malformed request is reset, and its content comes all the same, far beyond its window.
+    // A malformed request is reset, but its content keeps coming, far beyond its window.
     let malformed = frame(kind::HEADERS, flag::END_HEADERS, 1, request("POST", "/ten", &[("X", "y")]));
     calmed("content on a closed stream", &server, &malformed, 100_000, |_| {
         frame(kind::DATA, 0, 1, [0; 1000])
@@ -143,7 +143,7 @@ fn windows_that_overflow_end_stream_or_connection() {
     // The stream has a window of nothing, and stays open.
     wire.send(PREFACE).frame(kind::SETTINGS, 0, 0, [0, 4, 0, 0, 0, 0]).get(1, "/large");
     wire.next_of(kind::HEADERS);
-    // In one write: between two, the server could send a byte, and what is left would not overflow.
+    // In one write: between two, the server could send a byte, and the remaining window would not overflow.
     let updates = [1_u32.to_be_bytes(), most].map(|increment| frame(kind::WINDOW_UPDATE, 0, 1, increment));
     wire.send(updates.concat());
     assert_eq!(wire.reset_of(1), Some(code::FLOW_CONTROL_ERROR));
@@ -231,7 +231,7 @@ fn a_client_that_reads_nothing_is_cut_and_holds_little() {
     deaf.write_all(&bytes).expect("sent");
     until("it is cut", || server.sockets() <= sockets);
     assert!(server.peak_memory() - before < GROWTH, "grew by {}", server.peak_memory() - before);
-    // What was under way still comes, then the end.
+    // Bytes in flight still arrive, then the end.
     deaf.set_read_timeout(Some(crate::support::PATIENCE)).expect("a timeout");
     let mut sink = vec![0; 1 << 20];
     loop {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 const IMAGES: usize = 500;
 
-/// A page that says in its title how many of its images are there, and which size its style gave them.
+/// A page whose title shows how many of its images have loaded, and the size that its style gave them.
 fn site() -> Scratch {
     let dir = Scratch::new();
     let images: String = (0..IMAGES).map(|number| format!("<img src=/image/{number}.svg>")).collect();

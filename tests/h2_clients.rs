@@ -164,7 +164,7 @@ fn a_thousand_connections_fit_into_a_low_limit_of_open_files() {
     let server = launch.after("ulimit -n 1100").serve();
     let url = format!("https://{}/page", server.address);
     h2load(&["-n", "2040", "-c", "1020", "-m", "2", "-t", "1", &url], 2040);
-    // More than fit: those whose turn has not come wait or are turned away; the others get what they want.
+    // More than the limit: those beyond it wait or are refused; the others are served.
     let text =
         run("h2load", &["-n", "1020", "-c", "1020", "-m", "1", &format!("https://{}/612", server.address)]);
     assert!(text.contains("1020 succeeded"), "{text}");

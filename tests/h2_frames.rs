@@ -1,5 +1,5 @@
-//! Frames: reset streams, flow control, priorities, unknown frames, the end of a connection (RFC 9113
-//! sections 5 and 6, RFC 9218).
+//! Frames: reset streams, flow control, priorities, unknown frames, the end of a connection
+//! (RFC 9113 sections 5 and 6, RFC 9218).
 
 use crate::support::h2::{PREFACE, code, flag, kind};
 use crate::support::{Scratch, Server, Wire};
@@ -50,7 +50,7 @@ fn nothing_is_sent_beyond_the_windows() {
     wire.send(PREFACE).frame(kind::SETTINGS, 0, 0, [0, 4, 0, 0, 0, 5]).get(1, "/ten");
     let data = wire.next_of(kind::DATA);
     assert_eq!((data.payload.as_slice(), data.flags), (&b"01234"[..], 0));
-    // The window of the stream was given back by this client; now it is lowered below nothing.
+    // This client has restored the window of the stream; now it becomes negative.
     assert_eq!(wire.answer(1).text(), "0123456789");
     wire.frame(kind::SETTINGS, 0, 0, [0, 4, 0, 0, 0, 0]).get(3, "/ten");
     wire.next_of(kind::HEADERS);
@@ -67,8 +67,8 @@ fn the_most_urgent_comes_first_and_incremental_ones_share() {
     let server = Server::site(&dir, "");
     let order = |asked: &[(u32, &str)], update: Option<(u32, &str)>| {
         let mut wire = Wire::bare(&server.address);
-        // Streams of 8 MB, a connection of 64 KB: it is full before the others send requests, and they wait
-        // together.
+        // Windows of 8 MB for streams, of 64 KB for the connection: it is full before the others send
+        // requests, and they wait together.
         wire.send(PREFACE).frame(kind::SETTINGS, 0, 0, [0, 4, 0, 0x7f, 0xff, 0xff]);
         wire.get(1, "/large").held(65_535);
         for (stream, priority) in asked {
@@ -140,7 +140,7 @@ fn a_signal_ends_a_connection_in_two_steps_and_loses_nothing() {
     wire.get(1, "/large");
     wire.next_of(kind::DATA);
     server.signal(Signal::TERM);
-    // RFC 9113 section 6.8: the first GOAWAY lets everything that is on its way still come.
+    // RFC 9113 section 6.8: after the first GOAWAY, requests in flight are still accepted.
     let first = wire.next_of(kind::GOAWAY);
     assert_eq!((first.number(0), first.number(4)), (0x7fff_ffff, code::NO_ERROR));
     wire.get(3, "/ten");

@@ -5,7 +5,7 @@ use crate::support::tls::{self, s_client};
 use crate::support::{Client, Launch, Scratch, Server, needs_root, run};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 
-/// Folders `one`, `two` and so on, each with an index that says its name.
+/// Folders `one`, `two` and so on, each with an index that contains its name.
 fn sites() -> Scratch {
     let dir = Scratch::new();
     for name in ["one", "two", "three", "four"] {
@@ -243,7 +243,7 @@ fn a_unix_socket_has_its_permission_and_may_be_left_over() {
         for _ in 0..3 {
             assert_eq!(client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").answer().text(), "one");
         }
-        // The next one finds the socket that a killed server left behind.
+        // The next one finds the socket file left by a killed server.
         drop(server);
     }
     let _first = Server::config(&dir, &text);

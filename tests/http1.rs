@@ -1,6 +1,6 @@
 //! HTTP/1 as RFC 9110 and 9112 have it: connections, targets, methods, content.
 //!
-//! What is refused for safety is in `strict`, what is too much or too slow in `limits`.
+//! Requests refused for security are in `strict`, those too large or too slow in `limits`.
 
 use crate::support::{Scratch, Server, missing, run};
 use std::net::TcpListener;
@@ -84,7 +84,7 @@ fn pipelined_answers_leave_in_one_write() {
     for round in 1..=3 {
         client.send(&requests);
         (0..16).for_each(|number| assert_eq!(client.answer().text(), format!("file {number}")));
-        // Segments with data that this end has got: on this machine each write is one, as long as it is below 64 KiB.
+        // Segments with data that this end received: on this machine each write is one, below 64 KiB.
         let said = run("ss", &["-tinH", "sport", "=", &format!(":{}", client.local_port())]);
         assert!(said.contains(&format!(" data_segs_in:{round} ")), "round {round}: {said}");
     }
@@ -270,7 +270,7 @@ fn a_half_closed_client_gets_a_file_from_the_disk_where_other_requests_go_to_an_
             "{lines}"
         );
     }
-    // An answer that costs an upstream work is given up with the client.
+    // A request that causes work upstream is cancelled with its client.
     let dir = site();
     let server = Server::config(&dir, &format!("hosts: {{default: {{paths: {{/: {{{upstream}}}}}}}}}"));
     assert!(server.connect().send(get("/")).finish().answers().is_empty());

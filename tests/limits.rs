@@ -1,4 +1,4 @@
-//! What is too much or too slow: limits of heads and content, timeouts of both directions.
+//! Messages too large or too slow: limits of heads and content, timeouts of both directions.
 
 use crate::support::upstream::Upstream;
 use crate::support::{Client, Scratch, Server, until};
@@ -51,14 +51,14 @@ fn limits_are_directives_and_have_their_statuses() {
         (format!("0\r\nX: {}\r\n\r\n", "x".repeat(50)), 431),
     ];
     for (content, status) in contents {
-        // For a file the method is refused before content is looked at.
+        // For a file, the method is refused before the content is checked.
         for (target, status) in [("/up", status), ("/0", 405)] {
             let answers = server.ask(chunked(&content).replace("/0", target) + &get("/1"));
             let statuses: Vec<_> = answers.iter().map(|answer| answer.status).collect();
             assert_eq!(statuses, [status], "{target} {content:?}");
         }
     }
-    // Twice: known from its length, and when it has come.
+    // Twice: known from its length, and after it has arrived.
     until("the log names the limit", || server.stderr().matches("(`limit-request-body: 10`)").count() == 2);
     assert_eq!(upstream.requests().len(), 0);
 }

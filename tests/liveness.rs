@@ -4,12 +4,12 @@ use crate::support::upstream::Upstream;
 use crate::support::{Scratch, Server, until, until_some};
 use std::net::TcpStream;
 
-/// What a timer of a socket is for, as the kernel numbers it.
+/// The purpose of a socket's timer, as numbered by the kernel.
 const NONE: u8 = 0;
 const KEEP_ALIVE: u8 = 2;
 
-/// The timer of an established connection of IPv4 between these ports, if `to` is given, and when it fires, in hundredths
-/// of a second.
+/// The timer of an established IPv4 connection between these ports, if given, and its expiry in hundredths of
+/// a second.
 fn timer(from: Option<u16>, to: Option<u16>) -> Option<(u8, u64)> {
     let table = std::fs::read_to_string("/proc/net/tcp").expect("it is there");
     table.lines().skip(1).find_map(|line| {

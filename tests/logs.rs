@@ -1,4 +1,4 @@
-//! What is written about requests: access logs and the error log.
+//! Logging of requests: access logs and the error log.
 
 use crate::support::{Launch, Scratch, Server, until};
 use std::os::unix::fs::symlink;
@@ -253,7 +253,7 @@ fn a_worker_writes_ten_lines_a_second_about_requests_and_says_how_many_it_left_o
     let refused = || assert_eq!(server.ask("nonsense\r\n\r\n")[0].status, 400);
     (0..200).for_each(|_| refused());
     let mut sent = 200;
-    // What is left out is said in another second, with the next line.
+    // Omitted lines are reported in another second, with the next line.
     until("what was sent has a line or was counted", || {
         let said = server.stderr();
         if said.contains(OMITTED) && written(&said) + omitted(&said) == sent {
@@ -273,7 +273,7 @@ fn written(said: &str) -> usize {
     said.matches("the method is not a token").count()
 }
 
-/// How many lines were left out, by all that was said of that.
+/// The total of omitted lines in all reports of them.
 fn omitted(said: &str) -> usize {
     let before = said.lines().filter_map(|line| line.split_once(OMITTED)).map(|(before, _)| before);
     before
@@ -295,7 +295,7 @@ fn a_worker_that_falls_idle_writes_its_lines_at_once() {
     let dir = site();
     let server = logging(&dir, "DIR/log", "");
     let mut client = server.connect();
-    // Under load a line waits for half a second; the quickest of several tries shows whether it has to.
+    // Under load a line waits for half a second; the quickest of several attempts shows whether it must.
     let quickest = (1..=10).map(|lines| {
         client.send("GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n").answer();
         let begun = Instant::now();

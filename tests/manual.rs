@@ -1,4 +1,4 @@
-//! The manual's configurations: each goes through `-t`, as it stands or in the place that its first line names.
+//! The manual's configurations: each passes `-t`, as printed or inserted where its first line says.
 
 use crate::support::dns::Dns;
 use crate::support::{Launch, Scratch, said_of_staged, staged};
@@ -43,7 +43,7 @@ fn indented(text: &str, columns: usize) -> String {
 
 const SITE: &str = "hosts:\n  default:\n    paths:\n      /:\n        file.dir: /srv/www\n";
 
-/// A whole configuration with the block in it. A fragment says in its first line of what.
+/// A complete configuration with the block in it. The first line of a fragment names its place.
 fn whole(block: &Block) -> String {
     let Block { place, text } = block;
     let Some(of) = text.lines().next().and_then(|line| line.strip_prefix("# Fragment of ")) else {
@@ -82,7 +82,7 @@ fn uses(text: &str) -> String {
     names.map(|name| format!("      /{name}: {{proxy.reverse.url: 'http://{name}'}}\n")).collect()
 }
 
-/// A name server that knows the names of the manual.
+/// A name server with the names of the manual.
 fn names() -> Dns {
     let dns = Dns::new();
     for name in ["app.internal", "api.internal"] {

@@ -1,4 +1,4 @@
-//! Many hosts: what a configuration names costs memory and descriptors only where requests come.
+//! Many hosts: hosts in a configuration cost memory and descriptors only once they get requests.
 
 use crate::support::{Launch, Scratch, Server};
 

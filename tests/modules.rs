@@ -1,8 +1,8 @@
 //! No import cycle among the modules of a crate: each can be read, and moved, with only those below it.
 //!
-//! A module is a file. A file and the folder that it opens are one room: what they import of each other does not count.
-//! Imports are `use` and paths that begin with `crate`, `super` or `self`, outside of tests; a name that a module re-exports
-//! counts for the module in which it is defined.
+//! A module is a file. A file and the folder of its submodules count as one: their imports of each other are
+//! ignored. Imports are `use` and paths that begin with `crate`, `super` or `self`, outside of tests; a name
+//! that a module re-exports counts for the module in which it is defined.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,9 +17,9 @@ type Name = Vec<String>;
 /// The modules of a crate.
 #[derive(Default)]
 struct Modules {
-    /// By module: what it imports.
+    /// The imports of each module.
     imports: BTreeMap<Name, BTreeSet<Name>>,
-    /// By module: what it re-exports, by the name under which it does.
+    /// The re-exports of each module, by their names.
     exports: BTreeMap<Name, BTreeMap<String, Name>>,
 }
 
@@ -91,12 +91,12 @@ impl Modules {
         }
     }
 
-    /// Adds what a module imports and re-exports.
+    /// Adds a module's imports and re-exports.
     fn add(&mut self, name: &Name, text: &str) {
         let mut rest = String::new();
         for (index, statement) in code(text).split_inclusive(';').enumerate() {
             let line = statement.trim_start();
-            // Not on a line of its own, the semicolon before is one of a text.
+            // If it does not start a line, the preceding semicolon is part of a string.
             let starts_line = index == 0 || statement[..statement.len() - line.len()].contains('\n');
             let visibility = line.find("use ").filter(|_| starts_line).map(|at| line[..at].trim());
             match visibility.filter(|word| {

@@ -6,10 +6,10 @@ use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-/// The policy of the manual, with a place for reports of what it has blocked.
+/// The policy of the manual, with a URI for violation reports.
 const POLICY: &str = "header.set: \"content-security-policy: default-src 'self'; report-uri /report\"\n";
 
-/// A folder that is listed, and a page that says in its title what it sees in four frames, one as wide as a phone.
+/// A folder with a listing, and a page whose title shows the content of its four frames, one as wide as a phone.
 fn site() -> Scratch {
     let dir = Scratch::new();
     for name in ["b.txt", "a.txt", "c.bin"] {
@@ -26,7 +26,7 @@ fn site() -> Scratch {
         const [all, some, error, phone] = [...document.querySelectorAll('iframe')].map(f => f.contentDocument);
         const names = page => [...page.querySelectorAll('tbody a')].map(a => a.textContent).join(' ');
         const radius = getComputedStyle(all.querySelector('table')).borderTopLeftRadius;
-        // Wider than its window: what would have to be scrolled sideways.
+        // Wider than its window, so that it scrolls horizontally.
         const wide = page => page.documentElement.scrollWidth - page.documentElement.clientWidth;
         const over = [all, error, phone].map(wide).join(' ');
         const search = some.querySelector('input').value;
@@ -53,7 +53,7 @@ fn pages_need_nothing_that_the_policy_of_the_manual_blocks() {
     let before = dir.read("log");
     assert!(before.contains("GET /files/?style="), "{before}");
     assert!(!before.contains("/report"), "the policy has blocked something: {before}");
-    // What is inline is reported, so that there would have been a report.
+    // Inline content is reported, so a report would have been seen.
     chromium(&dir, &["--dump-dom", &url("/inline.html")]);
     until("the report is in the log", || dir.read("log").contains("POST /report "));
 }

@@ -3,7 +3,7 @@
 use crate::support::upstream::Upstream;
 use crate::support::{Launch, Scratch, Server};
 
-/// A server whose paths answer with a redirect to `/KEY`, so that each says which one it is.
+/// A server whose paths redirect to `/KEY`, so that each response identifies its path.
 fn redirects(dir: &Scratch, keys: &[(&str, &str)]) -> Server {
     let paths = keys.iter().map(|(key, name)| format!("      '{key}': {{redirect: 'http://{name}'}}\n"));
     Server::config(dir, &format!("hosts:\n  default:\n    paths:\n{}", paths.collect::<String>()))

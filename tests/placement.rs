@@ -39,7 +39,7 @@ fn server(dir: &Scratch, workers: usize) -> Server {
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-/// Opens connections, one after the other or all at once, and has each answered.
+/// Opens connections, one after the other or all at once, and sends a request on each.
 fn open(server: &Server, connections: usize, at_once: bool) -> Vec<TcpStream> {
     let connect = || {
         let mut stream = TcpStream::connect(&server.address).expect("connected");

@@ -1,4 +1,4 @@
-//! The reverse proxy between clients and good upstreams: what reaches either side.
+//! The reverse proxy between clients and good upstreams: the messages that reach either side.
 
 use crate::support::h2::{flag, frame, kind, request};
 use crate::support::upstream::{Conn, Upstream, unused_address};
@@ -139,7 +139,7 @@ fn large_content_goes_up_whole() {
     }
 }
 
-/// Answers each piece of a request's content with itself, before the next one has come.
+/// Echoes each piece of a request's content before the next one arrives.
 fn conversation(conn: &mut Conn) {
     while conn.head().is_some() {
         conn.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");

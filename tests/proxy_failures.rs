@@ -1,4 +1,4 @@
-//! The reverse proxy and upstreams that fail: what the client gets, and what the logs say.
+//! The reverse proxy and failing upstreams: the client's response, and the log lines.
 
 use crate::support::h2::{code, flag, frame, get, kind, request};
 use crate::support::upstream::{Conn, Upstream, unused_address};
@@ -22,7 +22,7 @@ fn saying(bytes: &'static str) -> Upstream {
     })
 }
 
-/// Reads a request and sends nothing until the proxy gives up.
+/// Reads a request and sends nothing until the proxy closes.
 fn silent(conn: &mut Conn) {
     if conn.request().is_some() {
         conn.is_closed();
@@ -172,7 +172,7 @@ fn an_upstream_that_dies_under_load_loses_no_request_that_may_be_repeated() {
             }
             conn.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");
         }
-        // Reads one more request and closes without a word.
+        // Reads one more request and closes without a response.
         let _ = conn.request();
     };
     let steady = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");

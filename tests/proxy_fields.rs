@@ -1,5 +1,5 @@
-//! Fields on their way through the reverse proxy: what belongs to one hop only, names that applications confuse, lists
-//! that cost time.
+//! Fields passing through the reverse proxy: hop-by-hop fields, names that applications confuse, lists that
+//! cost time.
 
 use crate::support::h2::{flag, frame, kind};
 use crate::support::upstream::Upstream;
@@ -7,7 +7,7 @@ use crate::support::{Client, Scratch, Server, Wire, until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// An `http` upstream is spoken to over HTTP/2.
+/// Uses HTTP/2 for an `http` upstream.
 const CLEAR: &str = "proxy.http2.force-cleartext: ON";
 
 /// The upstream at `/`, with these lines at the top.
@@ -140,7 +140,7 @@ fn a_response_without_a_date_gets_one_unless_that_is_not_wanted() {
     assert_eq!(answer.all("date"), ["Thu, 01 Jan 2015 00:00:00 GMT"]);
 }
 
-/// Speaks HTTP/2 as an upstream, as plainly as can be: every request is answered with these frames of its stream.
+/// A minimal HTTP/2 upstream: every request is answered with these frames on its stream.
 fn http2_upstream(answer: &'static [(u8, u8, &'static [u8])]) -> Upstream {
     Upstream::scripted(move |conn| {
         conn.bytes(24);
@@ -250,7 +250,7 @@ fn an_upstream_that_speaks_http2_may_send_ahead_as_much_as_may_wait() {
     }
 }
 
-/// CPU time of the server for each of these requests; the least of some rounds, since others use the machine too.
+/// CPU time of the server per request; the minimum of some rounds, since other programs use the machine too.
 fn cost(server: &Server, client: &mut Client, request: &str, status: u16) -> u64 {
     let round = |client: &mut Client| {
         let before = server.cpu_nanos();

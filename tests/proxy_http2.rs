@@ -1,4 +1,4 @@
-//! Upstreams that speak HTTP/2: nghttpd, nginx, and gRPC by its own library on both sides.
+//! HTTP/2 upstreams: nghttpd, nginx, and gRPC with its own library on both sides.
 
 use crate::support::certificates::Authority;
 use crate::support::h2::{PREFACE, Wire, flag, frame, kind, request};
@@ -167,7 +167,7 @@ fn upstream_of_frames(block: Vec<u8>) -> (Upstream, Receiver<Vec<String>>) {
     let (tell, told) = channel();
     let script = move |conn: &mut Conn| {
         let mut decoder = Decoder::default();
-        // A connection that is opened and not used is no fault.
+        // A connection opened and not used is not a fault.
         if conn.bytes(PREFACE.len()).is_none() {
             return;
         }
@@ -222,7 +222,7 @@ fn guessable_secrets_enter_no_compression_table() {
     let (upstream, told) = upstream_of_frames([&[0x88][..], &indexed(&[("set-cookie", SHORT)])].concat());
     let dir = Scratch::new();
     let server = proxy(&dir, &format!("http://{}", upstream.address), CLEAR);
-    // As a server towards clients, and as a client of upstreams: a client of HTTP/1.1 cannot say what is never to be indexed.
+    // Tests the server towards clients, and the client towards upstreams: HTTP/1.1 cannot mark fields as never indexed.
     let fields = format!("Authorization: {SHORT}\r\nCookie: {SHORT}\r\nX-Open: {SHORT}\r\n");
     for _ in 0..3 {
         let answer = server.connect().send(format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n")).answer();
@@ -324,7 +324,7 @@ fn grpc_goes_through_in_clear_and_over_tls_on_both_sides() {
         for args in [&["ask", &addresses[0]][..], &["ask", &own, &ca]] {
             assert!(run(&program, args).ends_with("done\n"), "{args:?}");
         }
-        // The upstream learns of all abandoned calls of both clients.
+        // The upstream sees the cancellation of all abandoned calls of both clients.
         let said = || service.said.lock().expect("no panic within").clone();
         until("the upstream is told", || {
             let said = said();

@@ -1,5 +1,5 @@
-//! The reverse proxy's particular manners: the PROXY protocol towards upstreams, waiting for 100, connections that end
-//! together, early data, and what logs say of upstreams.
+//! Details of the reverse proxy: the PROXY protocol towards upstreams, 100 (Continue), connections that close
+//! together, early data, and upstreams in logs.
 
 use crate::support::tls::{last, s_client};
 use crate::support::upstream::{Conn, Upstream, unused_address};
@@ -66,7 +66,7 @@ fn an_announced_connection_cannot_be_kept() {
     );
 }
 
-/// Says this to the head alone; if that was 100, takes the content and answers.
+/// Sends this in response to the head alone; after 100, reads the content and responds.
 fn saying(first: &'static str) -> impl Fn(&mut Conn) + Send + Sync {
     move |conn| {
         while let Some(head) = conn.head() {

@@ -11,9 +11,9 @@ fn curl(args: &[&str]) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// nginx with these lines in its one server, and hayami in front of it, over TLS and without.
+/// nginx with these lines in its only server, and hayami in front of it, with and without TLS.
 struct Both {
-    /// Runs as long as this.
+    /// Keeps it running.
     _nginx: Peer,
     server: Server,
     clear: String,
@@ -91,7 +91,7 @@ fn uploads_reach_nginx_whole_by_every_protocol() {
         assert!(dir.read(&format!("dav/{at}")) == large, "{way:?}");
         assert_eq!(curl(&[&way[..], &status, &["-X", "DELETE", &url]].concat()), "204", "{way:?}");
         if !way.contains(&"--http1.0") {
-            // From standard input curl knows no length: chunks.
+            // From standard input, curl knows no length and sends chunks.
             let pipe = format!(
                 "cat {file} | curl -sS -m 60 -o /dev/null -w '%{{http_code}}' -T - {} {url}",
                 way.join(" ")

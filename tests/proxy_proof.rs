@@ -1,4 +1,4 @@
-//! What was found by attacking the proxy as a whole, and must not come back.
+//! Regression tests for problems found by attacking the proxy as a whole.
 
 use crate::support::upstream::Upstream;
 use crate::support::{Scratch, Server, until};

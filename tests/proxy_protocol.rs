@@ -1,4 +1,4 @@
-//! The PROXY protocol: whose connection it is, said by a balancer in front.
+//! The PROXY protocol: the client's address as given by a load balancer in front.
 
 use crate::support::h2::get;
 use crate::support::peers::Peer;
@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 const LOG: &str = "access-log: {path: DIR/log, format: '%h %{remote}p %A %{local}p %s'}\n";
 const V1: &[u8] = b"PROXY TCP4 192.0.2.1 198.51.100.7 56324 443\r\n";
 
-/// The same of version 2, with something beside the addresses.
+/// The same in version 2, with additional data after the addresses.
 fn v2() -> Vec<u8> {
     let addresses = [192, 0, 2, 1, 198, 51, 100, 7, 0xdc, 4, 1, 0xbb];
     [&b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0f"[..], &addresses, &[4, 0, 0]].concat()
@@ -34,7 +34,7 @@ fn log(dir: &Scratch, lines: usize) -> Vec<String> {
     dir.read("log").lines().map(str::to_owned).collect()
 }
 
-/// A balancer that says `header` in front of what its clients say; its address.
+/// A load balancer that sends `header` before its clients' bytes; its address.
 fn balancer(to: &str, header: Vec<u8>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let (address, to) = (listener.local_addr().expect("bound").to_string(), to.to_owned());
@@ -130,7 +130,7 @@ fn a_header_that_does_not_come_closes_the_connection() {
     server.until_stderr("connection: from 127.0.0.1: the PROXY protocol header did not arrive in time");
 }
 
-/// The site for those whom `proxy-protocol: {WHOM}` says.
+/// The site for the clients selected by `proxy-protocol: {WHOM}`.
 #[track_caller]
 fn site_for(dir: &Scratch, whom: &str, lines: &str) -> Server {
     dir.write("site/ten", "0123456789");
@@ -161,7 +161,7 @@ fn where_a_header_is_optional_the_listed_peers_may_send_one_or_not() {
     assert_eq!(wire.get(1, "/ten").answer(1).text(), "0123456789");
     assert!(server.connect().send(b"PROXY TCP4 x\r\n").is_closed(), "a header that is wrong is no request");
     server.until_stderr("line is malformed");
-    // One that says nothing is no fault, as on every port.
+    // A connection that sends nothing is not a fault, as on every port.
     assert!(server.connect().is_closed());
     assert!(!server.stderr().contains("did not arrive in time"), "{}", server.stderr());
 }

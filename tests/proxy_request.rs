@@ -18,7 +18,7 @@ fn before(dir: &Scratch, upstream: &Upstream, lines: &str, top: &str) -> Server 
 #[test]
 fn header_directives_change_the_fields_of_requests() {
     let (dir, upstream) = (Scratch::new(), Upstream::answering(OK));
-    // The directives, what the client sends, and what the upstream gets.
+    // The directives, the client's fields, and the fields the upstream receives.
     let cases: [(&str, &str, &[&str]); 12] = [
         ("proxy.header.add: \"X-A: 1\"", "", &["1"]),
         ("proxy.header.add: [\"X-A: 1\", \"x-a: 2\"]", "X-A: 0\r\n", &["0", "1", "2"]),
@@ -96,7 +96,7 @@ fn the_forwarded_field_names_client_host_and_protocol() {
             "Forwarded: for=a\r\nForwarded: for=\"[2001:db8::1]\"\r\n",
             format!("for=a, for=\"[2001:db8::1]\", {own}"),
         ),
-        // It could swallow what follows.
+        // Its open quote could absorb what follows.
         ("Forwarded: for=\"a\r\n", own.to_owned()),
     ];
     for (fields, wanted) in cases {

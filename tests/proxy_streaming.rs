@@ -1,4 +1,4 @@
-//! Streaming calls through the proxy: gRPC and its like may pause, and not for ever.
+//! Streaming calls through the proxy: gRPC and similar calls may pause, but not forever.
 
 use crate::support::certificates::Authority;
 use crate::support::h2::{Frame, flag, frame, kind};
@@ -26,7 +26,7 @@ fn silent(conn: &mut Conn) {
     }
 }
 
-/// An upstream that speaks HTTP/2 with prior knowledge: all that arrives goes to `script`, frame by frame.
+/// An HTTP/2 upstream with prior knowledge: all frames received are passed to `script`.
 fn speaking_http2(script: impl Fn(&mut Conn, &Frame) + Send + Sync + 'static) -> Upstream {
     Upstream::scripted(move |conn| {
         conn.bytes(24);
@@ -77,7 +77,7 @@ fn a_silent_client_holds_upstreams_no_longer_than_streaming_calls_may_pause() {
 
 #[test]
 fn a_call_that_moves_in_one_direction_goes_on() {
-    // Answers, and sends a piece every so often whatever the client says.
+    // Responds, and sends a piece at intervals regardless of the client.
     let upstream = speaking_http2(|conn, head| {
         if head.kind == kind::HEADERS {
             conn.send(ok(head.stream));
@@ -98,7 +98,7 @@ fn a_call_that_moves_in_one_direction_goes_on() {
         assert_eq!(piece.flags & flag::END_STREAM, 0);
         pieces += piece.payload.len();
     }
-    // Then both are silent.
+    // Then neither side sends anything.
     assert!(wire.reset_of(1).is_some());
     server.until_stderr("no data in either direction for 2000 ms (proxy.timeout.stream)");
 }

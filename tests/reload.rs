@@ -1,4 +1,4 @@
-//! `hayami reload` and SIGHUP: the configuration is read again while requests go on.
+//! `hayami reload` and SIGHUP: the configuration is read again while requests continue.
 
 use crate::support::{Client, Finished, Launch, Scratch, Server, needs_root, until};
 use rustix::process::Signal;
@@ -31,7 +31,7 @@ pub(crate) fn write(dir: &Scratch, text: &str) {
     dir.replace("hayami.conf", format!("{listen}{text}").replace("DIR", &dir.text("")));
 }
 
-/// Has the server reload.
+/// Reloads the server.
 pub(crate) fn reload(server: &Server) -> Finished {
     Launch::new(["reload", &server.banner("control")]).finish()
 }
@@ -109,7 +109,7 @@ fn listeners_come_and_go_and_connections_of_one_that_goes_end_without_losing_a_r
     assert_reloaded(&server);
     let mut staying = Client::connect(&second);
     assert_eq!(staying.send(GET).answer().text(), "one");
-    // Half a request is under way while its listener goes.
+    // Half a request has been sent when its listener is closed.
     let mut half = Client::connect(&first);
     half.send("GET / HTTP/1.1\r\nHo");
     assert_eq!(leaving.send(GET).answer().text(), "one");
@@ -254,7 +254,7 @@ fn what_root_has_opened_stays_open_where_the_servers_user_could_not_open_it() {
     let mut client = Client::connect_unix(&dir.path("socket"));
     assert_eq!(client.send(GET).answer().text(), "two");
     until("the log goes on", || dir.read("log").contains("GET / HTTP/1.1"));
-    // What is new, that user has to be able to open.
+    // That user has to be able to open new files.
     write(&dir, &text("one").replace("DIR/log", "DIR/other"));
     let ended = reload(&server);
     assert_eq!(ended.code, 73, "{}", ended.stderr);
@@ -314,7 +314,7 @@ fn a_download_goes_on_under_its_generation_and_generations_without_users_are_fre
         assert_reloaded(&server);
         server.get("/");
     }
-    // What a generation had open is closed by threads that end a moment later.
+    // Threads that end a moment later close the descriptors of a generation.
     until("descriptors and threads are as many as before", || {
         count("fd") <= before.0 + 1 && count("task") <= before.1
     });

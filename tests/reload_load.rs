@@ -32,7 +32,7 @@ fn requests(rate: &str) -> String {
 
 const LARGE: usize = 30_000_000;
 
-/// A server behind the one that is reloaded, which echoes content, and after an upgrade everything.
+/// A server behind the one being reloaded, which echoes content, and after an upgrade all bytes.
 fn upstream() -> Upstream {
     Upstream::scripted(|conn| {
         while let Some(asked) = conn.request() {
@@ -60,7 +60,7 @@ fn text(reloads: usize, upstreams: &[Upstream; 2], extra: &str) -> String {
     let state = reloads / 2;
     let folder = ["one", "two"][state % 2];
     let more = if state % 2 == 1 { format!("  - '{extra}'\n") } else { String::new() };
-    // The same group, another one, one of two.
+    // The first upstream, the second, or both.
     let servers = match state % 3 {
         0 => format!("[{}]", url(&upstreams[0])),
         1 => format!("[{}]", url(&upstreams[1])),
@@ -79,7 +79,7 @@ fn url(upstream: &Upstream) -> String {
     format!("'http://{}/'", upstream.address)
 }
 
-/// Has the load generator send requests at a rate, and sees to it that each succeeds.
+/// Makes the load generator send requests at a rate, and checks that each succeeds.
 fn load(words: &[&str]) {
     let rate = words.iter().skip_while(|word| **word != "-r").nth(1).expect("a rate");
     let common = ["-n", &requests(rate), "-t", "1", "-k", "--expect-status", "200"];
@@ -92,7 +92,7 @@ fn load(words: &[&str]) {
     }
 }
 
-/// Ends what goes on beside a test, also when the test has failed.
+/// Ends the work in the background of a test, even if the test has failed.
 pub(crate) struct Ending<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Ending<'_> {
@@ -123,7 +123,7 @@ fn talk(address: &str, stop: &AtomicBool, done: &AtomicUsize) {
     });
 }
 
-/// An upload that takes as long as everything.
+/// An upload that lasts for the whole test.
 fn upload(address: &str, stop: &AtomicBool, done: &AtomicUsize) {
     let mut client = Client::connect(address);
     client.send("POST /up/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -236,8 +236,8 @@ fn connections_that_are_handed_to_another_worker_during_a_reload_are_served() {
         {
             let (stop, served) = (&stop, &served);
             scope.spawn(move || {
-                // The kernel gives many connections to one worker, which hands them to others; all are kept for a while, since
-                // only workers with connections hand any over.
+                // The kernel gives many connections to one worker, which hands some to others; all stay open
+                // for a while, since only workers with connections hand any over.
                 while !stop.load(Ordering::Relaxed) {
                     let mut clients: Vec<_> = (0..24).map(|_| Client::connect(address)).collect();
                     clients.iter_mut().for_each(|client| _ = client.send(format!("{header}{GET}")));

@@ -1,6 +1,6 @@
-//! Reloads of large configurations, with many connections, again and again: time, stalls, memory.
+//! Repeated reloads of large configurations, with many connections: time, stalls, memory.
 //!
-//! `HAYAMI_LONG_CHECKS=1` checks the full numbers and prints what it measures.
+//! `HAYAMI_LONG_CHECKS=1` checks the full numbers and prints the measurements.
 
 use crate::reload::{GET, assert_reloaded, hosts, path, site, write};
 use crate::reload_load::{Ending, is_long};
@@ -45,8 +45,8 @@ fn workers(server: &Server) -> Vec<String> {
     folders.filter(is_worker).collect()
 }
 
-/// The longest time for which a worker that has no requests runs without waiting for events, while `work` is done: for so long
-/// would a request have waited. It is CPU time, so that other programs on this machine do not count.
+/// The longest time for which a worker without requests runs without waiting for events, while `work` is done: a
+/// request would have waited that long. It is CPU time, so that other programs on this machine do not count.
 fn longest_turn(server: &Server, work: impl FnOnce()) -> Duration {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -70,7 +70,7 @@ fn longest_turn(server: &Server, work: impl FnOnce()) -> Duration {
             })
             .collect();
         work();
-        // What a worker does afterwards counts, too: it frees the generation before.
+        // A worker's later work counts, too: it frees the previous generation.
         std::thread::sleep(Duration::from_millis(300));
         stop.store(true, Ordering::Relaxed);
         let all = watchers.into_iter().map(|watcher| watcher.join().expect("a watcher"));
@@ -91,7 +91,7 @@ fn descriptors(server: &Server) -> usize {
 
 const HOSTS: usize = 1000;
 
-/// A thousand hosts with two paths each, one of which needs a password, and with certificates for some.
+/// A thousand hosts with two paths each, one of which requires a password, and with certificates for some.
 fn many_hosts(dir: &Scratch, certificates: usize, folder: &str) -> String {
     let mut text = "num-threads: 2\nlisten: 127.0.0.1:0\nhosts:\n".to_owned();
     for number in 0..HOSTS {
@@ -153,7 +153,7 @@ fn a_thousand_hosts_reload_fast_and_no_worker_is_kept_from_its_requests() {
     ));
     measured(&format!("  `hayami reload`: median {:?}, longest {:?}", times[5], times[9]));
     measured(&format!("  longest turn of a worker: median {:?}, longest {:?}", turns[5], turns[9]));
-    // Beside other tests, and without most optimisations, a time says nothing.
+    // While other tests run, and without most optimisations, a time is meaningless.
     if is_long() {
         assert!(times[5] < Duration::from_millis(200), "{times:?}");
         assert!(turns[5] < Duration::from_millis(1), "{turns:?}");
@@ -238,7 +238,7 @@ fn reload_often(dir: &Scratch, server: &Server, times: usize, text: &dyn Fn(usiz
         write(dir, &text(number));
         assert_reloaded(server);
         if is_long() {
-            // So that what is freed half a minute later is freed while the memory is watched.
+            // So that memory freed half a minute later is freed while it is monitored.
             std::thread::sleep(Duration::from_millis(100));
         }
         if number % 10 == 0 {

@@ -1,4 +1,4 @@
-//! Answers of upstreams that say where the real one is: x-reproxy-url, x-accel-redirect, x-sendfile.
+//! Responses of upstreams that refer to the actual one: x-reproxy-url, x-accel-redirect, x-sendfile.
 
 use crate::support::dns::Dns;
 use crate::support::h2::get;
@@ -34,7 +34,7 @@ fn answer(asked: &Asked) -> String {
     }
 }
 
-/// The application, files beside it, and files that only it can have sent.
+/// The application, files next to it, and files that are reachable only through it.
 #[track_caller]
 fn site(dir: &Scratch, upstream: &Upstream, lines: &str) -> Server {
     dir.write("site/a.txt", "public").write("private/ten", "0123456789").write("secret", "secret");
@@ -165,7 +165,7 @@ fn an_internal_path_answers_no_other_request() {
     for fields in ["", "X-Accel-Redirect: /inner/ten\r\n", "X-Reproxy-URL: /inner/ten\r\n"] {
         assert_eq!(server.get_with("/inner/ten", fields).status, 404, "{fields}");
     }
-    // What a client says is not what the upstream says.
+    // Request fields do not act as upstream response fields.
     let answer = server.get_with("/plain", "X-Accel-Redirect: /inner/ten\r\nX-Sendfile: /etc/passwd\r\n");
     assert_eq!(answer.text(), "plain");
 }

@@ -1,4 +1,4 @@
-//! Responses that say how long they took (`server-timing`), and responses that are slow on purpose
+//! Responses that report their duration (`server-timing`), and responses that are slowed down on purpose
 //! (`throttle-response`).
 
 use crate::support::h2::get;

@@ -1,5 +1,6 @@
-//! The worked example in examples/rest-api, run as its manual says: hayami, the API in Go and its database. What is not
-//! installed is skipped, unless HAYAMI_ALL_CLIENTS=1. The first run fetches what the API and the database are built of.
+//! The worked example in examples/rest-api, run as in its manual: hayami, the API in Go and its database.
+//! Skipped if programs are not installed, unless HAYAMI_ALL_CLIENTS=1. The first run fetches the dependencies
+//! of the API and the database.
 
 use crate::support::peers::free_port;
 use crate::support::{Answer, Client, PROGRAM, Scratch, is_installed, missing, output, until};
@@ -34,7 +35,7 @@ impl Example {
         Some(example)
     }
 
-    /// One of its commands; what it says.
+    /// Runs one of its commands; returns the output.
     #[track_caller]
     fn run(&self, command: &str) -> String {
         let folder = self.dir.text("run");
@@ -43,7 +44,7 @@ impl Example {
         if command != "stop" && command != "status" {
             run.args(&self.options);
         }
-        // Its programs keep what they inherit: pipes would be waited for until they end.
+        // Its programs keep inherited descriptors: with pipes, the test would wait until they end.
         let log = std::fs::File::create(self.dir.path("said")).expect("a file");
         let status = run.stdout(log.try_clone().expect("a file")).stderr(log).status().expect("it starts");
         let said = self.dir.read("said");
@@ -108,7 +109,7 @@ fn the_example_starts_answers_survives_and_leaves_nothing() {
     stopped_it_leaves_nothing(&example);
 }
 
-/// Method, target, more field lines, content; the status and what the answer contains.
+/// Method, target, more field lines, content; the status and a text in the response.
 type Case = (&'static str, &'static str, &'static str, &'static str, u16, &'static str);
 
 fn products_are_made_read_changed_and_removed(example: &Example) {

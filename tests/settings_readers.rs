@@ -2,8 +2,8 @@
 //! silently.
 //!
 //! The compiler does not find such fields, since they are public. So the sources are searched for every field's name
-//! after a dot or in a pattern, outside tests and setters. Fields of the same name stand in for each other:
-//! what is reported is certain, what is not reported is likely.
+//! after a dot or in a pattern, outside tests and setters. Fields of the same name mask each other: a
+//! reported field is certain, an unreported one is only likely to have a reader.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -15,18 +15,18 @@ const EXEMPT: &[(&str, &str)] = &[
     ("host_names", "of the loader"),
 ];
 
-/// Methods that only write to what they are called on.
+/// Methods that only write to their receiver.
 const WRITERS: &[&str] = &["push", "extend", "insert", "clear", "append", "push_str"];
 
-/// Under this name stand the types that features declare as their settings.
+/// The traits that features' settings types implement.
 const SETTINGS: &str = "impl FeatureSetting, impl HandlerSetting";
 
 /// A struct or an enum of the settings.
 #[derive(Default)]
 struct Type {
-    /// Where a struct stands, and its public fields.
+    /// The file and the public fields of a struct.
     fields: Vec<(PathBuf, String)>,
-    /// The words of its fields' types, or of its variants.
+    /// The identifiers in its fields' types, or of its variants.
     words: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The words and marks of a source, without comments, texts and the tests at its end.
+/// The tokens of a source, without comments, strings and the tests at its end.
 fn tokens(file: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(file).expect("a source");
     let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
@@ -153,7 +153,7 @@ fn settings(tokens: &[String], types: &mut HashMap<String, Type>) {
     types.entry(SETTINGS.to_owned()).or_default().words.extend(declared);
 }
 
-/// What stands between the brace at `open` and its partner.
+/// The tokens between the brace at `open` and its partner.
 fn body(tokens: &[String], open: usize) -> &[String] {
     let mut depth = 0;
     let close = (open..tokens.len()).find(|at| {
@@ -190,12 +190,12 @@ fn is_read(tokens: &[String], dot: usize) -> bool {
         ("=", next) => matches!(next, "=" | ">"),
         ("+" | "-" | "|", "=") => false,
         (".", method) if WRITERS.contains(&method) => false,
-        // What setters look at has no effect yet.
+        // Reads in setters have no effect yet.
         _ => root(tokens, dot) != "scope",
     }
 }
 
-/// The first word of an expression of fields and `get::<T>()`, of which `dot` is one of the dots.
+/// The first identifier of an expression of fields and `get::<T>()`, of which `dot` is one of the dots.
 fn root(tokens: &[String], mut dot: usize) -> &str {
     loop {
         let word = member(tokens, dot);
@@ -206,13 +206,13 @@ fn root(tokens: &[String], mut dot: usize) -> &str {
     }
 }
 
-/// Where the name of the field or method stands whose value the dot at `dot` follows.
+/// The position of the name of the field or method before the dot at `dot`.
 fn member(tokens: &[String], dot: usize) -> usize {
     let before = |at: usize, wanted: &str| at.checked_sub(1).filter(|at| tokens[*at] == wanted);
     let arguments = before(dot, ")").and_then(|at| before(at, "("));
     let Some(open) = arguments else { return dot.saturating_sub(1) };
     let generic = before(open, ">").and_then(|end| (0..end).rev().find(|at| tokens[*at] == "<"));
-    // In front of `<` stand two colons.
+    // Two colons precede `<`.
     generic.map_or(open, |start| start.saturating_sub(2)).saturating_sub(1)
 }
 

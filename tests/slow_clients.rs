@@ -1,5 +1,5 @@
-//! Clients that take their time: those that trickle to hold what they have are cut off, over every protocol and in both
-//! directions; those that are slow and honest are not.
+//! Slow clients: those that trickle to hold resources are cut off, over every protocol and in both
+//! directions; those that are slow but honest are not.
 
 use crate::support::h2::{PREFACE, code, flag, frame, kind, request};
 use crate::support::upstream::Upstream;
@@ -49,16 +49,16 @@ impl Site {
     }
 }
 
-/// How long a client may stand still. A client of these tests that is honest never does for as long, even if the machine
-/// is busy.
+/// How long a client may make no progress. The honest clients of these tests are never idle for as long, even
+/// if the machine is busy.
 const TIMEOUT: Duration = Duration::from_millis(1500);
 const HASTY: &str = "http1-request-io-timeout: 1.5\nhttp1-response-io-timeout: 1.5\nmin-rate: 2000\n";
 
 /// Bytes that a client moves at 5,000 a second, more than `min-rate`, for twice as long as the timeout.
 const STEADY: usize = 15_000;
 
-/// Has `step` move a number of bytes again and again, [`STEADY`] in all. What the machine was too busy for is caught up
-/// with at the next step.
+/// Makes `step` move a number of bytes repeatedly, [`STEADY`] in all. A delay caused by a busy machine is
+/// caught up with at the next step.
 fn steadily(mut step: impl FnMut(usize)) {
     let begun = Instant::now();
     let mut moved = 0;
@@ -70,7 +70,7 @@ fn steadily(mut step: impl FnMut(usize)) {
     }
 }
 
-/// Sends `piece` again and again while what comes back is read; what that was, and how long it took.
+/// Sends `piece` repeatedly while reading; returns the received bytes and the duration.
 #[track_caller]
 fn trickle(mut stream: TcpStream, mut piece: impl FnMut() -> Vec<u8> + Send) -> (Vec<u8>, Duration) {
     let begun = Instant::now();
@@ -181,12 +181,12 @@ fn over_http_2_a_discarded_upload_that_trickles_ends_the_connection() {
     assert!(begun.elapsed() < AT_MOST);
 }
 
-/// What grants so many bytes.
+/// The payload of a WINDOW_UPDATE for this many bytes.
 fn credit(bytes: usize) -> [u8; 4] {
     u32::try_from(bytes).expect("a small step").to_be_bytes()
 }
 
-/// A client that gives each stream an empty window, and the connection a large one.
+/// A client with empty stream windows and a large connection window.
 fn without_credit(server: &Server) -> Wire {
     let mut wire = Wire::bare(&server.address).without_credit();
     wire.send(PREFACE).frame(kind::SETTINGS, 0, 0, [0, 4, 0, 0, 0, 0]).ping();

@@ -1,5 +1,5 @@
-//! Requests that mean to be two, and answers that mean to be another: what reaches an upstream is exactly one
-//! well-formed request or none, and what reaches a client exactly one well-formed answer or none.
+//! Requests that try to be two, and responses that try to be another: exactly one well-formed request or none
+//! reaches an upstream, and exactly one well-formed response or none reaches a client.
 
 use crate::support::h2::{PREFACE, code, flag, frame, get, kind, request};
 use crate::support::hpack::literals;
@@ -31,7 +31,7 @@ fn post(lines: &str, rest: &str) -> String {
     format!("POST /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{lines}\r\n{rest}")
 }
 
-/// Heads from which two servers may read two ends, and what they are answered with.
+/// Heads that two servers may end at different positions, and the status of the response.
 fn ambiguous() -> Vec<(String, u16)> {
     let chunked = format!("0\r\n\r\n{SECOND}");
     let lines = [
@@ -85,7 +85,7 @@ fn ambiguous() -> Vec<(String, u16)> {
     lines.iter().map(|(lines, status)| (post(lines, &chunked), *status)).collect()
 }
 
-/// Request lines and heads that are none, and what they are answered with.
+/// Malformed request lines and heads, and the status of the response.
 fn broken() -> Vec<(String, u16)> {
     let lines = [
         ("GET /a b HTTP/1.1", 400),
@@ -183,7 +183,7 @@ fn odd_requests_arrive_as_one_and_as_they_were_meant() {
             "/%0d%0aX:%20y/%20HTTP/1.1",
             "",
         ),
-        // RFC 9112 section 2.2: a line may end with LF alone, and goes on with CRLF.
+        // RFC 9112 section 2.2: a line may end with LF alone; forwarded, it ends with CRLF.
         (post("X: y\nTransfer-Encoding: chunked\r\n", hello), "/a", "hello"),
         ("GET /a HTTP/1.1\nHost: a\nConnection: close\n\n".into(), "/a", ""),
         ("\r\nGET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".into(), "/a", ""),
@@ -310,7 +310,7 @@ fn what_http2_can_carry_and_http1_cannot_never_reaches_the_upstream() {
     }
 }
 
-/// Waits until the stream is reset, as what is malformed (RFC 9113 section 8.1.1).
+/// Waits until the stream is reset as malformed (RFC 9113 section 8.1.1).
 #[track_caller]
 fn refused(wire: &mut Wire, stream: u32, what: &str) {
     assert_eq!(wire.reset_of(stream), Some(code::PROTOCOL_ERROR), "{what}");
@@ -402,7 +402,7 @@ fn answers_that_can_be_read_in_two_ways_become_502() {
     }
 }
 
-/// Says this to `/first`, and what is good to everybody else.
+/// Sends this to `/first`, and a good response to all others.
 fn first(said: &'static str) -> impl Fn(&mut Conn) + Send + Sync {
     move |conn| {
         while let Some(asked) = conn.request() {

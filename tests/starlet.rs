@@ -1,4 +1,4 @@
-//! A PSGI application on Starlet behind hayami: the example in examples/psgi, as its manual says. Tests are
+//! A PSGI application on Starlet behind hayami: the example in examples/psgi, as in its manual. Tests are
 //! skipped if a program is not installed, unless HAYAMI_ALL_CLIENTS=1.
 
 use crate::support::peers::{free_port, listens};
@@ -12,7 +12,7 @@ const APP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/psgi/app.
 /// Starlet below Server::Starter, with all its processes; dropping it kills them.
 struct Starlet {
     starter: Child,
-    /// What hayami's configuration says for it.
+    /// Its URL in hayami's configuration.
     url: String,
 }
 
@@ -115,7 +115,7 @@ fn connections_are_used_again_if_starlet_keeps_them() {
         return;
     }
     let dir = Scratch::new();
-    // Says from which port the connection comes.
+    // Responds with the connection's source port.
     dir.write("app.psgi", "sub { my $env = shift; [200, ['Content-Length' => length $env->{REMOTE_PORT}], [$env->{REMOTE_PORT}]] }");
     let keep: &[&str] = &["--max-keepalive-reqs", "100", "--keepalive-timeout", "60"];
     let cases: [(&[&str], usize); 2] = [(keep, 1), (&[], 20)];
@@ -154,7 +154,7 @@ fn a_request_that_kills_its_worker_is_502_and_repeated_only_if_that_may_be() {
     assert_eq!(dir.read("asked"), "POST\n", "what may have been done is not done again");
     server.until_stderr(&format!("for \"/die\": upstream {}", starlet.url));
     assert_eq!(server.get("/die").status, 502);
-    // The workers that died are replaced, and nothing is left behind.
+    // Workers that died are replaced, and nothing is left behind.
     until("it is answered again", || server.get("/").status == 200);
 }
 
@@ -181,7 +181,7 @@ fn a_new_version_is_started_without_losing_a_request() {
     let dir = Scratch::new();
     let starlet = Starlet::by_socket(&dir, APP);
     let server = before(&dir, &starlet);
-    // Server::Starter heeds signals when it has started Starlet, which is a moment after it has bound the socket.
+    // Server::Starter handles signals only once it has started Starlet, a moment after it has bound the socket.
     assert_eq!(server.get("/").status, 200);
     let url = format!("http://{}/", server.address);
     let load = std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! What keeps a server from starting is found by `-t` too, with the same words and the same exit code.
+//! Faults that prevent a start are found by `-t` too, with the same message and the same exit code.
 
 use crate::support::certificates::Authority;
 use crate::support::{Finished, Launch, Scratch, Server, needs_root};
@@ -8,7 +8,7 @@ use std::os::unix::net::UnixListener;
 /// The user `nobody`.
 const NOBODY: u32 = 65534;
 
-/// What `-t` and a start say, which is the same.
+/// The result of `-t` and of a start, which is the same.
 #[track_caller]
 fn refused(launch: impl Fn() -> Launch) -> Finished {
     let (test, start) = (launch().finish_test(&[]), launch().finish());
@@ -24,7 +24,7 @@ fn site() -> Scratch {
     dir
 }
 
-/// By root, switching to `nobody`, or by the ordinary user that runs the tests.
+/// By root, switching to `nobody`, or by the ordinary user running the tests.
 fn config(dir: &Scratch, text: &str) -> Launch {
     let text = if text.contains("hosts:") { text.to_owned() } else { format!("{text}{HOSTS}") };
     Launch::config(dir, &text)
@@ -110,7 +110,7 @@ fn the_error_names_the_directory_that_the_user_cannot_enter() {
     assert!(ended.stderr.contains("error: the user `nobody` cannot enter the directory"), "{}", ended.stderr);
 }
 
-/// Lines of a configuration, the exit code, and words that have to be said.
+/// Lines of a configuration, the exit code, and texts required in the output.
 type Case<'a> = (&'a str, i32, &'a [&'a str]);
 
 #[track_caller]
@@ -240,7 +240,7 @@ fn an_upstreams_socket_whose_directory_does_not_exist_is_a_warning_and_said_to_r
                 'http://[unix:DIR/there/c.sock]/'}}}}\n";
     let ended = config(&dir, text).finish_test(&[]);
     assert_eq!((ended.code, ended.stdout.as_str()), (0, "configuration OK\n"), "{}", ended.stderr);
-    // A socket that is not there yet says nothing: its application may start later.
+    // A missing socket is not a fault: its application may start later.
     let lines: Vec<_> = ended.stderr.lines().collect();
     assert_eq!(lines.len(), 2, "{}", ended.stderr);
     let missing = format!("the directory {} does not exist; requests for it get 502", dir.text("nowhere"));

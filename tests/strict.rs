@@ -1,5 +1,5 @@
-//! Strict where it is a matter of safety: what two servers could read in two ways is refused with the RFC's
-//! status, the connection is closed, and nothing that follows is answered.
+//! Strict for safety: requests that two servers could read in two ways are refused with the RFC's status, the
+//! connection is closed, and nothing that follows is answered.
 
 use crate::support::upstream::Upstream;
 use crate::support::{Scratch, Server};
@@ -23,7 +23,7 @@ fn refused(cases: &[(String, u16)]) {
         assert_eq!(statuses, [*status], "{request:?}");
         assert_eq!(answers[0].field("connection"), Some("close"), "{request:?}");
     }
-    // Behind a good request, and byte by byte, it is the same.
+    // After a good request, and byte by byte, the result is the same.
     for (request, status) in cases {
         let mut client = server.connect();
         client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");

@@ -1,5 +1,5 @@
-//! Handshakes: versions, certificates by name and by kind, clients with certificates, secrets, and what is no
-//! handshake at all.
+//! Handshakes: versions, certificates by name and by type, client certificates, secrets, and bytes that are
+//! not a handshake.
 
 use crate::support::certificates::{Authority, Leaf};
 use crate::support::tls::{HOSTS, last, listen, s_client, site as serve};
@@ -54,7 +54,7 @@ fn gnutls(server: &Server, kind: &str) -> String {
         .expect("gnutls-cli starts");
     // Its input stays open until the server has closed.
     let mut input = child.stdin.take().expect("a pipe");
-    let _ = input.write_all(last("/ten").as_bytes()); // where the handshake fails, nobody reads it
+    let _ = input.write_all(last("/ten").as_bytes()); // where the handshake fails, it is not read
     let output = child.wait_with_output().expect("it ends");
     drop(input);
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -356,7 +356,7 @@ fn records_are_small_at_first_and_large_later() {
     let _ = to.shutdown(std::net::Shutdown::Both);
     assert!(reading.join().expect("openssl ends").has("xxxxxxxxxx"));
     let sizes = application_records(&seen);
-    // The first answers fit into one segment each, so that none waits for the next to be opened.
+    // The first responses fit into one segment each, so that none waits for the next to be decrypted.
     let small = sizes.iter().take_while(|size| **size <= 1500).count();
     assert!(small >= 10, "{:?}", &sizes[..20.min(sizes.len())]);
     assert!(sizes.iter().filter(|size| **size > 16_000).count() > 50, "{sizes:?}");
@@ -373,7 +373,7 @@ fn application_records(mut bytes: &[u8]) -> Vec<usize> {
         }
         bytes = rest.get(len..).unwrap_or_default();
     }
-    // The certificate travels as application data too; what is left begins with the response.
+    // The certificate is sent as application data too; the rest begins with the response.
     sizes
 }
 

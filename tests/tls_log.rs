@@ -1,4 +1,4 @@
-//! What the access log says of TLS.
+//! TLS in the access log.
 
 use crate::support::certificates::{Authority, Leaf, openssl};
 use crate::support::tls::{last, s_client, site as serve, wire};

@@ -22,7 +22,7 @@ fn new_certificate(dir: &Scratch, authority: &Authority<'_>, subject: &str) {
     }
 }
 
-/// The first certificate. Its key is one for everybody: the program reads it again as the user it has become.
+/// The first certificate. Its key is readable by all users: the program reads it again after it has switched users.
 fn issue_readable(dir: &Scratch, authority: &Authority<'_>) {
     authority.issue_leaf();
     dir.permit("tls/leaf.key", 0o644);

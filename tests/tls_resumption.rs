@@ -56,7 +56,7 @@ const CACHE: &[&str] = &["-tls1_2", "-no_ticket"];
 fn sessions_are_resumed_by_tickets_and_by_the_cache_on_every_worker() {
     let dir = site();
     let server = serve(&dir, "", "num-threads: 2\n");
-    // Each connection may meet another worker.
+    // Each connection may reach a different worker.
     for _ in 0..4 {
         for args in TICKETS {
             resumes(&dir, &server, &server, args);
@@ -232,7 +232,7 @@ fn redis_gets_the_password_and_a_wrong_one_costs_resumption_only() {
     }
 }
 
-/// Once both have the key that one of them has put into the store.
+/// Waits until both have the key that one of them has put into the store.
 #[track_caller]
 fn share_tickets(dir: &Scratch, one: &Server, two: &Server) {
     for args in TICKETS {

@@ -1,4 +1,4 @@
-//! sslyze: what it can find weak is not there.
+//! sslyze finds no weakness.
 
 use crate::support::{Scratch, missing, tls};
 use serde_json::Value;
@@ -18,7 +18,7 @@ fn sslyze_finds_nothing_weak() {
         let output = command.args(args).arg(&server.address).stdin(Stdio::null()).output();
         output.expect("sslyze starts")
     };
-    // What it does by default is compared with Mozilla's "intermediate" configuration.
+    // Its default checks compare with Mozilla's "intermediate" configuration.
     let output = scan(&["--certinfo_ca_file", &ca, "--json_out", &report]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("OK - Compliant") && output.status.success(), "{text}");

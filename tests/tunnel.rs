@@ -1,5 +1,5 @@
-//! Tunnels through the proxy and by CONNECT: bytes of another protocol, both ways, between a client and a server
-//! that both speak as the test wants.
+//! Tunnels through the proxy and by CONNECT: bytes of another protocol, both ways, between a scripted client
+//! and a scripted server.
 
 use crate::support::h2::{Wire, flag, frame, kind, request};
 use crate::support::hpack::literals;
@@ -15,7 +15,7 @@ const UPGRADE: &str =
     "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: Chat\r\n\r\n";
 const SWITCH: &str = "HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: chat\r\nX-Own: 1\r\n\r\n";
 
-/// A server whose first connection follows the script; what the script returns comes through the channel.
+/// A server whose first connection follows the script; the script's result arrives through the channel.
 fn peer<T: Send + 'static>(script: impl FnOnce(TcpStream) -> T + Send + 'static) -> (String, Receiver<T>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound").to_string();
@@ -249,7 +249,8 @@ fn a_server_that_switches_to_an_unrequested_protocol_is_a_bad_gateway() {
     }
 }
 
-/// Floods a client through `server` until nothing more is taken; whether it was heard meanwhile, and how much left.
+/// Floods a client through `server` until nothing more is accepted; whether the client was still read from,
+/// and how much was sent.
 #[test]
 fn a_client_that_does_not_read_is_heard_and_fills_no_memory() {
     const MUCH: usize = 256 << 20;
@@ -295,7 +296,7 @@ fn a_tunnel_in_which_nothing_moves_ends_after_its_own_timeout() {
         rest(&mut stream).is_err()
     });
     let dir = Scratch::new();
-    // Others are shorter, and do not count.
+    // Others are shorter and do not count.
     let lines =
         "proxy.timeout.io: 100\nproxy.timeout.tunnel: 1000\nhttp1-request-timeout: 1\nlimit-request-body: 1";
     let server = before(&dir, &address, lines);
@@ -388,7 +389,7 @@ fn connect_makes_a_way_to_a_server_whatever_is_spoken_there() {
     let dir = Scratch::new();
     let server = connecting(&dir, "'+127.0.0.0/8'", "proxy.connect.emit-proxy-status: ON");
     let mut client = to(&server.address);
-    // What comes early is the tunnel's.
+    // Early bytes belong to the tunnel.
     client.write_all(format!("{}HELO a\r\n", connect(&address)).as_bytes()).expect("sent");
     client.shutdown(Shutdown::Write).expect("shut down");
     let answer = head(&mut client).to_ascii_lowercase();

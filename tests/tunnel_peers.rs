@@ -34,7 +34,7 @@ impl Drop for Echo {
     }
 }
 
-/// hayami in front of that port, over TLS and without: the addresses of both, and the authority.
+/// hayami in front of that port, with and without TLS: the addresses of both, and the authority.
 fn before(dir: &Scratch, port: u16) -> (Server, String, String, String) {
     Authority::new(dir).issue_leaf();
     let listen = tls::listen("").replace("listen:\n  ", "  - ").replace("\n  ", "\n    ");

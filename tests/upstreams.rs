@@ -1,5 +1,5 @@
-//! Groups of upstreams: names shared by paths, the hashing balancer, backups, bounds with a queue, slow ones beside
-//! good ones.
+//! Groups of upstreams: names shared by paths, the hashing balancer, backups, limits with a queue, slow
+//! upstreams among good ones.
 
 use crate::support::upstream::{Conn, Upstream, unused_address};
 use crate::support::{Answer, Launch, Scratch, Server, Wire, until};
@@ -158,7 +158,7 @@ fn held() -> Held {
     Held { upstream, most, go, now }
 }
 
-/// The responses of this many concurrent clients; `meanwhile` gets those that have come.
+/// The responses of this many concurrent clients; `meanwhile` gets those received so far.
 fn ask_together(server: &Server, clients: usize, meanwhile: impl FnOnce(&Mutex<Vec<Answer>>)) -> Vec<Answer> {
     let answers = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -198,7 +198,7 @@ fn requests_that_find_the_queue_full_or_wait_too_long_get_retry_after() {
     let answers = ask_together(&server, 6, |answers| {
         server.until_stderr("all upstreams are busy and the queue is full");
         server.until_stderr("all upstreams were busy; the request timed out in the queue");
-        // The second that waits may have come later.
+        // The second waiting one may have arrived later.
         until("all others have their answers", || answers.lock().expect("no panic within").len() == 5);
         held.go.store(true, Ordering::SeqCst);
     });

@@ -114,7 +114,7 @@ fn a_restarted_nginx_loses_no_repeatable_request_under_load() {
             peers[at].take().expect("it runs").stop();
             until("requests went on without it", || asked.load(Ordering::SeqCst) > so_far + 200);
             peers[at] = Some(start(at));
-            // The other one is next: this one has to be tried again first.
+            // The other one is next: this one must be tried again first.
             let log = dirs[at].path("access");
             let length = || std::fs::metadata(&log).map_or(0, |file| file.len());
             let before = length();
@@ -197,7 +197,7 @@ fn of_two_addresses_a_silent_one_costs_a_moment_and_not_the_timeout() {
     let group = format!("'http://app.test:{port}'");
     let lines = format!("num-threads: 1\nproxy.timeout.connect: 60000\nresolver: '{}'", dns.address);
     let server = Server::config(&dir, &config(&group, &lines));
-    // Far less than the test is patient for, and a third of a percent of the timeout.
+    // Far less than the test's timeout, and a third of a percent of the upstream timeout.
     assert_eq!(server.get("/").text(), "good");
     assert_eq!(server.get_with("/", "X: 1\r\n").text(), "good");
 }

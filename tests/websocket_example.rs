@@ -1,5 +1,5 @@
-//! The worked example in examples/websocket: Node's `ws` on both sides, hayami between them with the example's own
-//! configuration. What is not installed is skipped, unless HAYAMI_ALL_CLIENTS=1.
+//! The worked example in examples/websocket: Node's `ws` on both sides, hayami between them with the
+//! example's own configuration. Skipped if programs are not installed, unless HAYAMI_ALL_CLIENTS=1.
 
 use crate::support::peers::{free_port, listens};
 use crate::support::{Launch, Scratch, missing, missing_package, output, run, skip, until};
@@ -25,7 +25,7 @@ fn echo(port: u16) -> Echo {
     echo
 }
 
-/// Asks for each thing in turn, and ends with 1 and its words where the answer is another.
+/// Requests each item in turn, and exits with 1 and a message if a response differs.
 const CLIENT: &str = r#"
 const { WebSocket } = require("ws");
 const assert = require("node:assert");

@@ -1,4 +1,4 @@
-//! What stands behind the servers of a workload: the bare loop, hayami with files, or PHP-FPM, on the load's core.
+//! The upstreams behind the servers of a workload: the bare loop, hayami with files, or PHP-FPM, on the load core.
 
 use std::fs;
 use std::net::SocketAddrV4;
@@ -10,25 +10,25 @@ use crate::race::{Setup, prepare};
 use crate::servers::{self, Server, Upstream};
 use crate::workload::{Behind, SCRIPT, Workload};
 
-/// Bytes of the head before the bare loop's content: as many as an application's.
+/// Bytes of the response head before the bare loop's content, as in a typical application response.
 pub(crate) const HEAD: u64 = 160;
-/// PHP's processes: they run on the load's core anyway.
+/// Number of PHP processes; they share the load core anyway.
 const CHILDREN: usize = 4;
 
-/// It runs as long as this is there.
+/// The upstream of a workload; it runs until dropped.
 pub(crate) struct Backend {
     _process: Process,
-    /// What the servers are told of it.
+    /// What the servers are configured with.
     pub(crate) upstream: Upstream,
-    /// Where the bare loop keeps the number of its connections.
+    /// The file in which the bare loop counts its connections.
     count: PathBuf,
 }
 
 impl Backend {
-    /// Connections that have reached the bare loop so far.
+    /// Number of connections that have reached the bare loop so far.
     ///
     /// # Errors
-    /// It does not say.
+    /// The count cannot be read.
     pub(crate) fn opened(&self) -> Result<u64, String> {
         let text =
             fs::read_to_string(&self.count).map_err(|error| format!("{}: {error}", self.count.display()))?;
@@ -37,10 +37,10 @@ impl Backend {
 }
 
 impl Setup {
-    /// Starts what stands behind a workload's servers, if anything does.
+    /// Starts the upstream of a workload, if it has one.
     ///
     /// # Errors
-    /// It is not installed, or does not start.
+    /// It is not installed or does not start.
     pub(crate) fn backend(&self, workload: &Workload) -> Result<Option<Backend>, String> {
         let folder = self.guard.folder.join("behind");
         prepare(&folder)?;
@@ -95,7 +95,7 @@ pm.max_children = {CHILDREN}
     Ok(command)
 }
 
-/// Debian's packages have their version in the program's name.
+/// Debian's packages include the version in the program name.
 fn fpm() -> Result<PathBuf, String> {
     let programs = fs::read_dir("/usr/sbin").into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = programs

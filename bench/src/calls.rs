@@ -20,13 +20,13 @@ use crate::workload::{Kind, Workload};
 const RECEIVE: &[&str] = &["read", "readv", "recvfrom", "recvmsg", "recvmmsg"];
 const SEND: &[&str] = &["write", "writev", "sendto", "sendmsg", "sendmmsg", "sendfile"];
 const WAIT: &[&str] = &["epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6"];
-/// How long strace may take to attach, and to end.
+/// Timeout for strace to attach and to end.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long the requests may take: a traced call takes some tens of microseconds.
+/// Timeout for the requests: a traced call takes some tens of microseconds.
 const TRACED: Duration = Duration::from_secs(180);
 
 impl Setup {
-    /// Runs a workload of counted system calls.
+    /// Runs a workload that counts system calls.
     pub(crate) fn count_calls(&self, workload: &Workload) -> Table {
         let mut notes = Vec::new();
         let mut rows: Vec<Row> = self.servers_of(workload).into_iter().map(Row::new).collect();
@@ -42,7 +42,7 @@ impl Setup {
         Table::new(*workload, rows, notes)
     }
 
-    /// Counts for one server; gives strace's own summary.
+    /// Counts for one server; returns strace's own summary.
     fn count_of(&self, workload: &Workload, row: &mut Row) -> Result<String, String> {
         let Kind::Calls { connections, requests } = workload.kind else { unreachable!("counts calls") };
         let (process, bytes) = self.start(row.server, workload, Start::default())?;
@@ -63,7 +63,7 @@ impl Setup {
         Ok(summary)
     }
 
-    /// Starts strace on all processes of a tree and waits until it holds every thread.
+    /// Starts strace on all processes of a tree and waits until it has attached to every thread.
     fn attach(&self, root: u32, file: &Path) -> Result<Child, String> {
         let mut command = Command::new("strace");
         command.args(["-c", "-f", "-o"]).arg(file);

@@ -1,4 +1,4 @@
-//! Builds what is raced: the release binary of hayami as a user builds it, and the bare loops.
+//! Builds the programs to race: the release binary of hayami as users build it, and the bare loops.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -6,15 +6,15 @@ use std::process::Command;
 /// Runs `cargo build --release` at the root of the tree.
 ///
 /// # Errors
-/// It fails; cargo has printed why.
+/// The build fails; cargo has printed why.
 pub(crate) fn hayami() -> Result<(), String> {
     build(&[])
 }
 
-/// Builds the bare loops, apart from hayami so that neither changes the other's features.
+/// Builds the bare loops, separately from hayami so that neither changes the other's features.
 ///
 /// # Errors
-/// It fails; cargo has printed why.
+/// The build fails; cargo has printed why.
 pub(crate) fn bare_loops() -> Result<(), String> {
     build(&["-p", "hayami-bench", "--bin", "bare_epoll"])
 }

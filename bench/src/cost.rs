@@ -1,19 +1,19 @@
-//! A server's processes and their memory, from /proc. Their CPU time is `hayami bench`'s to say.
+//! A server's processes and their memory, from /proc. Their CPU time is reported by `hayami bench`.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-/// The fields of /proc/PID/stat that are needed here (`proc(5)`).
+/// The fields of /proc/PID/stat used here (`proc(5)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     /// The state: `R`, `S`, `Z` …
     pub(crate) state: char,
     parent: u32,
-    /// Clock ticks after boot: with the process id it names a process for good.
+    /// Clock ticks after boot: with the process id it identifies a process uniquely.
     pub(crate) started: u64,
 }
 
-/// The processes of a server: the one that was started, and all below it.
+/// The processes of a server: the one started and all its descendants.
 pub(crate) fn tree(root: u32) -> Vec<u32> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -31,19 +31,18 @@ pub(crate) fn tree(root: u32) -> Vec<u32> {
     found
 }
 
-/// The sum of the peak resident sizes of a process tree, in bytes. Pages that processes share
-/// are counted for each.
+/// The sum of the peak resident sizes of a process tree, in bytes. Shared pages are counted for each process.
 pub(crate) fn peak_memory(root: u32) -> u64 {
     sum_of_status(root, "VmHWM:")
 }
 
-/// The sum of the resident sizes of a process tree now, in bytes.
+/// The sum of the current resident sizes of a process tree, in bytes.
 pub(crate) fn resident(root: u32) -> u64 {
     sum_of_status(root, "VmRSS:")
 }
 
-/// The sum of the proportional sizes (PSS) of a process tree now, in bytes: pages that processes
-/// share are counted once in all. 0 where the kernel does not let us see them.
+/// The sum of the current proportional sizes (PSS) of a process tree, in bytes: shared pages are counted once
+/// in total. 0 where the kernel does not allow reading them.
 pub(crate) fn proportional(root: u32) -> u64 {
     let read = |pid| fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok();
     tree(root).into_iter().filter_map(read).filter_map(|sizes| status_bytes(&sizes, "Pss:")).sum()
@@ -54,16 +53,16 @@ fn sum_of_status(root: u32, field: &str) -> u64 {
     tree(root).into_iter().filter_map(read).filter_map(|status| status_bytes(&status, field)).sum()
 }
 
-/// The stat line of a process, `None` when it is gone.
+/// The stat line of a process; `None` if it has ended.
 pub(crate) fn stat(pid: u32) -> Option<Stat> {
     parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
 fn parse_stat(line: &str) -> Option<Stat> {
-    // The name stands in parentheses and may hold any character, closing parentheses too.
+    // The name is in parentheses and may contain any character, including closing parentheses.
     let (_, rest) = line.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    // proc(5) counts from 1 and the state is its field 3, the first here.
+    // proc(5) counts from 1, and the state is its field 3, the first here.
     let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
     Some(Stat {
         state: fields.first()?.chars().next()?,

@@ -1,4 +1,4 @@
-//! The documents all servers serve, made anew for every race.
+//! The documents that all servers serve, created anew for every race.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -12,11 +12,11 @@ pub(crate) const IMAGES: usize = 9_144;
 /// The first of them.
 pub(crate) const FIRST_IMAGE: Document =
     Document { target: "/images/0000.png", file: "images/0000.png", bytes: LEAST_IMAGE as u64 };
-/// Bytes of the smallest; the largest has ten times as many.
+/// Bytes of the smallest; the largest is ten times that size.
 const LEAST_IMAGE: usize = 300;
 const PNG_SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// Makes the folder of documents inside `folder` with the small ones.
+/// Creates the folder of documents inside `folder` with the small ones.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -33,7 +33,7 @@ pub(crate) fn prepare(folder: &Path) -> io::Result<PathBuf> {
     Ok(documents)
 }
 
-/// Makes a document that is not there yet; the large ones only when a workload asks for them.
+/// Creates a document unless it exists; the large ones only when a workload needs them.
 ///
 /// # Errors
 /// It cannot be written.
@@ -53,10 +53,10 @@ pub(crate) fn ensure(documents: &Path, document: Document) -> io::Result<()> {
     file.flush()
 }
 
-/// Makes all images that are not there yet: the signature of PNG and noise, 300 to 3,000 bytes.
+/// Creates all missing images: the PNG signature and noise, 300 to 3,000 bytes.
 ///
 /// # Errors
-/// One cannot be written.
+/// An image cannot be written.
 pub(crate) fn ensure_images(documents: &Path) -> io::Result<()> {
     if documents.join(FIRST_IMAGE.file).exists() {
         return Ok(());
@@ -81,7 +81,7 @@ fn image_bytes(index: usize) -> usize {
     LEAST_IMAGE + index * 7919 % (9 * LEAST_IMAGE + 1)
 }
 
-/// Bytes that look like nothing, the same every time.
+/// Pseudo-random bytes, the same every time.
 fn noise(bytes: usize) -> Vec<u8> {
     (0..bytes.div_ceil(4) as u32).flat_map(|word| word.wrapping_mul(2_654_435_761).to_le_bytes()).collect()
 }

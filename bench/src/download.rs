@@ -1,4 +1,4 @@
-//! One large response, read slowly: how much memory it takes to pass it on.
+//! One large response, read slowly: how much memory it takes to forward it.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use crate::figure::{Figure, Sample};
 use crate::race::{Row, Setup, Start, Table};
 use crate::workload::Workload;
 
-/// The client reads so much, and then rests.
+/// Bytes that the client reads between two pauses.
 const PIECE: usize = 1 << 20;
 const REST: Duration = Duration::from_millis(8);
 /// How long the server may send nothing.
@@ -47,7 +47,7 @@ impl Setup {
     }
 }
 
-/// Bytes of the content.
+/// Reads the response in pieces with pauses; returns the number of content bytes.
 fn read_slowly(mut stream: TcpStream, target: &str) -> std::io::Result<u64> {
     stream.set_read_timeout(Some(PATIENCE))?;
     write!(stream, "GET {target} HTTP/1.1\r\nHost: race\r\nConnection: close\r\n\r\n")?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::outcome::Outcome;
 
-/// A quantity a round can give.
+/// A quantity that a round can provide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Figure {
     /// Server cost: CPU microseconds, user and system, per successful response.
@@ -19,37 +19,37 @@ pub(crate) enum Figure {
     Rate,
     /// Millions of bytes received per second of wall time.
     MegabyteRate,
-    /// Responses per second of CPU time: what one core of the server gives when it is all used.
+    /// Responses per second of CPU time: the throughput of one fully used server core.
     PerCore,
-    /// How much of its core the server used, in percent. Below 100 the client was the slower side.
+    /// How much of its core the server used, in percent. Below 100 the client was the bottleneck.
     CoreUse,
     /// Median latency, microseconds.
     P50,
-    /// The latency 99 of 100 stay within, microseconds.
+    /// 99th percentile of the latency, microseconds.
     P99,
-    /// How much of its core the generator used, in percent. Near 100 it was the slower side.
+    /// How much of its core the generator used, in percent. Near 100 it was the bottleneck.
     LoadCoreUse,
-    /// The part of the connections that resumed a TLS session, in percent.
+    /// The share of connections that resumed a TLS session, in percent.
     Resumed,
     /// Bytes of field blocks per response.
     HeadBytes,
-    /// Responses that were right.
+    /// Correct responses.
     Succeeded,
-    /// Responses that were not right in all the runs together.
+    /// Incorrect responses in all runs together.
     LostInAll,
-    /// The peak of the resident size over all the runs, millions of bytes.
+    /// The peak of the resident size over all runs, millions of bytes.
     PeakInAll,
-    /// Connections that were opened to what stands behind.
+    /// Connections opened to the upstream.
     Opened,
-    /// Requests that went to it on a connection that had served others, in percent.
+    /// Requests to the upstream on a reused connection, in percent.
     Reused,
-    /// Responses that were not right, and broken connections.
+    /// Incorrect responses and broken connections.
     Errors,
     /// Bytes by which resident memory grows per idle connection.
     MemoryPerConnection,
-    /// The same by proportional size (PSS): pages that processes share are counted once.
+    /// The same by proportional size (PSS): shared pages are counted once.
     ProportionalPerConnection,
-    /// The same, with what the server reserved at its start because so many connections are allowed.
+    /// The same, including what the server reserved at its start for the allowed number of connections.
     MemoryWithReserve,
     /// Connections still open when memory was read.
     Alive,
@@ -97,7 +97,7 @@ impl Figure {
         }
     }
 
-    /// Digits after the point that mean something.
+    /// Significant digits after the decimal point.
     pub(crate) fn decimals(self) -> usize {
         match self {
             Self::Cost | Self::CostUser | Self::CostSystem => 2,
@@ -108,7 +108,7 @@ impl Figure {
     }
 }
 
-/// What one round gave for one server.
+/// The figures of one round for one server.
 pub(crate) type Sample = BTreeMap<Figure, f64>;
 
 /// The sample of a round of load.

@@ -1,5 +1,5 @@
-//! Scenario S2 B: a fixed number of requests, three times, five seconds apart, against one process;
-//! how many succeed, and how much memory it takes at most.
+//! Scenario S2 B: a fixed number of requests, three times, five seconds apart, against one process; how many
+//! succeed, and the peak memory.
 
 use std::time::Duration;
 use std::{fs, thread};
@@ -14,11 +14,11 @@ use crate::workload::{Flood, Kind, Workload};
 
 const RUNS: usize = 3;
 const PAUSE: Duration = Duration::from_secs(5);
-/// How long a run may take: the slowest published one of 51 GB took 450 s.
+/// Timeout of a run: the slowest published one of 51 GB took 450 s.
 const LONGEST: Duration = Duration::from_secs(1800);
 
 impl Setup {
-    /// Runs a flood: each server all its runs, since it is how one run leaves the server that decides the next.
+    /// Runs a flood: all runs of a server in a row, since each run affects the next.
     pub(crate) fn flood(&self, workload: &Workload) -> Table {
         let Kind::Flood(flood) = workload.kind else { unreachable!("a flood") };
         let mut rows: Vec<Row> = self.servers_of(workload).into_iter().map(Row::new).collect();
@@ -46,7 +46,7 @@ impl Setup {
                 thread::sleep(PAUSE);
             }
         }
-        // What counts for all runs together stands in the last one's sample.
+        // Figures for all runs together are stored in the last sample.
         if let Some(last) = row.samples.last_mut() {
             last.insert(Figure::LostInAll, lost as f64);
             last.insert(Figure::PeakInAll, row.peak_memory as f64 / 1e6);
@@ -54,7 +54,7 @@ impl Setup {
         Ok(())
     }
 
-    /// One run; gives the requests that did not succeed.
+    /// One run; returns the number of requests that did not succeed.
     fn flood_once(
         &self,
         workload: &Workload,
@@ -73,14 +73,14 @@ impl Setup {
             words.push(workload.url(&process.address.to_string()));
         }
         let mut outcome = self.generate(&words, process.id(), LONGEST)?;
-        // What was never asked for lack of a connection has not succeeded either.
+        // Requests never sent for lack of a connection have not succeeded either.
         outcome.errors = (requests as u64).saturating_sub(outcome.responses);
         row.samples.push(figure::of_load(&outcome));
         row.peak_memory = row.peak_memory.max(cost::peak_memory(process.id()));
         Ok(outcome.errors)
     }
 
-    /// Writes the URLs of all images, one a line.
+    /// Writes the URLs of all images, one per line.
     fn list(&self, process: &Process) -> Result<String, String> {
         let file = self.guard.folder.join("images.txt");
         let lines: String = (0..documents::IMAGES)

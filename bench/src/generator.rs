@@ -1,5 +1,5 @@
-//! `hayami bench`, this tree's load generator, as a process: started on the load's core with one thread, waited for,
-//! let rest, stopped. What it reports is in `outcome`.
+//! `hayami bench`, this tree's load generator, as a process: started on the load core with one thread,
+//! awaited, paused, stopped. Its report is parsed in `outcome`.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -14,12 +14,12 @@ use crate::race::Setup;
 use crate::servers;
 use crate::{guard, pin};
 
-/// How often a run is looked at: often enough to end soon after it, seldom enough to cost nothing.
+/// Interval at which a run is checked: often enough to end soon after it, seldom enough to cost nothing.
 const LOOK: Duration = Duration::from_millis(5);
-/// How long it may take to write its report when it is told to stop.
+/// How long it may take to write its report after it is asked to stop.
 const STOPPING: Duration = Duration::from_secs(10);
 
-/// A run that goes on. Dropping it ends it.
+/// A run in progress. Dropping it ends it.
 pub(crate) struct Running {
     child: Child,
     report: PathBuf,
@@ -27,21 +27,21 @@ pub(crate) struct Running {
 }
 
 impl Setup {
-    /// Runs `hayami bench` with these words against the server `pid`, for no longer than `limit`.
+    /// Runs `hayami bench` with these arguments against the server `pid`, for at most `limit`.
     ///
     /// # Errors
-    /// It cannot be started or does not end, or nothing at all is answered: one line.
+    /// It cannot be started, does not end, or gets no response at all: one line.
     pub(crate) fn generate(&self, words: &[String], pid: u32, limit: Duration) -> Result<Outcome, String> {
         self.start_generator(words, pid)?.wait(limit)
     }
 
-    /// Starts `hayami bench` with these words.
+    /// Starts `hayami bench` with these arguments.
     ///
     /// # Errors
     /// It cannot be started.
     pub(crate) fn start_generator(&self, words: &[String], pid: u32) -> Result<Running, String> {
         let (report, log) = (self.guard.folder.join("load.json"), self.guard.folder.join("load.log"));
-        let _ = fs::remove_file(&report); // A run that writes none must not find the one before.
+        let _ = fs::remove_file(&report); // So that a run without a report does not pick up the previous one.
         let printed = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
         let mut command = Command::new(servers::hayami_binary());
         command.args(["bench", "-q", "-t", "1", "--server-pid"]).arg(pid.to_string());
@@ -55,10 +55,10 @@ impl Setup {
 }
 
 impl Running {
-    /// Waits until it ends by itself, and reads its report.
+    /// Waits until it ends by itself and reads its report.
     ///
     /// # Errors
-    /// It does not end in time, writes no report, or nothing at all was answered.
+    /// It does not end in time, writes no report, or got no response at all.
     pub(crate) fn wait(mut self, limit: Duration) -> Result<Outcome, String> {
         let in_time = self.ends_within(limit);
         if !in_time {
@@ -67,12 +67,12 @@ impl Running {
         self.read()
     }
 
-    /// Lets it rest: connections stay as they are.
+    /// Pauses it; its connections stay open.
     pub(crate) fn pause(&self) {
         guard::signal(self.child.id(), Signal::STOP);
     }
 
-    /// Stops it before its time; what it measured is of no interest.
+    /// Stops it early; its results are discarded.
     pub(crate) fn stop(mut self) {
         guard::signal(self.child.id(), Signal::CONT);
         guard::signal(self.child.id(), Signal::INT);
@@ -100,7 +100,7 @@ impl Running {
         outcome::read(&report).map_err(|error| format!("hayami bench: {error}"))
     }
 
-    /// The last line that it printed as an error.
+    /// The last line of its error output.
     fn said(&self) -> String {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let last = text.lines().rfind(|line| !line.trim().is_empty());

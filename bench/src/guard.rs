@@ -1,6 +1,6 @@
-//! Nothing outlives a race: a second process that holds one end of a pipe, is told of every server
-//! started, and, when the race ends in whatever way, ends what is left and removes the folder
-//! of configuration files. An interrupt from the terminal does not reach it.
+//! Ensures that nothing outlives a race: a second process holds one end of a pipe, is sent the id of every
+//! server started and, however the race ends, terminates the remaining servers and removes the folder of
+//! configuration files. An interrupt from the terminal does not reach it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::cost;
 
-/// The race's side. Dropping it lets the guard clean up, and waits for that.
+/// The race's side. Dropping it makes the guard clean up, and waits for that.
 pub(crate) struct Guard {
     child: Child,
     pipe: Mutex<Option<ChildStdin>>,
@@ -26,10 +26,10 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Makes the folder and starts the guard: this same program with `--guard FOLDER`.
+    /// Creates the folder and starts the guard: this same program with `--guard FOLDER`.
     ///
     /// # Errors
-    /// The folder cannot be made, or the program not started.
+    /// The folder cannot be created, or the program cannot be started.
     pub(crate) fn start() -> io::Result<Self> {
         let folder = std::env::temp_dir().join(format!("hayami-bench-{}", std::process::id()));
         fs::create_dir(&folder)?;
@@ -40,11 +40,11 @@ impl Guard {
         Ok(Self { child, pipe, folder })
     }
 
-    /// Tells the guard of a server just started.
+    /// Registers a server that was just started.
     pub(crate) fn watch(&self, pid: u32) {
         let mut pipe = self.pipe.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pipe) = &mut *pipe {
-            // A guard that is gone cannot be told; the race still ends its servers itself.
+            // If the guard has died, the race still ends its servers itself.
             let _ = writeln!(pipe, "{pid}");
         }
     }
@@ -57,7 +57,7 @@ impl Drop for Guard {
     }
 }
 
-/// The guard's side: reads process ids until the race is gone, then cleans up.
+/// The guard's side: reads process ids until the race ends, then cleans up.
 pub(crate) fn stand(folder: &Path) {
     let mut watched = BTreeMap::new();
     for line in io::stdin().lock().lines().map_while(Result::ok) {
@@ -67,13 +67,13 @@ pub(crate) fn stand(folder: &Path) {
             watched.insert(pid, stat.started);
         }
     }
-    // A process id may have been given to a stranger since: the start time tells.
+    // A process id may have been reused since: compare the start time.
     watched.retain(|pid, started| cost::stat(*pid).is_some_and(|stat| stat.started == *started));
     watched.into_keys().for_each(end_tree);
     let _ = fs::remove_dir_all(folder);
 }
 
-/// Asks a process tree to end, and ends what has not after two seconds.
+/// Sends SIGTERM to the root of a process tree, and SIGKILL to processes still alive after two seconds.
 pub(crate) fn end_tree(root: u32) {
     let processes: Vec<(u32, u64)> =
         cost::tree(root).into_iter().filter_map(|pid| Some((pid, cost::stat(pid)?.started))).collect();
@@ -92,7 +92,7 @@ pub(crate) fn end_tree(root: u32) {
     }
 }
 
-/// Signals one process, if it is still there.
+/// Signals one process, if it still exists.
 pub(crate) fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, signal);

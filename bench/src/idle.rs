@@ -1,5 +1,5 @@
 //! Memory of idle connections: how much the resident size of a server's processes grows. `hayami bench` opens
-//! them, lets each ask once or not at all, and is then stopped in its tracks while memory is read.
+//! them, sends one request or none on each, and is then paused while memory is read.
 
 use std::fs;
 use std::net::SocketAddrV4;
@@ -14,18 +14,18 @@ use crate::process::Process;
 use crate::race::{Row, Setup, Start, Table};
 use crate::workload::{Kind, Workload};
 
-/// A server's memory does not shrink when connections go, so each round starts it anew; more rounds
-/// than this add nothing.
+/// A server's memory does not shrink when connections close, so each round restarts it; more rounds than this
+/// add nothing.
 const ROUNDS: usize = 3;
-/// Connections allowed to a server that is to reserve next to nothing.
+/// Connections allowed to a server that should reserve almost nothing.
 const FEW: usize = 64;
-/// A server that has taken no further connection for so long takes no more of them.
+/// A server that accepts no further connection for this long has reached its limit.
 const STANDSTILL: Duration = Duration::from_secs(15);
 /// The connections are opened over this time, so that no backlog overflows.
 const RAMP_UP_SECONDS: usize = 5;
-/// Each of them asks once in this time.
+/// Each of them sends one request within this time.
 const CYCLE_SECONDS: usize = 4;
-/// How long answers may be under way when nobody asks any more.
+/// How long to wait for responses in flight after the last request.
 const QUIET: Duration = Duration::from_millis(500);
 
 impl Setup {
@@ -44,8 +44,8 @@ impl Setup {
         Table::new(*workload, rows, self.note_on_limit(wanted))
     }
 
-    /// One round for one server. It may have a twelfth more connections than it gets: nginx closes idle
-    /// ones as soon as only a sixteenth is free.
+    /// One round for one server. The limit is a twelfth above the number of connections: nginx closes idle
+    /// ones once only a sixteenth is free.
     fn hold_once(&self, workload: &Workload, connections: usize, row: &mut Row) -> Result<(), String> {
         let (small, _) = self.start(row.server, workload, allowing(FEW))?;
         let unreserved = cost::resident(small.id());
@@ -62,7 +62,7 @@ impl Setup {
         let (after, shared_after) = (cost::resident(process.id()), cost::proportional(process.id()));
         let alive = established(process.address).min(connections);
         held.stop();
-        // With less than half of them left, what it holds says nothing about one.
+        // If fewer than half of them remain, their memory says nothing about one.
         let counted = if alive * 2 < connections { f64::NAN } else { alive as f64 };
         let each = |grown: u64| grown as f64 / counted;
         row.peak_memory = row.peak_memory.max(cost::peak_memory(process.id()));
@@ -76,7 +76,7 @@ impl Setup {
         opened
     }
 
-    /// Opens the connections, and keeps asking on them in turn, or next to never.
+    /// Opens the connections and sends requests on them in turn, or almost none.
     fn hold(&self, workload: &Workload, process: &Process, connections: usize) -> Result<Running, String> {
         let Kind::Idle { asked, .. } = workload.kind else { unreachable!("a workload of idle ones") };
         let rate = if asked { connections.div_ceil(CYCLE_SECONDS).to_string() } else { "1/m".to_owned() };
@@ -94,7 +94,7 @@ fn allowing(connections: usize) -> Start {
     Start { connections: Some(connections), ..Start::default() }
 }
 
-/// Waits until all connections are there and, if they are to ask, each has had its turn.
+/// Waits until all connections are open and, if they are to send a request, each has done so.
 fn settle(
     workload: &Workload,
     held: &mut Running,
@@ -116,13 +116,13 @@ fn settle(
         thread::sleep(Duration::from_millis(100));
     }
     let asked = matches!(workload.kind, Kind::Idle { asked: true, .. });
-    // One second more than a cycle, for requests that were late; without requests, for handshakes under way.
+    // One second more than a cycle, for late requests; without requests, for handshakes in progress.
     let seconds = if asked { CYCLE_SECONDS + 1 } else { 2 };
     thread::sleep(Duration::from_secs(seconds as u64));
     Ok(())
 }
 
-/// How many connections to this address the server holds.
+/// How many connections to this address the server has.
 fn established(address: SocketAddrV4) -> usize {
     count(&fs::read_to_string("/proc/net/tcp").unwrap_or_default(), address)
 }
@@ -130,7 +130,7 @@ fn established(address: SocketAddrV4) -> usize {
 /// The rows of /proc/net/tcp (`proc(5)`) with this local address in the state ESTABLISHED.
 fn count(table: &str, address: SocketAddrV4) -> usize {
     const ESTABLISHED: &str = "01";
-    // The address is a word in the machine's order, the port a number.
+    // The address is a word in native byte order, the port a number.
     let wanted = format!("{:08X}:{:04X}", u32::from_ne_bytes(address.ip().octets()), address.port());
     let is_wanted = |line: &&str| {
         let mut fields = line.split_ascii_whitespace();

@@ -1,4 +1,4 @@
-//! Load of a race: the words for `hayami bench` that make a workload's load.
+//! The load of a race: the arguments of `hayami bench` for a workload.
 
 use std::time::Duration;
 
@@ -8,22 +8,22 @@ use crate::race::Setup;
 use crate::tls;
 use crate::workload::{Document, GIGABYTE, Handshake, Kind, Use, Wire, Workload};
 
-/// Enough for caches to fill, for connections to be opened, and for threads that are started late to start.
+/// Long enough to fill caches, open connections and start late threads.
 const WARM_UP: Duration = Duration::from_millis(300);
-/// The same where connections take longer: handshakes, and clients far away.
+/// The same for handshakes and far clients, whose connections take longer.
 const LONG_WARM_UP: Duration = Duration::from_secs(1);
-/// Far clients come one after the other over several of their cycles, so that they do not ask in step.
+/// Far clients start one after the other over several of their cycles, so that they do not send in lockstep.
 const RAMP_UP: Duration = Duration::from_secs(1);
-/// How long a run may take beyond its time.
+/// How much longer than its time a run may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
-/// A source address has some 28,000 ports, and one that was used may wait a minute for its next use.
+/// A source address has some 28,000 ports, and a used one may be unavailable for a minute.
 pub(crate) const SOURCES: &str = "127.0.0.1,127.0.0.2,127.0.0.3,127.0.0.4";
 
 impl Setup {
     /// One run of load.
     ///
     /// # Errors
-    /// The generator does not work, or nothing at all succeeds.
+    /// The generator fails, or no request succeeds.
     pub(crate) fn load(&self, workload: &Workload, process: &Process) -> Result<Outcome, String> {
         let Kind::Load { connections, with, .. } = workload.kind else { unreachable!("a workload of load") };
         let mut words = self.words(workload, connections, with);
@@ -31,7 +31,7 @@ impl Setup {
         self.generate(&words, process.id(), RAMP_UP + LONG_WARM_UP + self.time + PATIENCE)
     }
 
-    /// The words of a workload of load, all but the URL.
+    /// The arguments of a load workload, except the URL.
     pub(crate) fn words(&self, workload: &Workload, connections: usize, with: Use) -> Vec<String> {
         let document = workload.document();
         let mut words = split(&format!("-c {} -d {}s", self.possible(connections), self.time.as_secs_f64()));
@@ -42,7 +42,7 @@ impl Setup {
         words
     }
 
-    /// The words for a wire: the version of HTTP, and over TLS the same offer to all servers.
+    /// The arguments for a protocol: the HTTP version and, over TLS, the same offer to all servers.
     pub(crate) fn protocol(&self, wire: Wire, with: Option<Use>) -> Vec<String> {
         let version = match with {
             Some(Use::OldKeepAlive | Use::OldPerRequest { .. }) => "1.0",
@@ -59,7 +59,7 @@ impl Setup {
     }
 }
 
-/// The words for how connections are used.
+/// The arguments for how connections are used.
 fn usage(with: Use) -> String {
     let anew = format!("--keepalive off --source {SOURCES}");
     match with {
@@ -79,14 +79,14 @@ fn warm_up(wire: Wire, with: Use) -> Duration {
     if wire == Wire::Http2Tls || with.rtt_ms() > 0 { LONG_WARM_UP } else { WARM_UP }
 }
 
-/// The words by which every response is checked.
+/// The arguments by which every response is checked.
 pub(crate) fn expectation(document: Document) -> Vec<String> {
-    // On a busy machine four gigabytes take longer than the generator would wait.
+    // On a busy machine, four gigabytes take longer than the generator's timeout.
     let patience = if document == GIGABYTE { " --timeout 60s" } else { "" };
     split(&format!("--expect-status 200 --expect-length {}{patience}", document.bytes))
 }
 
-/// Words at spaces: none of ours holds one.
+/// Splits at spaces: no argument here contains one.
 pub(crate) fn split(words: &str) -> Vec<String> {
     words.split_whitespace().map(str::to_owned).collect()
 }

@@ -1,10 +1,10 @@
-//! Where and with what the race was run.
+//! Where and on what the race was run.
 
 use std::collections::HashSet;
 use std::fs;
 use std::process::Command;
 
-/// The facts a result is worth nothing without.
+/// The facts that results depend on.
 pub(crate) struct Machine {
     pub(crate) commit: String,
     pub(crate) date: String,
@@ -14,7 +14,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Looks around. What cannot be found out is `unknown`.
+    /// Collects the facts; unknown ones are `unknown`.
     pub(crate) fn look() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         Self {
@@ -28,7 +28,7 @@ impl Machine {
     }
 }
 
-/// The commit of the tree, marked when there are changes that are not committed.
+/// The commit of the tree, marked if there are uncommitted changes.
 fn commit() -> String {
     let tree = env!("CARGO_MANIFEST_DIR");
     let head = output("git", &["-C", tree, "rev-parse", "HEAD"]);

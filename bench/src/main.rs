@@ -1,11 +1,11 @@
 //! Races hayami against other servers and the bare-loop limits, all on this machine: see README.md.
 //!
-//! `options` says what to run; `compile` builds hayami; for each of `workload`'s workloads `race`
-//! (`load`), `idle` (memory), `calls` (strace), `flood` (scenario S2 B), `pooling` or `download` starts the `servers`, with
-//! what stands behind them (`backend`), and measures them by turns
-//! with `hayami bench` (`generator`); `targets` judges, `report` writes. `crosscheck` holds `hayami bench`
-//! against wrk, h2load and ab; `scenarios` writes docs/benchmarks.md, `picture` draws README.md's, `rest_api` measures
-//! examples/rest-api and writes docs/rest-api.md. `guard` sees to it that nothing is left behind.
+//! `options` selects what to run; `compile` builds hayami; for each workload in `workload`, `race` (`load`),
+//! `idle` (memory), `calls` (strace), `flood` (scenario S2 B), `pooling` or `download` starts the `servers`
+//! with their upstreams (`backend`) and measures them in turn with `hayami bench` (`generator`); `targets`
+//! judges, `report` writes. `crosscheck` compares `hayami bench` with wrk, h2load and ab; `scenarios` writes
+//! docs/benchmarks.md, `picture` draws the plot of README.md, `rest_api` measures examples/rest-api and
+//! writes docs/rest-api.md. `guard` ensures that nothing is left behind.
 
 mod backend;
 mod calls;
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A whole race. Lost targets are results, not errors.
+/// Runs a whole race. Missed targets are results, not errors.
 fn run(options: &Options) -> Result<(), String> {
     if options.page {
         return scenarios::write(&root());
@@ -80,7 +80,7 @@ fn run(options: &Options) -> Result<(), String> {
     let (server_core, client_core) = cores(options)?;
     raise_open_files();
     if !options.no_build {
-        // hayami makes the load, so it is needed whoever is raced.
+        // hayami generates the load, so it is needed whichever servers are raced.
         compile::hayami()?;
         compile::bare_loops()?;
     }
@@ -147,7 +147,7 @@ fn run_workload(setup: &Setup, workload: &Workload) -> Result<Table, String> {
     })
 }
 
-/// The cores of the servers and of the load, which should not be the same.
+/// The cores of the servers and of the load, which should differ.
 fn cores(options: &Options) -> Result<(usize, usize), String> {
     let usable = pin::usable_cores().map_err(|error| format!("which cores are there: {error}"))?;
     let server = options.server_core.or(usable.first().copied()).unwrap_or(0);
@@ -162,14 +162,14 @@ fn cores(options: &Options) -> Result<(usize, usize), String> {
     Ok((server, client))
 }
 
-/// Up to the hard limit, for the load and for every server alike.
+/// Raises the limit of open files to the hard limit, for the load and all servers alike.
 fn raise_open_files() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Raising to the hard limit is always allowed; if it fails all the same, idle-18000 says how many it had.
+    // Raising to the hard limit is always allowed; if it fails anyway, idle-18000 reports how many it had.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-/// Asks each server for its version.
+/// Queries the version of each server.
 fn versions(options: &Options) -> Vec<(Server, Result<String, String>)> {
     options.servers().into_iter().map(|server| (server, server.version())).collect()
 }
@@ -181,7 +181,7 @@ fn command() -> String {
         .to_owned()
 }
 
-/// Results are read elsewhere: the name of a temporary folder says nothing there.
+/// Hides the name of the temporary folder, which is meaningless to readers of the results.
 fn hide(table: &mut Table, folder: &Path) {
     let folder = folder.display().to_string();
     let faults = table.rows.iter_mut().filter_map(|row| row.fault.as_mut());
@@ -190,8 +190,8 @@ fn hide(table: &mut Table, folder: &Path) {
     }
 }
 
-/// Writes the results of each group that was run into files of its own: every sample as JSON and, if wanted, RESULTS.md;
-/// the names of other groups have the group's in them.
+/// Writes the results of each group into separate files: every sample as JSON and, if requested, RESULTS.md;
+/// the file names of the other groups contain the group's name.
 fn save(report: &Report, write: bool) -> Result<(), String> {
     let (here, samples) = (Path::new(env!("CARGO_MANIFEST_DIR")), root().join(samples(write)));
     fs::create_dir_all(&samples).map_err(|error| format!("{}: {error}", samples.display()))?;
@@ -209,7 +209,7 @@ fn save(report: &Report, write: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Where samples are saved: those behind what is published are in the tree.
+/// Where samples are saved: those behind published figures are in the tree.
 fn samples(published: bool) -> &'static str {
     if published { scenarios::SAMPLES } else { "bench/out" }
 }

@@ -1,41 +1,41 @@
-//! What `hayami bench` reports of a run, read from its JSON (docs/bench.md). It says as well what the server paid
-//! while it measured, so that warm-up and start-up are in no figure.
+//! The JSON report of `hayami bench` (docs/bench.md). It includes the server's CPU time while it measured, so
+//! that no figure contains warm-up or start-up.
 
 use serde_json::Value;
 
-/// What a run gave. A figure that is not known is not a number.
+/// The results of a run. Unknown figures are NaN.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Outcome {
-    /// Responses that were complete and right.
+    /// Complete and correct responses.
     pub(crate) responses: u64,
-    /// Everything else: refused and broken connections, time-outs, other statuses, wrong lengths.
+    /// Everything else: refused and broken connections, timeouts, other statuses, wrong lengths.
     pub(crate) errors: u64,
-    /// Bytes received, heads included, those of unfinished responses too; without TLS.
+    /// Bytes received, including heads and unfinished responses, excluding TLS.
     pub(crate) bytes: u64,
-    /// Bytes of heads received; in HTTP/2 of field blocks.
+    /// Bytes of heads received; over HTTP/2, of field blocks.
     pub(crate) head_bytes: u64,
-    /// Connections that were opened.
+    /// Connections opened.
     pub(crate) connections: u64,
     /// Those of them that resumed a TLS session.
     pub(crate) resumed: u64,
-    /// How long it measured.
+    /// The measured duration.
     pub(crate) seconds: f64,
     /// The median latency in microseconds.
     pub(crate) p50_us: f64,
-    /// The latency 99 of 100 responses stayed within, in microseconds.
+    /// The 99th percentile of the latency in microseconds.
     pub(crate) p99_us: f64,
-    /// CPU time of the server in its own code meanwhile, in microseconds.
+    /// User CPU time of the server meanwhile, in microseconds.
     pub(crate) user_us: f64,
-    /// The same in the kernel.
+    /// System CPU time of the server meanwhile, in microseconds.
     pub(crate) system_us: f64,
-    /// The part of its time that the generator's thread worked.
+    /// The share of its time that the generator's thread was busy.
     pub(crate) generator_share: f64,
 }
 
-/// Reads the report on one target.
+/// Reads the report on the single target.
 ///
 /// # Errors
-/// It is something else, or says that nothing was answered.
+/// It is not such a report, or no request was answered.
 pub(crate) fn read(report: &str) -> Result<Outcome, String> {
     let document: Value = serde_json::from_str(report).map_err(|error| format!("its report: {error}"))?;
     let total = document.pointer("/targets/0/total").ok_or("its report has no target")?;
@@ -43,7 +43,7 @@ pub(crate) fn read(report: &str) -> Result<Outcome, String> {
         let value = total.pointer(path).and_then(Value::as_u64);
         value.ok_or_else(|| format!("its report has no {path}"))
     };
-    // What it could not find out is null.
+    // Unknown values are null.
     let number = |path: &str| total.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN);
     let outcome = Outcome {
         responses: count("/successes")?,
@@ -129,7 +129,7 @@ mod tests {
         let total = &mut report["targets"][0]["total"];
         total["successes"] = json!(0);
         assert_eq!(read(&report.to_string()).unwrap_err(), "no response was right: reset 2, timeout 1");
-        // A large file may be under way all the time, which is no fault.
+        // A large file may be in progress all the time, which is not a fault.
         report["targets"][0]["total"]["errors"] = json!({ "total": 0 });
         assert!(read(&report.to_string()).is_ok());
         report["targets"][0]["total"]["in_bytes"] = json!(0);

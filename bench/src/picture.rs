@@ -1,16 +1,16 @@
-//! The picture of README.md, drawn from the tables of `RESULTS*.md`: what stands in the tree, so that it can be drawn
-//! again without a race.
+//! The plot of README.md, drawn from the tables of `RESULTS*.md` in the tree, so that it can be redrawn
+//! without a race.
 
 use crate::scenarios::svg::{Panel, panels};
 use std::fs;
 use std::path::Path;
 
-/// Where the picture is.
+/// Path of the plot.
 pub(crate) const FILE: &str = "docs/benchmarks/overview.svg";
 
 const COLUMN: &str = "cost µs/response";
 
-/// A workload of the picture: the file with its table, its name there, and what readers are told of it.
+/// A workload in the plot: the file with its table, its name there, and its description.
 struct Chosen {
     file: &'static str,
     workload: &'static str,
@@ -24,14 +24,14 @@ const CHOSEN: [Chosen; 4] = [
     Chosen { file: "RESULTS-proxy.md", workload: "proxy", title: "1 KB from an upstream, HTTP/1.1" },
 ];
 
-/// Servers as the tables and as readers call them, ours first.
+/// Server names in the tables and in the plot, ours first.
 const SERVERS: [(&str, &str); 4] =
     [("hayami", "hayami"), ("nginx-tuned", "nginx, tuned"), ("h2o", "h2o"), ("haproxy", "HAProxy")];
 
-/// Draws the picture of the tree at `root`.
+/// Draws the plot of the tree at `root`.
 ///
 /// # Errors
-/// A table is not there or has no such column, or a file cannot be read or written.
+/// A table or column is missing, or a file cannot be read or written.
 pub(crate) fn write(root: &Path) -> Result<(), String> {
     let read = |name: &str| {
         let path = root.join("bench").join(name);
@@ -56,7 +56,7 @@ fn value_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix("- ")?.strip_prefix(name)?.strip_prefix(": "))
 }
 
-/// The costs of a workload, of the servers that were there.
+/// The costs of a workload for the servers present.
 fn panel(text: &str, chosen: &Chosen) -> Result<Panel, String> {
     let wrong = |what: &str| format!("bench/{}: `{}` has {what}", chosen.file, chosen.workload);
     let heading = format!("## {}:", chosen.workload);
@@ -69,7 +69,7 @@ fn panel(text: &str, chosen: &Chosen) -> Result<Panel, String> {
     let rows: Vec<_> = rows.map(cells).collect();
     let cost = |server: &str| {
         let row = rows.iter().find(|row| row.first() == Some(&server))?;
-        // `5.30 (4.96–5.80)`: the median, then the least and the most.
+        // `5.30 (4.96–5.80)`: the median, the minimum and the maximum.
         row.get(column)?.split(' ').next()?.parse::<f64>().ok()
     };
     cost(SERVERS[0].0).ok_or_else(|| wrong("no row of hayami"))?;

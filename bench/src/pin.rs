@@ -8,14 +8,14 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 /// The cores this process may use, in order.
 ///
 /// # Errors
-/// The kernel does not say.
+/// The kernel reports an error.
 pub(crate) fn usable_cores() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect())
 }
 
-/// Runs `work` on a thread of its own that may use `core` only; children it starts inherit the mask,
-/// which is how every server and the load are pinned.
+/// Runs `work` on a new thread pinned to `core`; child processes inherit the mask, which is how all servers
+/// and the load are pinned.
 ///
 /// # Panics
 /// When `work` panics.

@@ -8,11 +8,11 @@ use crate::load::{expectation, split};
 use crate::race::{Row, Setup, Start, Table};
 use crate::workload::{Kind, Workload};
 
-/// How long the requests may take.
+/// Timeout for the requests.
 const LONGEST: Duration = Duration::from_secs(120);
 
 impl Setup {
-    /// Runs a workload of counted connections, each server once: there is nothing that varies by chance.
+    /// Runs a workload that counts connections, each server once: nothing varies by chance.
     pub(crate) fn count_opened(&self, workload: &Workload) -> Table {
         let mut rows: Vec<Row> = self.servers_of(workload).into_iter().map(Row::new).collect();
         for row in &mut rows {

@@ -1,4 +1,4 @@
-//! A server as a process: started on a core, waited for until it accepts, ended with all below it.
+//! A server as a process: started on a core, awaited until it accepts, terminated with all its descendants.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
@@ -10,21 +10,21 @@ use std::time::{Duration, Instant};
 use crate::guard::{self, Guard};
 use crate::pin;
 
-/// How long a server may take until it accepts.
+/// How long a server may take until it accepts connections.
 const START_LIMIT: Duration = Duration::from_secs(10);
 
 /// A running server. Dropping it ends it.
 pub(crate) struct Process {
     child: Child,
-    /// Where it listens.
+    /// The address it listens on.
     pub(crate) address: SocketAddrV4,
 }
 
 impl Process {
-    /// Starts `command` on `core` and waits until `address` accepts; what it prints goes to `log`.
+    /// Starts `command` on `core` and waits until `address` accepts connections; its output goes to `log`.
     ///
     /// # Errors
-    /// It cannot be started, ends, or does not accept in time: one line with the end of its log.
+    /// It cannot be started, exits, or does not accept in time: one line with the end of its log.
     pub(crate) fn start(
         mut command: Command,
         address: SocketAddrV4,
@@ -62,7 +62,7 @@ impl Process {
         self.child.id()
     }
 
-    /// Whether it still runs.
+    /// Whether it is still running.
     pub(crate) fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -75,10 +75,10 @@ impl Drop for Process {
     }
 }
 
-/// An address at 127.0.0.1 with a port that nobody listens on now.
+/// An address on 127.0.0.1 with a currently unused port.
 ///
 /// # Errors
-/// The kernel has none.
+/// No port is available.
 pub(crate) fn free_address() -> Result<SocketAddrV4, String> {
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
     let port = port.map_err(|error| format!("no free port at 127.0.0.1: {error}"))?.port();

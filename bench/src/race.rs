@@ -1,4 +1,4 @@
-//! A race: all servers of a workload started, and measured by turns, round after round.
+//! A race: all servers of a workload, measured in turn, round after round.
 
 use std::fs;
 use std::net::SocketAddrV4;
@@ -21,32 +21,32 @@ use crate::workload::{Behind, Flood, Kind, Use, Wire, Workload};
 
 /// Descriptors that the generator and a server need besides the connections.
 const SPARE_DESCRIPTORS: u64 = 300;
-/// What every server here allows without being asked.
+/// The number of connections that every server here allows by default.
 const DEFAULT_CONNECTIONS: usize = 900;
 
-/// What holds for every workload of a run.
+/// The settings of a run that hold for every workload.
 pub(crate) struct Setup {
     pub(crate) guard: Guard,
     pub(crate) documents: PathBuf,
     pub(crate) identity: Identity,
-    /// The servers that are there and wanted.
+    /// The installed and requested servers.
     pub(crate) servers: Vec<Server>,
     pub(crate) server_core: usize,
     pub(crate) client_core: usize,
     pub(crate) rounds: usize,
     pub(crate) time: Duration,
-    /// The part of a flood's requests that is sent, above 0 and up to 1; `None`: the workload's own.
+    /// The share of a flood's requests to send, above 0 and up to 1; `None` for the workload's own.
     pub(crate) scale: Option<f64>,
 }
 
-/// What a server of a workload is given at its start.
+/// What a server is started with for a workload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start {
     /// Connections to allow, for workloads that need more than the server allows by default.
     pub(crate) connections: Option<usize>,
     /// For the bare loop: bytes of a response.
     pub(crate) bare_bytes: usize,
-    /// What stands behind.
+    /// The upstream.
     pub(crate) upstream: Option<Upstream>,
     /// Threads or processes.
     pub(crate) workers: usize,
@@ -70,19 +70,19 @@ impl Setup {
         workload.servers.iter().copied().filter(|server| self.servers.contains(server)).collect()
     }
 
-    /// As many of these connections as the limit of open files allows, here and in a server.
+    /// The number of these connections that the limit of open files allows, here and in a server.
     pub(crate) fn possible(&self, connections: usize) -> usize {
         connections.min(open_files().saturating_sub(SPARE_DESCRIPTORS) as usize)
     }
 
-    /// What there is to be said when they are fewer than wanted.
+    /// A note if they are fewer than requested.
     pub(crate) fn note_on_limit(&self, wanted: usize) -> Vec<String> {
         let connections = self.possible(wanted);
         let note = || format!("only {connections} connections: the open-files limit is {}", open_files());
         (connections < wanted).then(note).into_iter().collect()
     }
 
-    /// The documents in clear, as a server has them by default.
+    /// The documents in cleartext, with the server's defaults.
     pub(crate) fn plain_site(&self, address: SocketAddrV4, folder: &Path) -> Site<'_> {
         Site {
             address,
@@ -97,10 +97,10 @@ impl Setup {
         }
     }
 
-    /// Starts a server for a workload and gives the bytes of its response.
+    /// Starts a server for a workload and returns the size of its response in bytes.
     ///
     /// # Errors
-    /// It does not start or does not answer as it should; one line.
+    /// It does not start or its responses are wrong; one line.
     pub(crate) fn start(
         &self,
         server: Server,
@@ -129,8 +129,8 @@ impl Setup {
         Ok((process, bytes))
     }
 
-    /// Asks a server just started: are its responses right, and how large is the third? By then HPACK knows the
-    /// fields and HTTP/2's settings are settled.
+    /// Checks the responses of a server just started and returns the size of the third one. By then the HPACK
+    /// table contains the fields and the HTTP/2 settings are settled.
     fn probe(&self, workload: &Workload, process: &Process) -> Result<usize, String> {
         let with = if let Kind::Load { with, .. } = workload.kind { Some(with) } else { None };
         let received = |requests: u64| {
@@ -149,7 +149,7 @@ impl Setup {
         Ok(three.saturating_sub(two) as usize)
     }
 
-    /// Runs a workload of load.
+    /// Runs a load workload.
     pub(crate) fn race(&self, workload: &Workload) -> Table {
         let backend = match self.backend(workload) {
             Ok(backend) => backend,
@@ -174,7 +174,7 @@ impl Setup {
         Table::new(*workload, rows, notes)
     }
 
-    /// Starts all servers; those that do not start are rows without samples.
+    /// Starts all servers; those that fail to start become rows without samples.
     fn line_up(&self, workload: &Workload, backend: Option<&Backend>) -> (Vec<Lane>, Vec<Row>) {
         let (mut lanes, mut failed) = (Vec::new(), Vec::new());
         let mut start = Start {
@@ -186,7 +186,7 @@ impl Setup {
             let row = Row::new(server);
             match self.start(server, workload, start) {
                 Ok((process, bytes)) => {
-                    // The first that answers is what the bare loop is to equal: hayami, if it is there.
+                    // The first response defines the size for the bare loop: hayami's, if it takes part.
                     start.bare_bytes = if start.bare_bytes == 0 { bytes } else { start.bare_bytes };
                     lanes.push(Lane { process, row: Row { bytes, ..row } });
                 }
@@ -211,17 +211,18 @@ impl Setup {
     }
 }
 
-/// The order of `count` servers in a round: each round begins with another, so that none always runs behind the same one.
+/// The order of `count` servers in a round: each round starts with another one, so that none always follows
+/// the same server.
 pub(crate) fn turns(count: usize, round: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |turn| (turn + round) % count)
 }
 
-/// Connections that peers must be told to allow, with some to spare: more than they do by default.
+/// The limit on connections for servers whose default is too low, with some to spare.
 fn allowed(workload: &Workload) -> Option<usize> {
     let Kind::Load { connections, with: Use::OldPerRequest { rtt_ms: 1.. }, .. } = workload.kind else {
         return None;
     };
-    // A request that is passed on takes two.
+    // A proxied request takes two.
     let each = if workload.behind == Behind::Nothing { 1 } else { 2 };
     (connections > DEFAULT_CONNECTIONS).then_some(each * (connections + connections / 12))
 }
@@ -231,10 +232,10 @@ fn open_files() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// A folder that a server may write to, whichever user it becomes.
+/// Creates a folder that a server may write to, whichever user it runs as.
 ///
 /// # Errors
-/// It cannot be made: one line that names it.
+/// It cannot be created: one line that names it.
 pub(crate) fn prepare(folder: &Path) -> Result<(), String> {
     let made = fs::create_dir_all(folder)
         .and_then(|()| fs::set_permissions(folder, fs::Permissions::from_mode(0o777)));

@@ -1,9 +1,9 @@
 //! Medians and ranges over the rounds of a race.
 
-/// What the rounds of one server gave for one figure.
+/// The distribution of one figure over the rounds of one server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
-    /// The middle value; for an even count the mean of the two in the middle.
+    /// The median; for an even count the mean of the two middle values.
     pub(crate) median: f64,
     /// The smallest value.
     pub(crate) min: f64,
@@ -11,8 +11,8 @@ pub(crate) struct Spread {
     pub(crate) max: f64,
 }
 
-/// The spread of `values`, or `None` when there are none. Values that are not numbers
-/// (a round without a single response has no cost) are left out.
+/// The spread of `values`, or `None` if there are none. Values that are not finite (a round without a single
+/// response has no cost) are left out.
 pub(crate) fn spread(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
     let mut sorted: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);

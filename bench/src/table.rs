@@ -1,28 +1,28 @@
-//! What came of a race: a table for each workload, a row in it for each server, a sample for each round.
+//! The results of a race: a table for each workload, a row in it for each server, a sample for each round.
 
 use crate::figure::{Figure, Sample};
 use crate::servers::Server;
 use crate::statistics::{Spread, spread};
 use crate::workload::Workload;
 
-/// What a server gave in a workload.
+/// The results of a server in a workload.
 pub(crate) struct Row {
     pub(crate) server: Server,
-    /// Bytes of a whole response; 0 when none came.
+    /// Bytes of a whole response; 0 if there was none.
     pub(crate) bytes: usize,
     /// A sample per round.
     pub(crate) samples: Vec<Sample>,
     /// Bytes of the sum of peak resident sizes.
     pub(crate) peak_memory: u64,
-    /// Why there is less than there should be.
+    /// Why results are missing.
     pub(crate) fault: Option<String>,
 }
 
-/// What a workload gave.
+/// The results of a workload.
 pub(crate) struct Table {
     pub(crate) workload: Workload,
     pub(crate) rows: Vec<Row>,
-    /// What a reader should know besides.
+    /// Additional notes for readers.
     pub(crate) notes: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Table {
         Self { workload, rows, notes }
     }
 
-    /// The row of a server that took part.
+    /// The row of a participating server.
     pub(crate) fn row(&self, server: Server) -> Option<&Row> {
         self.rows.iter().find(|row| row.server == server)
     }

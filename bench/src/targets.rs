@@ -1,37 +1,37 @@
-//! What hayami is to reach, and whether it does. Rows that are lost are reported like the others.
+//! The performance targets of hayami, and whether they are reached. Lost rows are reported like the others.
 
 use crate::figure::Figure;
 use crate::race::Table;
 use crate::servers::Server::{self, Bare, H2o, Haproxy, Hayami, Nghttpd, NginxTuned};
 use crate::statistics::{Spread, spread};
 
-/// The limit of a figure of hayami's.
+/// The limit of one of hayami's figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Limit {
     /// At most this many times the other server's.
     TimesAtMost(Server, f64),
     /// At least this many times the other server's.
     TimesAtLeast(Server, f64),
-    /// At most this, whatever others do.
+    /// At most this, regardless of other servers.
     Plain(f64),
 }
 
-/// One thing to reach.
+/// One target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Target {
     /// The name of the workload.
     pub(crate) workload: &'static str,
-    /// What is compared.
+    /// The figure compared.
     pub(crate) figure: Figure,
-    /// How good it must be.
+    /// The limit to meet.
     pub(crate) limit: Limit,
 }
 
-/// A target and what came of it.
+/// A target and its outcome.
 pub(crate) struct Verdict {
     pub(crate) target: Target,
-    /// The ratio of the medians, or hayami's median; and the range of the rounds, pair by pair.
-    /// `None` when one of the two was not measured.
+    /// The ratio of the medians, or hayami's median, and the range of the rounds, pair by pair. `None` if one
+    /// of the two was not measured.
     pub(crate) measured: Option<Spread>,
 }
 
@@ -47,7 +47,7 @@ const fn absolute(workload: &'static str, figure: Figure, most: f64) -> Target {
     Target { workload, figure, limit: Limit::Plain(most) }
 }
 
-/// All of them.
+/// All targets.
 pub(crate) const TARGETS: [Target; 70] = [
     at_most("s0", Figure::Cost, NginxTuned, 0.70),
     at_most("s0", Figure::Cost, H2o, 0.90),
@@ -66,8 +66,8 @@ pub(crate) const TARGETS: [Target; 70] = [
     absolute("idle-18000", Figure::MemoryPerConnection, 2048.0),
     at_most("idle-18000", Figure::MemoryPerConnection, NginxTuned, 1.0),
     at_most("idle-18000", Figure::MemoryWithReserve, NginxTuned, 1.0),
-    // One receive and one send per request, and waits shared by the connections that are ready; the
-    // hundredth is for the calls that attaching strace interrupts.
+    // One receive and one send per request, and waits shared by the ready connections; the hundredth is for
+    // calls interrupted by attaching strace.
     absolute("strace", Figure::ReceiveCalls, 1.01),
     absolute("strace", Figure::SendCalls, 1.01),
     absolute("strace", Figure::WaitCalls, 0.99),
@@ -88,7 +88,7 @@ pub(crate) const TARGETS: [Target; 70] = [
     at_most("tls-full", Figure::Cost, H2o, 0.70),
     at_most("tls-resumed", Figure::Cost, NginxTuned, 0.70),
     at_most("tls-resumed", Figure::Cost, H2o, 0.70),
-    // The better one's, so each one's.
+    // The limit is the better of the two, so both are targets.
     at_most("idle-tls-settings", Figure::MemoryPerConnection, NginxTuned, 1.0),
     at_most("idle-tls-settings", Figure::MemoryPerConnection, H2o, 1.0),
     at_most("idle-tls-asked", Figure::MemoryPerConnection, NginxTuned, 1.0),
@@ -117,7 +117,7 @@ pub(crate) const TARGETS: [Target; 70] = [
     at_most("proxy-far-20000", Figure::P99, NginxTuned, 1.0),
     at_most("proxy-far-20000", Figure::PeakInAll, NginxTuned, 1.0),
     absolute("proxy-far-20000", Figure::Errors, 0.0),
-    // 100 requests at a time: so many opened connections leave 99.9 % of the requests to connections used again.
+    // 100 concurrent requests: this many opened connections mean that 99.9 % of the requests use a pooled one.
     absolute("proxy-opened-1", Figure::Opened, 100.0),
     absolute("proxy-opened-2", Figure::Opened, 100.0),
     absolute("proxy-opened-8", Figure::Opened, 100.0),
@@ -126,7 +126,7 @@ pub(crate) const TARGETS: [Target; 70] = [
 ];
 
 impl Verdict {
-    /// Whether the target is reached; `None` when it was not measured.
+    /// Whether the target is reached; `None` if it was not measured.
     pub(crate) fn is_reached(&self) -> Option<bool> {
         let median = self.measured?.median;
         Some(match self.target.limit {
@@ -162,7 +162,7 @@ fn measure(table: &Table, target: &Target) -> Option<Spread> {
     let theirs = table.row(other)?;
     let median = ours.spread(target.figure)?.median / theirs.spread(target.figure)?.median;
     let pairs = ours.values(target.figure).zip(theirs.values(target.figure));
-    // A peer that grew by nothing has no ratio to be held against.
+    // If a peer's figure did not grow, there is no ratio.
     let rounds = spread(pairs.map(|(ours, theirs)| ours / theirs))?;
     median.is_finite().then_some(Spread { median, ..rounds })
 }

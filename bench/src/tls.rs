@@ -1,7 +1,7 @@
-//! TLS of the races: one ECDSA P-256 certificate for all servers, and what the load offers them.
+//! TLS in the races: one ECDSA P-256 certificate for all servers, and the generator's offer.
 //!
-//! It offers TLS 1.3 and TLS_AES_128_GCM_SHA256, since servers differ in what they would choose, and X25519; but
-//! P-256 as well where no handshakes are measured, since nghttpd knows nothing else.
+//! It offers TLS 1.3 and TLS_AES_128_GCM_SHA256, since servers differ in their preferences, and X25519; where
+//! no handshakes are measured also P-256, since nghttpd supports nothing else.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Makes key and certificate in `folder`, where servers can read them whichever user they become.
+    /// Creates key and certificate in `folder`, readable by servers whichever user they run as.
     ///
     /// # Errors
-    /// They cannot be made or written.
+    /// They cannot be created or written.
     pub(crate) fn make(folder: &Path) -> Result<Self, String> {
         let names = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
-        // rcgen's key is ECDSA P-256 if nothing else is said.
+        // rcgen's default key is ECDSA P-256.
         let made = rcgen::generate_simple_self_signed(names).map_err(|error| error.to_string())?;
         let (certificate, key) = (folder.join("certificate.pem"), folder.join("key.pem"));
         let written = fs::write(&certificate, made.cert.pem())
@@ -34,7 +34,7 @@ impl Identity {
     }
 }
 
-/// The words for `hayami bench`: whom to trust, and what to offer.
+/// The arguments of `hayami bench`: the trusted certificate and the offer.
 pub(crate) fn offer(identity: &Identity, handshake: Option<Handshake>) -> Vec<String> {
     let groups = match handshake {
         Some(Handshake::Full | Handshake::Resumed) => "X25519",

@@ -12,7 +12,7 @@ pub(crate) struct Answer {
     pub(crate) content: Vec<u8>,
 }
 
-/// What is known of a response's end.
+/// How a response ends.
 enum Length {
     Bytes(usize),
     Chunked,

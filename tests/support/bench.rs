@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// Runs `hayami bench -q` with these words until it ends.
+/// Runs `hayami bench -q` with these arguments until it ends.
 #[track_caller]
 pub(crate) fn bench(words: &[&str]) -> Finished {
     Launch::new([&["bench", "-q"], words].concat()).finish()
@@ -33,7 +33,7 @@ pub(crate) fn warnings(report: &Value) -> String {
     all.iter().map(|text| text.as_str().expect("a text").to_owned() + "\n").collect()
 }
 
-/// Answers every request alike, and remembers what it got.
+/// Sends the same response to every request, and records the requests.
 pub(crate) struct Recorder {
     /// `http://127.0.0.1:PORT`.
     pub(crate) url: String,

@@ -1,11 +1,11 @@
-//! Certificates of a test's own, made by openssl: an authority and what it signs.
+//! Certificates for a test, made with openssl: an authority and the certificates it signs.
 
 use super::{Scratch, output};
 
-/// An authority whose files stand in the folder `tls` of a test: `ca.pem`, `ca.key`.
+/// An authority whose files are in the folder `tls` of a test: `ca.pem`, `ca.key`.
 pub(crate) struct Authority<'a>(&'a Scratch);
 
-/// What a certificate is for.
+/// The purpose of a certificate.
 pub(crate) struct Leaf<'a> {
     /// Its files are `tls/NAME.pem` and `tls/NAME.key`.
     pub(crate) file: &'a str,

@@ -1,4 +1,4 @@
-//! A client that sends bytes as they are given and reads what comes back.
+//! A client that sends bytes unchanged and reads the responses.
 
 use super::{Answer, PATIENCE};
 use std::io::{ErrorKind, Read, Write};
@@ -9,7 +9,7 @@ use std::path::Path;
 /// One connection.
 pub(crate) struct Client {
     stream: TcpOrUnix,
-    /// What was received and not yet taken.
+    /// Bytes received but not yet consumed.
     buffer: Vec<u8>,
     closed: bool,
 }
@@ -45,7 +45,7 @@ impl Client {
         Self { stream: TcpOrUnix::Unix(stream), buffer: Vec::new(), closed: false }
     }
 
-    /// Waits for so long whenever nothing comes.
+    /// Sets the read timeout.
     pub(crate) fn patience(&mut self, time: std::time::Duration) -> &mut Self {
         match &self.stream {
             TcpOrUnix::Tcp(stream) => stream.set_read_timeout(Some(time)).expect("a timeout"),
@@ -54,7 +54,7 @@ impl Client {
         self
     }
 
-    /// Sends. A server that has closed already is no error here: what it said shows in its answers.
+    /// Sends. A server that has already closed is no error here: its responses show why.
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         let _ = match &mut self.stream {
             TcpOrUnix::Tcp(stream) => stream.write_all(bytes.as_ref()),
@@ -63,7 +63,7 @@ impl Client {
         self
     }
 
-    /// Says that nothing more will be sent.
+    /// Closes the sending direction.
     pub(crate) fn finish(&mut self) -> &mut Self {
         let _ = match &self.stream {
             TcpOrUnix::Tcp(stream) => stream.shutdown(Shutdown::Write),
@@ -108,7 +108,7 @@ impl Client {
         answers
     }
 
-    /// Waits until the server closes; returns what came before.
+    /// Waits until the server closes; returns the bytes received before.
     #[track_caller]
     pub(crate) fn rest(&mut self) -> &[u8] {
         while !self.closed {
@@ -132,7 +132,7 @@ impl Client {
         self.buffer.len()
     }
 
-    /// Receives until this has come; nothing is taken.
+    /// Receives until this text has arrived; nothing is consumed.
     #[track_caller]
     pub(crate) fn until(&mut self, text: &str) -> &mut Self {
         while !self.buffer.windows(text.len()).any(|window| window == text.as_bytes()) {

@@ -1,4 +1,4 @@
-//! A name server that says what the test wants: real ones cannot be made to forget on demand.
+//! A name server with scripted answers: real ones cannot be made to forget on demand.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -20,7 +20,7 @@ const A: u16 = 1;
 const SRV: u16 = 33;
 
 impl Dns {
-    /// One that knows no names.
+    /// One without names.
     pub(crate) fn new() -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let address = socket.local_addr().expect("bound");

@@ -1,5 +1,5 @@
-//! An HTTP/2 client that sends frames as given, valid or not, and returns the received ones (RFC 9113). By
-//! itself it only acknowledges SETTINGS and PING, and grants again what DATA used up.
+//! An HTTP/2 client that sends frames as given, valid or not, and returns the received ones (RFC 9113). On
+//! its own it only acknowledges SETTINGS and PING, and restores the windows that DATA used up.
 
 use super::hpack::{Decoder, literals};
 use super::{Answer, PATIENCE};
@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 
-/// What a client says first (RFC 9113 section 3.4).
+/// The client connection preface (RFC 9113 section 3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Types of frames (RFC 9113 section 6, RFC 9218 section 7.1).
@@ -101,29 +101,29 @@ impl End {
 /// One connection.
 pub(crate) struct Wire {
     write: Box<dyn Write + Send>,
-    /// The same connection, where it is one of TCP.
+    /// The TCP stream, if the connection is one.
     socket: Option<TcpStream>,
     read: Receiver<Vec<u8>>,
-    /// Ends with the connection: what carries TLS.
+    /// Ends with the connection: the process that carries TLS.
     child: Option<Child>,
     buffer: Vec<u8>,
     decoder: Decoder,
     /// Answers that have begun, and whether they are whole.
     answers: HashMap<u32, (Answer, bool)>,
-    /// Credit of the connection that is kept back; `None` if it is given at once.
+    /// Connection window that is withheld; `None` if it is restored immediately.
     kept: Option<u32>,
-    /// Whether streams are given back what their content used up.
+    /// Whether the windows of streams are restored.
     credits_streams: bool,
     /// Whether another thread sends by [`Self::pushing`]: then this one only reads.
     mute: bool,
     /// Interim responses: stream, status, the values of `link`.
     pub(crate) interim: Vec<(u32, u16, Vec<String>)>,
-    /// What has ended so far.
+    /// The endings received so far.
     pub(crate) end: End,
 }
 
 impl Wire {
-    /// Connects and says nothing.
+    /// Connects and sends nothing.
     #[track_caller]
     pub(crate) fn bare(address: &str) -> Self {
         let stream = TcpStream::connect(address).unwrap_or_else(|error| panic!("{address}: {error}"));
@@ -188,7 +188,7 @@ impl Wire {
         self
     }
 
-    /// Sends. A server that has closed already is no error here: what it said shows in its answers.
+    /// Sends. A server that has already closed is no error here: its responses show why.
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         if self.mute {
             return self;
@@ -349,7 +349,7 @@ impl Wire {
         }
     }
 
-    /// Grants the connection no more credit from now on, and reads until that much of it is used up.
+    /// Stops restoring the connection window, and reads until that much of it is used up.
     #[track_caller]
     pub(crate) fn held(&mut self, bytes: u32) -> &mut Self {
         self.kept = Some(0);
@@ -359,7 +359,7 @@ impl Wire {
         self
     }
 
-    /// Grants streams no more credit from now on.
+    /// Stops restoring stream windows.
     pub(crate) fn without_credit(mut self) -> Self {
         self.credits_streams = false;
         self
@@ -371,7 +371,7 @@ impl Wire {
         self.frame(kind::WINDOW_UPDATE, 0, 0, kept.to_be_bytes())
     }
 
-    /// Reads what is left until the server closes, whatever it is.
+    /// Reads all remaining bytes until the server closes.
     #[track_caller]
     pub(crate) fn rest(&mut self) -> &[u8] {
         loop {

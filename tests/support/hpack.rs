@@ -20,8 +20,8 @@ const STATIC: [(&str, &str); 61] = [
     ("via", ""), ("www-authenticate", ""),
 ];
 
-/// How many bits the code of each byte has, 256 being EOS (RFC 7541 appendix B). The code is canonical: bytes of
-/// one length follow each other in order, so that the lengths are all there is to know.
+/// The code length of each byte in bits, 256 being EOS (RFC 7541 appendix B). The code is canonical: bytes of
+/// one length have consecutive codes in order, so that the lengths determine it.
 #[rustfmt::skip]
 const BITS: [u8; 257] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28,
@@ -76,7 +76,7 @@ pub(crate) fn integer(block: &mut Vec<u8>, first: u8, bits: u8, value: usize) {
 /// Reads the field blocks of one direction.
 #[derive(Default)]
 pub(crate) struct Decoder {
-    /// The dynamic table, newest first; evicting is not needed to read what a right peer refers to.
+    /// The dynamic table, newest first; eviction is not needed to read what a correct peer refers to.
     table: Vec<(String, String)>,
     /// The names of literals that were never to be indexed (RFC 7541 section 6.2.3), of all blocks.
     pub(crate) never: Vec<String>,
@@ -195,7 +195,7 @@ fn the_examples_of_the_rfc_are_read() {
         own("location", "https://www.example.com"),
     ];
     assert_eq!(decoder.read(&block), fields);
-    // C.6.2 refers to what the first has left in the table.
+    // C.6.2 refers to entries that the first one has added to the table.
     let again = decoder.read(&[0x48, 0x83, 0x64, 0x0e, 0xff, 0xc1, 0xc0, 0xbf]);
     assert_eq!(again[0], own(":status", "307"));
     assert_eq!(again[1..], fields[1..]);

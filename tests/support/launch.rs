@@ -35,8 +35,8 @@ impl Launch {
         Self { command, args }
     }
 
-    /// With a configuration file `hayami.conf` of this text in the folder; `DIR` stands for the folder.
-    /// Unless the text says where to listen, any free port of this machine.
+    /// With a configuration file `hayami.conf` with this text in the folder, whose path replaces `DIR`.
+    /// Unless the text has a `listen`, on any free local port.
     pub(crate) fn config(dir: &Scratch, text: &str) -> Self {
         let listen = if text.contains("listen:") { "" } else { "listen: 127.0.0.1:0\n" };
         let text = format!("{listen}{text}").replace("DIR", &dir.text(""));
@@ -55,7 +55,7 @@ impl Launch {
         self
     }
 
-    /// Has the configuration checked with `-t`, and these arguments.
+    /// Checks the configuration with `-t` and these arguments.
     #[track_caller]
     pub(crate) fn finish_test(mut self, args: &[&str]) -> Finished {
         self.command.arg("-t").args(args);
@@ -82,7 +82,7 @@ impl Launch {
         Self { command, args }
     }
 
-    /// Starts it and waits until it serves.
+    /// Starts it and waits until it is ready.
     #[track_caller]
     pub(crate) fn serve(self) -> Server {
         Server::start(self.command)
@@ -115,7 +115,7 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Whether root runs the tests; where it does not, the test is skipped, and says so.
+/// Whether root runs the tests; if not, the test is skipped with a message.
 pub(crate) fn needs_root() -> bool {
     if !is_root() {
         skip(ONLY_ROOT);
@@ -123,5 +123,5 @@ pub(crate) fn needs_root() -> bool {
     is_root()
 }
 
-/// `.ci/run` knows these words: a run by an ordinary user may skip for no other reason.
+/// `.ci/run` recognizes this text: a run by an ordinary user may skip for no other reason.
 const ONLY_ROOT: &str = "only root can try this";

@@ -143,8 +143,8 @@ server {{ listen 127.0.0.1:{port} {protocol}; {lines} }} }}
         Self::start(port, "python3", &[&["-m", "http.server"], &place[..]].concat())
     }
 
-    /// A responder for what stands in the list of the authority in the folder `tls`. The port was chosen
-    /// before, since the certificates name it.
+    /// An OCSP responder for the certificates in the index of the authority in the folder `tls`. The port was
+    /// chosen before, since the certificates name it.
     #[track_caller]
     pub(crate) fn ocsp(dir: &Scratch, port: u16) -> Self {
         let (number, index) = (port.to_string(), dir.text("tls/index.txt"));
@@ -177,7 +177,7 @@ server {{ listen 127.0.0.1:{port} {protocol}; {lines} }} }}
         self.end();
     }
 
-    /// Asks it to end, so that it ends its own children too, and sees to it.
+    /// Asks it to end, so that it ends its own children too, and makes sure of it.
     fn end(&mut self) {
         let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         if let (Some(id), Ok(None)) = (id, self.child.try_wait()) {

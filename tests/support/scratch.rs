@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A folder that everybody may read: started by root, the program becomes another user.
+/// A folder readable by all users: started by root, the program becomes another user.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -42,14 +42,14 @@ impl Scratch {
         self
     }
 
-    /// Writes a file to the disk, and has the kernel forget its content.
+    /// Writes a file to the disk and drops it from the page cache.
     pub(crate) fn write_cold(&self, name: &str, content: impl AsRef<[u8]>) {
         let file = fs::File::open(self.write(name, content).path(name)).expect("a file");
         file.sync_all().expect("on disk");
         rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).expect("advised");
     }
 
-    /// Writes a file beside, and puts it in the place of `name` in one step, as a deployment does.
+    /// Writes a temporary file next to `name` and renames it over it, as a deployment does.
     pub(crate) fn replace(&self, name: &str, content: impl AsRef<[u8]>) {
         let beside = format!("{name}.new");
         self.write(&beside, content);

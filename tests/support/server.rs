@@ -1,4 +1,4 @@
-//! The program while it serves.
+//! The running program.
 
 use super::launch::Launch;
 use super::{Answer, Client, Scratch, until, until_some};
@@ -28,7 +28,7 @@ impl Server {
         Launch::config(dir, text).serve()
     }
 
-    /// By a configuration that serves the folder `site` of the folder at `/`, with these lines at the path.
+    /// With a configuration that serves the subfolder `site` at `/`, with these lines at the path.
     #[track_caller]
     pub(crate) fn site(dir: &Scratch, lines: &str) -> Self {
         let lines = lines.replace('\n', "\n        ");
@@ -137,12 +137,12 @@ impl Server {
         links.filter(|entry| of(entry).to_string_lossy().starts_with("socket:")).count()
     }
 
-    /// What it has written to standard error so far.
+    /// Its output to standard error so far.
     pub(crate) fn stderr(&self) -> String {
         self.stderr.lock().expect("no panic within").clone()
     }
 
-    /// Waits until this stands on its standard error.
+    /// Waits until this text is on its standard error.
     #[track_caller]
     pub(crate) fn until_stderr(&self, text: &str) {
         until(&format!("standard error says `{text}`"), || self.stderr().contains(text));

@@ -5,8 +5,8 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 
-/// Says that this test is not run, or not all of it, and why. `tests/runner` lists these lines when all tests have
-/// ended.
+/// Reports that this test is not run, or only partly, and why. `tests/runner` lists these lines when all
+/// tests have ended.
 ///
 /// # Panics
 /// `HAYAMI_ALL_CLIENTS=1`.

@@ -9,8 +9,8 @@ use std::path::Path;
 /// Where the folders of examples lie.
 const ROOTS: [&str; 6] = ["/etc/", "/home/", "/opt/", "/run/", "/srv/", "/var/"];
 
-/// The configuration with its absolute paths moved into the folder, and with ports that are free: `-t` binds them. What
-/// the paths lead to is made: certificates with their keys, folders, the folders of sockets and logs.
+/// The configuration with its absolute paths moved into the folder, and with free ports: `-t` binds them. The
+/// targets of the paths are created: certificates with their keys, folders, the folders of sockets and logs.
 pub(crate) fn staged(dir: &Scratch, text: &str) -> String {
     let mut moved = renumbered(text);
     let paths: Vec<&str> =
@@ -30,14 +30,15 @@ pub(crate) fn staged(dir: &Scratch, text: &str) -> String {
     moved
 }
 
-/// What `-t` says of a configuration that was staged, without what it says of the other ports: the names of hosts there
-/// would be those of the default ports in h2o, too.
+/// The output of `-t` for a staged configuration, without the warnings on other ports: its host names would
+/// be those of the default ports in h2o, too.
 pub(crate) fn said_of_staged(stderr: &str) -> String {
     let of_ports = |warning: &&str| !warning.contains("answers on every port; a host of h2o answers on port");
     stderr.split_inclusive("\n\n").filter(of_ports).collect()
 }
 
-/// The ports of listeners and of the keys of hosts, each by one that is free; an address of another machine by one of this.
+/// Replaces the ports of listeners and in the keys of hosts by free ones, and addresses of other machines by
+/// local ones.
 fn renumbered(text: &str) -> String {
     let mut free = HashMap::new();
     let mut number = |port: &str| free.entry(port.to_owned()).or_insert_with(free_port).to_string();

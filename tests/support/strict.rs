@@ -23,7 +23,7 @@ impl Request {
     }
 }
 
-/// What is wrong with the bytes, if it is not only that there are too few.
+/// The error in the bytes, other than being incomplete.
 type Wrong = String;
 
 #[derive(Default)]
@@ -145,7 +145,7 @@ fn chunked(bytes: &[u8]) -> Result<Option<Chunked>, Wrong> {
     }
 }
 
-/// The lines in front of an empty one, and the bytes of all.
+/// The lines before an empty one, and the number of all bytes.
 fn lines(bytes: &[u8]) -> Result<Option<(Vec<String>, usize)>, Wrong> {
     let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(None) };
     let text = str::from_utf8(&bytes[..end]).map_err(|_| "a head that is no text")?;

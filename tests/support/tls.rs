@@ -27,12 +27,12 @@ pub(crate) fn site(dir: &Scratch, ssl: &str, global: &str) -> Server {
     Server::config(dir, &format!("{global}{}{HOSTS}", listen(ssl)))
 }
 
-/// What `openssl s_client` said.
+/// The output of `openssl s_client`.
 #[derive(Debug)]
 pub(crate) struct Said {
     /// The exit code; not 0 if the handshake failed.
     pub(crate) code: i32,
-    /// Standard output and error: what openssl says about the connection, and what the server sent.
+    /// Standard output and error: openssl's description of the connection, and the server's output.
     pub(crate) text: String,
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn s_client(address: &str, args: &[&str], bytes: &str) -> Said {
     command.args(["s_client", "-connect", address, "-ign_eof"]).args(args);
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = child.expect("openssl starts");
-    // What openssl does not read any more, it does not need.
+    // Ignore errors: openssl may have stopped reading.
     let _ = child.stdin.take().expect("a pipe").write_all(bytes.as_bytes());
     let begin = Instant::now();
     let id = child.id();

@@ -3,7 +3,7 @@
 use super::{Scratch, skip};
 use std::process::{Command, Stdio};
 
-/// Whether a program is not installed; then the test is skipped, and says so.
+/// Whether a program is not installed; then the test is skipped with a message.
 pub(crate) fn missing(program: &str) -> bool {
     let found = is_installed(program);
     if !found {
@@ -35,7 +35,7 @@ pub(crate) fn missing_module(module: &str) -> bool {
     missing("python3") || lacks("python3", &["-c", &format!("import {module}")], module)
 }
 
-/// The same for a package of Node; `NODE_PATH` says where they are, as for Node itself.
+/// The same for a Node package; `NODE_PATH` is the search path, as for Node itself.
 pub(crate) fn missing_package(package: &str) -> bool {
     missing("node") || lacks("node", &["-e", &format!("require('{package}')")], package)
 }
@@ -46,7 +46,7 @@ pub(crate) fn missing_perl(modules: &str) -> bool {
     missing("perl") || lacks("perl", &["-e", &uses], modules)
 }
 
-/// Whether a program fails when it loads one of its libraries.
+/// Whether a program fails to load one of its libraries.
 fn lacks(program: &str, args: &[&str], library: &str) -> bool {
     let found = Command::new(program).args(args).stderr(Stdio::null()).status();
     let found = found.is_ok_and(|status| status.success());
@@ -66,7 +66,7 @@ pub(crate) fn run(program: &str, args: &[&str]) -> String {
     text
 }
 
-/// PHP-FPM, whose name has its version. `None`: it is not installed, and the test is skipped.
+/// PHP-FPM, whose name contains its version. `None`: it is not installed, and the test is skipped.
 pub(crate) fn php_fpm() -> Option<String> {
     let found = ["/usr/sbin", "/usr/local/sbin"].iter().filter_map(|folder| std::fs::read_dir(folder).ok());
     let names = found.flatten().map_while(Result::ok).map(|entry| entry.path());

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// A server on a free port of this machine. Dropped, it listens no more, and panics if one of its scripts did.
+/// A server on a free local port. Dropping it stops listening, and panics if one of its scripts did.
 pub(crate) struct Upstream {
     /// `127.0.0.1:40000`
     pub(crate) address: String,
@@ -16,7 +16,7 @@ pub(crate) struct Upstream {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What came so far.
+/// The input received so far.
 #[derive(Default)]
 struct Seen {
     connections: AtomicUsize,
@@ -25,7 +25,7 @@ struct Seen {
     /// Bytes that were sent.
     sent: AtomicUsize,
     stop: AtomicBool,
-    /// Scripts that panicked before the end of the test; what they said is in its output.
+    /// Scripts that panicked before the end of the test; the messages are in its output.
     panics: AtomicUsize,
     requests: Mutex<Vec<Asked>>,
 }
@@ -194,7 +194,7 @@ impl Conn {
         self.take(count)
     }
 
-    /// Sends. A peer that is gone is no error here.
+    /// Sends. A closed peer is no error here.
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
         let bytes = bytes.as_ref();
         self.seen.sent.fetch_add(bytes.len(), Ordering::SeqCst);
@@ -250,7 +250,7 @@ impl Conn {
         Some(())
     }
 
-    /// What comes before `end`, which is taken as well.
+    /// The bytes up to `end`, which is consumed as well.
     pub(crate) fn until(&mut self, end: &[u8]) -> Option<Vec<u8>> {
         loop {
             if let Some(at) = self.buffer.windows(end.len()).position(|window| window == end) {

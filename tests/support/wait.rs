@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// After this time what is waited for will not happen. Long, since the machine may be busy.
+/// The timeout of every wait. Long, since the machine may be busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Looks again and again until `condition` holds.

@@ -1,9 +1,9 @@
-//! The report of ab, and the percentiles it writes with `-e`: those have three decimals of a
-//! millisecond, those of the report none.
+//! The report of ab and the percentiles that it writes with `-e`: those have three decimals of a millisecond,
+//! the report none.
 
 use super::reported::Reported;
 
-/// Reads the report and the table of percentiles; `None` when the report is something else.
+/// Reads the report and the table of percentiles; `None` if the format is unexpected.
 pub(super) fn parse(report: &str, percentiles: &str) -> Option<Reported> {
     let field = |name: &str| {
         let rest = report.lines().find_map(|line| line.strip_prefix(name))?;
@@ -16,7 +16,7 @@ pub(super) fn parse(report: &str, percentiles: &str) -> Option<Reported> {
         responses: (complete - errors).max(0.0) as u64,
         errors: errors as u64,
         seconds: field("Time taken for tests:")?,
-        // The first of two lines of this name: over the connections, not over their number.
+        // The first of two lines with this name: per request, not across all concurrent requests.
         mean_us: field("Time per request:").map(|ms| ms * 1e3),
         p50_us: percentile(percentiles, "50"),
         p99_us: percentile(percentiles, "99"),

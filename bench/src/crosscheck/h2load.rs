@@ -1,9 +1,9 @@
-//! The report of h2load, which knows the mean of latencies and no quantiles.
+//! The report of h2load, which has the mean latency but no quantiles.
 
 use super::reported::{Reported, duration_us};
 
-/// Reads the report; `None` when it is something else. What a run for a time leaves in flight is not an
-/// error: h2load does not count it at all.
+/// Reads the report; `None` if the format is unexpected. Requests in flight at the end of a timed run are not
+/// errors: h2load does not count them at all.
 pub(super) fn parse(report: &str) -> Option<Reported> {
     let (mut reported, mut found) = (Reported::default(), 0);
     for line in report.lines() {

@@ -1,10 +1,10 @@
-//! `hayami bench` held against wrk, h2load and ab: do they agree, and what does each cost its own core?
+//! `hayami bench` compared with wrk, h2load and ab: do they agree, and how much CPU time does each need?
 //!
-//! For each tool, the tool and `hayami bench --like 'the same command'` take turns on the same core against
-//! the same server on another. First against nginx, which counts requests itself (`truth`), so that it is known who
-//! counts right; then against hayami, which leaves the client the slower side, for the requests that a
-//! client gets through with a second of CPU time. `turn` is one run, `saved` the file of results, `text` the
-//! section of docs/benchmarks.md. Not here: races between servers.
+//! The tool and `hayami bench --like 'the same command'` alternate on the same core against the same server
+//! on another core. The first part runs against nginx, which counts requests itself (`truth`) and so shows
+//! which client counts correctly; the second part against hayami, where the client is the bottleneck,
+//! measures requests per second of client CPU time. `turn` is one run, `saved` the results file, `text` the
+//! section of docs/benchmarks.md. Races between servers are elsewhere.
 
 mod ab;
 mod h2load;
@@ -31,7 +31,7 @@ use crate::race::{Setup, Start};
 use crate::servers::Server;
 use crate::workload;
 
-/// What the two of a round gave.
+/// The two results of a round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Round {
     /// The tool.
@@ -40,7 +40,7 @@ pub(crate) struct Round {
     pub(crate) ours: Turn,
 }
 
-/// A tool beside `hayami bench`.
+/// A tool compared with `hayami bench`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Compared {
     pub(crate) tool: Tool,
@@ -48,30 +48,30 @@ pub(crate) struct Compared {
     pub(crate) version: Result<String, String>,
     /// Its command line.
     pub(crate) command: String,
-    /// The same in words of `hayami bench`.
+    /// The same command with native options of `hayami bench`.
     pub(crate) native: String,
     pub(crate) rounds: Vec<Round>,
-    /// The most requests that a client leaves under way: the server counts them, the client does not.
+    /// The maximum number of requests a client leaves in flight: the server counts them, the client does not.
     pub(crate) under_way: u64,
-    /// Why there are fewer rounds than there should be.
+    /// Why rounds are missing.
     pub(crate) fault: Option<String>,
 }
 
-/// All that was measured.
+/// All results.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Checked {
-    /// Against nginx, which counts.
+    /// Against nginx, which counts requests.
     pub(crate) agreement: Vec<Compared>,
-    /// Against hayami, where the client is the slower side.
+    /// Against hayami, where the client is the bottleneck.
     pub(crate) per_core: Vec<Compared>,
 }
 
-/// Connections for each tool where agreement is looked at.
+/// Connections for each tool when comparing counts.
 const AGREEMENT: [(Tool, usize); 3] = [(Tool::Wrk, 100), (Tool::H2load, 50), (Tool::Ab, 100)];
-/// The same where requests for each CPU second are.
+/// Connections for each tool when comparing requests per CPU second.
 const PER_CORE: [(Tool, usize); 3] = [(Tool::Wrk, 100), (Tool::H2load, 50), (Tool::Ab, 1000)];
 
-/// How often more requests a second of CPU time are wanted of `hayami bench` than of each tool.
+/// How many times as many requests per CPU second `hayami bench` should reach as each tool.
 pub(crate) fn wanted(tool: Tool) -> f64 {
     match tool {
         Tool::Wrk => 1.2,
@@ -79,10 +79,10 @@ pub(crate) fn wanted(tool: Tool) -> f64 {
     }
 }
 
-/// Runs everything. `hayami` is the program that is the generator and, for the second part, the server.
+/// Runs everything. `hayami` is the load generator and, in the second part, also the server.
 ///
 /// # Errors
-/// A server does not start. What is wrong with a client is in the results instead.
+/// A server does not start. Client failures are part of the results instead.
 pub(crate) fn run(setup: &Setup, hayami: PathBuf) -> Result<Checked, String> {
     let bench = Bench { setup, hayami };
     let truth = Truth::start(setup)?;
@@ -113,7 +113,7 @@ impl Bench<'_> {
         })
     }
 
-    /// The rounds of a tool. Who begins changes from round to round.
+    /// Runs the rounds of a tool, alternating which client goes first.
     fn take_turns(
         &self,
         tool: Tool,
@@ -156,7 +156,7 @@ impl Bench<'_> {
 }
 
 impl Compared {
-    /// Pairs of a figure, ours first, of the rounds where both are known.
+    /// Pairs of a figure, ours first, from the rounds that have both.
     pub(crate) fn pairs(&self, quantity: Quantity) -> impl Iterator<Item = (f64, f64)> {
         let pair = move |round: &Round| Some((*round.ours.get(&quantity)?, *round.theirs.get(&quantity)?));
         self.rounds.iter().filter_map(pair)

@@ -1,10 +1,10 @@
-//! What `hayami bench --json` says: the figures that the other tools have too, and the words of the run.
+//! The report of `hayami bench --json`: the figures that the other tools have too, and the command of the run.
 
 use serde_json::Value;
 
 use super::reported::Reported;
 
-/// Reads the figures of the one target; `None` when it is not such a document.
+/// Reads the figures of the single target; `None` if the document is not such a report.
 pub(super) fn parse(document: &Value) -> Option<Reported> {
     let total = document.pointer("/targets/0/total")?;
     let latency = |name: &str| total.get("latency_us")?.get(name)?.as_f64();
@@ -18,7 +18,7 @@ pub(super) fn parse(document: &Value) -> Option<Reported> {
     })
 }
 
-/// The command as a user types it: without what only a program needs.
+/// The command as a user types it, without options that only a program needs.
 pub(super) fn command(document: &Value) -> Option<String> {
     let words = document.pointer("/about/command")?.as_array()?;
     let mut words = words.iter().filter_map(Value::as_str);

@@ -1,19 +1,19 @@
-//! What a load generator says of its own run, whichever it is.
+//! The results that a load generator reports for its own run, whichever it is.
 
-/// Figures that a load generator prints at its end. What it does not say is `None`.
+/// The final figures of a load generator; `None` where it does not report one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Reported {
-    /// Responses that were complete and right.
+    /// Complete and correct responses.
     pub(crate) responses: u64,
-    /// Everything else that it counted.
+    /// Everything else it counted.
     pub(crate) errors: u64,
-    /// How long it says that it measured.
+    /// The measured duration that it reports.
     pub(crate) seconds: f64,
     /// Mean latency, microseconds.
     pub(crate) mean_us: Option<f64>,
     /// Median latency, microseconds.
     pub(crate) p50_us: Option<f64>,
-    /// The latency 99 of 100 responses stayed within, microseconds.
+    /// 99th percentile of the latency, microseconds.
     pub(crate) p99_us: Option<f64>,
 }
 

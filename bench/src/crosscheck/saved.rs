@@ -1,10 +1,10 @@
-//! The results of the cross-check as JSON, written and read again, so that the page can be made from them.
+//! The results of the cross-check as JSON, written and read back, so that the page can be generated from them.
 
 use serde_json::{Map, Value, json};
 
 use super::{Checked, Compared, Quantity, Round, Tool, Turn};
 
-/// The results as JSON, beside which the caller puts command and machine.
+/// The results as JSON; the caller adds command and machine.
 pub(crate) fn save(checked: &Checked) -> Value {
     let all = |compared: &[Compared]| compared.iter().map(save_compared).collect::<Vec<_>>();
     json!({ "agreement": all(&checked.agreement), "per_core": all(&checked.per_core) })
@@ -32,7 +32,7 @@ fn save_turn(turn: &Turn) -> Value {
     Value::Object(figures.collect::<Map<_, _>>())
 }
 
-/// Reads what [`save`] wrote; `None` when it is something else.
+/// Reads what [`save`] wrote; `None` if the format is unexpected.
 pub(crate) fn load(value: &Value) -> Option<Checked> {
     let all =
         |name: &str| -> Option<Vec<_>> { value.get(name)?.as_array()?.iter().map(load_compared).collect() };

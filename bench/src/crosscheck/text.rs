@@ -6,7 +6,7 @@ use super::{Checked, Compared, Quantity, Round, wanted};
 use crate::report::grid;
 use crate::statistics::spread;
 
-/// Both tables, with what their figures mean.
+/// Both tables with an explanation of their figures.
 pub(crate) fn section(checked: &Checked) -> String {
     let counted: String = checked.agreement.iter().map(counts).collect();
     format!(
@@ -49,7 +49,7 @@ fn agreement(checked: &Checked) -> Vec<Vec<String>> {
     lines
 }
 
-/// How far the count of each client is from the server's.
+/// The deviation of each client's count from the server's.
 fn counts(compared: &Compared) -> String {
     let missed = |of: fn(&Round) -> &super::Turn| {
         let gaps = compared.rounds.iter().filter_map(|round| {
@@ -118,7 +118,7 @@ fn middle(compared: &Compared, of: fn(&Round) -> &super::Turn, quantity: Quantit
     }
 }
 
-/// A ratio with its interval, where rounds were enough for one.
+/// A ratio with its interval, if there were enough rounds for one.
 pub(crate) fn with_interval(ratio: Ratio) -> String {
     match ratio.interval {
         Some((low, high)) => format!("{:.2} ({low:.2}–{high:.2})", ratio.value),
@@ -130,7 +130,7 @@ fn range(least: f64, most: f64) -> String {
     if least == most { whole(least) } else { format!("{} to {}", whole(least), whole(most)) }
 }
 
-/// A whole number with its thousands apart.
+/// An integer with thousands separators.
 pub(crate) fn whole(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::new();

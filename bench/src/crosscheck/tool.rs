@@ -1,4 +1,4 @@
-//! The three tools: what each is asked to do, run, and how its report is read.
+//! The three tools: their commands, running them and parsing their reports.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use super::reported::Reported;
 use super::{ab, h2load, wrk};
 
-/// One of them.
+/// One of the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tool {
     Wrk,
@@ -14,17 +14,17 @@ pub(crate) enum Tool {
     Ab,
 }
 
-/// What a tool is to do: seconds of load, or for ab, which would end early, as many requests as about fit.
+/// The load to generate: seconds, or for ab, which would end early, about as many requests as fit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Job {
     pub(super) tool: Tool,
-    /// Connections at once.
+    /// Concurrent connections.
     pub(super) connections: usize,
     pub(super) seconds: u64,
 }
 
-/// A server answers fewer than these in a second when each has a connection of its own, so that a run of
-/// ab takes longer than the others rather than shorter.
+/// More requests per second than a server answers with a connection for each, so that a run of ab takes
+/// longer than the others rather than shorter.
 const AB_REQUESTS_A_SECOND: u64 = 15_000;
 
 impl Tool {
@@ -39,7 +39,7 @@ impl Tool {
         }
     }
 
-    /// The tool of a name.
+    /// The tool with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
     }
@@ -55,7 +55,7 @@ impl Tool {
     /// Its version.
     ///
     /// # Errors
-    /// It is not there: one line that names the Debian package.
+    /// It is not installed: one line that names the Debian package.
     pub(super) fn version(self) -> Result<String, String> {
         let argument = match self {
             Self::Wrk => "-v",
@@ -71,7 +71,7 @@ impl Tool {
         Ok(version(text.lines().next().unwrap_or_default()))
     }
 
-    /// Reads a report; ab's percentiles are in the file that it was told to write.
+    /// Parses a report; ab's percentiles are in the file given to it.
     pub(super) fn parse(self, report: &str, percentiles: &Path) -> Option<Reported> {
         match self {
             Self::Wrk => wrk::parse(report),
@@ -81,14 +81,14 @@ impl Tool {
     }
 }
 
-/// The first line that a tool prints, without its author.
+/// The first line that a tool prints, without the author.
 fn version(line: &str) -> String {
     let line = line.split(" [").next().unwrap_or_default();
     line.trim_start_matches("This is ").split(" <").next().unwrap_or_default().to_owned()
 }
 
 impl Job {
-    /// The words of the command, for `url`: those that the tool and `--like` both understand.
+    /// The arguments of the command for `url`, limited to those that both the tool and `--like` understand.
     pub(super) fn words(&self, url: &str) -> Vec<String> {
         let Self { tool, connections, seconds } = self;
         let requests = seconds * AB_REQUESTS_A_SECOND;
@@ -100,11 +100,11 @@ impl Job {
         line.split(' ').map(str::to_owned).collect()
     }
 
-    /// The requests that the clients can have under way when a run ends: the server has counted them, the
-    /// client has not.
+    /// The maximum number of requests in flight when a run ends: the server has counted them, the client has
+    /// not.
     pub(super) fn under_way(&self) -> u64 {
         let streams = if self.tool == Tool::H2load { 50 } else { 1 };
-        // ab ends with its number of requests, not with its time.
+        // ab ends with its number of requests, not by time.
         if self.tool == Tool::Ab { 0 } else { self.connections as u64 * streams }
     }
 }

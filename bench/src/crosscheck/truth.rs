@@ -1,5 +1,5 @@
-//! The server that knows how many requests there were: nginx, tuned as in the races, with its own count of
-//! requests (`stub_status`) on a port beside. One process speaks HTTP/1.1 and, on another port, HTTP/2 without TLS.
+//! The server that counts requests: nginx, tuned as in the races, with its own request counter
+//! (`stub_status`) on a separate port. One process serves HTTP/1.1 and, on another port, HTTP/2 without TLS.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -12,21 +12,21 @@ use crate::race::{self, Setup};
 use crate::servers::Server;
 use crate::workload::PAGE;
 
-/// How long the last requests of a run may take until they are counted.
+/// How long the last requests of a run may take to be counted.
 const SETTLE: Duration = Duration::from_millis(50);
-/// How often to look whether they are.
+/// How often to check that.
 const LOOKS: usize = 100;
 
 /// The running server.
 pub(super) struct Truth {
     pub(super) process: Process,
-    /// Where it speaks HTTP/2 without TLS.
+    /// The address for HTTP/2 without TLS.
     pub(super) h2c: SocketAddrV4,
     status: SocketAddrV4,
 }
 
 impl Truth {
-    /// Starts it on the server's core.
+    /// Starts it on the server core.
     ///
     /// # Errors
     /// nginx does not start; one line.
@@ -49,11 +49,11 @@ impl Truth {
         Ok(Self { process, h2c, status })
     }
 
-    /// Requests that the server has taken since it started, those for this number not counted, when no
-    /// more come in. `asked` is how often the number was asked for so far, and is counted on.
+    /// Requests that the server has received since its start, excluding those to `stub_status`, once no more
+    /// arrive. `asked` counts the requests to `stub_status` and is updated.
     ///
     /// # Errors
-    /// The server does not say, or requests do not end.
+    /// The server does not report the number, or requests keep arriving.
     pub(super) fn requests(&self, asked: &mut u64) -> Result<u64, String> {
         let mut last = None;
         for _ in 0..LOOKS {
@@ -70,13 +70,13 @@ impl Truth {
     }
 }
 
-/// The configuration with more servers at the end of its last block.
+/// The configuration with more servers appended to its last block.
 fn with_servers(text: &str, servers: &str) -> Option<String> {
     let before = text.trim_end().strip_suffix('}')?;
     Some(format!("{before}{servers}}}\n"))
 }
 
-/// The page that answers `stub_status`.
+/// Fetches the `stub_status` page.
 fn ask(address: SocketAddrV4) -> Result<String, String> {
     let exchange = || {
         let mut stream = TcpStream::connect(address)?;
@@ -89,12 +89,12 @@ fn ask(address: SocketAddrV4) -> Result<String, String> {
     exchange().map_err(|error: io::Error| format!("nginx's stub_status: {error}"))
 }
 
-/// What is used of it.
+/// The values used from it.
 #[derive(Debug, PartialEq)]
 struct Status {
-    /// Open connections, the one that asks among them.
+    /// Open connections, including the one of this request.
     active: u64,
-    /// Requests since the start, the one that asks among them.
+    /// Requests since the start, including this one.
     requests: u64,
 }
 
@@ -108,7 +108,7 @@ impl Status {
     }
 }
 
-/// What all turns ask for.
+/// The target of all requests.
 pub(super) fn target() -> &'static str {
     PAGE.target
 }

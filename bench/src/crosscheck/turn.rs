@@ -1,4 +1,4 @@
-//! One run of a client against a server, and everything that is measured around it.
+//! One run of a client against a server, with all measurements.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,23 +18,23 @@ use crate::race::Setup;
 /// A figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Quantity {
-    /// Right answers, by the client.
+    /// Correct responses, counted by the client.
     Counted,
-    /// Requests, by the server. Not known where the server does not say.
+    /// Requests, counted by the server; missing if it does not count.
     Served,
-    /// What the client calls an error.
+    /// Errors, as the client defines them.
     Errors,
-    /// Right answers a second, by the client.
+    /// Correct responses per second, according to the client.
     Rate,
     /// Mean latency, microseconds.
     Mean,
     /// Median latency, microseconds.
     P50,
-    /// The latency 99 of 100 stayed within, microseconds.
+    /// 99th percentile of the latency, microseconds.
     P99,
-    /// CPU time of the server for each answer, microseconds.
+    /// Server CPU time per response, microseconds.
     ServerCost,
-    /// Right answers for each second of CPU time of the client.
+    /// Correct responses per second of client CPU time.
     PerClientCpu,
 }
 
@@ -70,7 +70,7 @@ impl Quantity {
 /// The figures of one run.
 pub(crate) type Turn = BTreeMap<Quantity, f64>;
 
-/// Who makes the load.
+/// The load generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Who {
     /// The tool itself.
@@ -79,18 +79,18 @@ pub(super) enum Who {
     Ours,
 }
 
-/// What is needed to run a client.
+/// Everything needed to run a client.
 pub(super) struct Bench<'a> {
     pub(super) setup: &'a Setup,
-    /// The hayami that is raced, which is the generator too.
+    /// The hayami binary, which is raced and also generates load.
     pub(super) hayami: PathBuf,
 }
 
 impl Bench<'_> {
-    /// One run: the figures, and for ours the command in its own words.
+    /// One run: its figures and, for ours, the native command.
     ///
     /// # Errors
-    /// The client cannot be started, fails, or prints something else than its report.
+    /// The client cannot be started, fails, or prints something other than its report.
     pub(super) fn run(
         &self,
         who: Who,
@@ -114,7 +114,7 @@ impl Bench<'_> {
                 let mut command = Command::new(&self.hayami);
                 command.args(["bench", "-q", "--like"]).arg(words.join(" ")).arg("--json").arg(&file);
                 if job.tool != super::Tool::H2load {
-                    // h2load has been told so in words that `--like` knows.
+                    // The command of h2load has `--warm-up-time=0`, which `--like` translates.
                     command.args(["--warm-up", "0"]);
                 }
                 command
@@ -134,8 +134,8 @@ impl Bench<'_> {
         Ok((turn(&reported, server_us, client), native))
     }
 
-    /// Runs a command on the core of the load: what it prints, the server's CPU time in it in microseconds,
-    /// its own.
+    /// Runs a command on the load core; returns its output, the server's CPU time during it in microseconds,
+    /// and its own.
     fn watched(&self, command: &mut Command, server: &Process) -> Result<(String, u64, Duration), String> {
         let name = command.get_program().to_string_lossy().into_owned();
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -155,7 +155,7 @@ impl Bench<'_> {
     }
 }
 
-/// CPU time of all children that ended, by the kernel's own count.
+/// CPU time of all terminated children, as counted by the kernel.
 fn of_children() -> Result<Duration, String> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|error| format!("getrusage: {error}"))?;
     Ok(cpu_time(&usage))

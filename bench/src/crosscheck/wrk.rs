@@ -2,7 +2,7 @@
 
 use super::reported::{Reported, duration_us};
 
-/// Reads the report; `None` when it is something else.
+/// Reads the report; `None` if the format is unexpected.
 pub(super) fn parse(report: &str) -> Option<Reported> {
     let (mut reported, mut complete) = (Reported::default(), false);
     for line in report.lines() {

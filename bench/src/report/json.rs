@@ -1,4 +1,4 @@
-//! The results for programs: every sample of every round.
+//! The results in machine-readable form: every sample of every round.
 
 use serde_json::{Map, Value, json};
 

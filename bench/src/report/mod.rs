@@ -12,14 +12,14 @@ use crate::servers::Server;
 use crate::targets::Verdict;
 use crate::workload::Group;
 
-/// Everything a report says.
+/// The content of a report.
 pub(crate) struct Report {
     /// The command that was run.
     pub(crate) command: String,
     pub(crate) machine: Machine,
     /// Rounds and seconds, in words.
     pub(crate) plan: String,
-    /// The version of each server, or why it is not there.
+    /// The version of each server, or why it is missing.
     pub(crate) versions: Vec<(Server, Result<String, String>)>,
     pub(crate) tables: Vec<Table>,
     pub(crate) verdicts: Vec<Verdict>,
@@ -31,7 +31,7 @@ impl Report {
         self.tables.iter().filter(move |table| table.workload.group == group)
     }
 
-    /// What is to be reached in a group.
+    /// The verdicts on the targets of a group.
     fn verdicts_of(&self, group: Group) -> Vec<&Verdict> {
         let names: Vec<&str> = self.tables_of(group).map(|table| table.workload.name).collect();
         self.verdicts.iter().filter(|verdict| names.contains(&verdict.target.workload)).collect()

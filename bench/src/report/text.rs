@@ -1,4 +1,4 @@
-//! Markdown whose tables are aligned, so that a terminal shows them well too.
+//! Markdown with aligned tables, so that it is readable in a terminal too.
 
 use super::Report;
 use crate::figure::Figure;
@@ -46,7 +46,7 @@ pub(crate) fn lanes(table: &Table) -> String {
     text
 }
 
-/// The column that decides has its range too; the others their median only.
+/// The deciding column also has its range; the others have the median only.
 fn cells(row: &Row, columns: &[Figure]) -> Vec<String> {
     let mut cells = vec![row.server.name().to_owned()];
     cells.extend(columns.iter().enumerate().map(|(index, figure)| match row.spread(*figure) {
@@ -59,7 +59,7 @@ fn cells(row: &Row, columns: &[Figure]) -> Vec<String> {
     cells
 }
 
-/// What was to be reached, and what was.
+/// The targets and whether they were reached.
 pub(crate) fn verdicts(verdicts: &[&Verdict]) -> String {
     if verdicts.is_empty() {
         return String::new();
@@ -99,7 +99,7 @@ fn with_range(spread: Spread, decimals: usize) -> String {
     format!("{:.decimals$} ({:.decimals$}–{:.decimals$})", spread.median, spread.min, spread.max)
 }
 
-/// A Markdown table, its first line the headings.
+/// A Markdown table; its first line is the heading.
 pub(crate) fn grid(lines: &[Vec<String>]) -> String {
     let columns = lines.first().map_or(0, Vec::len);
     let widths: Vec<usize> = (0..columns)

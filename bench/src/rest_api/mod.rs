@@ -1,8 +1,8 @@
-//! The worked example examples/rest-api, measured: hayami, a REST API in Go and its database, with and without pooled
-//! connections on each side, on this machine and with clients far away. Written to docs/rest-api.md.
+//! The worked example examples/rest-api, measured: hayami, a REST API in Go and its database, with and without
+//! connection pooling on each side, on this machine and with far clients. Results go to docs/rest-api.md.
 //!
-//! `stack` starts and stops the example, and reads what its processes paid; `step` is what is asked of it; `page`
-//! writes. What the example is, and how it is started by hand, stands in docs/rest-api.md.
+//! `stack` starts and stops the example and reads the CPU time of its processes; `step` generates the load; `page`
+//! writes. docs/rest-api.md describes the example and how to start it by hand.
 
 mod page;
 mod samples;
@@ -24,10 +24,10 @@ use crate::{command, put, root, scenarios};
 use self::stack::{Pooling, Stack};
 use self::step::{STEPS, Sample, Step};
 
-/// Load before anything counts. The database's virtual machine compiles until it has had some 50,000 requests: the first
-/// cost it five times as much as the later ones.
+/// Warm-up before anything is counted. The database's virtual machine compiles until it has served some
+/// 50,000 requests, the first of which cost five times as much as later ones.
 const FIRST_WARM_UP: Duration = Duration::from_secs(25);
-/// Load before a setting's steps.
+/// Warm-up before the steps of a setting.
 const WARM_UP: Duration = Duration::from_secs(2);
 /// Five rounds take some 18 minutes.
 const ROUNDS: u32 = 5;
@@ -35,18 +35,18 @@ const ROUNDS: u32 = 5;
 /// Samples of each setting and step, in the order of the rounds.
 type Samples = BTreeMap<(Pooling, &'static str), Vec<Sample>>;
 
-/// What was measured, and where.
+/// The results, and where they were measured.
 struct Measured {
     command: String,
     plan: String,
     machine: Machine,
     versions: String,
     samples: Samples,
-    /// What went wrong; such samples are missing.
+    /// Errors; the samples concerned are missing.
     faults: Vec<String>,
 }
 
-/// Measures, prints, and writes if that is wanted.
+/// Measures, prints, and writes if requested.
 ///
 /// # Errors
 /// The example does not start, or a file cannot be written.
@@ -72,7 +72,7 @@ pub(crate) fn run(setup: &Setup, options: &Options) -> Result<(), String> {
     setup.load_rest_api(&stack, &Step::WARM_UP, FIRST_WARM_UP.min(setup.time * 8))?;
     measured.versions = stack.versions();
     for round in 1..=rounds {
-        // Each round begins with another one, so that none always runs behind the same neighbour.
+        // Each round starts with another setting, so that none always follows the same one.
         let turns = Pooling::ALL.into_iter().cycle().skip(round as usize - 1).take(Pooling::ALL.len());
         for pooling in turns {
             eprintln!("round {round} of {rounds}: {} …", pooling.name());
@@ -104,7 +104,7 @@ impl Setup {
     }
 }
 
-/// Puts the section into the page, between its marks, and the plots beside it.
+/// Inserts the section into the page, between its marks, and writes the plots.
 fn write(section: &str, measured: &Measured) -> Result<(), String> {
     let page = root().join("docs/rest-api.md");
     let text = fs::read_to_string(&page).map_err(|error| format!("{}: {error}", page.display()))?;

@@ -8,22 +8,22 @@ use crate::report::grid;
 use crate::scenarios::svg::{self, Line, Stack as Bar};
 use crate::statistics::{Spread, spread};
 
-/// What stands between these is replaced.
+/// The text between these is replaced.
 const MARKS: [&str; 2] =
     ["<!-- measured: written by run measure --write -->\n", "<!-- end of what is measured -->\n"];
-/// The step that shows what pooling costs and saves: keep-alive, so that it is not hidden by the clients' connections.
+/// The step that shows the costs and savings of pooling: keep-alive, so that the clients' connections do not hide them.
 const POOLING: &str = "near-kept-100";
 const LINES: [(Pooling, &str); 4] =
     [(Pooling::Both, "c0"), (Pooling::Api, "c2"), (Pooling::Database, "c3"), (Pooling::Neither, "c1")];
 
-/// The page with this section in the place of the one before; `None` if the marks are missing.
+/// The page with its section replaced; `None` if the marks are missing.
 pub(super) fn renewed(page: &str, section: &str) -> Option<String> {
     let (before, rest) = page.split_once(MARKS[0])?;
     let (_, after) = rest.split_once(MARKS[1])?;
     Some(format!("{before}{}\n{section}\n{}{after}", MARKS[0], MARKS[1]))
 }
 
-/// Everything that was measured, as Markdown.
+/// All results as Markdown.
 pub(super) fn section(measured: &Measured) -> String {
     let machine = &measured.machine;
     let mut text = format!(
@@ -67,7 +67,7 @@ impl Measured {
         spread(self.samples.get(&(pooling, step))?.iter().map(figure))
     }
 
-    /// A figure in the middle of the rounds.
+    /// The median of a figure over the rounds.
     fn middle(&self, pooling: Pooling, step: &str, figure: impl Fn(&Sample) -> f64) -> Option<f64> {
         Some(self.spread(pooling, step, figure)?.median)
     }
@@ -76,7 +76,7 @@ impl Measured {
         self.middle(pooling, step, figure).map_or("-".to_owned(), whole)
     }
 
-    /// The middle of the rounds, the least and the most.
+    /// The median, minimum and maximum of a figure.
     fn ranged(&self, pooling: Pooling, step: &str, figure: impl Fn(&Sample) -> f64) -> String {
         let ranged =
             |Spread { median, min, max }| format!("{} ({}-{})", whole(median), whole(min), whole(max));
@@ -188,7 +188,7 @@ fn series_table(measured: &Measured) -> Vec<Vec<String>> {
     rows
 }
 
-/// CPU time for each answer, by process.
+/// CPU time per response, by process.
 pub(super) fn pooling_plot(measured: &Measured) -> String {
     let bar = |pooling: Pooling| Bar {
         label: pooling.name().to_owned(),
@@ -204,7 +204,7 @@ pub(super) fn pooling_plot(measured: &Measured) -> String {
     )
 }
 
-/// Answers a second over the connections of the four steps.
+/// Responses per second over the connections of the four steps.
 pub(super) fn distance_plot(measured: &Measured) -> String {
     let line = |label: &str, colour, dashed, y: &dyn Fn(&Step) -> Option<f64>| Line {
         label: label.to_owned(),

@@ -1,11 +1,11 @@
-//! Every sample behind the page, for programs.
+//! All samples behind the page, in machine-readable form.
 
 use serde_json::{Value, json};
 
 use super::Measured;
 use super::step::Sample;
 
-/// All that was measured.
+/// All results.
 pub(super) fn json(measured: &Measured) -> Value {
     let machine = &measured.machine;
     let series = measured.samples.iter().map(|((pooling, step), samples)| {

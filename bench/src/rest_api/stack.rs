@@ -1,4 +1,4 @@
-//! The example as it runs: started and stopped by its own command; CPU time and counters of its processes.
+//! The running example: started and stopped by its own command; CPU time and counters of its processes.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -14,10 +14,10 @@ use crate::process::free_address;
 use crate::race::Setup;
 use crate::{guard, pin, servers};
 
-/// The processes, in the order in which a request meets them.
+/// The processes, in the order in which a request passes them.
 pub(super) const PROCESSES: [&str; 3] = ["hayami", "api1", "database"];
 
-/// On which side connections are kept and used again.
+/// The sides on which connections are pooled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Pooling {
     Neither,
@@ -38,7 +38,7 @@ impl Pooling {
         }
     }
 
-    /// Words for the example's command. 0 is no pooling on both sides of it.
+    /// Arguments for the example's command. 0 disables pooling on both sides of it.
     fn words(self) -> [&'static str; 4] {
         let (keepalive, pool) = match self {
             Self::Neither => ("0", "0"),
@@ -54,41 +54,41 @@ impl Pooling {
 pub(super) struct Stack {
     folder: PathBuf,
     processes: [u32; 3],
-    /// Port of hayami.
+    /// hayami's port.
     pub(super) port: u16,
     api: u16,
     database: u16,
 }
 
-/// What has been paid and opened since the processes were started.
+/// CPU time and counters since the processes were started.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Counters {
     /// CPU time of each of [`PROCESSES`], in microseconds.
     pub(super) cpu_us: [f64; 3],
-    /// Requests that the API has had.
+    /// Requests received by the API.
     pub(super) requests: f64,
-    /// Connections that were opened to the API.
+    /// Connections opened to the API.
     pub(super) connections: f64,
-    /// Connections that the API opened to the database.
+    /// Connections opened by the API to the database.
     pub(super) database_connections: f64,
 }
 
 impl Stack {
-    /// A place for it, with new data. Nothing is started yet.
+    /// Prepares a folder with new data; starts nothing.
     ///
     /// # Errors
-    /// There are no free ports.
+    /// No port is available.
     pub(super) fn new(setup: &Setup) -> Result<Self, String> {
         let folder = setup.guard.folder.join("rest-api");
         let (port, api, database) = (free_port()?, free_port()?, free_port()?);
         Ok(Self { folder, processes: [0; 3], port, api, database })
     }
 
-    /// Starts it, pinned to the servers' core. The database stays what it was: its virtual machine takes a while to
-    /// become fast, and that is not what is compared.
+    /// Starts it, pinned to the server core. The database keeps running: its virtual machine takes a while to
+    /// warm up, and that is not what is compared.
     ///
     /// # Errors
-    /// It does not start; the last line of what it says.
+    /// It does not start; the last line of its output.
     pub(super) fn start(&mut self, setup: &Setup, pooling: Pooling) -> Result<(), String> {
         self.processes[..2].iter().filter(|id| **id > 0).for_each(|id| guard::end_tree(*id));
         let mut command = self.command("start");
@@ -123,7 +123,7 @@ impl Stack {
         self.processes[0]
     }
 
-    /// What there is by now.
+    /// The current counters.
     ///
     /// # Errors
     /// The API does not answer.
@@ -149,7 +149,7 @@ impl Stack {
         Ok(answer)
     }
 
-    /// Which database it is, and the Go and Java that run.
+    /// The database and the versions of Go and Java.
     pub(super) fn versions(&self) -> String {
         let first = |program: &str, word: &str| {
             let output = Command::new(program).arg(word).stdin(Stdio::null()).output().ok()?;
@@ -170,13 +170,13 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // What it leaves, the guard ends.
+        // The guard ends what this leaves.
         let _ = self.command("stop").status();
     }
 }
 
 impl Counters {
-    /// What came between `before` and this, less the request by which it was asked.
+    /// The difference to `before`, less the request that read the counters.
     pub(super) fn since(&self, before: &Self) -> Self {
         let cpu_us = [0, 1, 2].map(|process| self.cpu_us[process] - before.cpu_us[process]);
         Self {
@@ -192,7 +192,7 @@ fn free_port() -> Result<u16, String> {
     Ok(free_address()?.port())
 }
 
-/// The process of that name; 0 if there is none.
+/// The id of the process with this name; 0 if there is none.
 fn process(folder: &Path, name: &str) -> u32 {
     let text = fs::read_to_string(folder.join(format!("{name}.pid"))).unwrap_or_default();
     text.split(' ').next().and_then(|id| id.parse().ok()).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! What is asked of the example: the steps of the published series S1, and one run of each.
+//! The load on the example: the steps of the published series S1, and one run of each.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,16 +8,16 @@ use super::stack::{Counters, PROCESSES, Pooling, Stack};
 use crate::load::{PATIENCE, SOURCES, split};
 use crate::race::Setup;
 
-/// Connections, and how far away they are.
+/// Connections and their distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Step {
     pub(super) name: &'static str,
     pub(super) connections: usize,
     pub(super) keep_alive: bool,
     pub(super) rtt_ms: u32,
-    /// What was published for it: requests a second, of a file.
+    /// The published figure: requests per second, for a file.
     pub(super) published: u32,
-    /// Whether it is measured with every setting, or as shipped only.
+    /// Whether it is measured with every setting or only as shipped.
     every: bool,
 }
 
@@ -29,7 +29,7 @@ const fn far(name: &'static str, connections: usize, published: u32) -> Step {
     Step { name, connections, keep_alive: false, rtt_ms: 100, published, every: true }
 }
 
-/// The series: from this machine with and without keep-alive, then its four steps from 100 ms away.
+/// The series: on this machine with and without keep-alive, then its four steps from 100 ms away.
 pub(super) const STEPS: [Step; 8] = [
     near("near-kept-100", 100, true, 36_492, true),
     near("near-kept-1000", 1000, true, 34_925, false),
@@ -44,32 +44,32 @@ pub(super) const STEPS: [Step; 8] = [
 /// One run of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sample {
-    /// Connections that there were: as many as the limit of open files allows.
+    /// Actual connections: as many as the limit of open files allows.
     pub(super) connections: usize,
     pub(super) rate: f64,
     pub(super) p50_us: f64,
     pub(super) p99_us: f64,
     pub(super) errors: u64,
-    /// CPU time for each request of the API, of each process.
+    /// CPU time per API request, for each process.
     pub(super) cost_us: [f64; 3],
-    /// Connections opened to the API and to the database for 1,000 requests.
+    /// Connections opened to the API and to the database per 1,000 requests.
     pub(super) opened: [f64; 2],
 }
 
 impl Step {
-    /// Load whose figures are thrown away.
+    /// Load whose figures are discarded.
     pub(super) const WARM_UP: Self = near("warm-up", 100, true, 0, true);
 
     pub(super) fn is_of(&self, pooling: Pooling) -> bool {
         self.every || pooling == Pooling::Both
     }
 
-    /// Answers a second that so many clients can have at that distance, each with a connection of its own.
+    /// The maximum of responses per second for this many clients at that distance, with a connection for each request.
     pub(super) fn limit(&self) -> Option<f64> {
         (self.rtt_ms > 0).then(|| self.connections as f64 * 1e3 / (2.0 * f64::from(self.rtt_ms)))
     }
 
-    /// Whether so many wait that an answer takes seconds: such a step is given more time.
+    /// Whether so many clients wait that a response takes seconds: such a step gets more time.
     fn is_slow(&self) -> bool {
         self.connections >= 10_000
     }
@@ -94,7 +94,7 @@ impl Setup {
     /// One run of a step.
     ///
     /// # Errors
-    /// Nothing is answered, or the API does not tell its counters.
+    /// No request is answered, or the API does not report its counters.
     pub(super) fn load_rest_api(&self, stack: &Stack, step: &Step, time: Duration) -> Result<Sample, String> {
         let list = self.guard.folder.join("urls");
         fs::write(&list, urls(stack.port)).map_err(|error| format!("{}: {error}", list.display()))?;
@@ -119,13 +119,13 @@ impl Setup {
 }
 
 impl Counters {
-    /// CPU time for each request, of each process.
+    /// CPU time per request, for each process.
     fn cost_us(&self) -> [f64; PROCESSES.len()] {
         self.cpu_us.map(|time| time / self.requests)
     }
 }
 
-/// What is asked: nine times in ten a product (0.2 to 1.2 KB), else a page of eight (3 to 6 KB).
+/// The requests: nine in ten fetch a product (0.2 to 1.2 KB), the others a page of eight (3 to 6 KB).
 fn urls(port: u16) -> String {
     let mut list = String::new();
     for number in (0..1000).step_by(20) {

@@ -9,19 +9,19 @@ use crate::crosscheck::{whole, with_interval};
 use crate::figure::Figure;
 use crate::report::grid;
 
-/// The figure that ratios are of: more is better, as in the published ones, and the client's share of the machine
-/// is not in it.
+/// The figure that ratios compare: more is better, as in the published ones, and the client's share of the
+/// machine is excluded.
 const COMPARED: Figure = Figure::PerCore;
 const OURS: &str = "hayami";
 
-/// A published row and what was measured beside it, or one of the two.
+/// A published row and the corresponding measurement, or one of the two.
 struct Pair<'a> {
     label: &'a str,
     published: Option<&'a Row>,
     lane: Option<&'a Lane>,
 }
 
-/// The section of a scenario. Without a table it says that it was not run.
+/// The section of a scenario. Without a table it states that it was not run.
 pub(super) fn section(scenario: &ByServer, table: Option<&Table>) -> String {
     let pairs = pairs(scenario, table);
     let reference = reference(scenario, table);
@@ -38,7 +38,7 @@ pub(super) fn section(scenario: &ByServer, table: Option<&Table>) -> String {
     )
 }
 
-/// Its plot.
+/// The plot of a scenario.
 pub(super) fn plot(scenario: &ByServer, table: Option<&Table>) -> String {
     let reference = reference(scenario, table);
     let bar = |pair: &Pair<'_>| {
@@ -55,7 +55,7 @@ pub(super) fn plot(scenario: &ByServer, table: Option<&Table>) -> String {
     svg::bars(&scenario.title.replace('`', ""), scenario.reference_name, &bars)
 }
 
-/// Ours first, then the published rows in their order, then what was measured besides.
+/// Ours first, then the published rows in their order, then other measurements.
 fn pairs<'a>(scenario: &'a ByServer, table: Option<&'a Table>) -> Vec<Pair<'a>> {
     let lane = |server: &str| table.and_then(|table| table.lane(server));
     let beside = |row: &Row| match row.here {
@@ -129,7 +129,7 @@ fn rate(row: &Row) -> String {
     }
 }
 
-/// Who wins and who loses, in one sentence for each.
+/// Wins and losses, in one sentence each.
 fn balance(table: &Table) -> String {
     let Some(ours) = table.lane(OURS) else { return "hayami was not run.\n".to_owned() };
     let others = || table.lanes.iter().filter(|lane| lane.server != OURS && !lane.rounds.is_empty());
@@ -154,7 +154,7 @@ fn balance(table: &Table) -> String {
     format!("Responses for each CPU second, hayami: {}.\n", said.join("; "))
 }
 
-/// Faults, errors, and how the load was made.
+/// Faults, errors, and how the load was generated.
 pub(super) fn asides(table: &Table) -> String {
     let faults =
         table.lanes.iter().filter_map(|lane| Some(format!("{}: {}", lane.server, lane.fault.as_ref()?)));
@@ -163,7 +163,7 @@ pub(super) fn asides(table: &Table) -> String {
     notes.map(|note| format!("\n{note}\n")).collect()
 }
 
-/// What a reader of rates has to know: how many requests failed beside those that are counted.
+/// How many requests failed besides those counted, which readers of the rates need to know.
 fn errors(lane: &Lane) -> Option<String> {
     let sum = |figure| lane.values(figure).flatten().sum::<f64>();
     let (wrong, right) = (sum(Figure::Errors), sum(Figure::Succeeded));

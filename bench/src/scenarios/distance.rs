@@ -1,4 +1,4 @@
-//! S1: connections without keep-alive, many of them, far away.
+//! S1: connections without keep-alive, in large numbers, from far away.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::report::grid;
 /// The servers of the plot and the table, with their colours.
 const SERVERS: [(&str, &str); 3] = [("hayami", "c0"), ("nginx-tuned", "c1"), ("h2o", "c2")];
 const TITLE: &str = "S1: a REST front end, connections from 100 ms away";
-/// Where published ratios are to: same host, no keep-alive, 100 connections.
+/// The reference of published ratios: same host, no keep-alive, 100 connections.
 const REFERENCE: usize = 2;
 
 /// The section.
@@ -109,7 +109,7 @@ fn cells(saved: &Saved, distance: &Distance) -> Vec<String> {
     cells
 }
 
-/// Answers a second that so many connections can give at that distance.
+/// The maximum of responses per second for this many connections at that distance.
 fn limit(distance: &Distance) -> Option<f64> {
     let seconds = f64::from(distance.delay_ms) / 1e3;
     (seconds > 0.0).then(|| f64::from(distance.connections) / (2.0 * seconds))
@@ -123,7 +123,7 @@ fn figure(saved: &Saved, distance: &Distance, server: &str, wanted: Figure) -> O
     table(saved, distance)?.lane(server).and_then(|lane: &Lane| lane.median(wanted))
 }
 
-/// What is to be said of each workload; what is the same for several is said once.
+/// The remarks on each workload; those common to several appear once.
 fn remarks(saved: &Saved) -> String {
     let (mut items, mut shared) = (String::new(), BTreeSet::new());
     for table in DISTANCES.iter().filter_map(|distance| table(saved, distance)) {

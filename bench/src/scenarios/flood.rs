@@ -30,7 +30,7 @@ pub(super) fn section(saved: &Saved) -> String {
     )
 }
 
-/// The part of the requests that succeeded, over all three runs.
+/// The share of requests that succeeded, over all three runs.
 pub(super) fn plot(saved: &Saved) -> String {
     let table = saved.table(FLOOD);
     let bar = |server: &str| {
@@ -44,7 +44,7 @@ pub(super) fn plot(saved: &Saved) -> String {
     svg::bars(TITLE, "all requests of the three runs succeeded", &bars)
 }
 
-/// Ours, those of the publication, and who else was run.
+/// Ours, those of the publication, and other servers that were run.
 fn servers(saved: &Saved) -> Vec<&str> {
     let mut servers = vec!["hayami"];
     let run = saved.table(FLOOD).into_iter().flat_map(|table| &table.lanes).map(|lane| lane.server.as_str());
@@ -89,7 +89,7 @@ fn cells(server: &str, run: usize, published: Option<&FloodRun>, lane: Option<&L
     ]
 }
 
-/// Of 100 requests of a run so many succeeded.
+/// The percentage of a run's requests that succeeded.
 fn succeeded(lane: &Lane, run: usize) -> Option<f64> {
     let figure = |wanted| lane.values(wanted).nth(run).flatten();
     let (right, wrong) = (figure(Figure::Succeeded)?, figure(Figure::Errors)?);
@@ -97,7 +97,7 @@ fn succeeded(lane: &Lane, run: usize) -> Option<f64> {
     (all > 0.0).then(|| right * 100.0 / all)
 }
 
-/// 100 % is said only when it is all.
+/// 100 % only if all succeeded.
 fn percent(value: f64) -> String {
     if value >= 100.0 { "100 %".to_owned() } else { format!("{:.1} %", (value * 10.0).floor() / 10.0) }
 }

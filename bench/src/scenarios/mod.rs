@@ -1,8 +1,8 @@
-//! docs/benchmarks.md: published figures beside measured ones, written from the saved results of the races
+//! docs/benchmarks.md: published figures beside measured ones, generated from the saved results of the races
 //! (group `scenarios`) and of the cross-check. Nothing is run here.
 //!
-//! `published` holds what was published, `saved` reads what was measured, `by_server`, `distance` and `flood` write
-//! the sections, `svg` the plots, `page` all of it.
+//! `published` holds the published figures, `saved` reads the measurements, `by_server`, `distance` and
+//! `flood` write the sections, `svg` the plots, `page` the whole.
 
 mod by_server;
 mod distance;
@@ -21,7 +21,7 @@ use self::published::BY_SERVER;
 use self::saved::Saved;
 use crate::crosscheck::{self, Checked};
 
-/// Where every sample behind published figures is.
+/// The folder of all samples behind published figures.
 pub(crate) const SAMPLES: &str = "bench/samples";
 /// Where the races save the results of their group `scenarios`.
 const RESULTS: &str = "bench/samples/results-scenarios.json";
@@ -30,7 +30,7 @@ pub(crate) const CROSSCHECK: &str = "bench/samples/crosscheck.json";
 const PAGE: &str = "docs/benchmarks.md";
 const PLOTS: &str = "docs/benchmarks";
 
-/// Writes the page and its plots into the tree at `root`, from what was saved there.
+/// Writes the page and its plots into the tree at `root`, from the results saved there.
 ///
 /// # Errors
 /// There are no saved results, or a file cannot be written.
@@ -54,7 +54,7 @@ pub(crate) fn write(root: &Path) -> Result<(), String> {
     put(root, PAGE, &page::page(&saved, checked.as_ref()))
 }
 
-/// Saves the results of a cross-check in a folder; `about` has command, machine and versions, as results of races do.
+/// Saves the results of a cross-check in a folder; `about` has command, machine and versions, as in race results.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -77,7 +77,7 @@ fn plot_file(id: &str) -> String {
     format!("{PLOTS}/{id}.svg")
 }
 
-/// A file of results; `None` when it is not there.
+/// Reads a file of results; `None` if it does not exist.
 fn read(file: &Path) -> Result<Option<Value>, String> {
     let text = match fs::read_to_string(file) {
         Ok(text) => text,
@@ -97,7 +97,7 @@ mod tests {
     use crate::figure::Figure;
     use std::collections::BTreeMap;
 
-    /// A server whose cost was so many microseconds in each round.
+    /// A server with this cost in microseconds in each round.
     pub(super) fn lane(server: &str, costs: &[f64]) -> Lane {
         let round = |cost: &f64| {
             let figures = [(Figure::Cost, *cost), (Figure::PerCore, 1e6 / cost), (Figure::Rate, 5e5 / cost)];
@@ -111,7 +111,7 @@ mod tests {
         Table { name: name.to_owned(), notes: Vec::new(), lanes }
     }
 
-    /// The lines of a text without what aligns them.
+    /// The lines of a text without alignment spaces.
     pub(super) fn rows(text: &str) -> Vec<String> {
         text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
     }

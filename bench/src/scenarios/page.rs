@@ -7,7 +7,7 @@ use crate::crosscheck::{self, Checked};
 
 const REPEAT: &str = "    cargo run --release -p hayami-bench -- --group scenarios --crosscheck --write\n";
 
-/// The page. `checked` is the cross-check with how it was run.
+/// The page. `checked` is the cross-check and how it was run.
 pub(super) fn page(saved: &Saved, checked: Option<&(Saved, Checked)>) -> String {
     let [s0, s2a, s3, s4] = BY_SERVER;
     let section = |scenario| by_server::section(scenario, saved.table(scenario.workload));
@@ -98,7 +98,7 @@ fn crosscheck_section(checked: Option<&(Saved, Checked)>) -> String {
         let version = compared.version.as_ref().ok()?;
         Some(format!("- {version}: `{}`, ours: `{}`\n", compared.command, compared.native))
     });
-    // Of the servers only these take part.
+    // Only these servers take part.
     let versions =
         saved.about.versions.iter().filter(|(name, _)| ["hayami", "nginx-tuned"].contains(&name.as_str()));
     let about = About { versions: versions.cloned().collect(), ..saved.about.clone() };

@@ -1,14 +1,14 @@
-//! The published figures of scenarios S0 to S4, and what stands beside each here.
+//! The published figures of scenarios S0 to S4, and their counterparts here.
 //!
-//! They were measured on other machines in other years; what can be compared is the ratio of two rows of the same
-//! table. A row that nothing here measures stays in, with the reason.
+//! They were measured on other machines in other years; only the ratio of two rows of the same table can be
+//! compared. A row without a counterpart stays in the table, with the reason.
 
-/// What stands beside a published row in our own tables.
+/// The counterpart of a published row in our own tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Here {
-    /// The server of this name in the races.
+    /// The server with this name in the races.
     Server(&'static str),
-    /// Nothing, and why.
+    /// None, and why.
     Nothing(&'static str),
 }
 
@@ -17,9 +17,9 @@ pub(crate) enum Here {
 pub(crate) struct Row {
     /// Server and set-up.
     pub(crate) who: &'static str,
-    /// Requests a second; `None` where the publication gives no number.
+    /// Requests per second; `None` where the publication gives no number.
     pub(crate) rate: Option<f64>,
-    /// What it says besides.
+    /// Remarks of the publication.
     pub(crate) remark: &'static str,
     pub(crate) here: Here,
 }
@@ -27,17 +27,17 @@ pub(crate) struct Row {
 /// A scenario whose published table has a row for each server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ByServer {
-    /// Its name, and that of its plot.
+    /// Its name, also used for its plot.
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
-    /// What it is, and where it was published to have been measured.
+    /// What it is, and where it was measured according to the publication.
     pub(crate) about: &'static str,
     /// The workload of the races.
     pub(crate) workload: &'static str,
     pub(crate) rows: &'static [Row],
-    /// The index of the row that ratios are to.
+    /// The index of the reference row for ratios.
     pub(crate) reference: usize,
-    /// What that row is called in a heading.
+    /// The name of that row in a heading.
     pub(crate) reference_name: &'static str,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct ByServer {
 pub(crate) struct Distance {
     pub(crate) host: &'static str,
     pub(crate) keep_alive: bool,
-    /// Delay of the network, there and back, in milliseconds.
+    /// Round-trip time of the network, in milliseconds.
     pub(crate) delay_ms: u32,
     pub(crate) connections: u32,
     pub(crate) rate: f64,
@@ -58,9 +58,9 @@ pub(crate) struct Distance {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FloodRun {
     pub(crate) server: &'static str,
-    /// Requests a second; `None` where the publication gives no number.
+    /// Requests per second; `None` where the publication gives no number.
     pub(crate) rate: Option<f64>,
-    /// Of 100 requests so many succeeded.
+    /// The percentage of requests that succeeded.
     pub(crate) succeeded: f64,
 }
 
@@ -206,12 +206,12 @@ pub(crate) const FLOODS: [[FloodRun; 3]; 2] =
     [[nghttpd(221.9, 100.0), nghttpd(1_381.7, 15.4), nghttpd(398.5, 55.3)], [H2O; 3]];
 
 impl ByServer {
-    /// The published ratio of a row to the row of reference.
+    /// The published ratio of a row to the reference row.
     pub(crate) fn ratio(&self, row: &Row) -> Option<f64> {
         Some(row.rate? / self.rows.get(self.reference)?.rate?)
     }
 
-    /// The server of the races that measured ratios are to.
+    /// The server of the races that is the reference for measured ratios.
     pub(crate) fn reference_server(&self) -> Option<&'static str> {
         match self.rows.get(self.reference)?.here {
             Here::Server(server) => Some(server),

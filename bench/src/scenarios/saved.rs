@@ -1,4 +1,4 @@
-//! Results as the races save them, read again: the page is written from them alone.
+//! Results saved by the races, read back: the page is generated from them alone.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(crate) struct Saved {
     pub(crate) tables: Vec<Table>,
 }
 
-/// How, when and where it was measured.
+/// How, when and where the results were measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct About {
     pub(crate) command: String,
@@ -25,11 +25,11 @@ pub(crate) struct About {
     pub(crate) cpu: String,
     pub(crate) cores: u64,
     pub(crate) kernel: String,
-    /// Name and version of each server that was there.
+    /// Name and version of each server present.
     pub(crate) versions: Vec<(String, String)>,
 }
 
-/// What a workload gave.
+/// The results of a workload.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Table {
     /// The name of the workload.
@@ -38,18 +38,18 @@ pub(crate) struct Table {
     pub(crate) lanes: Vec<Lane>,
 }
 
-/// What a server gave in a workload.
+/// The results of a server in a workload.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Lane {
     pub(crate) server: String,
-    /// Figures of each round by their headings.
+    /// The figures of each round by heading.
     pub(crate) rounds: Vec<BTreeMap<String, f64>>,
-    /// Why there is less than there should be.
+    /// Why results are missing.
     pub(crate) fault: Option<String>,
 }
 
 impl Saved {
-    /// Reads a file of results; `None` when it is something else.
+    /// Reads a file of results; `None` if the format is unexpected.
     pub(crate) fn read(document: &Value) -> Option<Self> {
         let tables = document.get("workloads").and_then(Value::as_array);
         let tables = tables.into_iter().flatten().map(Table::read).collect::<Option<_>>()?;
@@ -66,7 +66,7 @@ impl About {
     fn read(document: &Value) -> Option<Self> {
         let text = |path: &str| Some(document.pointer(path)?.as_str()?.to_owned());
         let versions = document.get("versions")?.as_object()?.iter();
-        // What is missing has an object with the reason in place of a version.
+        // A missing server has an object with the reason in place of a version.
         let versions =
             versions.filter_map(|(name, version)| Some((name.clone(), version.as_str()?.to_owned())));
         Some(Self {
@@ -92,7 +92,7 @@ impl Table {
         })
     }
 
-    /// What a server gave, if it gave anything.
+    /// The results of a server, if there are any.
     pub(crate) fn lane(&self, server: &str) -> Option<&Lane> {
         self.lanes.iter().find(|lane| lane.server == server && !lane.rounds.is_empty())
     }
@@ -102,7 +102,7 @@ impl Lane {
     fn read(value: &Value) -> Option<Self> {
         let round = |round: &Value| {
             let figures = round.as_object()?.iter();
-            // What is no number was not known.
+            // A value that is not a number is unknown.
             Some(figures.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect())
         };
         Some(Self {
@@ -112,7 +112,7 @@ impl Lane {
         })
     }
 
-    /// A figure in each round; `None` in those where it is not known.
+    /// A figure in each round; `None` where it is unknown.
     pub(crate) fn values(&self, figure: Figure) -> impl Iterator<Item = Option<f64>> {
         self.rounds.iter().map(move |round| round.get(figure.heading()).copied())
     }

@@ -27,7 +27,7 @@ fn configuration(site: &Site<'_>) -> String {
             .filter(|(name, _)| *name != "mime" || Path::new("/etc/mime.types").exists())
             .map(|(name, more)| format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n{more}"))
             .collect();
-    // As root it must be told whom to serve as; the user and group with the number of `nobody`.
+    // As root it needs a user to serve as: the user and group with the ids of `nobody`.
     let user = if rustix::process::geteuid().is_root() { "User #65534\nGroup #65534\n" } else { "" };
     format!(
         "{modules}{user}Listen {address}
@@ -47,8 +47,8 @@ DirectoryIndex index.html
     )
 }
 
-/// 16 processes of 25 threads are the default; each may also hold this factor times its idle threads
-/// of connections that wait.
+/// The default is 16 processes of 25 threads; each may also hold this factor times its idle threads of
+/// waiting connections.
 fn limits(connections: usize) -> String {
     format!("AsyncRequestWorkerFactor {}\n", connections.div_ceil(16))
 }

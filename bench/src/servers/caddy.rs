@@ -1,5 +1,5 @@
-//! Caddy with its own defaults. `GOMAXPROCS` only because its default counts the cores of the machine and not the one it
-//! is pinned to.
+//! Caddy with its own defaults. `GOMAXPROCS` is set only because its default counts the cores of the machine,
+//! not the one it is pinned to.
 
 use std::process::Command;
 
@@ -14,7 +14,7 @@ pub(super) fn command(site: &Site<'_>) -> Result<Command, String> {
     let file = write(site, "Caddyfile", &configuration(site))?;
     let mut command = Command::new(program("caddy"));
     command.args(["run", "--adapter", "caddyfile", "--config"]).arg(file);
-    // It keeps what it learns of certificates in its home.
+    // It stores certificate state in its home.
     command.env("HOME", &site.folder).env("GOMAXPROCS", site.workers.to_string());
     Ok(command)
 }

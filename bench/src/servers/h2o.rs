@@ -1,5 +1,5 @@
-//! h2o with its own defaults. `num-threads` only because its default counts the cores of the
-//! machine and not the one it is pinned to.
+//! h2o with its own defaults. `num-threads` is set only because its default counts the cores of the machine,
+//! not the one it is pinned to.
 
 use std::process::Command;
 

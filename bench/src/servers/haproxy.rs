@@ -1,5 +1,5 @@
-//! HAProxy with its own defaults, and what the others tell an upstream too. It has no time-outs of its own and asks for
-//! them; `nbthread` only because it would count the cores of the machine and not the one it is pinned to.
+//! HAProxy with its own defaults, and the same forwarding fields as the others. It requires explicit timeouts;
+//! `nbthread` is set only because it would count the cores of the machine, not the one it is pinned to.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! hayami, built from this tree, as shipped: where to listen and what to serve, no other directive.
+//! hayami, built from this tree, as shipped: the listening address and what to serve, no other directive.
 
 use std::env;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::process::Command;
 use super::{Site, Upstream, first_line, write};
 use crate::workload::Wire;
 
-/// The binary that `cargo build --release` makes.
+/// The binary that `cargo build --release` produces.
 pub(super) fn binary() -> PathBuf {
     release_folder().join("hayami")
 }
@@ -31,7 +31,7 @@ pub(super) fn command(site: &Site<'_>) -> Result<Command, String> {
     Ok(command)
 }
 
-/// The configuration for h2o and hayami alike: the language is the same.
+/// The configuration for both h2o and hayami: the language is the same.
 pub(super) fn configuration(site: &Site<'_>) -> String {
     let (ip, port) = (site.address.ip(), site.address.port());
     let ssl = match site.wire {
@@ -49,13 +49,13 @@ pub(super) fn configuration(site: &Site<'_>) -> String {
     )
 }
 
-/// What is done with the requests.
+/// How requests are handled.
 fn handler(site: &Site<'_>) -> String {
     let documents = site.documents.display();
     match site.upstream {
         None => format!("        file.dir: {documents}\n"),
         Some(Upstream::Http(address)) => format!("        proxy.reverse.url: http://{address}/\n"),
-        // As h2o documents it for PHP.
+        // As in h2o's documentation for PHP.
         Some(Upstream::Php(address)) => format!(
             "        file.dir: {documents}
         file.custom-handler:
@@ -68,7 +68,7 @@ fn handler(site: &Site<'_>) -> String {
     }
 }
 
-/// Both close an idle HTTP/2 connection after ten seconds: too soon where ten thousand are opened first.
+/// Both close an idle HTTP/2 connection after ten seconds, which is too early when ten thousand are opened first.
 fn patience(site: &Site<'_>) -> &'static str {
     let many_over_http2 = site.connections.is_some() && site.wire != Wire::Http1;
     if many_over_http2 { "http2-idle-timeout: 300\n" } else { "" }

@@ -16,7 +16,7 @@ pub(super) fn command(site: &Site<'_>) -> Result<Command, String> {
 }
 
 fn configuration(site: &Site<'_>) -> String {
-    // It allows half as many connections as descriptors, whatever is asked for.
+    // It allows half as many connections as descriptors, whatever is configured.
     let limits = site
         .connections
         .map(|count| format!("server.max-connections = {count}\nserver.max-fds = {}\n", count * 2 + 100));

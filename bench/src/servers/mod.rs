@@ -1,7 +1,7 @@
-//! The servers of a race: how each is configured, started and asked for its version.
+//! The servers of a race: configuring and starting each, and querying its version.
 //!
-//! Every configuration is written into the race's folder. "As shipped" means: only where to
-//! listen and what to serve, everything else the server's own default.
+//! Every configuration is written into the race's folder. "As shipped" means that only the listening address
+//! and the content are configured; everything else is the server's own default.
 
 mod apache;
 mod bare;
@@ -31,13 +31,13 @@ pub(crate) enum Server {
     Nginx,
     /// nginx with 10,240 connections and no access log.
     NginxWide,
-    /// The same, and open files kept.
+    /// The same, and `open_file_cache`.
     NginxFiles,
     /// The same, and `accept_mutex_delay 100ms`.
     NginxFilesDelay,
     /// `NginxWide` with `accept_mutex_delay 100ms` only.
     NginxDelay,
-    /// nginx with everything that made it faster in the published small-file row.
+    /// nginx with all the tuning of the published small-file row.
     NginxTuned,
     /// `NginxTuned`, tuned for HTTP/2 over TLS as well.
     NginxHttp2,
@@ -57,7 +57,7 @@ pub(crate) enum Server {
     Bare,
 }
 
-/// All of them.
+/// All servers.
 pub(crate) const ALL: [Server; 15] = [
     Server::Hayami,
     Server::NginxTuned,
@@ -76,32 +76,32 @@ pub(crate) const ALL: [Server; 15] = [
     Server::Caddy,
 ];
 
-/// What a workload needs of a server beyond its defaults.
+/// What a workload requires of a server beyond its defaults.
 pub(crate) struct Site<'a> {
     /// Where to listen.
     pub(crate) address: SocketAddrV4,
-    /// What to speak there.
+    /// The protocol to serve.
     pub(crate) wire: Wire,
     /// Key and certificate for TLS.
     pub(crate) identity: &'a Identity,
     /// The documents.
     pub(crate) documents: &'a Path,
-    /// A folder of its own for configuration, logs and the like.
+    /// A separate folder for configuration, logs and the like.
     pub(crate) folder: PathBuf,
-    /// Connections to allow where the default is too few for the workload; `None`: the default.
+    /// The connection limit where the default is too low for the workload; `None` for the default.
     pub(crate) connections: Option<usize>,
-    /// For the bare loop: what to answer.
+    /// For the bare loop: the answer.
     pub(crate) answer: BareAnswer,
-    /// What stands behind; `None`: it serves the documents itself.
+    /// The upstream; `None` if the server serves the documents itself.
     pub(crate) upstream: Option<Upstream>,
     /// Threads or processes.
     pub(crate) workers: usize,
 }
 
-/// What stands behind a server, at its address.
+/// An upstream and its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Upstream {
-    /// A server of HTTP/1.1.
+    /// An HTTP/1.1 server.
     Http(SocketAddrV4),
     /// PHP-FPM, for the scripts among the documents.
     Php(SocketAddrV4),
@@ -140,7 +140,7 @@ impl Server {
         }
     }
 
-    /// The version string, or why there is none: it is not installed.
+    /// The version string, or why there is none: the server is not installed.
     ///
     /// # Errors
     /// One line that names the Debian package to install.
@@ -164,7 +164,7 @@ impl Server {
         }
     }
 
-    /// Writes the configuration and gives the command that serves by it in the foreground.
+    /// Writes the configuration and returns the command that runs the server with it in the foreground.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -189,7 +189,7 @@ impl Server {
     }
 }
 
-/// The binary of hayami, which makes the load too.
+/// The binary of hayami, which also generates the load.
 pub(crate) fn hayami_binary() -> PathBuf {
     hayami::binary()
 }
@@ -207,8 +207,8 @@ pub(crate) fn with_open_files(command: &Command, limit: u64) -> Command {
     limited
 }
 
-/// A program: what the environment names for it (`NGINX=/opt/nginx/sbin/nginx` for `nginx`), else the one of this name in
-/// PATH or in the folders for administrators that not every PATH has.
+/// The path of a program: from the environment variable of its name (`NGINX=/opt/nginx/sbin/nginx` for
+/// `nginx`), else from PATH or the administrators' folders that may be missing in PATH.
 pub(crate) fn program(name: &str) -> PathBuf {
     program_in(name, |variable| std::env::var_os(variable))
 }
@@ -223,7 +223,7 @@ fn program_in(name: &str, variable: impl Fn(&str) -> Option<OsString>) -> PathBu
     found.unwrap_or_else(|| name.into())
 }
 
-/// The first line that `program argument` prints, to whichever stream.
+/// The first line that `program argument` prints, to either stream.
 fn first_line(program: &Path, argument: &str, package: &str) -> Result<String, String> {
     let output = Command::new(program).arg(argument).output();
     let output =

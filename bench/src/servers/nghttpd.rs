@@ -1,5 +1,5 @@
-//! nghttpd, the server of nghttp2, with its own defaults. It speaks HTTP/2 only and has no
-//! configuration file.
+//! nghttpd, the server of nghttp2, with its own defaults. It supports HTTP/2 only and has no configuration
+//! file.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! nginx, with the configuration it ships with, and tuned step by step as in the published measurements.
+//! nginx, with its shipped configuration, and tuned step by step as in the published measurements.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,20 +6,20 @@ use std::process::Command;
 use super::{Site, Upstream, first_line, program, write};
 use crate::workload::Wire;
 
-/// What is changed in the configuration it ships with: the steps of scenarios S0 and S4.
+/// Changes to the shipped configuration: the steps of scenarios S0 and S4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tuning {
-    /// 10,240 connections, never closed for their number of requests, and no access log; without it the lines
-    /// of the `nginx.conf` in its own source: 1,024 connections, an access log. One worker both times, as there is one
-    /// core.
+    /// 10,240 connections without a limit on requests per connection, and no access log; otherwise the lines
+    /// of the `nginx.conf` in its source: 1,024 connections, an access log. One worker in both cases, as
+    /// there is one core.
     wide: bool,
-    /// Open files and what is known of them are kept.
+    /// `open_file_cache`: open files and their metadata are cached.
     open_files: bool,
-    /// Workers that let others accept look again after 100 ms.
+    /// `accept_mutex_delay`: workers without the accept mutex retry after 100 ms.
     delay: bool,
-    /// Header and body leave in one packet.
+    /// Head and content leave in one packet.
     one_packet: bool,
-    /// More streams on a connection, full frames, records that hold a frame, sessions that are kept.
+    /// More streams per connection, full frames, records that hold a frame, a session cache.
     http2: bool,
 }
 
@@ -28,13 +28,13 @@ pub(super) const SHIPPED: Tuning =
     Tuning { wide: false, open_files: false, delay: false, one_packet: false, http2: false };
 /// More connections, as the first tuned row of S0.
 pub(super) const WIDE: Tuning = Tuning { wide: true, ..SHIPPED };
-/// And open files.
+/// Also with `open_file_cache`.
 pub(super) const FILES: Tuning = Tuning { open_files: true, ..WIDE };
-/// And the delay.
+/// Also with `accept_mutex_delay`.
 pub(super) const FILES_DELAY: Tuning = Tuning { delay: true, ..FILES };
-/// And one packet: S0's best row, and S4's.
+/// Also with one packet per response: S0's best row, and S4's.
 pub(super) const TUNED: Tuning = Tuning { one_packet: true, ..FILES_DELAY };
-/// And what its manual offers for HTTP/2 and TLS.
+/// Also with the options of its manual for HTTP/2 and TLS.
 pub(super) const HTTP2: Tuning = Tuning { http2: true, ..TUNED };
 /// S4's first tuned row.
 pub(super) const DELAY: Tuning = Tuning { delay: true, ..WIDE };
@@ -57,7 +57,7 @@ fn configuration(site: &Site<'_>, tuning: Tuning) -> String {
     let default_connections = if tuning.wide { 10_240 } else { 1024 };
     let http = http(tuning);
     let patience = if site.connections.is_some() && site.wire != Wire::Http1 {
-        // Ten thousand connections over TLS take longer to open than it would wait for requests.
+        // Opening ten thousand connections over TLS takes longer than its timeout for requests.
         "keepalive_timeout 300;\n  client_header_timeout 300;"
     } else {
         ""
@@ -94,7 +94,7 @@ http {{
     )
 }
 
-/// Connections to an upstream that are kept, which nginx does only when told to.
+/// The pool of upstream connections, which nginx only keeps if configured.
 fn pool(site: &Site<'_>, tuning: Tuning) -> String {
     match site.upstream {
         Some(Upstream::Http(address)) if tuning.wide => {
@@ -104,7 +104,7 @@ fn pool(site: &Site<'_>, tuning: Tuning) -> String {
     }
 }
 
-/// What is done with the requests. An upstream is told what hayami and h2o tell it.
+/// How requests are handled. The upstream gets the same forwarding fields as from hayami and h2o.
 fn location(site: &Site<'_>, tuning: Tuning) -> String {
     let documents = site.documents.display();
     match site.upstream {
@@ -152,8 +152,8 @@ fn http(tuning: Tuning) -> String {
     wanted.join("\n  ")
 }
 
-/// What follows the address, and the lines for TLS: before 1.23.4 TLS 1.3 must be asked for, as Debian's
-/// own configuration does. A port in clear speaks HTTP/2 or HTTP/1.1, not both.
+/// The parameters after the address, and the lines for TLS: before 1.23.4, TLS 1.3 must be enabled
+/// explicitly, as in Debian's configuration. A cleartext port serves HTTP/2 or HTTP/1.1, not both.
 fn listen(site: &Site<'_>) -> (&'static str, String) {
     match site.wire {
         Wire::Http1 => ("", String::new()),

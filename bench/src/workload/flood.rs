@@ -1,5 +1,5 @@
-//! Scenario S2 B: a thousand connections with a thousand streams each, three times. 51 GB a run:
-//! run only when asked for, and smaller with `--scale`.
+//! Scenario S2 B: a thousand connections with a thousand streams each, three times. 51 GB per run: run only
+//! on request, and smaller with `--scale`.
 
 use super::{Behind, Flood, Group, Kind, LARGE_PAGE, Wire, Workload};
 use crate::documents::{FIRST_IMAGE, IMAGES};
@@ -9,9 +9,9 @@ use crate::servers::Server;
 const REQUESTS: usize = 100_000;
 const CONNECTIONS: usize = 1020;
 const STREAMS: usize = 1020;
-/// Room for the connections and eighty descriptors more.
+/// Enough for the connections and eighty more descriptors.
 const FEW_FILES: u64 = 1100;
-/// Each of these connections asks as often as there are images.
+/// Each of these connections sends as many requests as there are images.
 const IMAGE_CONNECTIONS: usize = 50;
 
 /// The workloads of scenario S2 B.
@@ -79,8 +79,8 @@ pub(super) const fn flood(name: &'static str, about: &'static str, flood: Flood)
 }
 
 impl Flood {
-    /// Requests when only a part of them is to be sent (`None`: the workload's own part); one for each connection at
-    /// least.
+    /// The number of requests when only a part of them is sent (`None`: the workload's own part); at least
+    /// one per connection.
     pub(crate) fn scaled(&self, scale: Option<f64>) -> usize {
         ((self.requests as f64 * scale.unwrap_or(self.part)) as usize).max(self.connections)
     }

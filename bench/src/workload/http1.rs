@@ -1,5 +1,5 @@
-//! HTTP/1.1 in clear: scenarios S0, S3 and S4, connections per request, pipelining, large files,
-//! idle connections, system calls.
+//! HTTP/1.1 in cleartext: scenarios S0, S3 and S4, connections per request, pipelining, large files, idle
+//! connections, system calls.
 
 use super::{Behind, Document, GIGABYTE, GREETING, Group, HELLO, Kind, MEGABYTE, PAGE, Use, Wire, Workload};
 use crate::figure::Figure;
@@ -7,7 +7,7 @@ use crate::servers::Server;
 
 const ONE_BY_ONE: Use = Use::KeepAlive { depth: 1 };
 
-/// All that speak it.
+/// All servers with HTTP/1.1.
 const SERVERS: &[Server] = &[
     Server::Hayami,
     Server::NginxTuned,
@@ -18,7 +18,7 @@ const SERVERS: &[Server] = &[
     Server::Apache,
 ];
 
-/// The workloads of HTTP/1.1 in clear, in the order they run.
+/// The workloads of HTTP/1.1 in cleartext, in the order they run.
 pub(super) const WORKLOADS: [Workload; 10] = [
     load("s0", "612 bytes, keep-alive, 100 connections", PAGE, 100, ONE_BY_ONE),
     load("s3", "14 bytes, keep-alive, 100 connections", GREETING, 100, ONE_BY_ONE),
@@ -90,7 +90,7 @@ const fn file(name: &'static str, about: &'static str, document: Document, conne
         Figure::P99,
         Figure::Errors,
     ];
-    // The bare loop has a constant answer in memory and no sendfile: no limit for files.
+    // The bare loop has a constant answer in memory and no sendfile, so it is no limit for files.
     const WITH_FILES: &[Server] =
         &[Server::Hayami, Server::NginxTuned, Server::H2o, Server::Nginx, Server::Lighttpd, Server::Apache];
     in_clear(name, about, kind, WITH_FILES, COLUMNS)

@@ -4,7 +4,7 @@ use super::{Behind, Document, Group, Handshake, Kind, LARGE_PAGE, PAGE, Use, Wir
 use crate::figure::Figure;
 use crate::servers::Server;
 
-/// All that have a part in the targets.
+/// All servers that the targets mention.
 const SERVERS: &[Server] =
     &[Server::Hayami, Server::H2o, Server::Nghttpd, Server::NginxTuned, Server::NginxHttp2, Server::Caddy];
 
@@ -45,7 +45,7 @@ pub(super) const WORKLOADS: [Workload; 10] = [
             5,
         )
     },
-    // nghttpd does not know X25519.
+    // nghttpd does not support X25519.
     handshakes(
         "tls-full",
         "a full TLS 1.3 handshake per request, ECDSA P-256, X25519",
@@ -58,7 +58,7 @@ pub(super) const WORKLOADS: [Workload; 10] = [
         Handshake::Resumed,
         X25519_SERVERS,
     ),
-    // Debian's peers do not know the hybrid: hayami only, for context.
+    // Debian's versions of the peers do not support the hybrid: hayami only, for context.
     handshakes(
         "tls-full-hybrid",
         "a full TLS 1.3 handshake per request, ECDSA P-256, X25519MLKEM768",

@@ -1,4 +1,4 @@
-//! The workloads, by name: what one is made of here, the workloads themselves in a file per group.
+//! The workloads, by name: their building blocks here, the workloads themselves in a file per group.
 
 mod flood;
 mod http1;
@@ -15,16 +15,16 @@ pub(crate) const PAGE: Document = Document { target: "/", file: "index.html", by
 pub(crate) const GREETING: Document = Document { target: "/greeting.txt", file: "greeting.txt", bytes: 14 };
 /// `hello world` and a line feed.
 pub(crate) const HELLO: Document = Document { target: "/hello.txt", file: "hello.txt", bytes: 12 };
-/// A file that fits in no socket buffer.
+/// A file that fits no socket buffer.
 pub(crate) const MEGABYTE: Document = Document { target: "/1mb.bin", file: "1mb.bin", bytes: 1 << 20 };
-/// A file that fits in no cache but the kernel's.
+/// A file that fits no cache but the kernel's.
 pub(crate) const GIGABYTE: Document = Document { target: "/1gb.bin", file: "1gb.bin", bytes: 1 << 30 };
 /// The page of scenario S2 B: 100,000 of them are the published 51 GB.
 pub(crate) const LARGE_PAGE: Document = Document { target: "/img.html", file: "img.html", bytes: 513_000 };
 
-/// What a small answer of an application has.
+/// The size of a small application response.
 pub(crate) const KILOBYTE: Document = Document { target: "/1kb", file: "1kb", bytes: 1024 };
-/// What the script of `Behind::Php` prints.
+/// The output of the script of `Behind::Php`.
 pub(crate) const SCRIPT: Document = Document { target: "/page.php", file: "page.php", bytes: 612 };
 
 /// A file to serve.
@@ -38,10 +38,10 @@ pub(crate) struct Document {
     pub(crate) bytes: u64,
 }
 
-/// What workloads are run and reported together.
+/// A group of workloads that are run and reported together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
-    /// HTTP/1.1 in clear.
+    /// HTTP/1.1 in cleartext.
     Http1,
     /// HTTP/2, and TLS.
     Http2,
@@ -53,10 +53,10 @@ pub(crate) enum Group {
     Proxy,
 }
 
-/// What a server is to speak.
+/// The protocol to serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wire {
-    /// HTTP/1.1 in clear.
+    /// HTTP/1.1 in cleartext.
     Http1,
     /// HTTP/2 without TLS, by prior knowledge (RFC 9113 §3.3).
     Http2,
@@ -67,75 +67,75 @@ pub(crate) enum Wire {
 /// How connections are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// HTTP/1.1, requests follow each other, `depth` at once.
+    /// HTTP/1.1 with persistent connections, `depth` requests pipelined.
     KeepAlive { depth: usize },
-    /// HTTP/1.1, each request has its connection and says `Connection: close`.
+    /// HTTP/1.1 with a connection per request and `Connection: close`.
     PerRequest,
-    /// HTTP/1.0 with `Connection: keep-alive`, as ab asks with `-k`.
+    /// HTTP/1.0 with `Connection: keep-alive`, as sent by ab with `-k`.
     OldKeepAlive,
-    /// HTTP/1.0, each request has its connection, as ab asks; by clients that are so many milliseconds
-    /// away, there and back (0: not at all).
+    /// HTTP/1.0 with a connection per request, as sent by ab, from clients at this round-trip time in
+    /// milliseconds (0: none added).
     OldPerRequest { rtt_ms: u64 },
-    /// HTTP/2, so many requests under way on each connection.
+    /// HTTP/2 with this many concurrent requests on each connection.
     Streams(usize),
-    /// HTTP/1.1 over TLS, a handshake for each request.
+    /// HTTP/1.1 over TLS, a handshake per request.
     Handshakes(Handshake),
 }
 
-/// What a TLS handshake is to be.
+/// The kind of a TLS handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handshake {
-    /// With certificate and signature, keys by X25519.
+    /// Full, with certificate and signature, key exchange by X25519.
     Full,
-    /// The same with the post-quantum hybrid X25519MLKEM768.
+    /// Full, with the post-quantum hybrid X25519MLKEM768.
     FullHybrid,
-    /// With a ticket of a connection before (RFC 8446 §2.2), keys by X25519.
+    /// Resumed with a ticket from an earlier connection (RFC 8446 §2.2), key exchange by X25519.
     Resumed,
 }
 
-/// What is done and measured.
+/// What a workload does and measures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
-    /// Load for a time; CPU time, rate and latency.
+    /// Load for a period of time; CPU time, rate and latency.
     Load { document: Document, connections: usize, with: Use },
-    /// Connections that are there and stay, and that have asked once or not; growth of memory.
+    /// Connections that stay open, each after one request or none; growth of memory.
     Idle { connections: usize, asked: bool },
     /// A fixed number of requests under `strace -c -f`; system calls per request.
     Calls { connections: usize, requests: usize },
     /// A fixed number of requests over HTTP/2, several times.
     Flood(Flood),
-    /// A fixed number of requests by a server of so many threads or processes; connections that reach what stands behind.
+    /// A fixed number of requests to a server with this many threads or processes; connections to the upstream.
     Opened { connections: usize, requests: u64, workers: usize },
     /// One response, read slowly; peak of memory.
     Download(Document),
 }
 
-/// What stands behind the servers of a workload.
+/// The upstream behind the servers of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behind {
-    /// Nothing: they answer with files.
+    /// None: they serve files.
     Nothing,
-    /// The bare loop, which answers with so many bytes of the document.
+    /// The bare loop, which answers with the document's number of bytes.
     Loop,
     /// hayami, which serves the documents.
     Files,
-    /// PHP-FPM, by FastCGI.
+    /// PHP-FPM, over FastCGI.
     Php,
 }
 
-/// A fixed number of requests in three runs against one and the same process.
+/// A fixed number of requests in three runs against the same process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flood {
-    /// The document; with `images` the first of them.
+    /// The document; with `images`, the first of them.
     pub(crate) document: Document,
-    /// All images are asked for instead of the one document.
+    /// Whether all images are requested instead of the one document.
     pub(crate) images: bool,
     pub(crate) requests: usize,
     pub(crate) connections: usize,
     pub(crate) streams: usize,
     /// The server's limit of open files, soft and hard; `None`: this program's.
     pub(crate) open_files: Option<u64>,
-    /// The part of the requests that is sent if nothing else is said: above 0 and up to 1.
+    /// The default share of the requests to send: above 0 and up to 1.
     pub(crate) part: f64,
 }
 
@@ -148,11 +148,11 @@ pub(crate) struct Workload {
     pub(crate) about: &'static str,
     pub(crate) group: Group,
     pub(crate) wire: Wire,
-    /// What is done.
+    /// What it does.
     pub(crate) kind: Kind,
-    /// Who takes part.
+    /// The participating servers.
     pub(crate) servers: &'static [Server],
-    /// What the report shows, in columns.
+    /// The columns of the report.
     pub(crate) columns: &'static [Figure],
     /// Rows of the published table that cannot be run here, each with the reason.
     pub(crate) absent: &'static [(&'static str, &'static str)],
@@ -177,7 +177,7 @@ pub(crate) fn named(name: &str) -> Option<Workload> {
 impl Group {
     pub(crate) const ALL: [Self; 5] = [Self::Http1, Self::Http2, Self::Scenarios, Self::Flood, Self::Proxy];
 
-    /// Whether its workloads are run when none is named: they are this project's own races.
+    /// Whether its workloads run by default: they are this project's own races.
     pub(crate) fn is_default(self) -> bool {
         matches!(self, Self::Http1 | Self::Http2)
     }
@@ -195,7 +195,7 @@ impl Group {
 }
 
 impl Workload {
-    /// The document that is asked for.
+    /// The requested document.
     pub(crate) fn document(&self) -> Document {
         match self.kind {
             Kind::Load { document, .. } | Kind::Flood(Flood { document, .. }) => document,
@@ -221,7 +221,7 @@ impl Workload {
 }
 
 impl Use {
-    /// Milliseconds there and back between client and server.
+    /// Round-trip time between client and server, in milliseconds.
     pub(crate) fn rtt_ms(self) -> u64 {
         if let Self::OldPerRequest { rtt_ms } = self { rtt_ms } else { 0 }
     }

@@ -1,4 +1,4 @@
-//! Servers in front of others: 1 KB from the bare loop by reverse proxy, a PHP page by FastCGI.
+//! Servers in front of upstreams: 1 KB from the bare loop by reverse proxy, a PHP page over FastCGI.
 
 use super::{Behind, Document, GIGABYTE, Group, KILOBYTE, Kind, SCRIPT, Use, Wire, Workload};
 use crate::figure::Figure;
@@ -7,7 +7,7 @@ use crate::servers::Server;
 const ONE_BY_ONE: Use = Use::KeepAlive { depth: 1 };
 const FAR: Use = Use::OldPerRequest { rtt_ms: 100 };
 const FRONT_ENDS: &[Server] = &[Server::Hayami, Server::NginxTuned, Server::H2o, Server::Haproxy];
-/// Requests for which connections behind are counted.
+/// Number of requests for which upstream connections are counted.
 const REQUESTS: u64 = 100_000;
 
 const COLUMNS: &[Figure] = &[
@@ -35,7 +35,7 @@ const FAR_COLUMNS: &[Figure] = &[
 /// The workloads of proxies, in the order they run.
 pub(super) const WORKLOADS: [Workload; 10] = [
     Workload {
-        // As shipped it makes a connection for each request.
+        // Includes nginx as shipped, which opens a connection for each request.
         servers: &[
             Server::Hayami,
             Server::NginxTuned,

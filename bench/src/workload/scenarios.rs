@@ -1,14 +1,14 @@
-//! The published measurements, S0 to S4, a workload for each table or column of one, with the servers of its rows.
-//! Where a row cannot be run, `absent` says why.
+//! The published measurements, S0 to S4, a workload for each table or column, with the servers of its rows.
+//! Where a row cannot be run, `absent` gives the reason.
 
 use super::{Behind, Document, Flood, GREETING, Group, HELLO, Kind, PAGE, Use, Wire, Workload, flood};
 use crate::figure::Figure;
 use crate::servers::Server;
 
 const ONE_BY_ONE: Use = Use::KeepAlive { depth: 1 };
-/// S1: the front ends that are tuned for it, or need no tuning.
+/// S1: the front ends that are tuned for it or need no tuning.
 const FRONT_ENDS: &[Server] = &[Server::Hayami, Server::NginxTuned, Server::H2o];
-/// The part of S2 B that is run if nothing else is said: 5.1 GB a run.
+/// The default part of S2 B: 5.1 GB per run.
 const PART: f64 = 0.1;
 
 const COLUMNS: &[Figure] = &[
@@ -24,8 +24,8 @@ const COLUMNS: &[Figure] = &[
     Figure::Errors,
 ];
 
-/// Far clients ask so little that it is the rate that decides; with a hundred of them the CPU time of a round is a few
-/// hundredths of a second, in which it is counted.
+/// Far clients send so little that the rate decides; with a hundred of them the CPU time of a round is only a
+/// few ticks of a hundredth of a second.
 const FAR_COLUMNS: &[Figure] = &[
     Figure::Rate,
     Figure::Cost,

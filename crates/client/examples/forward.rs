@@ -1,4 +1,4 @@
-//! A worker that forwards everything to one upstream: what connections to upstreams cost by themselves.
+//! A worker that forwards every request to one upstream; it isolates the cost of upstream connections.
 //!
 //! `cargo run --release -p hayami-net --example forward -- 127.0.0.1:8090 127.0.0.1:8091`
 
@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Fields that are about one connection (RFC 9110 §7.6.1).
+/// Hop-by-hop fields (RFC 9110 §7.6.1).
 const HOP_BY_HOP: [Known; 6] = [
     Known::Connection,
     Known::KeepAlive,

@@ -1,12 +1,12 @@
-//! The content of a response to HEAD: a length, and no bytes.
+//! The content of a response to HEAD: a length without bytes.
 
 use hayami_http::{Content, Known, ResponseHead, Source, SourceError};
 use std::task::{Context, Poll};
 
-/// What content a response to HEAD would have had.
+/// Content length announced by a response to HEAD, if any.
 struct Announced(Option<u64>);
 
-/// The content that GET would have had (RFC 9110 §9.3.2).
+/// The content that GET would have returned (RFC 9110 §9.3.2).
 pub(super) fn announced_by(head: &ResponseHead) -> Content {
     let digits = head.get(Known::ContentLength).filter(|value| value.iter().all(u8::is_ascii_digit));
     let length = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());

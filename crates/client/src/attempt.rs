@@ -1,5 +1,5 @@
-//! One attempt of a call, on a connection of its own or on a session that calls share; and what the attempts of a call
-//! have in common.
+//! One attempt of a call, on a dedicated connection or on a shared session, and the state common to all
+//! attempts of a call.
 
 use super::call::Call;
 use super::cause::{Cause, Phase};
@@ -12,87 +12,87 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// What a kind of attempt supplies; everything else of a call is in `calling`.
+/// Implemented by each kind of attempt; the rest of a call is in `calling`.
 pub(super) trait Attempt: Sized {
-    /// What is known of a response with its head.
+    /// What the attempt learns along with the response head.
     type Answer;
 
-    /// Begins with the request, or goes on with it elsewhere; ready as soon as it has a connection or session.
+    /// Starts the attempt, or restarts it elsewhere; ready as soon as it has a connection or session.
     ///
     /// # Errors
-    /// No address takes a connection.
+    /// No address accepts a connection.
     fn poll_begin(&mut self, cx: &mut Context<'_>, context: &mut CallContext) -> Poll<Result<(), Cause>>;
 
-    /// Sends what can be sent, and looks for the response's head.
+    /// Sends what it can and reads the response head.
     fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
         context: &mut CallContext,
     ) -> Poll<Result<Self::Answer, Loss>>;
 
-    /// How far it is.
+    /// The current phase.
     fn phase(&self) -> Phase;
 
-    /// Whether its connection has served others.
+    /// Whether its connection has served earlier requests.
     fn is_reused(&self) -> bool;
 
-    /// What could be sent of the content once more.
+    /// How much of the content could be sent again.
     fn left(&self) -> Left;
 
-    /// The request is to begin once more, at the next address because of this cause, or `None`: wherever it can.
+    /// Restarts the request after `cause`: at the next address if `next`, otherwise wherever possible.
     fn leave(&mut self, cause: Cause, next: bool, context: &mut CallContext);
 
-    /// Gives the content back, for another attempt, if all of it is left.
+    /// Returns the content for another attempt if none of it has been lost.
     fn into_content(self, upstream: &Upstream) -> Option<Box<dyn Source>>;
 
-    /// The response.
+    /// Builds the response.
     fn reply(&mut self, answer: Self::Answer, context: &mut CallContext) -> Reply;
 }
 
-/// What a call is, whichever attempt it is at.
+/// State of a call that outlives its attempts.
 pub(super) struct CallContext {
     pub(super) upstream: InFlight,
     pub(super) call: Call,
-    /// Index of the address that is tried next, or was last; why the one before failed.
+    /// Index of the address being tried or to try next; why the previous one failed.
     pub(super) at: usize,
     pub(super) before: Option<Cause>,
-    /// How often the request was sent again.
+    /// How often the request has been resent.
     pub(super) repeats: u8,
     began: Instant,
     pub(super) timing: Timing,
 }
 
-/// Why an attempt has no response.
+/// Why an attempt got no response.
 pub(super) struct Loss {
     pub(super) cause: Cause,
     pub(super) reach: Reach,
 }
 
 impl CallContext {
-    /// The call begins.
+    /// Starts a call.
     pub(super) fn new(upstream: &Rc<Upstream>, call: Call) -> Self {
         let (began, upstream) = (upstream.outbound.clock().now(), InFlight::new(upstream));
         Self { upstream, call, at: 0, before: None, repeats: 0, began, timing: Timing::default() }
     }
 
-    /// For another kind of attempts.
+    /// Resets the state for another kind of attempt.
     #[cold]
     pub(super) fn restarted(self) -> Self {
         Self { at: 0, before: None, repeats: 0, ..self }
     }
 
-    /// Since the call began.
+    /// Time since the call began.
     pub(super) fn elapsed(&self) -> Duration {
         self.upstream.outbound.clock().refresh_if_exact().saturating_duration_since(self.began)
     }
 
-    /// Why there is no address left.
+    /// The cause to report when no address remains.
     #[cold]
     pub(super) fn no_address(&mut self) -> Cause {
         self.before.take().unwrap_or(Cause::NoPeers)
     }
 
-    /// Notes the time of what an attempt has got to.
+    /// Records the time of a phase transition.
     #[inline]
     pub(super) fn note_phase(&mut self, before: Phase, now: Phase) {
         if before == now {
@@ -106,7 +106,7 @@ impl CallContext {
         }
     }
 
-    /// The response's head is there.
+    /// Records the arrival of the response head.
     pub(super) fn note_head(&mut self) {
         self.timing.head = self.elapsed();
         if self.timing.sent.is_zero() {
@@ -114,7 +114,7 @@ impl CallContext {
         }
     }
 
-    /// Whether a response to HEAD with this head says what GET would have got.
+    /// Whether a response with this head answers HEAD and describes the content GET would have returned.
     pub(super) fn is_announced(&self, head: &ResponseHead) -> bool {
         self.call.method == b"HEAD" && !head.status().forbids_content()
     }

@@ -1,4 +1,4 @@
-//! One origin as one worker sees it: connections that serve one call at a time, and sessions that calls share.
+//! One origin, per worker: connections that serve one call at a time, and sessions shared by many calls.
 
 use super::call::Call;
 use super::http2::Sessions;
@@ -15,41 +15,41 @@ pub struct Backend {
 }
 
 impl Backend {
-    /// An origin to which nothing is open yet.
+    /// Creates a backend without open connections.
     pub fn new(outbound: &UpstreamIo, origin: Origin) -> Rc<Self> {
         let sessions = Sessions::new(origin.streams, origin.buffer, &origin.limits);
         Rc::new(Self { upstream: Upstream::new(outbound, origin), sessions: Rc::new(sessions) })
     }
 
-    /// Calls that are not over: their response's content counts until it was taken or given up.
+    /// Number of calls in flight; a call counts until its response content has been read or dropped.
     pub fn in_flight(&self) -> usize {
         self.upstream.in_flight()
     }
 
-    /// Connections that wait for a request.
+    /// Number of idle connections.
     pub fn idle(&self) -> usize {
         self.upstream.idle() + self.sessions.idle()
     }
 
-    /// What became of connections so far.
+    /// Connection statistics so far.
     pub fn counters(&self) -> Counters {
         self.upstream.counters()
     }
 
-    /// The addresses of the origin's name, as they are now. If they are others than before, connections that
-    /// are open serve the call that they are serving and no other.
+    /// Replaces the addresses of the origin. If they changed, open connections finish their current calls and
+    /// take no new ones.
     pub fn set_peers(&self, peers: Vec<Peer>) {
         if self.upstream.set_peers(peers) {
             self.sessions.retire();
         }
     }
 
-    /// Whether a call is to be sent over HTTP/2.
+    /// Whether to send a call over HTTP/2.
     #[inline]
     pub(super) fn shares(&self, call: &Call) -> bool {
         match self.upstream.protocol {
             Protocol::Http1 | Protocol::FastCgi => false,
-            // Who speaks nothing else answers without going on in another protocol.
+            // An upstream that speaks only HTTP/2 ignores the upgrade and answers normally.
             Protocol::Http2 => true,
             Protocol::Negotiated(_) if call.upgrade.is_some() => false,
             Protocol::Negotiated(share) => {

@@ -1,5 +1,5 @@
-//! A response's content as it comes: pulled from the connection by whoever sends it on, so that an upstream
-//! is read no faster than its client reads.
+//! A response's content, pulled from the connection by its consumer, so that an upstream is read no faster
+//! than its client reads.
 
 use super::cause::Cause;
 use super::connection::Connection;
@@ -9,16 +9,16 @@ use hayami_h1::{ClientEvent, ClientReceived, ResponseContent};
 use hayami_http::{FieldSection, Source, SourceError};
 use std::task::{Context, Poll, ready};
 
-/// Content that is being received.
+/// Content being received.
 pub(super) struct Body {
     upstream: InFlight,
-    /// None: it is complete, or failed.
+    /// `None` once it is complete or has failed.
     exchange: Option<Exchange>,
-    /// Its length, if that was said.
+    /// The content length, if known.
     length: Option<u64>,
-    /// Everything on the connection is content, up to its end.
+    /// Whether all bytes on the connection are content, without framing.
     plain: bool,
-    /// Bytes at the front of the input that are content.
+    /// Bytes at the front of the input that are decoded content.
     decoded: usize,
     trailers: Option<FieldSection>,
 }
@@ -33,7 +33,7 @@ impl Body {
         Self { upstream, exchange: Some(exchange), length, plain, decoded: 0, trailers: None }
     }
 
-    /// Takes content that was received, and reads some if there is none. `Ready(true)`: that was the end.
+    /// Takes received content, and reads more if there is none. `Ready(true)` marks the end.
     fn take(&mut self, room: usize, out: &mut Vec<u8>) -> Poll<Result<bool, SourceError>> {
         let start = out.len();
         loop {
@@ -74,8 +74,8 @@ impl Body {
         }
     }
 
-    /// Reads: past our own buffer if the bytes need no decoding. `Ready(true)`: the end of the connection
-    /// ended the content.
+    /// Reads, bypassing the input buffer if the bytes need no decoding. `Ready(true)`: the end of the
+    /// connection ended the content.
     fn read(&mut self, room: usize, out: &mut Vec<u8>) -> Poll<Result<bool, SourceError>> {
         let Some(exchange) = &mut self.exchange else { return Poll::Ready(Ok(true)) };
         let Connection { engine, input, channel, .. } = &mut *exchange.connection;
@@ -99,7 +99,7 @@ impl Body {
             let received = engine.receive(&self.upstream.limits, &out[start..], &mut exchange.head);
             let taken = received.map_err(|fault| error(&fault))?.consumed;
             if taken < bytes {
-                // More than was announced: what it is must not be asked of this connection.
+                // Surplus bytes: left in the input, they keep the connection out of the idle pool.
                 input.room(self.upstream.outbound.pool()).extend_from_slice(&out[start + taken..]);
                 out.truncate(start + taken);
             }
@@ -107,7 +107,7 @@ impl Body {
         Poll::Ready(Ok(false))
     }
 
-    /// The response is complete.
+    /// Finishes a complete response.
     fn finish(&mut self) {
         if let Some(mut exchange) = self.exchange.take() {
             self.trailers = exchange.connection.engine.take_trailers();
@@ -115,7 +115,7 @@ impl Body {
         }
     }
 
-    /// Waits for bytes.
+    /// Waits for more bytes.
     fn wait(&mut self, cx: &mut Context<'_>) -> Result<(), SourceError> {
         let Some(exchange) = &mut self.exchange else { return Ok(()) };
         let Connection { input, channel, .. } = &mut *exchange.connection;
@@ -130,13 +130,13 @@ impl Body {
         outbound.watch(wire).map_err(|fault| error(&fault))
     }
 
-    /// The request's content goes on while the response's comes.
+    /// Continues to send the request's content while the response arrives.
     fn send_on(&mut self, cx: &mut Context<'_>) -> Result<(), SourceError> {
         match &mut self.exchange {
             Some(exchange) if !exchange.sending.is_complete() => {
                 match exchange.poll_send(cx, &self.upstream) {
                     Poll::Ready(Err(Cause::Content(error))) => Err(error),
-                    // Whoever answers need not read on (RFC 9112 §9.5).
+                    // An upstream that has responded need not read the rest (RFC 9112 §9.5).
                     Poll::Ready(Err(_)) => {
                         exchange.sending.stop();
                         Ok(())
@@ -178,7 +178,7 @@ impl Source for Body {
     }
 }
 
-/// Content of which is known that it will not be complete.
+/// Content known to be incomplete.
 pub(super) struct Broken(SourceError);
 
 impl Broken {

@@ -10,27 +10,27 @@ use std::time::Duration;
 pub struct Call {
     /// The method: a token.
     pub method: Vec<u8>,
-    /// The target in the form in which it is sent: visible ASCII.
+    /// The request target as sent on the wire: visible ASCII.
     pub target: Vec<u8>,
-    /// Fields, Host among them. Those of framing and connection are written by the engine, whatever is here.
+    /// Fields, including Host. The engine writes the framing and connection fields itself and ignores any given here.
     pub fields: Box<FieldSection>,
-    /// Content, sent with its length if [`Source::length`] knows it, in chunks otherwise.
+    /// Content, sent with Content-Length if [`Source::length`] is known, chunked otherwise.
     pub content: Option<Box<dyn Source>>,
-    /// Asks to go on in another protocol (RFC 9110 §7.8). Then it has no content, and goes over HTTP/1.1; its
-    /// method is neither HEAD nor CONNECT.
+    /// Requests a protocol upgrade (RFC 9110 §7.8). The request then has no content and is sent over
+    /// HTTP/1.1; its method is neither HEAD nor CONNECT.
     pub upgrade: Option<Switch>,
-    /// What else is particular about it.
+    /// Less common options.
     pub options: CallOptions,
-    /// Asking twice does no harm (RFC 9110 §9.2.2).
+    /// Whether the request is idempotent and may be retried (RFC 9110 §9.2.2).
     pub repeatable: bool,
-    /// Is told of interim responses (RFC 9110 §15.2), 100 among them.
+    /// Called for each interim response (RFC 9110 §15.2), including 100.
     pub interim: Option<InterimSink>,
-    /// Is told what a FastCGI application says on its standard error, in pieces as they come.
+    /// Called with the standard error of a FastCGI application, piece by piece as it arrives.
     pub errors: Option<ErrorSink>,
 }
 
 impl Call {
-    /// A call without content that may be sent twice, with nothing particular about it.
+    /// Creates a call without content, repeatable and with default options.
     pub fn new(method: &[u8], target: Vec<u8>, fields: impl Into<Box<FieldSection>>) -> Self {
         Self {
             method: method.to_vec(),
@@ -45,7 +45,7 @@ impl Call {
         }
     }
 
-    /// The call is about to go over HTTP/2, or not.
+    /// Records whether the call is about to be sent over HTTP/2.
     pub(super) fn note_protocol(&self, over_http2: bool) {
         if let Some(streaming) = &self.options.streaming {
             streaming.0.set(over_http2);
@@ -53,17 +53,17 @@ impl Call {
     }
 }
 
-/// What a call asks for besides an answer: to go on in another protocol.
+/// An upgrade to another protocol.
 #[derive(Clone, Debug)]
 pub struct Switch {
-    /// The protocols to choose from, as an Upgrade field has them.
+    /// The offered protocols, in the syntax of the Upgrade field.
     pub protocols: Vec<u8>,
-    /// How long nothing may move in either direction of the tunnel.
+    /// Idle timeout of the tunnel, for both directions together.
     pub idle: Duration,
 }
 
 impl Switch {
-    /// Whether a 101 names a protocol that was asked for (RFC 9110 §7.8); names are compared without case.
+    /// Whether a 101 response names a requested protocol (RFC 9110 §7.8); names are case-insensitive.
     pub(super) fn allows(&self, head: &ResponseHead) -> bool {
         let Some(chosen) = head.get(Known::Upgrade) else { return false };
         let mut asked = self.protocols.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
@@ -71,30 +71,30 @@ impl Switch {
     }
 }
 
-/// What is particular about a request: mostly nothing.
+/// Less common options of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallOptions {
-    /// Bytes that go out in front of everything else, TLS too: a header of the PROXY protocol. The call then has a
-    /// new connection, on which its origin must let no other follow.
+    /// Bytes sent before everything else, TLS included: a PROXY protocol header. The call uses a new
+    /// connection, which the origin must not reuse afterwards.
     pub proxy_header: Option<Vec<u8>>,
-    /// Its fields have `expect: 100-continue`: content is not asked for before the upstream wants it, or a second has
-    /// passed (RFC 9110 §10.1.1). If it answers at once, content is not sent.
+    /// The fields contain `expect: 100-continue`: content is not requested before the upstream sends 100 or a
+    /// second passes (RFC 9110 §10.1.1). If the upstream sends a final response at once, content is not sent.
     pub expects_continue: bool,
-    /// It is a streaming call, gRPC above all, which knows nothing but HTTP/2: that is offered to an upstream which may
-    /// speak it.
+    /// Marks a streaming call such as gRPC, which requires HTTP/2: HTTP/2 is offered to an upstream that may
+    /// support it.
     pub streaming: Option<OverHttp2>,
 }
 
-/// Whether a streaming call goes to its upstream over HTTP/2; kept up to date until the response's head.
+/// Whether a streaming call uses HTTP/2; kept up to date until the response head arrives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OverHttp2(Rc<Cell<bool>>);
 
 impl OverHttp2 {
-    /// Whether it does; `false` as long as that is open.
+    /// Whether the call uses HTTP/2; `false` while this is undecided.
     pub fn get(&self) -> bool {
         self.0.get()
     }
 }
 
-/// Is told of interim responses.
+/// Called for each interim response.
 pub type InterimSink = Box<dyn FnMut(&ResponseHead)>;

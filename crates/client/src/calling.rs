@@ -1,4 +1,4 @@
-//! A call from its beginning to its response's head: attempts, until one has a response or no other may follow.
+//! A call up to its response head: attempts, until one gets a response or no further attempt is allowed.
 
 use super::attempt::{Attempt, CallContext, Loss};
 use super::backend::Backend;
@@ -13,11 +13,11 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-/// Sends a request, on a connection that waits if there is one, and waits for the response's head. Dropped
-/// before it is ready, it closes the connection, so that the upstream may stop working.
+/// Sends a request, on an idle connection if there is one, and waits for the response head. Dropping the
+/// future early closes the connection so that the upstream can stop working.
 ///
-/// A connection may have been closed by the upstream in the very moment in which a request leaves on it. That
-/// is no failure: if the request is repeatable, or nothing of it has left, it is sent on a new connection.
+/// The upstream may close an idle connection just as a request is sent on it. That is not a failure: if the
+/// request is repeatable or none of it has been sent, it is retried on a new connection.
 pub fn call(backend: &Rc<Backend>, call: Call) -> Calling {
     let shared = call.options.proxy_header.is_none() && backend.shares(&call);
     let mut context = CallContext::new(&backend.upstream, call);
@@ -30,25 +30,25 @@ pub fn call(backend: &Rc<Backend>, call: Call) -> Calling {
     })
 }
 
-/// A request under way. Boxed, since it becomes part of other futures, each of which is moved.
+/// A request in progress. Boxed because it becomes part of other futures, which are moved.
 pub struct Calling(CallState);
 
-/// How a request is under way.
+/// The state of a request in progress.
 enum CallState {
-    /// On a connection of its own.
+    /// On a dedicated connection.
     Own(Box<Attempts<Dedicated>>),
-    /// On a session of HTTP/2.
+    /// On a shared HTTP/2 session.
     Shared(Box<Attempts<Shared>>),
     Over,
 }
 
-/// A call, and the attempt that it is at.
+/// A call and its current attempt.
 struct Attempts<A> {
     context: CallContext,
     attempt: A,
 }
 
-/// Why there is no response, and what becomes of the call.
+/// Why there is no response, and how to proceed.
 type Unanswered = (Phase, Cause, Verdict);
 
 impl Future for Calling {
@@ -70,7 +70,7 @@ impl Future for Calling {
                 }
                 Err(unanswered) => unanswered,
             },
-            // A future is not polled once it was ready.
+            // A future must not be polled after completion.
             CallState::Over => return Poll::Pending,
         };
         self.fail(cx, unanswered)
@@ -78,7 +78,7 @@ impl Future for Calling {
 }
 
 impl Calling {
-    /// It was answered: the memory of its fields serves another call.
+    /// Ends an answered call and recycles the memory of its fields.
     #[inline]
     fn end(&mut self) {
         match std::mem::replace(&mut self.0, CallState::Over) {
@@ -141,7 +141,7 @@ impl<A: Attempt> Attempts<A> {
         }
     }
 
-    /// The call, with its content if all of that is left.
+    /// The call context, with the content if all of it is still available.
     fn into_context(self) -> CallContext {
         let Self { mut context, attempt } = self;
         if let Some(content) = attempt.into_content(&context.upstream) {
@@ -151,7 +151,7 @@ impl<A: Attempt> Attempts<A> {
     }
 }
 
-/// An attempt has failed: on with another one, if that is allowed and there may be one.
+/// Handles a failed attempt: starts another one if that is allowed and possible.
 #[cold]
 fn go_on<A: Attempt>(context: &mut CallContext, attempt: &mut A, loss: Loss) -> Result<(), Unanswered> {
     let verdict = verdict(context, attempt, loss.reach);

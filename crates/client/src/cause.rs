@@ -1,4 +1,4 @@
-//! Why a call has no response, and how far it had come.
+//! Why a call got no response, and in which phase it failed.
 
 use hayami_h2::ErrorCode;
 use hayami_http::SourceError;
@@ -6,47 +6,47 @@ use hayami_tls::Fault as TlsFault;
 use std::fmt;
 use std::io;
 
-/// How far a call had come.
+/// The phase of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// The connection was being made.
+    /// Connecting.
     Connect,
-    /// The request was being sent.
+    /// Sending the request.
     Send,
-    /// Nothing of the response was there.
+    /// Waiting for the first byte of the response.
     FirstByte,
-    /// Part of the response's head was there.
+    /// Receiving the response head.
     Head,
 }
 
-/// What was wrong.
+/// What went wrong.
 #[derive(Debug)]
 pub enum Cause {
-    /// The system said so.
+    /// An I/O error from the operating system.
     Io(io::Error),
-    /// It took too long.
+    /// A timeout expired.
     Timeout,
     /// The upstream closed the connection.
     Closed,
-    /// The upstream, or the application, broke a rule of its protocol.
+    /// The upstream or the application violated its protocol.
     Protocol(ProtocolFault),
     /// The upstream reset the request's stream.
     Reset(ErrorCode),
-    /// The upstream takes no more requests on this connection.
+    /// The upstream accepts no more requests on this connection.
     GoneAway(ErrorCode),
-    /// The request's own content could not be had.
+    /// The request's own content could not be read.
     Content(SourceError),
-    /// The upstream is not who it should be, or speaks no TLS that can be spoken to it.
+    /// The upstream's certificate is not accepted, or the TLS handshake failed.
     Tls(TlsFault),
     /// The origin has no addresses.
     NoPeers,
 }
 
-/// The rule that an upstream broke, whatever is spoken to it.
+/// A violation of the upstream's protocol, whichever that is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProtocolFault {
     text: Box<str>,
-    /// The application is there, and has too much to do: that is said by FastCGI only.
+    /// Whether the application reports that it is overloaded, which only FastCGI can.
     pub is_overload: bool,
 }
 
@@ -103,7 +103,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// Why a handshake was not completed.
+/// Why a handshake failed.
 fn tls(fault: &TlsFault, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match fault {
         TlsFault::PlainHttp | TlsFault::NotTls => f.write_str("the upstream does not speak TLS on this port"),

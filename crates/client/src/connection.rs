@@ -6,26 +6,27 @@ use hayami_http::{Known, ResponseHead};
 use hayami_net::buffer::Input;
 use std::time::Duration;
 
-/// A connection. Dropped, it is closed.
+/// A connection; dropping it closes it.
 pub(super) struct Connection {
     pub(super) channel: IoStream,
     pub(super) engine: Engine,
-    /// Bytes that were received and not yet understood. It owns no memory while there are none.
+    /// Bytes received but not yet parsed. Holds no memory while empty.
     pub(super) input: Input,
-    /// Which list of the origin's addresses it was made from.
+    /// The generation of the address list that it was made from.
     pub(super) peers: u32,
-    /// For how long the upstream has said that it keeps the connection, less what a request takes to get there.
+    /// How long the upstream keeps the idle connection by its own account, less one second for a request to arrive.
     pub(super) kept_for: Duration,
 }
 
 impl Connection {
-    /// A connection that has served nobody.
+    /// Creates a connection that has served no request yet.
     pub(super) fn new(channel: IoStream, engine: Engine, peers: u32) -> Box<Self> {
         Box::new(Self { channel, engine, input: Input::default(), peers, kept_for: Duration::MAX })
     }
 
-    /// Heeds what a response says of the connection. Node.js and Apache close after five seconds and say so
-    /// (RFC 2068 §19.7.1.1): who uses it at the last moment loses requests that cannot be repeated.
+    /// Notes the Keep-Alive timeout of a response. Node.js and Apache close idle connections after five
+    /// seconds and announce that (RFC 2068 §19.7.1.1); reusing a connection at the last moment loses requests
+    /// that cannot be retried.
     #[inline]
     pub(super) fn note_response_head(&mut self, head: &ResponseHead) {
         if let Some(value) = head.get(Known::KeepAlive) {
@@ -33,8 +34,8 @@ impl Connection {
         }
     }
 
-    /// Whether another request may be sent on it. Bytes that belong to no request would be taken for its
-    /// response (RFC 9112 §11.2).
+    /// Whether the connection can be reused. Unsolicited bytes would be taken for the next response
+    /// (RFC 9112 §11.2).
     pub(super) fn is_fit(&self) -> bool {
         self.engine.is_idle() && self.input.is_empty() && self.channel.is_at_rest()
     }
@@ -46,7 +47,7 @@ impl Drop for Connection {
     }
 }
 
-/// `timeout=5, max=100`: so many seconds, less one.
+/// Parses `timeout=5, max=100` and subtracts one second.
 #[cold]
 fn kept_for(value: &[u8]) -> Duration {
     let seconds = value.split(|byte| *byte == b',').find_map(|parameter| {

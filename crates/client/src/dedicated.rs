@@ -1,4 +1,5 @@
-//! An attempt on a connection of its own, over HTTP/1.1 or FastCGI: which connection, and what came with the head.
+//! An attempt on a dedicated connection, over HTTP/1.1 or FastCGI: it selects the connection and takes
+//! content that arrived with the head.
 
 use super::announced::announced_by;
 use super::attempt::{Attempt, CallContext, Loss};
@@ -15,22 +16,22 @@ use hayami_h1::{ClientEvent, Fault, ResponseContent};
 use hayami_http::{Content, ResponseHead, Shared, Source, Status};
 use std::task::{Context, Poll, ready};
 
-/// The attempt.
+/// An attempt on a dedicated connection.
 pub(super) struct Dedicated {
-    /// `None`: no connection was found yet.
+    /// `None` until a connection has been found.
     exchange: Option<Exchange>,
     search: Search,
 }
 
 /// Where the next connection comes from.
 enum Search {
-    /// The pool; if that is empty, the first address.
+    /// The pool, or the first address if the pool is empty.
     Pool,
     /// The next address.
     Address,
-    /// Several addresses, of which the first that takes a connection is used.
+    /// Several addresses, of which the first to accept a connection is used.
     Race(Box<Race>),
-    /// It is found.
+    /// A connection has been found.
     Found,
 }
 
@@ -41,7 +42,7 @@ impl Dedicated {
         Self { exchange: None, search }
     }
 
-    /// Has the exchange on a connection.
+    /// Finds a connection and starts the exchange on it.
     fn find_connection(
         &mut self,
         cx: &mut Context<'_>,
@@ -86,8 +87,8 @@ impl Dedicated {
     }
 }
 
-/// A connection that waits. If the request must not be sent twice, the kernel is asked what it knows of
-/// the connection that the loop does not know yet.
+/// Takes an idle connection. If the request must not be sent twice, asks the kernel whether the connection
+/// has events that the event loop has not seen yet.
 fn pooled(context: &CallContext) -> Option<Box<Connection>> {
     let careless = context.call.repeatable && context.call.content.is_none();
     loop {
@@ -144,7 +145,7 @@ impl Attempt for Dedicated {
         if next {
             context.upstream.count(|counters| counters.failed += 1);
         }
-        // A connection that is lost may have been idle for too long: a new one goes to the first address.
+        // The lost connection may have been idle for too long: a new one starts at the first address.
         context.at = if next { context.at + 1 } else { 0 };
         (context.before, self.search) = (Some(cause), Search::Address);
         if let Some(exchange) = &mut self.exchange {
@@ -201,23 +202,23 @@ impl Attempt for Dedicated {
     }
 }
 
-/// Whether the protocol that the upstream has switched to was asked for.
+/// Whether the upstream switched to a requested protocol.
 #[cold]
 fn is_switch_wanted(exchange: &Exchange, call: &Call) -> bool {
     call.upgrade.as_ref().is_some_and(|switch| switch.allows(&exchange.head))
 }
 
-/// Content that comes later.
+/// Content still to be received.
 fn stream(exchange: Exchange, content: ResponseContent, upstream: &InFlight) -> Content {
     Content::Stream(Box::new(Body::new(InFlight::new(upstream), exchange, content)))
 }
 
-/// Content that came with its head.
+/// Content of known length that arrived with its head.
 fn whole(exchange: &mut Exchange, upstream: &Upstream, bytes: u64) -> Option<Shared> {
     let Connection { engine, input, .. } = &mut *exchange.connection;
     let content = input.unread().get(..usize::try_from(bytes).ok()?)?;
     let shared = upstream.outbound.share(content);
-    // The engine takes note of the content, and then of its end.
+    // The engine consumes the content first, then its end.
     for _ in 0..2 {
         let received = engine.receive(&upstream.limits, input.unread(), &mut exchange.head);
         input.consume(received.map_or(0, |received| received.consumed));
@@ -225,8 +226,8 @@ fn whole(exchange: &mut Exchange, upstream: &Upstream, bytes: u64) -> Option<Sha
     Some(shared)
 }
 
-/// Whether the upstream has closed the connection without any content, as far as the loop knows. A client of HTTP/2 is
-/// then told of the end with the head.
+/// Whether the upstream has already closed the connection without sending content, as the event loop knows.
+/// An HTTP/2 client then gets END_STREAM with the head.
 #[cold]
 fn is_closed_behind_head(exchange: &mut Exchange) -> bool {
     let Connection { engine, input, channel, .. } = &mut *exchange.connection;
@@ -235,7 +236,7 @@ fn is_closed_behind_head(exchange: &mut Exchange) -> bool {
         && matches!(engine.receive_eof(), Ok(ClientEvent::End))
 }
 
-/// Content that came with its head, in pieces with other bytes in between.
+/// Framed content that arrived complete with its head.
 fn whole_framed(exchange: &mut Exchange, upstream: &Upstream) -> Option<Result<Shared, Cause>> {
     let Connection { engine, input, .. } = &mut *exchange.connection;
     if !engine.is_complete_in(input.unread()) {
@@ -253,7 +254,7 @@ fn whole_framed(exchange: &mut Exchange, upstream: &Upstream) -> Option<Result<S
                 input.consume(consumed);
                 break Ok(upstream.outbound.share(&content));
             }
-            // There is an end in the input.
+            // The input is known to contain the end.
             Ok(_) => break Err(Cause::Closed),
             Err(cause) => break Err(cause),
         }

@@ -1,5 +1,5 @@
-//! The protocols that serve one call of a connection at a time. Whatever they are on the wire, a response's parts
-//! come as HTTP/1.1's.
+//! The protocols with one call per connection at a time. Whatever the wire format, the parts of a response
+//! have HTTP/1.1's types.
 
 use super::cause::Cause;
 use super::fastcgi::{ErrorSink, FastCgi};
@@ -7,7 +7,7 @@ use super::origin::Protocol;
 use hayami_h1::{Client, ClientEvent, ClientReceived, CutShort, Limits, RequestContent};
 use hayami_http::{FieldSection, ResponseHead};
 
-/// What makes bytes of requests, and responses of bytes.
+/// Encodes requests and decodes responses.
 pub(super) enum Engine {
     /// RFC 9112.
     Http1(Client),
@@ -16,7 +16,7 @@ pub(super) enum Engine {
 }
 
 impl Engine {
-    /// That of a new connection.
+    /// The engine of a new connection.
     pub(super) fn new(protocol: Protocol) -> Self {
         match protocol {
             Protocol::FastCgi => Self::FastCgi(Box::default()),
@@ -24,7 +24,7 @@ impl Engine {
         }
     }
 
-    /// That of a new connection of the same protocol.
+    /// The engine of a new connection with the same protocol.
     pub(super) fn anew(&self) -> Self {
         match self {
             Self::Http1(_) => Self::Http1(Client::new()),
@@ -32,7 +32,7 @@ impl Engine {
         }
     }
 
-    /// What the upstream says beside its response goes to `errors`, if its protocol knows such words.
+    /// Directs the application's standard error to `errors`, if the protocol has one.
     #[inline]
     pub(super) fn tell(&mut self, errors: Option<&ErrorSink>) {
         match self {
@@ -41,7 +41,7 @@ impl Engine {
         }
     }
 
-    /// Writes a request's head; with `last`, the connection serves no other one.
+    /// Writes a request head; `last` makes this the last request on the connection.
     #[inline]
     pub(super) fn send_head(
         &mut self,
@@ -60,7 +60,7 @@ impl Engine {
         }
     }
 
-    /// Writes the head of a request that asks to go on in another protocol, which only HTTP/1.1 can.
+    /// Writes the head of an upgrade request, which only HTTP/1.1 supports.
     #[cold]
     pub(super) fn send_upgrade_head(
         &mut self,
@@ -79,7 +79,7 @@ impl Engine {
         }
     }
 
-    /// Makes room for what is said in front of a piece of content.
+    /// Reserves room for the framing in front of a chunk of content.
     #[inline]
     pub(super) fn begin_chunk(&mut self, out: &mut Vec<u8>) -> usize {
         match self {
@@ -88,7 +88,7 @@ impl Engine {
         }
     }
 
-    /// What was appended since `mark` is a piece of content.
+    /// Frames the bytes appended since `mark` as a chunk of content.
     #[inline]
     pub(super) fn end_chunk(&mut self, mark: usize, out: &mut Vec<u8>) {
         match self {
@@ -97,10 +97,10 @@ impl Engine {
         }
     }
 
-    /// The request's content is complete.
+    /// Ends the request's content.
     ///
     /// # Errors
-    /// It is shorter than was said.
+    /// The content is shorter than announced.
     #[inline]
     pub(super) fn send_end(
         &mut self,
@@ -113,10 +113,10 @@ impl Engine {
         }
     }
 
-    /// As [`Client::receive`].
+    /// See [`Client::receive`].
     ///
     /// # Errors
-    /// The rule that the upstream broke.
+    /// The upstream violated the protocol.
     #[inline]
     pub(super) fn receive(
         &mut self,
@@ -130,10 +130,10 @@ impl Engine {
         }
     }
 
-    /// As [`Client::receive_eof`].
+    /// See [`Client::receive_eof`].
     ///
     /// # Errors
-    /// The response is not complete.
+    /// The response is incomplete.
     pub(super) fn receive_eof(&mut self) -> Result<ClientEvent, Cause> {
         match self {
             Self::Http1(client) => client.receive_eof().map_err(Cause::from),
@@ -141,7 +141,7 @@ impl Engine {
         }
     }
 
-    /// The trailers of the response that has ended.
+    /// The trailers of the completed response.
     #[inline]
     pub(super) fn take_trailers(&mut self) -> Option<FieldSection> {
         match self {
@@ -159,7 +159,7 @@ impl Engine {
         }
     }
 
-    /// Whether the response leaves the connection open.
+    /// Whether the connection stays open after the response.
     #[inline]
     pub(super) fn persists(&self) -> bool {
         match self {
@@ -168,13 +168,13 @@ impl Engine {
         }
     }
 
-    /// Whether content of known length has other bytes in between.
+    /// Whether content of known length is interspersed with framing.
     #[inline]
     pub(super) fn is_framed(&self) -> bool {
         matches!(self, Self::FastCgi(_))
     }
 
-    /// Whether the rest of a response that is chunked, or [`is_framed`](Self::is_framed), is in the input.
+    /// Whether the input holds the rest of a response that is chunked or [`is_framed`](Self::is_framed).
     pub(super) fn is_complete_in(&self, input: &[u8]) -> bool {
         match self {
             Self::Http1(_) => chunks_end_with(input),
@@ -183,8 +183,8 @@ impl Engine {
     }
 }
 
-/// Whether these are chunks up to the last one, without extensions or trailers (RFC 9112 §7.1). It is only a guess that
-/// saves time: the engine decides what they are.
+/// Whether the input is a complete sequence of chunks without extensions or trailers (RFC 9112 §7.1). This is
+/// only a fast-path guess; the engine does the real parsing.
 fn chunks_end_with(mut input: &[u8]) -> bool {
     loop {
         let line = input.iter().take(MOST_DIGITS).position(|byte| *byte == b'\r');
@@ -199,7 +199,7 @@ fn chunks_end_with(mut input: &[u8]) -> bool {
     }
 }
 
-/// Digits of chunk sizes that fit into an input buffer, and the byte behind them.
+/// The maximum number of chunk-size digits for a chunk that fits the input buffer, plus one byte.
 const MOST_DIGITS: usize = 9;
 
 #[cfg(test)]

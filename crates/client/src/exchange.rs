@@ -1,4 +1,4 @@
-//! One request and its response on a connection: bytes out, bytes in, up to the response's head.
+//! One request and its response on a connection, up to the response head.
 
 use super::call::{Call, InterimSink, Switch};
 use super::cause::{Cause, Phase};
@@ -14,28 +14,28 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// A request on its way, or a response.
+/// A request or response in progress.
 pub(super) struct Exchange {
     pub(super) connection: Box<Connection>,
     pub(super) sending: Sending,
     pub(super) phase: Phase,
     pub(super) head: ResponseHead,
-    /// The connection has served others.
+    /// Whether the connection has served earlier requests.
     pub(super) reused: bool,
-    /// Bytes of the response have come.
+    /// Whether any bytes of the response have arrived.
     pub(super) heard: bool,
-    /// Why the request was not sent to its end.
+    /// Why the request was not sent completely.
     broken: Option<Cause>,
-    /// Bytes of the response's heads so far.
+    /// Bytes of response heads received so far.
     pub(super) head_bytes: usize,
 }
 
-/// How long content waits for the upstream's word that it wants it: as long as curl does. Who does not know the word
-/// gets content then (RFC 9110 §10.1.1).
+/// How long content waits for 100 (Continue), as in curl. An upstream that does not support the expectation
+/// gets the content then (RFC 9110 §10.1.1).
 const CONTINUE: Duration = Duration::from_secs(1);
 
 impl Exchange {
-    /// Begins: the request is made ready, and its content is the exchange's from here on.
+    /// Starts an exchange: prepares the request and takes ownership of its content.
     pub(super) fn begin(
         upstream: &Upstream,
         mut connection: Box<Connection>,
@@ -48,14 +48,14 @@ impl Exchange {
         Self { connection, sending, phase, head, reused, heard: false, broken: None, head_bytes: 0 }
     }
 
-    /// Goes on with a connection that is being made, from the request's first byte.
+    /// Restarts the request from its first byte on a new connection.
     pub(super) fn move_to(&mut self, mut connection: Box<Connection>) {
         std::mem::swap(&mut connection.engine, &mut self.connection.engine);
         self.connection = connection;
         (self.phase, self.reused, self.broken) = (Phase::Connect, false, None);
     }
 
-    /// Sends what can be sent, and reads until the response's head is there.
+    /// Sends what it can, and reads until the response head is complete.
     pub(super) fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
@@ -74,7 +74,7 @@ impl Exchange {
         {
             self.connection.channel.wire.progressed();
             if self.sending.is_held() {
-                // It has answered without it.
+                // The upstream responded without waiting for the content.
                 self.sending.stop();
             }
             return Poll::Ready(result.map_err(|cause| self.broken.take().unwrap_or(cause)));
@@ -87,7 +87,7 @@ impl Exchange {
         Poll::Pending
     }
 
-    /// Waits for the word that content is wanted; if it has come, goes on at once.
+    /// Waits for 100 (Continue); if it has arrived, continues at once.
     #[cold]
     fn wait_held(
         &mut self,
@@ -108,7 +108,7 @@ impl Exchange {
         Poll::Pending
     }
 
-    /// Too much time has passed: whether that only means that content goes without having been asked for.
+    /// Whether the expired deadline only ends the wait for 100 (Continue); if so, releases the content.
     #[cold]
     fn goes_on(&mut self) -> bool {
         let held = self.phase == Phase::Send && self.sending.is_held() && self.sending.is_hungry();
@@ -119,14 +119,14 @@ impl Exchange {
         held
     }
 
-    /// Sends as far as there is something and the socket takes it.
+    /// Sends until the data or the socket buffer is exhausted.
     fn send(&mut self, cx: &mut Context<'_>, upstream: &Upstream) -> Result<(), Cause> {
         match self.poll_send(cx, upstream) {
             Poll::Pending => {}
             Poll::Ready(Ok(())) => self.await_response(upstream),
             Poll::Ready(Err(cause @ Cause::Content(_))) => return Err(cause),
             Poll::Ready(Err(cause)) if self.phase == Phase::Connect => return Err(cause),
-            // It may have answered before it closed (RFC 9112 §9.5).
+            // The upstream may have responded before it closed (RFC 9112 §9.5).
             Poll::Ready(Err(cause)) => {
                 self.connection.channel.wire.socket.may_read(true);
                 self.sending.stop();
@@ -144,7 +144,7 @@ impl Exchange {
         self.connection.channel.wire.set_deadline(now.after(upstream.timeouts.first_byte));
     }
 
-    /// Sends the request; ready when it has left.
+    /// Sends the request; ready once all of it has been written.
     pub(super) fn poll_send(&mut self, cx: &mut Context<'_>, upstream: &Upstream) -> Poll<Result<(), Cause>> {
         loop {
             ready!(self.flush(upstream))?;
@@ -153,7 +153,7 @@ impl Exchange {
             }
             let engine = &mut self.connection.engine;
             if self.sending.pull(cx, upstream.outbound.pool(), engine)?.is_pending() {
-                // Only the client is waited for, and its connection knows how long.
+                // Only the client can make progress, and the client connection has its own timeout.
                 self.connection.channel.wire.progressed();
                 return Poll::Pending;
             }
@@ -183,14 +183,14 @@ impl Exchange {
             }
         };
         if sent.is_pending() {
-            // The deadline for connecting is set already.
+            // The connect deadline is already set.
             let now = upstream.outbound.clock().millis();
             channel.wire.set_deadline_once(now.after(upstream.timeouts.io));
         }
         sent.map_err(Cause::Io)
     }
 
-    /// How far a request has come that fails by this.
+    /// How far a request that fails with `cause` has got.
     #[cold]
     pub(super) fn reach(&self, cause: &Cause) -> Reach {
         match cause {
@@ -201,7 +201,7 @@ impl Exchange {
         }
     }
 
-    /// It is over: its connection may serve the next one.
+    /// Ends the exchange; its connection may be reused.
     pub(super) fn end(mut self, upstream: &Rc<Upstream>) {
         let complete = self.sending.has_left();
         self.sending.end_memory(upstream.outbound.pool());
@@ -210,14 +210,14 @@ impl Exchange {
         }
     }
 
-    /// What is left when the upstream has gone on in another protocol.
+    /// Turns the exchange into a tunnel after the upstream has switched protocols.
     #[cold]
     pub(super) fn into_tunnel(mut self, upstream: InFlight, switch: &Switch) -> Tunnel {
         self.sending.end_memory(upstream.outbound.pool());
         Tunnel::new(upstream, self.connection, switch)
     }
 
-    /// Reads until the response's head is there.
+    /// Reads until the response head is complete.
     fn read_head(
         &mut self,
         upstream: &Upstream,
@@ -251,7 +251,7 @@ impl Exchange {
             }
             match ready!(channel.read(input)) {
                 Ok(0) => return Poll::Ready(Err(Cause::Closed)),
-                // Over TLS without goodbye, which makes no difference as long as nothing is complete.
+                // TLS without close_notify, which makes no difference while nothing is complete.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                     return Poll::Ready(Err(Cause::Closed));
                 }

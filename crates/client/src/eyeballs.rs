@@ -1,5 +1,5 @@
-//! Happy eyeballs (RFC 8305): of a name's addresses the first that takes a connection is used, and one that is
-//! silent costs a quarter of a second, not the whole wait.
+//! Happy Eyeballs (RFC 8305): uses the first of a name's addresses to accept a connection; an unresponsive
+//! address costs a quarter of a second instead of the whole connect timeout.
 
 use super::backend::Backend;
 use super::cause::{Cause, Phase};
@@ -14,35 +14,35 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// How long an address may be silent before the next one is tried beside it (RFC 8305 §5).
+/// How long to wait for an address before trying the next one in parallel (RFC 8305 §5).
 const DELAY: Duration = Duration::from_millis(250);
 
-/// Connections to some addresses of one name, of which one will be used.
+/// Connection attempts to addresses of one name, one of which will be used.
 pub(super) struct Race {
     runners: Vec<Runner>,
-    /// The address that is tried next.
+    /// The address to try next.
     next: usize,
-    /// Until that one is tried, unless another one fails before; `None`: there is no next one.
+    /// Time until that one is tried, unless another fails first; `None` if there is no next one.
     pause: Option<Pin<Box<Sleep>>>,
-    /// Why the last one that has failed did.
+    /// Cause of the most recent failure.
     failure: Option<Cause>,
 }
 
 struct Runner {
-    /// Its address.
+    /// Index of its address.
     at: usize,
     connection: Box<Connection>,
-    /// When it has taken too long, in milliseconds of the clock.
+    /// Its connect deadline, in milliseconds of the clock.
     until: Millis,
 }
 
 impl Race {
-    /// Among the addresses from that index on.
+    /// Creates a race among the addresses from index `from` on.
     pub(super) fn new(from: usize, failure: Option<Cause>) -> Self {
         Self { runners: Vec::new(), next: from, pause: None, failure }
     }
 
-    /// The first connection that is made, and its address. The others are closed then.
+    /// Returns the first established connection and its address; closes the others.
     pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -54,7 +54,7 @@ impl Race {
         loop {
             let made = self.poll_runners(cx, upstream);
             let pause = self.pause.as_mut().filter(|_| made.is_pending());
-            // One that is begun now is looked at, too.
+            // Poll the connection just started, too.
             match pause.map(|pause| pause.as_mut().poll(cx)) {
                 Some(Poll::Ready(())) => self.start(upstream),
                 Some(Poll::Pending) | None => return made,
@@ -91,7 +91,7 @@ impl Race {
         }
     }
 
-    /// Begins with the next address that does not fail at once.
+    /// Starts connecting to the next address that does not fail immediately.
     fn start(&mut self, upstream: &Upstream) {
         self.pause = None;
         while let Some(begun) = upstream.open(self.next) {
@@ -120,16 +120,16 @@ impl Runner {
         let channel = &self.connection.channel;
         ready!(channel.poll_made(cx))?;
         channel.wire.progressed();
-        // What follows, maybe a handshake, has the rest of the time.
+        // What follows, such as a TLS handshake, gets the remaining time.
         channel.wire.set_deadline(self.until);
         Poll::Ready(Ok(()))
     }
 }
 
-/// Finds out whether connections to an origin can be made, TLS included, and closes the one that it has made.
+/// Checks whether a connection to an origin can be established, TLS included, and closes it again.
 ///
 /// # Errors
-/// Why not.
+/// Why the connection failed.
 pub async fn reach(backend: &Rc<Backend>) -> Result<(), Failure> {
     let upstream = &backend.upstream;
     let began = upstream.outbound.clock().now();

@@ -1,6 +1,6 @@
-//! FastCGI as an engine of upstreams: its records come as the parts of a response over HTTP/1.1.
+//! FastCGI as an upstream engine: presents its records as the parts of an HTTP/1.1 response.
 //!
-//! The fields of a call are the parameters of the request, ready-made by the layer above.
+//! The fields of a call are the request's parameters, prepared by the layer above.
 
 use super::cause::Cause;
 use hayami_fcgi::{Client, Event, RequestContent, RequestOptions, ResponseContent};
@@ -8,19 +8,19 @@ use hayami_h1::{ClientEvent, ClientReceived, CutShort, Limits};
 use hayami_http::{FieldSection, ResponseHead};
 use std::rc::Rc;
 
-/// Is told what an application says on its standard error.
+/// Called with what an application writes to its standard error.
 pub type ErrorSink = Rc<dyn Fn(&[u8])>;
 
 /// One connection to an application.
 #[derive(Default)]
 pub(super) struct FastCgi {
     client: Client,
-    /// Where the words of the application go.
+    /// Receives the application's standard error.
     errors: Option<ErrorSink>,
 }
 
 impl FastCgi {
-    /// The words of the application go to `errors` until its next request.
+    /// Directs the application's standard error to `errors` until its next request.
     pub(super) fn tell(&mut self, errors: Option<ErrorSink>) {
         self.errors = errors;
     }

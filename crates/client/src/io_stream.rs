@@ -1,4 +1,4 @@
-//! A connection's bytes, in and out: what is between the socket and the protocol that uses it.
+//! The byte stream of a connection: the layer between the socket and the protocol.
 
 use super::cause::Cause;
 use super::origin::Tls;
@@ -11,37 +11,37 @@ use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-/// With less room than this, reading goes by a buffer of ours: many small reads would cost more than a copy.
+/// With less room than this, reads go through the input buffer: many small reads would cost more than a copy.
 const DIRECT: usize = 4 * 1024;
 
-/// The bytes of one connection. Dropped, it is closed.
+/// The byte stream of one connection; dropping it closes the connection.
 pub(super) struct IoStream {
-    /// The socket, and what the loop knows of it.
+    /// The socket and its registration with the event loop.
     pub(super) wire: Rc<SocketHandle>,
     secure: Option<Box<ClientTls>>,
-    /// What goes out before everything else, as far as it has not.
+    /// The unsent part of the bytes that precede everything else.
     proxy_header: Option<Box<[u8]>>,
     sends: Sends,
     outbound: UpstreamIo,
 }
 
-/// What is known of when bytes leave. Nagle's algorithm holds nothing back before something is sent and not
-/// acknowledged, so a connection for one request need not be told of it.
+/// Whether TCP_NODELAY is needed. Nagle's algorithm delays nothing before the first unacknowledged data, so a
+/// connection for one request does not need the option.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sends {
-    /// Nothing was sent yet.
+    /// Nothing has been sent yet.
     First,
-    /// Something was.
+    /// Something has been sent.
     Later,
-    /// Everything leaves at once.
+    /// The option is set or not needed: nothing is delayed.
     AtOnce,
 }
 
 impl IoStream {
-    /// Begins to connect; over TLS one of `alpn` is asked for, or none if there are none.
+    /// Starts to connect; over TLS, offers the protocols in `alpn`, if any.
     ///
     /// # Errors
-    /// The system has no descriptor or no port left, or knows already that nobody is there.
+    /// The system is out of descriptors or ports, or the connection is refused at once.
     pub(super) fn open(
         outbound: &UpstreamIo,
         peer: &Peer,
@@ -62,7 +62,7 @@ impl IoStream {
         Ok(Self { wire, secure, proxy_header: None, sends, outbound: outbound.clone() })
     }
 
-    /// These bytes go out before everything else, in clear.
+    /// Sends these bytes before everything else, and before TLS.
     pub(super) fn announce(&mut self, bytes: &[u8]) {
         self.sends = self.sends.and_another(&self.wire);
         self.proxy_header = Some(bytes.into());
@@ -83,15 +83,15 @@ impl IoStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Ready once the connection is made, before anything of TLS.
+    /// Ready once the connection is established, before the TLS handshake.
     ///
     /// # Errors
-    /// It cannot be made, or not in time.
+    /// The connection failed or timed out.
     pub(super) fn poll_made(&self, cx: &mut Context<'_>) -> Poll<Result<(), Cause>> {
         if self.wire.is_late() {
             return Poll::Ready(Err(Cause::Timeout));
         }
-        // Nothing can be sent before (tcp(7)), not even nothing: the kernel says whether it could be.
+        // A send fails before the connection is established (tcp(7)), even of zero bytes; so one reveals the state.
         if let Poll::Ready(made) = self.wire.socket.send(&[], false) {
             return Poll::Ready(made.map(drop).map_err(Cause::Io));
         }
@@ -99,20 +99,20 @@ impl IoStream {
         Poll::Pending
     }
 
-    /// Has the task woken by what happens next.
+    /// Wakes the task on the next event.
     ///
     /// # Errors
-    /// The system's limit of watches is reached.
+    /// The system's limit on watches is reached.
     pub(super) fn wait(&self, cx: &Context<'_>) -> io::Result<()> {
         self.wire.wakes(cx.waker());
         self.outbound.watch(&self.wire)
     }
 
-    /// Ready once bytes may be sent. In clear the first [`send`](Self::send) finds out, which saves a system call:
-    /// a connection is made when that takes something.
+    /// Ready once bytes may be sent. In cleartext this is always so, which saves a system call: the
+    /// connection is established when the first [`send`](Self::send) succeeds.
     ///
     /// # Errors
-    /// The connection cannot be made, or the peer is not to be believed.
+    /// The connection failed, or the peer's certificate is not accepted.
     #[inline]
     pub(super) fn poll_connected(&mut self) -> Poll<Result<(), Cause>> {
         if self.proxy_header.is_some() {
@@ -124,22 +124,22 @@ impl IoStream {
         }
     }
 
-    /// What TLS has agreed on; `None` in clear, and before.
+    /// The negotiated TLS parameters; `None` in cleartext and before the handshake is complete.
     #[inline]
     pub(super) fn info(&self) -> Option<&Info> {
         self.secure.as_ref()?.info()
     }
 
-    /// Whether reading may find something.
+    /// Whether a read may return something.
     #[inline]
     pub(super) fn is_readable(&self) -> bool {
         self.wire.socket.is_readable() || self.secure.as_ref().is_some_and(|secure| secure.holds_content())
     }
 
-    /// Reads behind what is in `input`. `Ok(0)`: the peer has ended. `Pending`: the loop tells when there is more.
+    /// Appends received bytes to `input`. `Ok(0)`: end of stream. `Pending`: the event loop signals when there is more.
     ///
     /// # Errors
-    /// The peer is gone, or broke the rules of TLS.
+    /// The connection is lost, or the peer violated TLS.
     #[inline]
     pub(super) fn read(&mut self, input: &mut Input) -> Poll<io::Result<usize>> {
         let (socket, pool) = (&self.wire.socket, self.outbound.pool());
@@ -149,17 +149,17 @@ impl IoStream {
         }
     }
 
-    /// Whether `room` bytes are worth being read by [`read_at_most`](Self::read_at_most).
+    /// Whether `room` is enough for [`read_at_most`](Self::read_at_most) to pay off.
     #[inline]
     pub(super) fn is_worth_reading(&self, room: usize) -> bool {
         room >= if self.secure.is_none() { DIRECT } else { tls::WORTH_READING }
     }
 
-    /// As [`read`](Self::read), appended to `out`, and no more than `most` bytes, which are
-    /// [worth it](Self::is_worth_reading).
+    /// Like [`read`](Self::read), but appends to `out`, and no more than `most` bytes, which must be [worth
+    /// reading](Self::is_worth_reading).
     ///
     /// # Errors
-    /// The peer is gone, or broke the rules of TLS.
+    /// The connection is lost, or the peer violated TLS.
     #[inline]
     pub(super) fn read_at_most(&mut self, out: &mut Vec<u8>, most: usize) -> Poll<io::Result<usize>> {
         match &mut self.secure {
@@ -168,11 +168,11 @@ impl IoStream {
         }
     }
 
-    /// Sends; gives how many bytes were taken. They have left once [`flush`](Self::flush) is ready. `Pending`: there
-    /// is no room, and the loop tells when there is.
+    /// Accepts bytes to send and returns how many; they have left once [`flush`](Self::flush) is ready.
+    /// `Pending`: there is no room, and the event loop signals when there is.
     ///
     /// # Errors
-    /// The connection cannot be made, or the peer is gone.
+    /// The connection cannot be established, or is lost.
     #[inline]
     pub(super) fn send(&mut self, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match &mut self.secure {
@@ -184,10 +184,10 @@ impl IoStream {
         }
     }
 
-    /// Ready when what was taken has left.
+    /// Ready once all accepted bytes have left.
     ///
     /// # Errors
-    /// The peer is gone.
+    /// The connection is lost.
     #[inline]
     pub(super) fn flush(&mut self) -> Poll<io::Result<()>> {
         match &mut self.secure {
@@ -196,7 +196,7 @@ impl IoStream {
         }
     }
 
-    /// Tells the peer that nothing more will come.
+    /// Closes the sending direction.
     pub(super) fn shut_down_sending(&mut self) {
         if let Some(secure) = &mut self.secure {
             secure.close(&self.wire.socket);
@@ -204,7 +204,7 @@ impl IoStream {
         self.wire.socket.shut_down_sending();
     }
 
-    /// Whether nothing has come that nobody asked for, and the peer has not ended, as far as the loop knows.
+    /// Whether there are no unsolicited bytes and the peer has not closed, according to the event loop.
     #[inline]
     pub(super) fn is_at_rest(&self) -> bool {
         let socket = &self.wire.socket;
@@ -212,7 +212,7 @@ impl IoStream {
         at_rest && self.secure.as_ref().is_none_or(|secure| secure.is_at_rest())
     }
 
-    /// The same, as far as the kernel knows.
+    /// Like [`is_at_rest`](Self::is_at_rest), but according to the kernel.
     pub(super) fn is_quiet(&mut self) -> bool {
         if self.secure.is_none() {
             return self.wire.socket.is_quiet();
@@ -222,9 +222,9 @@ impl IoStream {
         self.is_at_rest()
     }
 
-    /// Finds out what there is behind the end of a message, if anything may be. The loop may speak of bytes that were read
-    /// since, and a read that has filled its buffer may have been the last. A server that speaks TLS sends tickets whenever
-    /// it likes (RFC 8446 §4.6.1), and they say nothing that concerns whoever speaks above.
+    /// Drains what may follow the end of a message. The event loop may report bytes that have been read
+    /// since, and a read that filled its buffer may have been the last. A TLS server sends tickets at any
+    /// time (RFC 8446 §4.6.1), and they do not concern the protocol above.
     #[inline]
     pub(super) fn settle(&mut self) {
         match &mut self.secure {
@@ -242,7 +242,7 @@ impl IoStream {
         self.outbound.pool()
     }
 
-    /// Gives memory back that holds nothing.
+    /// Releases empty buffers.
     #[inline]
     pub(super) fn release(&mut self) {
         if let Some(secure) = &mut self.secure {
@@ -262,7 +262,7 @@ impl Drop for IoStream {
 }
 
 impl Sends {
-    /// Before something is sent.
+    /// The state after one more send.
     #[inline]
     fn and_another(self, wire: &SocketHandle) -> Self {
         match self {

@@ -1,27 +1,27 @@
-//! Requests that this program makes: connections to upstreams, opened, pooled and watched by the worker that needs them
+//! The client role: connections to upstreams, opened, pooled and watched by the worker that needs them
 //! (RFC 9110 §3.7).
 //!
 //! ```text
-//! calling ── a call: attempts, until one has a response or no other may follow (retry)
+//! calling ── a call: attempts, until one gets a response or no further attempt is allowed (retry)
 //!    │
-//!    ├─ dedicated ─ exchange ── on a connection of its own        engine (hayami_h1, hayami_fcgi)
+//!    ├─ dedicated ─ exchange ── on a dedicated connection         engine (hayami_h1, hayami_fcgi)
 //!    │                 │
-//!    │              upstream ── connections that wait for their next request
+//!    │              upstream ── idle connections
 //!    │                 │
-//!    └─ http2::shared ─┤ ────── on a session that calls share       hayami_h2
+//!    └─ http2::shared ─┤ ────── on a shared session               hayami_h2
 //!                      │
-//!                  io_stream ── bytes, in clear or over TLS
+//!                  io_stream ── bytes, in cleartext or over TLS
 //!                      │
-//!                  hayami_net::upstream_io ── what the worker's loop knows of them: events, deadlines
+//!                  hayami_net::upstream_io ── the worker's event loop: events, deadlines
 //! ```
 //!
-//! [`RawStream`] is a connection for any other protocol, [`RawPool`] keeps such ones; [`dial`] opens one that becomes a
-//! tunnel.
+//! [`RawStream`] is a connection for any other protocol, and [`RawPool`] pools such connections; [`dial`]
+//! opens one that becomes a tunnel.
 //!
-//! A [`Backend`] is one origin as one worker sees it; nothing here is shared between workers, and nothing
-//! locks. Which backend a request goes to, what it says, and what a failure means to the client is the
-//! affair of the layer above. All of it runs in the worker's loop: [`hayami_net::run`] hands out the
-//! [`UpstreamIo`](hayami_net::upstream_io::UpstreamIo) that a backend begins with.
+//! A [`Backend`] is one origin, per worker; nothing here is shared between workers, and nothing locks.
+//! Selecting the backend, composing the request and turning a failure into a response is up to the layer
+//! above. All of it runs in the worker's event loop: [`hayami_net::run`] provides the
+//! [`UpstreamIo`](hayami_net::upstream_io::UpstreamIo) that a backend is created with.
 #![forbid(unsafe_code)]
 
 mod announced;

@@ -1,44 +1,44 @@
-//! What is said of an origin once: its addresses, what is spoken to them, and how patiently.
+//! The settings of an origin: addresses, protocol and timeouts.
 
 use hayami_h1::Limits;
 use hayami_net::dial::Peer;
 use hayami_tls::Connector;
 use std::time::Duration;
 
-/// Where requests go, and how patiently.
+/// The settings of an origin.
 #[derive(Clone, Debug)]
 pub struct Origin {
-    /// Addresses of one name, tried in this order until a connection is made.
+    /// Addresses of one name, tried in this order until a connection is established.
     pub peers: Vec<Peer>,
-    /// What is spoken to them.
+    /// The protocol to use.
     pub protocol: Protocol,
-    /// What it is spoken over; `None`: in clear.
+    /// TLS settings; `None` for cleartext.
     pub tls: Option<Tls>,
-    /// Limits of responses.
+    /// Limits on responses.
     pub limits: Limits,
-    /// Calls under way at once on a connection that speaks HTTP/2.
+    /// Maximum concurrent calls on an HTTP/2 connection.
     pub streams: u32,
-    /// Bytes of a response's content that may wait in memory for whoever takes it, over HTTP/2, where nobody else on the
-    /// connection waits for that. Over HTTP/1.1 nothing waits beyond what one read brings.
+    /// Bytes of response content that may be buffered for the client over HTTP/2, so that other calls on the
+    /// connection need not wait for it. Over HTTP/1.1 nothing is buffered beyond one read.
     pub buffer: u32,
-    /// How long is waited for what.
+    /// Timeouts.
     pub timeouts: Timeouts,
-    /// Connections that may wait for a request; with 0, every connection serves one.
+    /// Maximum number of idle connections; with 0, each connection serves one request.
     pub idle: usize,
 }
 
-/// What may wait of a response by default: as much as a round trip of 100 ms brings at 10 MB a second.
+/// Default for [`Origin::buffer`]: the bandwidth-delay product of 10 MB/s at a round trip of 100 ms.
 pub const BUFFER: u32 = 1024 * 1024;
 
-/// What is spoken to an upstream.
+/// The protocol used with an upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/1.1.
     #[default]
     Http1,
-    /// HTTP/2, whatever the upstream says (RFC 9113 §3.3).
+    /// HTTP/2 with prior knowledge (RFC 9113 §3.3).
     Http2,
-    /// HTTP/2 if the upstream agrees to it (RFC 7301), HTTP/1.1 otherwise; so many of 100 connections offer it.
+    /// HTTP/2 if the upstream selects it by ALPN (RFC 7301), HTTP/1.1 otherwise; offered for this percentage of calls.
     Negotiated(u8),
     /// FastCGI.
     FastCgi,
@@ -47,21 +47,21 @@ pub enum Protocol {
 /// TLS to an upstream.
 #[derive(Clone, Debug)]
 pub struct Tls {
-    /// What is offered, and who is believed.
+    /// What to offer, and which certificates to trust.
     pub connector: Connector,
-    /// The name that is asked for, and has to be in the certificate.
+    /// The server name to send (SNI); the certificate must match it.
     pub name: String,
 }
 
-/// How long an upstream may take for what.
+/// Timeouts of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// To take a connection, for each address that is tried.
+    /// To establish a connection, for each address tried.
     pub connect: Duration,
-    /// From the end of the request to the end of the response's head.
+    /// From the end of the request to the end of the response head.
     pub first_byte: Duration,
-    /// Between two reads or two writes that get anywhere.
+    /// Between two successful reads or two successful writes.
     pub io: Duration,
-    /// For the next request of a connection; then we close it.
+    /// For the next request on an idle connection, before we close it.
     pub keep_alive: Duration,
 }

@@ -1,4 +1,4 @@
-//! Raw streams that wait for their next user.
+//! A pool of idle raw streams.
 
 use super::raw_stream::RawStream;
 use hayami_net::clock::Millis;
@@ -7,28 +7,28 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Streams of one worker that wait, each under the key that its user gave it. What a key says is the users' affair; it must
-/// tell apart what must not be confused: peer, TLS, whom the stream was authenticated as.
+/// One worker's idle streams, each under a key that its user chose. Keys must differ for streams that must
+/// not be confused: by peer, TLS settings and authenticated identity.
 pub struct RawPool {
     outbound: UpstreamIo,
     most: usize,
-    /// The one that was used last at the end.
+    /// The most recently used one is last.
     idle: RefCell<Vec<(Box<[u8]>, RawStream)>>,
 }
 
 impl RawPool {
-    /// A pool for at most so many streams.
+    /// Creates a pool for at most `most` streams.
     pub fn new(outbound: &UpstreamIo, most: usize) -> Rc<Self> {
         Rc::new(Self { outbound: outbound.clone(), most, idle: RefCell::default() })
     }
 
-    /// Streams that wait.
+    /// Number of idle streams.
     pub fn idle(&self) -> usize {
         self.idle.borrow().len()
     }
 
-    /// A stream under this key, the one that was used last. Its peer has sent nothing meanwhile, and has not closed it,
-    /// as far as the kernel knows.
+    /// Takes the most recently used stream under this key. According to the kernel, its peer has sent nothing
+    /// meanwhile and has not closed it.
     pub fn take(&self, key: &[u8]) -> Option<RawStream> {
         loop {
             let at = self.idle.borrow().iter().rposition(|(own, _)| **own == *key)?;
@@ -42,8 +42,8 @@ impl RawPool {
         }
     }
 
-    /// Keeps a stream for the next user with this key, for as long as `keep`. It is closed instead if bytes have come that
-    /// its user has not read, or if its peer has ended. A full pool closes the stream that has waited longest.
+    /// Returns a stream to the pool for at most `keep`. A stream with unread bytes or closed by its peer is
+    /// closed instead. If the pool is full, the stream idle for longest is closed.
     pub fn give(self: &Rc<Self>, key: &[u8], mut stream: RawStream, keep: Duration) {
         stream.channel.settle();
         let wire = &stream.channel.wire;
@@ -66,8 +66,8 @@ fn is_fit(stream: &RawStream) -> bool {
 }
 
 impl Driver for RawPool {
-    /// A stream has ended, has bytes that nothing asked for, or has waited for too long; or TLS has something to say that
-    /// ends nothing.
+    /// A stream has been closed by its peer, has unsolicited bytes or has timed out; or it has a TLS message
+    /// that does not end it.
     fn on_event(self: Rc<Self>, socket: &SocketHandle) {
         let at =
             self.idle.borrow().iter().position(|(_, stream)| std::ptr::eq(&*stream.channel.wire, socket));

@@ -1,4 +1,4 @@
-//! Bytes to and from any peer, in clear or over TLS, for protocols that are not spoken here.
+//! A byte stream to any peer, in cleartext or over TLS, for protocols not implemented here.
 
 use super::cause::Cause;
 use super::io_stream::IoStream;
@@ -12,11 +12,11 @@ use std::io;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// A stream to a peer, used by one task at a time. Dropped, it is closed; [`RawPool`](super::RawPool) keeps it open for the
-/// next user.
+/// A stream to a peer, used by one task at a time. Dropping it closes it; [`RawPool`](super::RawPool) keeps
+/// it open for the next user.
 pub struct RawStream {
     pub(super) channel: IoStream,
-    /// Bytes that were received and not yet taken.
+    /// Bytes received but not yet read.
     pub(super) input: Input,
     outbound: UpstreamIo,
     timeout: Duration,
@@ -24,12 +24,12 @@ pub struct RawStream {
 }
 
 impl RawStream {
-    /// Connects to `peer`, and over `tls` completes the handshake, which asks for no protocol (ALPN), all within
-    /// `timeout`. That is the timeout of reads and writes, too, until [`set_timeout`](Self::set_timeout).
+    /// Connects to `peer` and, with `tls`, completes the handshake without ALPN, all within `timeout`, which
+    /// also applies to reads and writes until [`set_timeout`](Self::set_timeout).
     ///
     /// # Errors
-    /// The system has no descriptor or no port left, the peer refuses or does not answer, or its certificate is not
-    /// trusted.
+    /// The system is out of descriptors or ports, the peer refuses the connection or does not answer, or its
+    /// certificate is not trusted.
     pub async fn connect(
         outbound: &UpstreamIo,
         peer: &Peer,
@@ -52,7 +52,8 @@ impl RawStream {
         }
         if let Poll::Ready(connected) = self.channel.poll_connected() {
             connected?;
-            // The handshake's end leaves with the first bytes that are sent: the peer's may have to come first.
+            // The end of the handshake leaves with the first bytes sent; flush it, since the peer may have to
+            // speak first.
             if let Poll::Ready(flushed) = self.channel.flush() {
                 return Poll::Ready(flushed.map_err(Cause::Io));
             }
@@ -61,27 +62,27 @@ impl RawStream {
         Poll::Pending
     }
 
-    /// How long the peer may take for each read or write from now on.
+    /// Sets the timeout of each following read or write.
     pub fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = timeout;
         self.channel.wire.progressed();
     }
 
-    /// How often it was taken out of a pool.
+    /// How often the stream has been taken from a pool.
     pub fn reused(&self) -> u32 {
         self.reused
     }
 
-    /// What TLS has agreed on; `None` in clear.
+    /// The negotiated TLS parameters; `None` in cleartext.
     pub fn tls(&self) -> Option<&Info> {
         self.channel.info()
     }
 
-    /// Appends at most `room` bytes to `out`. How many; 0: the peer sends no more.
+    /// Appends at most `room` bytes to `out` and returns how many; 0 at the end of the stream.
     ///
     /// # Errors
-    /// The peer is gone; over TLS, it ended without close_notify; or [`io::ErrorKind::TimedOut`], after which the stream
-    /// can still be used.
+    /// The connection is lost; over TLS, it ended without close_notify; or [`io::ErrorKind::TimedOut`], after
+    /// which the stream is still usable.
     pub fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
@@ -106,27 +107,27 @@ impl RawStream {
         Poll::Ready(Ok(taken))
     }
 
-    /// As [`poll_read`](Self::poll_read).
+    /// Async version of [`poll_read`](Self::poll_read).
     ///
     /// # Errors
-    /// As there.
+    /// See [`poll_read`](Self::poll_read).
     pub async fn read(&mut self, room: usize, out: &mut Vec<u8>) -> io::Result<usize> {
         poll_fn(|cx| self.poll_read(cx, room, out)).await
     }
 
-    /// Takes bytes to send, as many as there is room for. They have left once [`poll_flush`](Self::poll_flush) is ready.
+    /// Accepts as many bytes as there is room for; they have left once [`poll_flush`](Self::poll_flush) is ready.
     ///
     /// # Errors
-    /// The peer is gone; or [`io::ErrorKind::TimedOut`], after which the stream can still be used.
+    /// The connection is lost; or [`io::ErrorKind::TimedOut`], after which the stream is still usable.
     pub fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let sent = self.channel.send(bytes);
         self.unless_pending(cx, sent)
     }
 
-    /// Ready when everything that was taken has left.
+    /// Ready once all accepted bytes have left.
     ///
     /// # Errors
-    /// As [`poll_write`](Self::poll_write).
+    /// See [`poll_write`](Self::poll_write).
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = self.channel.flush().map_ok(|()| 0);
         self.unless_pending(cx, flushed).map_ok(drop)
@@ -135,7 +136,7 @@ impl RawStream {
     /// Sends all of these bytes.
     ///
     /// # Errors
-    /// As [`poll_write`](Self::poll_write); how many bytes have left is not known then.
+    /// See [`poll_write`](Self::poll_write); it is then unknown how many bytes have left.
     pub async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         poll_fn(|cx| {
             while !bytes.is_empty() {
@@ -147,7 +148,7 @@ impl RawStream {
         .await
     }
 
-    /// Tells the peer that nothing more will come. It may still send.
+    /// Closes the sending direction; the peer may still send.
     pub fn shut_down_sending(&mut self) {
         self.channel.shut_down_sending();
     }
@@ -164,7 +165,7 @@ impl RawStream {
         sent
     }
 
-    /// Waits for the peer, as long as that may take.
+    /// Waits for the peer until the timeout.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let wire = &self.channel.wire;
         if wire.is_late() {

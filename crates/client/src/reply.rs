@@ -1,4 +1,4 @@
-//! What comes of a call: a response, or none.
+//! The outcome of a call: a response or a failure.
 
 use super::call::Call;
 use super::cause::{Cause, Phase};
@@ -10,43 +10,43 @@ use std::time::Duration;
 /// A response.
 #[derive(Debug)]
 pub struct Reply {
-    /// Status and fields as they came, those of framing and connection among them.
+    /// Status and fields as received, including the framing and connection fields.
     pub head: ResponseHead,
-    /// Its content. To a HEAD request it is what GET would have got, as far as that was said: it has a
-    /// length and no bytes.
+    /// The content. For a HEAD request it carries the length that GET would have returned, if known, and no
+    /// bytes.
     pub content: Content,
-    /// The connection, if the upstream goes on in another protocol: the status is 101 then, and no other time.
+    /// The connection, if the upstream switches protocols, which is exactly when the status is 101.
     pub tunnel: Option<Tunnel>,
-    /// The upstream closes the connection behind it.
+    /// Whether the upstream closes the connection after the response.
     pub closes: bool,
-    /// How long what took.
+    /// Duration of each part of the call.
     pub timing: Timing,
 }
 
-/// How long the parts of a call took, from its beginning.
+/// Durations since the start of a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timing {
-    /// Until there was a connection; `None` if one was used again.
+    /// Until connected; `None` if a connection was reused.
     pub connected: Option<Duration>,
-    /// Until the request had left; that of the head if it was answered before.
+    /// Until the request was sent; equal to `head` if the response arrived earlier.
     pub sent: Duration,
-    /// Until the response's head was there.
+    /// Until the response head arrived.
     pub head: Duration,
-    /// Bytes of the request's head, as they were sent; zero if they are not counted (HTTP/2).
+    /// Bytes of the request head as sent; zero if not counted (HTTP/2).
     pub request_head: usize,
-    /// Bytes of the response's heads, interim ones included; likewise.
+    /// Bytes of the response heads, interim ones included; zero if not counted.
     pub response_head: usize,
 }
 
-/// No response.
+/// A failed call.
 pub struct Failure {
-    /// How far it had come.
+    /// The phase in which it failed.
     pub phase: Phase,
-    /// What was wrong.
+    /// What went wrong.
     pub cause: Cause,
-    /// Since the call began.
+    /// Time since the call started.
     pub elapsed: Duration,
-    /// The call, if it may be sent elsewhere: nothing of it can have arrived, or it is repeatable, and its
+    /// The call, if it may be sent elsewhere: it cannot have reached the upstream or is repeatable, and its
     /// content is untouched.
     pub call: Option<Call>,
 }

@@ -1,72 +1,72 @@
-//! What becomes of a call when an attempt has failed: in one table.
+//! Decides how to proceed after a failed attempt.
 
-/// How often a request is sent again that its upstream did not look at: who refuses three times means it.
+/// How often an unprocessed request is resent; an upstream that refuses it three times will not accept it.
 const REPEATS: u8 = 2;
 
 /// A failed attempt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Failed {
-    /// How far it had come.
+    /// How far it got.
     pub(super) reach: Reach,
-    /// Its connection had served others.
+    /// Whether its connection had served earlier requests.
     pub(super) reused: bool,
-    /// Sending the request twice does no harm (RFC 9110 §9.2.2).
+    /// Whether the request is idempotent (RFC 9110 §9.2.2).
     pub(super) repeatable: bool,
-    /// What could be sent of its content once more.
+    /// How much of its content could be sent again.
     pub(super) left: Left,
-    /// How often the call was sent again so far.
+    /// How often the call has been resent so far.
     pub(super) repeats: u8,
 }
 
-/// How far a failed request has come.
+/// How far a failed request got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// No address took a connection.
+    /// No address accepted a connection.
     Unreachable,
-    /// This address took none.
+    /// This address accepted no connection.
     Unconnected,
-    /// There is a connection, over which another protocol is to be spoken.
+    /// A connection exists, but the peer selected the other protocol.
     OtherProtocol,
-    /// The upstream has not looked at it (RFC 9113 §8.7), or nothing of it has left.
+    /// The upstream did not process the request (RFC 9113 §8.7), or none of it was sent.
     Unseen,
-    /// The connection was lost, and nothing of the response has come.
+    /// The connection was lost before any byte of the response.
     Lost,
-    /// The upstream has dealt with it, or has let it wait.
+    /// The upstream has processed the request or let it time out.
     Seen,
 }
 
-/// What could be sent of a request's content once more.
+/// How much of a request's content could be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
-    /// All of it, to any upstream; or there is none.
+    /// All of it, to any upstream, or there is none.
     Whole,
-    /// All of it, as it was encoded for this upstream.
+    /// All of it, but encoded for this upstream.
     Encoded,
     /// Not all of it.
     Part,
 }
 
-/// What becomes of the call.
+/// How to proceed with a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It goes to the next address of its origin.
+    /// Try the next address of the origin.
     NextAddress,
-    /// It is sent once more.
+    /// Send it again.
     Again,
-    /// It is sent in the other protocol.
+    /// Send it over the other protocol.
     OtherProtocol,
-    /// It has failed here. `elsewhere`: it may be sent to another upstream.
+    /// Fail here; if `elsewhere`, it may be sent to another upstream.
     Over { elsewhere: bool },
 }
 
-/// What becomes of the call after a failed attempt.
+/// Decides how to proceed with a call after a failed attempt.
 #[cold]
 pub(super) fn judge(failed: &Failed) -> Verdict {
     let again = match failed.reach {
         Reach::Unconnected => return Verdict::NextAddress,
         Reach::OtherProtocol => return Verdict::OtherProtocol,
         Reach::Unseen => true,
-        // An upstream may close a connection that is idle in the moment in which a request leaves on it.
+        // The upstream may close an idle connection just as a request is sent on it.
         Reach::Lost => failed.reused && failed.repeatable,
         Reach::Unreachable | Reach::Seen => false,
     };
@@ -83,7 +83,8 @@ mod tests {
     use Left::{Encoded, Part, Whole};
     use Verdict::{Again, NextAddress, OtherProtocol, Over};
 
-    /// Reach, content left; then the verdict for: a new connection, a used one; the same for repeatable requests.
+    /// Reach and content left; then the verdicts for a new and a reused connection, and the same for
+    /// repeatable requests.
     const TABLE: &[(Reach, Left, [Verdict; 4])] = &[
         (Reach::Unreachable, Whole, [ELSEWHERE, ELSEWHERE, ELSEWHERE, ELSEWHERE]),
         (Reach::Unreachable, Encoded, [LOST, LOST, LOST, LOST]),

@@ -1,4 +1,4 @@
-//! A request's bytes on their way out, and whether they could be sent once more.
+//! The outgoing bytes of a request, and whether they can be sent again.
 
 use super::call::Call;
 use super::cause::Cause;
@@ -10,36 +10,36 @@ use hayami_http::{Source, SourceError};
 use hayami_net::buffer::Pool;
 use std::task::{Context, Poll};
 
-/// Bytes of content that are taken at once: they fit a record of FastCGI, whose length has 16 bits.
+/// Content bytes taken at once: they fit a FastCGI record, whose length has 16 bits.
 const ROOM: usize = 64 * 1024 - 8;
 
-/// Bytes that are kept of a request that may have to be sent once more. Larger ones with content risk what all
-/// requests risk with every proxy: that the upstream closes the connection in the same moment.
+/// Bytes kept of a request that may have to be resent. Larger requests with content take the risk common to
+/// all proxies: that the upstream closes the connection at the same moment.
 const KEPT: usize = 16 * 1024;
 
-/// A request that is being sent.
+/// A request being sent.
 #[derive(Default)]
 pub(super) struct Sending {
     out: Vec<u8>,
     sent: usize,
-    /// What has left stays in `out`, if it is little.
+    /// Whether sent bytes stay in `out` while there are few.
     keeps: bool,
-    /// What is still to come of the content.
+    /// The remaining content.
     content: Option<Box<dyn Source>>,
-    /// Bytes of the content were taken.
+    /// Whether any content has been taken.
     touched: bool,
-    /// Bytes of the request have left and are not in `out` any more.
+    /// Whether sent bytes have been removed from `out`.
     shortened: bool,
-    /// The upstream takes no more of it.
+    /// The upstream accepts no more of it.
     stopped: bool,
-    /// Content waits until the upstream wants it.
+    /// Whether content waits for 100 (Continue).
     held: bool,
-    /// Bytes of its head.
+    /// Bytes of the request head.
     head: usize,
 }
 
 impl Sending {
-    /// Writes a request's head; its content is taken over.
+    /// Writes a request head and takes ownership of the content.
     pub(super) fn begin(upstream: &Upstream, engine: &mut Engine, reused: bool, call: &mut Call) -> Self {
         let content = call.content.take().filter(|source| source.length() != Some(0));
         let keeps = reused && call.repeatable && content.is_some();
@@ -64,34 +64,34 @@ impl Sending {
         self.head = self.out.len();
     }
 
-    /// Bytes of the request's head.
+    /// Bytes of the request head.
     pub(super) fn head_bytes(&self) -> usize {
         self.head
     }
 
-    /// Whether content waits until the upstream wants it.
+    /// Whether content waits for 100 (Continue).
     #[inline]
     pub(super) fn is_held(&self) -> bool {
         self.held
     }
 
-    /// Content waits no longer.
+    /// Releases the held content.
     #[cold]
     pub(super) fn let_go(&mut self) {
         self.held = false;
     }
 
-    /// What has to be sent.
+    /// The bytes to send.
     pub(super) fn unsent(&self) -> &[u8] {
         if self.stopped { &[] } else { &self.out[self.sent..] }
     }
 
-    /// So many bytes have left.
+    /// Marks `bytes` as sent.
     pub(super) fn sent(&mut self, bytes: usize) {
         self.sent += bytes;
     }
 
-    /// Whether nothing is to be sent any more.
+    /// Whether nothing remains to be sent.
     pub(super) fn is_complete(&self) -> bool {
         self.stopped || self.content.is_none() && self.unsent().is_empty()
     }
@@ -101,7 +101,7 @@ impl Sending {
         !self.is_complete() && self.unsent().is_empty()
     }
 
-    /// Takes content. Pending: none is there.
+    /// Takes content; pending if none is available.
     pub(super) fn pull(
         &mut self,
         cx: &mut Context<'_>,
@@ -144,7 +144,7 @@ impl Sending {
         ended.map_err(|cut| Cause::Content(SourceError(cut.to_string())))
     }
 
-    /// What was to be sent has left: gives memory back, unless it is kept to be sent once more.
+    /// Releases the buffer once it has been sent, unless it is kept for a retry.
     pub(super) fn release(&mut self, pool: &Pool) {
         if self.sent == self.out.len() && (self.shortened || !self.keeps) {
             self.shortened |= self.sent > 0;
@@ -153,12 +153,12 @@ impl Sending {
         }
     }
 
-    /// Whether nothing has left.
+    /// Whether nothing has been sent.
     pub(super) fn is_unsent(&self) -> bool {
         self.sent == 0 && !self.shortened
     }
 
-    /// What could be sent of the content once more.
+    /// How much of the content could be sent again.
     pub(super) fn left(&self) -> Left {
         match (self.touched, self.shortened) {
             (false, _) => Left::Whole,
@@ -167,7 +167,7 @@ impl Sending {
         }
     }
 
-    /// Prepares to send the request from its first byte on.
+    /// Prepares to send the request again from its first byte.
     pub(super) fn rewind(&mut self, upstream: &Upstream, engine: &mut Engine, call: &Call) {
         if self.shortened {
             *engine = engine.anew();
@@ -177,23 +177,23 @@ impl Sending {
         (self.sent, self.shortened, self.stopped) = (0, false, false);
     }
 
-    /// Gives up the rest. What was not touched can be used elsewhere.
+    /// Abandons the request; returns its content if none of it was taken.
     pub(super) fn into_content(mut self, pool: &Pool) -> Option<Box<dyn Source>> {
         self.end_memory(pool);
         self.content.filter(|_| !self.touched)
     }
 
-    /// The rest is not sent on this connection.
+    /// Stops sending on this connection.
     pub(super) fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// Whether all of it has left.
+    /// Whether the whole request has been sent.
     pub(super) fn has_left(&self) -> bool {
         !self.stopped && self.is_complete()
     }
 
-    /// Gives memory back, whatever is in it.
+    /// Releases the buffer, whatever it contains.
     pub(super) fn end_memory(&mut self, pool: &Pool) {
         pool.give(std::mem::take(&mut self.out));
         self.sent = 0;

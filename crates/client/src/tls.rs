@@ -1,7 +1,7 @@
-//! The client's side of TLS, below a protocol that is spoken to an upstream (RFC 8446, RFC 5246).
+//! The client side of TLS, below the upstream protocol (RFC 8446, RFC 5246).
 //!
-//! What is sent is sealed at once and leaves as the socket takes it. What comes is opened where it was received and
-//! appended to whatever memory the reader has for it.
+//! Outgoing bytes are encrypted at once and leave as the socket accepts them. Incoming records are decrypted
+//! in place and appended to the reader's buffer.
 
 use super::cause::Cause;
 use super::origin::Tls;
@@ -12,21 +12,21 @@ use hayami_tls::{Alpn, ClientSession, ClientSide, Info, Progress};
 use std::io;
 use std::task::{Poll, ready};
 
-/// Bytes that are put into records at once: several full ones, and few enough to stay in the cache.
+/// Bytes encrypted at once: several full records, few enough to stay in the cache.
 const PIECE: usize = 64 * 1024;
-/// What waits to be sent beside the next piece at most. The handshake's end does, so that it leaves with the first
-/// request.
+/// Maximum of unsent bytes before the next piece. The end of the handshake stays below it, so that it leaves
+/// with the first request.
 const WAITING: usize = 16 * 1024;
-/// What may wait to be sent before no more is read: a piece, what waited before it, and answers of TLS itself.
+/// Unsent bytes above which reading stops: a piece, the bytes before it, and TLS's own responses.
 const MOST_SEALED: usize = 2 * PIECE;
-/// Two records: with less room than this, half of what is read could be left over.
+/// Two records: with less room, half of what is read could be left over.
 pub(super) const WORTH_READING: usize = 2 * RECORD;
 
-/// One connection's TLS.
+/// The TLS state of one connection.
 pub(super) struct ClientTls {
     stream: TlsStream<ClientSide>,
     stage: Stage,
-    /// What came with the end of the handshake.
+    /// Content that arrived with the end of the handshake.
     early: Vec<u8>,
 }
 
@@ -34,12 +34,12 @@ pub(super) struct ClientTls {
 enum Stage {
     Handshake,
     Open,
-    /// The peer has said that nothing more comes (close_notify).
+    /// The peer has sent close_notify.
     Ended,
 }
 
 impl ClientTls {
-    /// Makes the ClientHello, which asks for one of `alpn`.
+    /// Creates the ClientHello, offering `alpn`.
     pub(super) fn begin(tls: &Tls, alpn: &[Alpn], pool: &Pool) -> io::Result<Self> {
         let session = ClientSession::offering(&tls.connector, &tls.name, alpn);
         let session = session.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
@@ -47,16 +47,16 @@ impl ClientTls {
         Ok(Self { stream, stage: Stage::Handshake, early: Vec::new() })
     }
 
-    /// What the handshake has agreed on.
+    /// The negotiated parameters.
     pub(super) fn info(&self) -> Option<&Info> {
         self.stream.info()
     }
 
-    /// Goes on with the handshake. Its last bytes leave with the first ones that are sent.
+    /// Continues the handshake. Its last bytes leave with the first ones sent.
     pub(super) fn poll_connected(&mut self, socket: &Socket, pool: &Pool) -> Poll<Result<(), Cause>> {
         while self.stage == Stage::Handshake {
             ready!(self.flush(socket)).map_err(Cause::Io)?;
-            // The ClientHello has left: the peer may be heard.
+            // The ClientHello has left: read the peer's response.
             if ready!(self.stream.read(socket, pool, Some(RECORD))).map_err(Cause::Io)? == 0 {
                 return Poll::Ready(Err(Cause::Closed));
             }
@@ -65,7 +65,7 @@ impl ClientTls {
                 Ok(Progress::Established) => self.stage = Stage::Open,
                 Ok(_) => {}
                 Err(fault) => {
-                    // It is told why, if there is room for that.
+                    // Send the alert if there is room for it.
                     let _ = self.flush(socket);
                     return Poll::Ready(Err(Cause::Tls(fault)));
                 }
@@ -74,23 +74,23 @@ impl ClientTls {
         Poll::Ready(Ok(()))
     }
 
-    /// Whether there is something to read that the socket does not know of.
+    /// Whether there is decrypted content or an end of stream that the socket does not show.
     #[inline]
     pub(super) fn holds_content(&self) -> bool {
         !self.early.is_empty() || self.stage == Stage::Ended
     }
 
-    /// Whether nothing is on its way that the socket does not know of.
+    /// Whether nothing is buffered beyond the socket.
     pub(super) fn is_at_rest(&self) -> bool {
         self.stream.is_empty() && self.early.is_empty() && self.stage == Stage::Open
     }
 
-    /// Reads at most `most` bytes behind what is in `out`, and no more than can be opened at once: `most` is
-    /// [`WORTH_READING`] at least. `Ok(0)`: the peer has said that nothing more comes.
+    /// Appends at most `most` bytes to `out`, and no more than can be decrypted at once; `most` must be at
+    /// least [`WORTH_READING`]. `Ok(0)`: the peer has sent close_notify.
     ///
     /// # Errors
-    /// The peer is gone, broke the rules, or ended without saying so: then content may have been cut off
-    /// (RFC 8446 §6.1).
+    /// The connection is lost, the peer violated TLS, or it ended without close_notify, so that content may
+    /// have been truncated (RFC 8446 §6.1).
     pub(super) fn read(
         &mut self,
         socket: &Socket,
@@ -101,10 +101,10 @@ impl ClientTls {
         let before = out.len();
         out.append(&mut self.early);
         while out.len() == before && self.stage == Stage::Open {
-            // An answer to a message of TLS itself: nobody but the reader knows of it.
+            // Send responses to TLS's own messages; only the reader knows of them.
             match self.flush(socket) {
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                // Nor is a server that does not read such answers read from without end.
+                // A server that does not read such responses must not be read from without bound.
                 Poll::Pending if self.stream.unsent() > MOST_SEALED => return Poll::Pending,
                 _ => {}
             }
@@ -127,7 +127,7 @@ impl ClientTls {
         Poll::Ready(Ok(out.len() - before))
     }
 
-    /// Reads what there is of messages of TLS itself, tickets mostly. What else there is, is kept.
+    /// Reads pending TLS messages, mostly tickets; keeps any content.
     pub(super) fn settle(&mut self, socket: &Socket, pool: &Pool) {
         let mut content = Vec::new();
         match self.read(socket, pool, &mut content, WORTH_READING) {
@@ -137,10 +137,10 @@ impl ClientTls {
         }
     }
 
-    /// Takes bytes, at most 64 KB.
+    /// Accepts bytes, at most 64 KB.
     ///
     /// # Errors
-    /// The peer is gone.
+    /// The connection is lost.
     pub(super) fn send(&mut self, socket: &Socket, pool: &Pool, bytes: &[u8]) -> Poll<io::Result<usize>> {
         if self.stream.unsent() > WAITING {
             ready!(self.flush(socket))?;
@@ -153,28 +153,28 @@ impl ClientTls {
         }
     }
 
-    /// Ready when everything that was taken has left.
+    /// Ready once all accepted bytes have left.
     ///
     /// # Errors
-    /// The peer is gone.
+    /// The connection is lost.
     #[inline]
     pub(super) fn flush(&mut self, socket: &Socket) -> Poll<io::Result<()>> {
         self.stream.flush(socket)
     }
 
-    /// Tells the peer that this was all, and nothing was cut off (RFC 8446 §6.1).
+    /// Sends close_notify, so that the peer can rule out truncation (RFC 8446 §6.1).
     pub(super) fn close(&mut self, socket: &Socket) {
         if self.stage != Stage::Handshake && !socket.has_ended() {
             self.stream.close(socket);
         }
     }
 
-    /// Gives memory back that holds nothing.
+    /// Releases empty buffers.
     pub(super) fn release(&mut self, pool: &Pool) {
         self.stream.release(pool);
     }
 
-    /// Gives all memory back, whatever is in it: the connection has ended.
+    /// Releases all buffers, whatever they contain, when the connection ends.
     pub(super) fn end(&mut self, pool: &Pool) {
         self.stream.end(pool);
     }

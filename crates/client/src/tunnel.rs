@@ -1,12 +1,12 @@
-//! Bytes of no protocol that we know, both ways between a client and an upstream (RFC 9110 §7.8, §9.3.6).
+//! Opaque bytes in both directions between a client and an upstream (RFC 9110 §7.8, §9.3.6).
 //!
 //! ```text
-//! client ── bytes (a Source) ──▸ Line ──▸ upstream       each end is passed on by itself
+//! client ── bytes (a Source) ──▸ Line ──▸ upstream       each direction ends on its own
 //! client ◂── Joined (a Source) ── Line ◂── upstream
 //! ```
 //!
-//! The client's connection asks [`Joined`] for bytes, which moves both directions: so a peer that reads slowly is
-//! written to slowly, and no more waits in memory than one buffer for each direction.
+//! The client's connection polls [`Joined`] for bytes, which drives both directions: a peer that reads slowly
+//! is written to slowly, and at most one buffer per direction is held in memory.
 
 use super::call::Switch;
 use super::cause::Cause;
@@ -25,44 +25,44 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// Bytes of the client's that are taken at once.
+/// Client bytes taken at once.
 const ROOM: usize = 64 * 1024;
 
-/// A connection to an upstream that is a tunnel now. Dropped, it is reset.
+/// A connection to an upstream turned into a tunnel; dropping it resets the connection.
 pub struct Tunnel(Box<Line>);
 
-/// An upstream's end of a tunnel.
+/// The upstream end of a tunnel.
 struct Line {
-    /// Its engine has done its part; its input is what came behind the answer.
+    /// Its engine is no longer used; its input holds bytes that followed the response head.
     connection: Box<Connection>,
     inward: Inward,
-    /// Bytes of the client's on their way, and how many have left.
+    /// Bytes from the client being sent, and how many have been sent.
     out: Vec<u8>,
     sent: usize,
     idle: Duration,
     outbound: UpstreamIo,
-    /// Both directions have come to their ends.
+    /// Both directions have ended.
     complete: bool,
     _in_flight: Option<InFlight>,
 }
 
 /// The direction from the client.
 enum Inward {
-    /// Nobody has said yet where it comes from.
+    /// Its source is not known yet.
     Unknown,
-    /// Bytes come from here.
+    /// Bytes come from this source.
     Open(Box<dyn Source>),
-    /// There are no more; the upstream is told when the last one has left.
+    /// The source has ended; the sending direction is closed once everything is sent.
     Ending,
-    /// The upstream has been told.
+    /// The sending direction is closed.
     Ended,
 }
 
-/// Both directions of a tunnel, as content for the client. `None`: nothing more is for it.
+/// Both directions of a tunnel, as content for the client. `None` once there is no more.
 struct Joined(Option<Box<Line>>);
 
 impl Tunnel {
-    /// Of a connection on which a call was answered with 101.
+    /// Creates a tunnel from a connection on which a call was answered with 101.
     pub(super) fn new(upstream: InFlight, connection: Box<Connection>, switch: &Switch) -> Self {
         let outbound = upstream.outbound.clone();
         Self::of(connection, switch.idle, outbound, Some(upstream))
@@ -86,7 +86,7 @@ impl Tunnel {
         }))
     }
 
-    /// The content that goes to the client, who sends `bytes`.
+    /// Joins the tunnel with the client's `bytes` and returns the content for the client.
     pub fn join(mut self, bytes: Box<dyn Source>) -> Content {
         self.0.connection.channel.wire.progressed();
         self.0.inward = Inward::Open(bytes);
@@ -100,18 +100,18 @@ impl fmt::Debug for Tunnel {
     }
 }
 
-/// A connection in clear that is being made for a tunnel.
+/// A cleartext connection being established for a tunnel.
 pub struct Dialing {
     channel: Option<IoStream>,
     idle: Duration,
     outbound: UpstreamIo,
 }
 
-/// Begins a connection to `peer` that becomes a tunnel as soon as it is made, within `timeout`. In the tunnel nothing
-/// may stand still for longer than `idle`.
+/// Starts a connection to `peer` that becomes a tunnel once established, within `timeout`. The tunnel's idle
+/// timeout is `idle`.
 ///
 /// # Errors
-/// The system has no descriptor or no port left, or knows already that nobody is there.
+/// The system is out of descriptors or ports, or the connection is refused at once.
 pub fn dial(outbound: &UpstreamIo, peer: &Peer, timeout: Duration, idle: Duration) -> io::Result<Dialing> {
     let channel = IoStream::open(outbound, peer, None, &[])?;
     channel.wire.set_deadline(outbound.clock().millis().after(timeout));
@@ -137,7 +137,7 @@ impl Future for Dialing {
 }
 
 impl Line {
-    /// Sends what the client has said. Ready when the upstream has been told that this was all.
+    /// Sends the client's bytes. Ready once the sending direction is closed.
     fn poll_inward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SourceError>> {
         loop {
             ready!(self.poll_send())?;
@@ -167,7 +167,7 @@ impl Line {
         }
     }
 
-    /// Ready when everything that was taken from the client has left.
+    /// Ready once everything taken from the client has been sent.
     fn poll_send(&mut self) -> Poll<Result<(), SourceError>> {
         while self.sent < self.out.len() {
             let bytes =
@@ -180,7 +180,7 @@ impl Line {
         self.connection.channel.flush().map_err(|error| lost(&error))
     }
 
-    /// Reads what the upstream says: `Ready(true)` if that was all.
+    /// Reads the upstream's bytes: `Ready(true)` at the end.
     fn poll_outward(&mut self, room: usize, out: &mut Vec<u8>) -> Poll<io::Result<bool>> {
         loop {
             if !self.connection.input.is_empty() {
@@ -199,7 +199,7 @@ impl Line {
                 false => self.connection.channel.read(&mut self.connection.input),
             };
             let bytes = match ready!(read) {
-                // Over TLS without goodbye: many servers end so.
+                // TLS without close_notify: many servers end like this.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
                 bytes => bytes?,
             };
@@ -212,7 +212,7 @@ impl Line {
         }
     }
 
-    /// Waits until something can move, for as long as nothing may.
+    /// Waits until something can move, up to the idle timeout.
     fn wait(&mut self, cx: &mut Context<'_>) -> Result<(), SourceError> {
         let wire = &self.connection.channel.wire;
         if wire.is_late() {
@@ -224,7 +224,7 @@ impl Line {
         self.outbound.watch(wire).map_err(|error| lost(&error))
     }
 
-    /// The upstream has said everything, and hears the rest of what the client says.
+    /// Delivers the rest of the client's bytes after the upstream has ended its direction.
     async fn hear_out(mut self: Box<Self>) {
         let done = std::future::poll_fn(|cx| self.poll_rest(cx)).await;
         self.complete = done.is_ok();
@@ -234,7 +234,7 @@ impl Line {
         if let Poll::Ready(done) = self.poll_inward(cx) {
             return Poll::Ready(done);
         }
-        // It may be gone altogether by now.
+        // The upstream may have closed the connection entirely.
         let mut nothing = Vec::new();
         while let Poll::Ready(read) = self.poll_outward(ROOM, &mut nothing) {
             match read {
@@ -277,7 +277,7 @@ impl Source for Joined {
 impl Drop for Line {
     fn drop(&mut self) {
         if !self.complete {
-            // What the upstream has heard must not look like everything (RFC 9113 §8.5).
+            // The upstream must not mistake truncated data for complete data (RFC 9113 §8.5).
             self.connection.channel.wire.socket.reset_on_close();
         }
         self.outbound.pool().give(std::mem::take(&mut self.out));

@@ -1,5 +1,5 @@
-//! One origin as one worker sees it, but for what its calls share over HTTP/2: its addresses, the connections to it that
-//! wait for their next request, and what became of others.
+//! One origin, per worker, except for its HTTP/2 sessions: its addresses, its idle connections and
+//! statistics.
 
 use super::connection::Connection;
 use super::engine::Engine;
@@ -15,16 +15,16 @@ use std::io;
 use std::ops::Deref;
 use std::rc::Rc;
 
-/// What became of connections so far.
+/// Connection statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Connections that were made.
+    /// Connections established.
     pub opened: u64,
-    /// Calls that were sent on a connection that had served others.
+    /// Calls sent on a reused connection.
     pub reused: u64,
-    /// Connections that could not be made.
+    /// Connections that failed.
     pub failed: u64,
-    /// Connections over TLS that took up an earlier session.
+    /// TLS connections that resumed an earlier session.
     pub resumed: u64,
 }
 
@@ -36,12 +36,11 @@ pub(super) struct Upstream {
     pub(super) protocol: Protocol,
     tls: Option<Tls>,
     peers: RefCell<Rc<[Peer]>>,
-    /// Which of them is tried first.
+    /// Index of the address tried first.
     first: Cell<usize>,
-    /// How many lists of addresses there have been.
+    /// Generation of the address list.
     lists: Cell<u32>,
-    /// Connections that wait for a request, the one that was used last at the end: the others may become
-    /// superfluous then, and time out.
+    /// Idle connections, the most recently used last, so that superfluous ones time out.
     #[expect(clippy::vec_box, reason = "a connection goes from pool to exchange and back as one pointer")]
     idle: RefCell<Vec<Box<Connection>>>,
     most_idle: usize,
@@ -49,7 +48,7 @@ pub(super) struct Upstream {
     counters: Cell<Counters>,
 }
 
-/// As the pool of connections that wait for their next request.
+/// As the owner of the idle connections.
 impl Driver for Upstream {
     fn on_event(self: Rc<Self>, socket: &SocketHandle) {
         self.lose(socket);
@@ -65,7 +64,7 @@ impl Driver for Upstream {
 }
 
 impl Upstream {
-    /// An origin to which nothing is open yet.
+    /// Creates an upstream without open connections.
     pub(super) fn new(outbound: &UpstreamIo, origin: Origin) -> Rc<Self> {
         Rc::new(Self {
             outbound: outbound.clone(),
@@ -83,23 +82,23 @@ impl Upstream {
         })
     }
 
-    /// Calls that are not over: their response's content counts until it was taken or given up.
+    /// Number of calls in flight; a call counts until its response content has been read or dropped.
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight.get()
     }
 
-    /// Connections that wait for a request.
+    /// Number of idle connections.
     pub(super) fn idle(&self) -> usize {
         self.idle.borrow().len()
     }
 
-    /// What became of connections so far.
+    /// Connection statistics so far.
     pub(super) fn counters(&self) -> Counters {
         self.counters.get()
     }
 
-    /// The addresses of the origin's name, as they are now. Whether they are others than before: connections that are
-    /// open then serve the call that they are serving and no other.
+    /// Replaces the addresses of the origin; returns whether they changed. If so, open connections finish
+    /// their current calls and take no new ones.
     pub(super) fn set_peers(&self, peers: Vec<Peer>) -> bool {
         if self.peers.borrow()[..] == peers[..] {
             return false;
@@ -112,7 +111,7 @@ impl Upstream {
         true
     }
 
-    /// A connection that waits for a request.
+    /// Takes an idle connection.
     #[inline]
     pub(super) fn take(&self) -> Option<Box<Connection>> {
         loop {
@@ -125,7 +124,7 @@ impl Upstream {
         }
     }
 
-    /// Takes a connection back whose exchange is over, if it can serve another one.
+    /// Returns a connection to the idle pool if it can be reused.
     #[inline]
     pub(super) fn give(self: &Rc<Self>, mut connection: Box<Connection>) {
         connection.channel.settle();
@@ -133,7 +132,7 @@ impl Upstream {
         let keep_alive = connection.kept_for.min(self.timeouts.keep_alive);
         let room = self.idle.borrow().len() < self.most_idle && !keep_alive.is_zero();
         let wanted = room && connection.peers == self.lists.get();
-        // What was never waited for is not watched yet.
+        // A connection that never had to wait is not watched yet.
         if !wanted || !connection.is_fit() || self.outbound.watch(wire).is_err() {
             return;
         }
@@ -144,8 +143,8 @@ impl Upstream {
         self.idle.borrow_mut().push(connection);
     }
 
-    /// An idle connection has ended, has bytes that belong to no request, or was idle for too long; or TLS has something
-    /// to say that ends nothing.
+    /// Handles an event on an idle connection: it is closed if the peer has closed it, on unsolicited bytes
+    /// or on a timeout, but kept if the event was only a TLS message.
     #[cold]
     fn lose(&self, wire: &SocketHandle) {
         let at =
@@ -160,20 +159,20 @@ impl Upstream {
         }
     }
 
-    /// Begins a connection to the address at `at`; `None` if there are no more.
+    /// Starts a connection to the address at index `at`; `None` if there is no such address.
     pub(super) fn open(&self, at: usize) -> Option<io::Result<Box<Connection>>> {
         let peers = Rc::clone(&self.peers.borrow());
         let connection = self.channel(self.nth(&peers, at)?, false);
         Some(connection.map(|channel| Connection::new(channel, Engine::new(self.protocol), self.lists.get())))
     }
 
-    /// Begins a connection for many calls to the address at `at`; `None` if there are no more.
+    /// Starts a connection for HTTP/2 to the address at index `at`; `None` if there is no such address.
     pub(super) fn open_shared(&self, at: usize) -> Option<io::Result<IoStream>> {
         let peers = Rc::clone(&self.peers.borrow());
         self.nth(&peers, at).map(|peer| self.channel(peer, true))
     }
 
-    /// A connection on which HTTP/2 was offered, and not taken: the next call has it.
+    /// Adds a connection on which HTTP/2 was offered and declined to the pool, for the next call.
     pub(super) fn give_unshared(self: &Rc<Self>, channel: IoStream) {
         self.give(Connection::new(channel, Engine::new(self.protocol), self.lists.get()));
     }
@@ -183,26 +182,26 @@ impl Upstream {
         if self.tls.is_some() { b"https" } else { b"http" }
     }
 
-    /// The address at `at`, in the order in which they are tried.
+    /// The address at index `at`, in the order in which they are tried.
     fn nth<'a>(&self, peers: &'a [Peer], at: usize) -> Option<&'a Peer> {
         (at < peers.len()).then(|| &peers[(self.first.get() + at) % peers.len()])
     }
 
-    /// Whether there is an address at `at`.
+    /// Whether there is an address at index `at`.
     #[inline]
     pub(super) fn has(&self, at: usize) -> bool {
         at < self.peers.borrow().len()
     }
 
-    /// The address at `at` was faster than those before it: it is the first from now on (RFC 8305 §5 lets earlier
-    /// connections tell).
+    /// Tries the address at index `at` first from now on, because it was faster than those before it
+    /// (RFC 8305 §5 allows using the history of connections).
     pub(super) fn prefer(&self, at: usize) {
         if at > 0 {
             self.first.set((self.first.get() + at) % self.peers.borrow().len().max(1));
         }
     }
 
-    /// Begins a connection to an address. `shared`: for calls over HTTP/2.
+    /// Starts a connection to an address; `shared` for HTTP/2.
     fn channel(&self, peer: &Peer, shared: bool) -> io::Result<IoStream> {
         let alpn: &[Alpn] = match self.protocol {
             Protocol::FastCgi => &[],
@@ -216,12 +215,12 @@ impl Upstream {
         Ok(channel)
     }
 
-    /// Whether connections serve one request each.
+    /// Whether each connection serves only one request.
     pub(super) fn closes(&self) -> bool {
         self.most_idle == 0 || self.timeouts.keep_alive.is_zero()
     }
 
-    /// A connection was made.
+    /// Counts an established connection.
     pub(super) fn count_opened(&self, resumed: bool) {
         self.count(|counters| {
             counters.opened += 1;
@@ -236,7 +235,7 @@ impl Upstream {
     }
 }
 
-/// A call that is not over.
+/// A call in flight.
 pub(super) struct InFlight(Rc<Upstream>);
 
 impl InFlight {

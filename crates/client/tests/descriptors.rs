@@ -1,4 +1,4 @@
-//! Calls when the process has no descriptors left. Alone in its binary, since nobody else could work meanwhile.
+//! Calls when the process is out of descriptors. A separate binary, since no other test could run meanwhile.
 
 mod calls;
 
@@ -10,7 +10,7 @@ use std::net::TcpStream;
 
 const WITHOUT: &str = "Failure(connecting: Too many open files";
 
-/// The content of the answer to a request on a connection that stays.
+/// The content of the response to a request on a persistent connection.
 fn ask(stream: &mut TcpStream, path: &str) -> String {
     write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").expect("sent");
     let head = read_head(stream).expect("a head");
@@ -25,7 +25,7 @@ fn without_descriptors_a_call_fails_at_once_and_works_again_when_there_are_some(
     let (address, opened) = always(OK);
     let server = server(origin(&[address]));
     let mut client = server.connect();
-    // The worker has whatever it needs then, but the connection to the upstream.
+    // From here on, the worker only lacks the connection to the upstream.
     assert!(ask(&mut client, "/counters").contains("opened: 0"));
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..limit }).expect("lowered");

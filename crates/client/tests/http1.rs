@@ -1,4 +1,4 @@
-//! Calls to upstreams that do what a script says, made by a worker for clients over real sockets.
+//! Calls to scripted upstreams, made by a worker for clients over real sockets.
 
 mod calls;
 
@@ -134,7 +134,7 @@ fn a_response_that_just_fills_a_buffer_leaves_a_connection_that_can_be_used_agai
     for total in (9..=18).map(|bits| 1_usize << bits) {
         let (address, opened) = upstream(move |_, mut stream| {
             let fields = "HTTP/1.1 200 OK\r\ncontent-length: ";
-            // Zeros in front keep the head's length the same.
+            // Leading zeros keep the length of the head constant.
             let length = total - fields.len() - "000000\r\n\r\n".len();
             let mut response = format!("{fields}{length:06}\r\n\r\n").into_bytes();
             response.resize(total, b'x');
@@ -239,7 +239,7 @@ fn bytes_that_nobody_asked_for_answer_no_request() {
     server.stop();
 }
 
-/// Each connection answers one request; the second one on it is read, and the connection closed.
+/// Each connection answers one request, reads a second one and closes.
 fn forgetful() -> (SocketAddr, Arc<AtomicUsize>, Receiver<String>) {
     let (tell, requests) = channel();
     let (address, opened) = upstream(move |_, mut stream| {
@@ -262,7 +262,7 @@ fn a_connection_that_ends_under_a_repeatable_request_is_replaced() {
         let got = server.ask("GET", "/a");
         assert!(got.ends_with("hello"), "{got}");
     }
-    // The second, third and fourth request came twice each.
+    // The second, third and fourth request arrived twice each.
     assert_eq!((opened.load(Ordering::SeqCst), requests.try_iter().count()), (4, 7));
     server.stop();
 }
@@ -508,7 +508,7 @@ fn without_a_pool_every_request_says_that_it_is_the_last() {
 
 #[test]
 fn a_connection_that_is_not_made_is_a_timeout_and_the_next_address_is_tried() {
-    // A full backlog: the kernel answers nobody.
+    // A full backlog: the kernel accepts no connection.
     let full = TcpListener::bind("127.0.0.1:0").expect("bound");
     rustix::net::listen(&full, 0).expect("listening");
     let silent = full.local_addr().expect("an address");

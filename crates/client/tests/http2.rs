@@ -1,4 +1,4 @@
-//! Calls over HTTP/2 to upstreams that do what a script says, good and bad.
+//! Calls over HTTP/2 to scripted upstreams, good and bad.
 
 mod calls;
 
@@ -22,7 +22,7 @@ fn hurried(address: SocketAddr) -> Origin {
     Origin { protocol: Protocol::Http2, ..impatient(&[address]) }
 }
 
-/// Sends a request whose answer may be looked at later.
+/// Sends a request whose response may be read later.
 fn begin(server: &Server, method: &str, path: &str) -> TcpStream {
     let mut stream = server.connect();
     write!(stream, "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").expect("sent");
@@ -73,7 +73,7 @@ fn the_upstream_is_told_everything_in_the_words_of_http_2() {
 
 #[test]
 fn more_calls_than_a_session_may_have_open_another_one() {
-    // What the upstream allows, and what we do.
+    // The upstream's limit and ours.
     for (theirs, ours) in [(2, 100), (100, 2)] {
         let (address, opened) =
             upstream(Config { max_concurrent_streams: theirs, ..Config::default() }, |_, conn| {
@@ -89,7 +89,7 @@ fn more_calls_than_a_session_may_have_open_another_one() {
         server.ask("GET", "/warm");
         let waiting: Vec<_> = (0..3).map(|_| begin(&server, "GET", "/wait")).collect();
         server.await_counters("in flight 3");
-        // The fourth goes where the third is.
+        // The fourth uses the session of the third.
         assert!(server.ask("GET", "/end").ends_with("done"));
         assert_eq!(opened.load(Ordering::SeqCst), 2, "{theirs} {ours}");
         drop(waiting);
@@ -179,7 +179,7 @@ fn uploads_wait_for_windows_and_end_with_their_trailers() {
         assert!(got.ends_with(want), "{path}: {got}");
     }
     let many: Vec<_> = (0..20).map(|_| begin(&server, "POST", "/length/3000000")).collect();
-    // This upstream deals with one after the other, so the others' windows are shut.
+    // This upstream handles one after the other, so the windows of the others are closed.
     drop(many);
     server.await_counters("in flight 0");
     assert_eq!(opened.load(Ordering::SeqCst), 1);
@@ -195,7 +195,7 @@ fn content_goes_both_ways_at_once() {
             match conn.next() {
                 Came::Content(key, bytes, _) => {
                     conn.release_stream_window(key, bytes.len());
-                    // Less than the first window: there is always room.
+                    // Less than the initial window: there is always room.
                     conn.data(key, &bytes[..bytes.len() / 10], false);
                 }
                 Came::End(key, trailer) => {
@@ -242,7 +242,7 @@ fn what_an_upstream_did_not_look_at_is_asked_again_whatever_it_is() {
                 assert!(got.ends_with("again"), "{got}");
                 assert_eq!(opened.load(Ordering::SeqCst), 2);
             }
-            // Who refuses everything is believed, and it may be sent elsewhere.
+            // After a refusal on every attempt, the request may be sent elsewhere.
             _ => {
                 let words = got.contains("the upstream reset the stream (REFUSED_STREAM)");
                 assert!(words && got.ends_with("again true"), "{got}");
@@ -361,7 +361,7 @@ fn failures_say_what_was_wrong() {
         (
             |conn| {
                 conn.request();
-                // :status 200, never ended
+                // `:status: 200`, without END_HEADERS
                 conn.frame(HEADERS, 0, 1, &[0x88]);
                 (0..100).for_each(|_| conn.frame(CONTINUATION, 0, 1, &[0x88]));
                 conn.next();
@@ -476,7 +476,7 @@ fn a_late_stream_ends_alone() {
     });
     let server = server(hurried(address));
     let late: Vec<_> = ["/late", "/later"].map(|path| begin(&server, "GET", path)).into();
-    // Others go on in the meantime, so the session is known to live.
+    // Other calls succeed meanwhile, so the session is known to be alive.
     let mut asked = 0;
     while server.ask("GET", "/counters").contains("in flight 2") {
         assert!(server.ask("GET", "/a").ends_with("connection 0"));
@@ -494,12 +494,12 @@ fn a_late_stream_ends_alone() {
 
 #[test]
 fn a_session_on_which_nothing_comes_is_given_up() {
-    // It takes everything and says nothing; the next connection is better.
+    // The first connection accepts everything and sends nothing; the next one responds.
     let (address, opened) = calls::upstream({
         move |number, mut stream| {
             if number > 0 {
                 let _ = stream.write_all(b"\0\0\0\x04\0\0\0\0\0");
-                // :status 204 on whatever stream is asked first.
+                // `:status: 204` on the first stream.
                 let _ = stream.write_all(b"\0\0\x01\x01\x05\0\0\0\x01\x89");
             }
             let _ = stream.read_to_end(&mut Vec::new());
@@ -560,7 +560,7 @@ fn a_slow_client_holds_up_neither_others_nor_memory() {
         }
     });
     let server = server(over_http2(address));
-    // Nobody reads these, and each has as much waiting for it as its window allows.
+    // These are not read, so each buffers as much as its window allows.
     let slow: Vec<_> = (0..14).map(|_| begin(&server, "GET", "/large")).collect();
     server.await_counters("in flight 14");
     for _ in 0..10 {
@@ -633,7 +633,7 @@ fn an_answer_before_the_end_of_the_request_is_an_answer() {
     }
 }
 
-/// An address that refuses connections. Its socket is bound and never closed, so that no other test gets the port.
+/// An address that refuses connections. Its socket stays bound so that no other test gets the port.
 fn refusing() -> SocketAddr {
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
     rustix::net::bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).expect("bound");

@@ -1,4 +1,4 @@
-//! Raw streams and their pool, against peers that echo lines; over TLS see `tls`.
+//! Raw streams and their pool, against peers that echo lines; for TLS see `tls`.
 
 mod calls;
 

@@ -1,4 +1,4 @@
-//! Calls over TLS to upstreams whose TLS is rustls' own, with certificates of every kind.
+//! Calls over TLS to upstreams that use rustls directly, with various certificates.
 
 mod calls;
 
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 type Secured = StreamOwned<ServerConnection, TcpStream>;
 
-/// An authority, and the file that names it.
+/// A certificate authority and the file with its certificate.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     file: PathBuf,
@@ -40,7 +40,7 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), file }
     }
 
-    /// What a server with a certificate for `name` begins with.
+    /// A server configuration with a certificate for `name`.
     fn server(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> ServerConfig {
         let key = KeyPair::generate().expect("a key");
         let mut params = CertificateParams::new(vec![name.to_owned()]).expect("parameters");
@@ -77,7 +77,7 @@ impl Drop for Authority {
     }
 }
 
-/// An upstream over TLS that does on each connection what `act` does.
+/// A TLS upstream that runs `act` on each connection.
 fn secured(
     config: ServerConfig,
     act: impl Fn(usize, Secured) + Send + Sync + 'static,
@@ -100,12 +100,12 @@ fn head(stream: &mut Secured) -> Option<String> {
     String::from_utf8(all).ok()
 }
 
-/// Answers every request of a connection.
+/// Answers every request on a connection.
 fn answer_all(_: usize, mut stream: Secured) {
     while head(&mut stream).is_some() && stream.write_all(OK).is_ok() {}
 }
 
-/// The only answer of an upstream.
+/// Answers the first request only.
 fn once(bytes: &'static [u8]) -> impl Fn(usize, Secured) {
     move |_, mut stream| {
         if head(&mut stream).is_some() {
@@ -267,7 +267,7 @@ fn content_up_to_close_is_complete_only_with_the_goodbye_of_tls() {
         });
         let server = server(authority.origin(address));
         let got = server.ask("GET", "/a");
-        // What the client is sent ends with the last chunk, or without.
+        // The response to the client ends with the last chunk, or without it.
         assert_eq!(got.ends_with("until the end\r\n0\r\n\r\n"), goodbye, "{got}");
         server.await_counters("idle 0 in flight 0");
         server.stop();
@@ -305,7 +305,7 @@ fn messages_of_tls_itself_that_come_while_a_connection_is_idle_cost_it_nothing()
         head(&mut stream).expect("a request");
         stream.write_all(OK).expect("sent");
         gone.lock().expect("whole").recv().expect("told");
-        // New keys are a message of TLS, and so is what asks for them in return.
+        // A KeyUpdate is a TLS message, as is the one requested in return.
         stream.conn.refresh_traffic_keys().expect("open");
         stream.flush().expect("sent");
         sent.send(()).expect("heard");
@@ -316,7 +316,7 @@ fn messages_of_tls_itself_that_come_while_a_connection_is_idle_cost_it_nothing()
     go.send(()).expect("heard");
     later.recv_timeout(Duration::from_secs(10)).expect("sent");
     server.await_counters("idle 1");
-    // One that may not be repeated asks the kernel first.
+    // A request that is not repeatable asks the kernel first.
     assert!(server.ask("POST", "/a").ends_with("hello"));
     assert!(server.ask("GET", "/a").ends_with("hello"));
     assert_eq!(opened.load(Ordering::SeqCst), 1);

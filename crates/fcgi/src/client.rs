@@ -27,7 +27,7 @@ pub struct Client {
 /// What the application is expected to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// Nothing: no request is under way.
+    /// Idle: no request is in progress.
     Nothing,
     /// The response's head.
     Head,
@@ -68,14 +68,14 @@ pub enum Event {
     Content(Range<usize>),
     /// Text for a log, at these indices of the input: what the application wrote to its standard error.
     Errors(Range<usize>),
-    /// The response's content is complete, and the request is over.
+    /// The response is complete, and the request is finished.
     End,
 }
 
 /// What follows a response head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseContent {
-    /// Nothing, and no [`Event::End`] either: the request is over.
+    /// Nothing more, not even [`Event::End`]: the request is finished.
     None,
     /// This many bytes, more than zero, then [`Event::End`].
     Length(u64),
@@ -112,7 +112,7 @@ impl Client {
         self.is_idle()
     }
 
-    /// Whether the last request is over, and another one may be sent on this connection.
+    /// Whether the last request is finished and another one may be sent on this connection.
     pub fn is_idle(&self) -> bool {
         self.reading == Reading::Nothing && self.sending == Sending::Nothing && self.keeps
     }

@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use crate::limits::Limits;
 use hayami_http::{FieldSection, Known, ResponseHead, Span, Status, field};
 
-/// What a head says apart from its fields.
+/// The properties of a head apart from its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Said {
     /// Content-Length.

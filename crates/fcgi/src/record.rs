@@ -40,7 +40,7 @@ impl Kind {
     }
 }
 
-/// What a header says.
+/// The content of a record header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) kind: Kind,
@@ -118,8 +118,7 @@ fn split(kind: Kind, mark: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// The records in `bytes`, type and content, as far as they are complete: for tests and for mock
-/// applications.
+/// The complete records in `bytes`, type and content: for tests and for mock applications.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     bytes: &'a [u8],
@@ -139,7 +138,7 @@ impl<'a> Records<'a> {
 }
 
 impl Iterator for Records<'_> {
-    /// The number of the type, and where the content stands.
+    /// The number of the type, and the range of the content.
     type Item = (u8, Range<usize>);
 
     fn next(&mut self) -> Option<Self::Item> {

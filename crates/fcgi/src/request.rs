@@ -32,7 +32,7 @@ pub enum RequestContent {
     Unknown,
 }
 
-/// A request cannot be sent now: another one is not over, or the connection is to close. Nothing was written.
+/// A request cannot be sent now: another one is in progress, or the connection is to close. Nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfTurn;
 
@@ -145,8 +145,8 @@ impl Client {
         }
     }
 
-    /// Writes ABORT_REQUEST (§5.4), if a request is under way: its response is no longer wanted. The
-    /// application may still answer, and the connection accepts no other request.
+    /// Writes ABORT_REQUEST (§5.4), if a request is in progress: its response is no longer wanted. The
+    /// application may still respond, and the connection accepts no other request.
     pub fn send_abort(&mut self, out: &mut Vec<u8>) {
         if self.is_waiting() {
             record::push_empty(Kind::Abort, out);

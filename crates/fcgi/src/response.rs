@@ -12,7 +12,7 @@ const END: usize = 8;
 
 /// The result of reading bytes of a record.
 enum Step {
-    /// This many bytes at the front were consumed; go on with the next ones.
+    /// This many bytes at the front were consumed; continue with the next ones.
     Past(usize),
     /// Something for the caller.
     Found(Received),

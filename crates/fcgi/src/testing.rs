@@ -1,4 +1,4 @@
-//! For tests: makes records, feeds bytes to an engine in any pieces and writes down what comes out.
+//! For tests: makes records, feeds bytes to an engine in any pieces and records its output.
 
 use crate::{Client, Event, Fault, Limits, RequestOptions, ResponseContent};
 use hayami_http::{FieldSection, ResponseHead, Status};
@@ -32,8 +32,8 @@ pub(crate) fn asking(head_only: bool) -> Client {
     client
 }
 
-/// What a client notes: `200[`, the length, `]`, `<content>`, `{errors}`, `.` for the end, `?` if it waits for more
-/// input, the fault.
+/// The client's events: `200[`, the length, `]`, `<content>`, `{errors}`, `.` for the end, `?` if it waits
+/// for more input, the fault.
 pub(crate) fn notes(client: &mut Client, limits: &Limits, pieces: &[&[u8]]) -> String {
     let (mut notes, mut input) = (String::new(), Vec::new());
     let mut head = ResponseHead::new(Status::OK);

@@ -20,7 +20,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Whether nothing of the head has come.
+    /// Whether no byte of the head has arrived.
     pub(crate) fn is_nothing(&self) -> bool {
         self.scanned == 0
     }

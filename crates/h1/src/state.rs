@@ -35,7 +35,7 @@ pub(crate) struct State {
     pub(crate) sending: Sending,
 }
 
-/// What happens.
+/// An input to the state machine of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Move {
     /// A request head without content came.
@@ -102,7 +102,7 @@ pub(crate) enum Reading {
     Closed,
 }
 
-/// What happens to it.
+/// An input to the client's reading state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadingMove {
     /// An interim response came (RFC 9110 §15.2).

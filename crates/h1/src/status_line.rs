@@ -4,8 +4,8 @@ use crate::bytes::value_end;
 use crate::fault::{Fault, Stop};
 use hayami_http::{Status, Version};
 
-/// Parses the status line at the start of `bytes`; gives version, status and the index after its line end.
-/// What stands in an incomplete line is not judged.
+/// Parses the status line at the start of `bytes`; returns version, status and the index after its line end.
+/// An incomplete line is not validated.
 pub(crate) fn parse(bytes: &[u8]) -> Result<(Version, Status, usize), Stop> {
     let lf = memchr::memchr(b'\n', bytes).ok_or(Stop::Incomplete)?;
     let line = bytes[..lf].strip_suffix(b"\r").unwrap_or(&bytes[..lf]);

@@ -1,5 +1,5 @@
-//! For tests: feeds bytes to an engine in any pieces and writes down what comes out, so that two ways of
-//! splitting can be compared.
+//! For tests: feeds bytes to an engine in any pieces and records its output, so that different splits can be
+//! compared.
 
 use crate::{Client, ClientEvent, Event, Fault, Limits, Next, Server};
 use hayami_http::{FieldSection, RequestHead, ResponseHead, Status};

@@ -12,8 +12,8 @@ pub struct Config {
     pub initial_window: u32,
     /// The size up to which a stream's window grows while its peer uses it up within a round trip.
     pub max_stream_window: u32,
-    /// Bytes of content that all streams together may bring before more is granted; 65,535 at least (RFC 9113
-    /// §6.9.2).
+    /// Bytes of content that all streams together may bring before more is granted; 65,535 at least
+    /// (RFC 9113 §6.9.2).
     pub connection_window: u32,
     /// The size up to which the connection's window grows.
     pub max_connection_window: u32,
@@ -64,7 +64,7 @@ pub const DEFAULT: Config = Config {
     budgets: DEFAULT_BUDGETS,
 };
 
-/// A budget: what is spent is restored by time, and for some by useful work.
+/// A budget that time restores and, for some budgets, useful work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Events that may occur at once.

@@ -1,4 +1,4 @@
-//! Events: what frames mean to a server and to a client.
+//! Events: the meaning of frames to a server and to a client.
 
 use crate::code::ErrorCode;
 use crate::fault::Fault;
@@ -34,7 +34,7 @@ pub struct Received<T> {
 pub enum Event<T> {
     /// Nothing yet: call again when there is more input.
     More,
-    /// The engine dealt with the frame; call again.
+    /// The engine handled the frame; call again.
     Handled,
     /// A request; its head was filled in.
     Request {

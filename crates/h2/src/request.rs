@@ -316,7 +316,7 @@ impl<'a> RequestFields<'a> {
         }
     }
 
-    /// RFC 9113 §8.3.1: a Host field beside `:authority` has to be equivalent; without `:authority` it names
+    /// RFC 9113 §8.3.1: a Host field next to `:authority` has to be equivalent; without `:authority` it names
     /// the host.
     #[inline]
     fn check_host(&self) -> Result<(), Fault> {

@@ -1,10 +1,10 @@
-//! Flow-control windows (RFC 9113 §5.2, §6.9): what may still be sent and received.
+//! Flow-control windows (RFC 9113 §5.2, §6.9): how much may still be sent and received.
 
 /// The window of a stream or connection before any setting or frame changes it (RFC 9113 §6.9.2).
 pub(crate) const DEFAULT_WINDOW: u32 = 65_535;
 
-/// Bytes that this side may still send. Below zero once the peer lowers SETTINGS_INITIAL_WINDOW_SIZE (RFC
-/// 9113 §6.9.2).
+/// Bytes that this side may still send. Below zero once the peer lowers SETTINGS_INITIAL_WINDOW_SIZE
+/// (RFC 9113 §6.9.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct SendWindow(i32);
 

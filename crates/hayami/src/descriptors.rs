@@ -1,4 +1,4 @@
-//! The limit of open files: raised as far as the system allows, so that the operator does not have to.
+//! The limit of open files, raised to the maximum that the system allows, so that the operator does not have to.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

@@ -110,7 +110,7 @@ mod tests {
         let (sender, receiver) = channel();
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            // Another test may fail meanwhile; then there is no listener.
+            // Another test may fail at the same time; then there is no listener.
             let _ = sender.send(panic_text(info));
         }));
         let thread = std::thread::Builder::new().name("worker 7".into());

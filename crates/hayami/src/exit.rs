@@ -68,7 +68,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Failures of steps that do not depend on each other: the user learns of all at once.
+/// Failures of independent steps, reported to the user together.
 #[derive(Debug, Default)]
 pub(crate) struct Failures(Vec<Failure>);
 

@@ -15,7 +15,7 @@ pub(crate) struct PidFile {
 }
 
 impl PidFile {
-    /// Writes the file. A link is not followed: root would overwrite whatever it leads to.
+    /// Writes the file. A symbolic link is not followed: root would overwrite its target.
     ///
     /// # Errors
     /// It could not be written.

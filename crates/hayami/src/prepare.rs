@@ -1,5 +1,5 @@
-//! All checks before anything is bound, opened or given up: all of `-t`, and the first half of a start. Only
-//! binding can show that an address is in use; that is left to the start.
+//! All checks before anything is bound or opened, or privileges are dropped: all of `-t`, and the first half
+//! of a start. Only binding can show that an address is in use; that is left to the start.
 
 use crate::access::{check_creatable, check_own_file, check_writable};
 use crate::args::Args;

@@ -166,10 +166,10 @@ impl Running {
     }
 }
 
-/// Directives whose changes need a restart, since they are properties of the process, with what they are set to.
+/// Directives whose changes need a restart, since they are properties of the process, with their values.
 pub(crate) type Fixed = [(&'static str, String); 9];
 
-/// What the settings say of the process.
+/// The values of these directives.
 pub(crate) fn fixed(settings: &Settings) -> Fixed {
     let limits = settings.global.get::<limits::Settings>();
     let process = settings.global.get::<process::Settings>();

@@ -1,6 +1,6 @@
-//! Runs the server that `prepare` has checked, until its end.
+//! Runs the server that `prepare` has checked, until it exits.
 //!
-//! The order matters: sockets, logs and the pid file need the rights that the program then gives up.
+//! The order matters: sockets, logs and the pid file need the privileges that the program then drops.
 
 use crate::args::Args;
 use crate::banner::{self, Facts};

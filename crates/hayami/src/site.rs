@@ -59,7 +59,7 @@ pub(crate) fn outlook(args: &Args) -> Result<String, Failure> {
     Ok(format!("would serve {} at {scheme}://{host}:{port}/", args.dir.display()))
 }
 
-/// A configuration that serves a directory: index files, listings, precompressed files beside the originals.
+/// A configuration that serves a directory: index files, listings, precompressed files next to the originals.
 fn folder(dir: &Path, listen: &str, dev_tls: Option<&DevTls>) -> Result<String, Failure> {
     check_directory(dir)?;
     let (host, port) = address(listen)?;

@@ -86,11 +86,11 @@ pub(crate) struct Wanted {
     permission: Option<u32>,
 }
 
-/// Everything that the settings name, with all names looked up, tried as far as possible without occupying an
-/// address. Addresses that are already bound are not tried.
+/// Everything that the settings name, with all names resolved and checked without binding an address.
+/// Addresses that are already bound are not checked.
 ///
 /// # Errors
-/// A name is unknown, an address not this machine's or not permitted, a unix socket cannot be made.
+/// A name is unknown, an address is not local or not permitted, or a unix socket cannot be created.
 pub(crate) fn wanted(
     settings: &Settings,
     before: Option<&Sockets>,

@@ -50,7 +50,7 @@ pub(crate) fn supervise(words: &[OsString]) -> ExitCode {
     let other_sender = sender.clone();
     std::thread::spawn(move || {
         wait_for_server();
-        // Without a receiver everything is over.
+        // Without a receiver the supervisor has ended.
         let _ = other_sender.send(Event::Over);
     });
     run(command, &sender, &events);

@@ -174,7 +174,7 @@ mod tests {
         let nobody = named("nobody").expect("nobody exists");
         let before = geteuid();
         if !before.is_root() {
-            // The words of `needs_root`, which .ci/run knows.
+            // The text of `needs_root`, which .ci/run recognizes.
             return super::skip::skip("only root can try this");
         }
         let seen = with_rights_of(Some(&nobody), || {

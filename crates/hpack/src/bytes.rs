@@ -11,7 +11,7 @@ fn mix(hash: u64, word: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// A hash of `value` that goes on from `seed`.
+/// Continues the hash `seed` with `value`.
 #[inline]
 pub(crate) fn hash(seed: u64, value: &[u8]) -> u64 {
     hash_with(seed, value, 0)

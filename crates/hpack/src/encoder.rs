@@ -80,7 +80,7 @@ impl Encoder {
         }
     }
 
-    /// The peer's SETTINGS_HEADER_TABLE_SIZE. The next block tells the peer the size that is used.
+    /// The peer's SETTINGS_HEADER_TABLE_SIZE. The next block announces the size in use to the peer.
     pub fn set_peer_limit(&mut self, size: u32) {
         self.wanted = size.min(MAX_TABLE_SIZE);
         self.smallest = self.smallest.min(self.wanted);

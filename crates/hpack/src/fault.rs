@@ -3,13 +3,13 @@
 
 use std::fmt;
 
-/// What was wrong with a field block.
+/// A fault of a field block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// The block ends within a representation (RFC 7541 §6).
     Truncated,
-    /// An integer has more than four bytes after its prefix: no index or length needs that many (RFC 7541
-    /// §5.1 lets an implementation set such a limit, and asks for one).
+    /// An integer has more than four bytes after its prefix: no index or length needs that many
+    /// (RFC 7541 §5.1 lets an implementation set such a limit, and asks for one).
     IntegerTooLong,
     /// A reference to entry 0 (RFC 7541 §6.1).
     IndexZero,

@@ -5,7 +5,7 @@ use crate::Fault;
 /// Bytes accepted after the prefix: 2^28 is more than any index, length or table size needs.
 const CONTINUATION: u32 = 4;
 
-/// Reads the integer in the low `prefix` bits of `first` and, if it goes on there, the front of `rest`.
+/// Reads the integer in the low `prefix` bits of `first` and, if it continues there, the front of `rest`.
 #[inline]
 pub(crate) fn read(first: u8, prefix: u32, rest: &mut &[u8]) -> Result<u32, Fault> {
     let most = (1 << prefix) - 1;

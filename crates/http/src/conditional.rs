@@ -186,10 +186,10 @@ mod tests {
     #[test]
     fn several_conditions_are_evaluated_in_the_order_of_the_rfc() {
         let cases: &[(&[(&str, &str)], Verdict)] = &[
-            // If-Unmodified-Since does not count beside If-Match.
+            // If-Unmodified-Since is ignored when If-Match is present.
             (&[("if-match", "\"1\""), ("if-unmodified-since", BEFORE)], Proceed),
             (&[("if-match", "\"2\""), ("if-unmodified-since", AFTER)], PreconditionFailed),
-            // If-Modified-Since does not count beside If-None-Match, not even beside a malformed one.
+            // If-Modified-Since is ignored when If-None-Match is present, even a malformed one.
             (&[("if-none-match", "\"2\""), ("if-modified-since", AFTER)], Proceed),
             (&[("if-none-match", "oops"), ("if-modified-since", AFTER)], Proceed),
             (&[("if-modified-since", BEFORE), ("if-none-match", "\"1\"")], NotModified),

@@ -159,7 +159,7 @@ pub trait Source {
         None
     }
 
-    /// The trailer section, asked for once when the content is complete.
+    /// The trailer section, requested once when the content is complete.
     fn trailers(&mut self) -> Option<FieldSection> {
         None
     }

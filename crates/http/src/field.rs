@@ -51,8 +51,8 @@ pub struct FieldLine<'a> {
     pub value: &'a [u8],
     /// The name's [`Known::of`].
     pub known: Option<Known>,
-    /// The sender wants no hop to keep a copy of it in a compression table: "never indexed" in HPACK (RFC
-    /// 7541 §7.1.3).
+    /// The sender wants no hop to keep a copy of it in a compression table: "never indexed" in HPACK
+    /// (RFC 7541 §7.1.3).
     pub sensitive: bool,
 }
 
@@ -109,8 +109,8 @@ impl FieldSection {
         self.push(name, value);
     }
 
-    /// Adds a line whose name and value stand in the bytes that [`set_bytes`](Self::set_bytes) gives
-    /// later; `known` is the name's [`Known::of`].
+    /// Adds a line whose name and value are in the bytes that [`set_bytes`](Self::set_bytes) sets later;
+    /// `known` is the name's [`Known::of`].
     pub fn push_known_span(&mut self, name: Span, value: Span, known: Option<Known>) {
         self.appended_only = false;
         self.push_line(LineSpans { name, value, known, sensitive: false });

@@ -42,7 +42,7 @@ impl Coding {
 /// How much a client wants something, in thousandths; 0: not at all (RFC 9110 §12.4.2).
 type Weight = u16;
 
-/// What an Accept-Encoding field says about the codings that hayami can send.
+/// The preferences of an Accept-Encoding field for the codings that hayami can send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accepted {
     /// By [`Coding`]: its weight, `None` if it is not listed.

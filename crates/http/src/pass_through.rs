@@ -1,14 +1,14 @@
-//! Content that passes something which looks at it on its way, and changes at most how it ends.
+//! Content that passes through an observer, which can change only how it ends.
 
 use crate::content::{Source, SourceError};
 use crate::field::FieldSection;
 use std::task::{Context, Poll};
 
-/// What came of asking a source for bytes: as [`Source::fill`] returns it.
+/// The result of [`Source::fill`].
 pub type Filled = Poll<Result<bool, SourceError>>;
 
-/// A source whose every `fill` is reported, with the number of bytes that it brought; what the report returns is the
-/// result. Length and trailers are those of the source.
+/// A source that reports every `fill` with the number of bytes that it produced; the return value of the
+/// report is the result. Length and trailers are those of the source.
 ///
 /// ```
 /// use hayami_http::{PassThrough, Source, SourceError, pass_through::Filled};
@@ -38,7 +38,7 @@ pub struct PassThrough<R> {
 }
 
 impl<R: FnMut(&mut Context<'_>, usize, Filled) -> Filled> PassThrough<R> {
-    /// The content of `source`, of which `report` is told.
+    /// Wraps `source`; every `fill` is passed to `report`.
     pub fn new(source: Box<dyn Source>, report: R) -> Self {
         Self { source, report }
     }

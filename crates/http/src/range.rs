@@ -20,7 +20,7 @@ pub enum Ranges {
     Whole,
     /// One range, with 206 and Content-Range.
     One(Range<u64>),
-    /// Several, which neither overlap nor touch, with 206 as `multipart/byteranges`, in the order asked for
+    /// Several, which neither overlap nor touch, with 206 as `multipart/byteranges`, in the requested order
     /// (RFC 9110 §15.3.7.2).
     Several(Vec<Range<u64>>),
     /// None of the ranges can be satisfied: 416 with [`write_unsatisfied`].
@@ -141,8 +141,8 @@ impl Ranges {
     }
 }
 
-/// Adds a range at the end, or to the first of those that it touches; any others are merged into it too (RFC
-/// 9110 §15.3.7.2).
+/// Adds a range at the end, or to the first of those that it touches; any others are merged into it too
+/// (RFC 9110 §15.3.7.2).
 fn coalesce(ranges: &mut Vec<Range<u64>>, mut range: Range<u64>) {
     let mut place = ranges.len();
     while let Some(at) = ranges.iter().position(|other| touch(other, &range)) {

@@ -44,7 +44,7 @@ pub enum TargetForm {
     Asterisk,
 }
 
-/// Where the parts of a request line stand in the head's bytes.
+/// Positions of the parts of a request line in the head's bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestLine {
     /// The method's name.
@@ -137,7 +137,7 @@ impl RequestHead {
         self.line.query.map(|q| q.of(self.fields.bytes()))
     }
 
-    /// The authority asked for: of the target if it has one, else of the Host field (RFC 9112 §3.2.2).
+    /// The requested authority: of the target if it has one, else of the Host field (RFC 9112 §3.2.2).
     pub fn authority(&self) -> &[u8] {
         match self.line.authority {
             Some(span) => span.of(self.fields.bytes()),

@@ -1,4 +1,4 @@
-//! The response head and the response: what a handler returns and filters change.
+//! The response head and the response: the result of a handler, changed by filters.
 
 use crate::content::Content;
 use crate::field::FieldSection;

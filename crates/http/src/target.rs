@@ -106,8 +106,8 @@ fn remove_dots(path: &mut Vec<u8>, segment: usize) {
     }
 }
 
-/// Whether all bytes may stand in a request target: every visible one except the fragment's `#` (RFC 9110
-/// §7.1), and UTF-8, because browsers and scripts send them unencoded. The same rule as in the h1 parser.
+/// Whether all bytes may appear in a request target: every visible one except the fragment's `#` (RFC 9110 §7.1), and
+/// UTF-8, because browsers and scripts send them unencoded. The same rule as in the h1 parser.
 pub fn has_target_bytes(target: &[u8]) -> bool {
     // No early exit: the compiler vectorizes this.
     target.iter().fold(true, |good, byte| good & (*byte > b' ') & (*byte != 0x7f) & (*byte != b'#'))
@@ -118,7 +118,7 @@ pub(crate) fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|value| value as u8)
 }
 
-/// Appends `path` to `out`, percent-encoded so that it can stand in a Location field or in a link.
+/// Appends `path` to `out`, percent-encoded for use in a Location field or in a link.
 ///
 /// Characters that are allowed in a path stay (RFC 3986 §3.3: unreserved, sub-delims, `:`, `@` and the
 /// slashes). In HTML, `&` and `'` still need escaping. A relative link whose first segment contains a `:`

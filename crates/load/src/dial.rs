@@ -22,7 +22,7 @@ pub(crate) struct LocalEnd {
     pub(crate) speaks_at_once: bool,
 }
 
-/// Begins a connection with these requirements for the local end.
+/// Starts a connection with these requirements for the local end.
 ///
 /// # Errors
 /// The system has no descriptor or no port left, or already knows that there is no listener.
@@ -66,7 +66,7 @@ pub(crate) fn finish(socket: Socket) -> io::Result<Spare> {
     Ok(Spare(fd))
 }
 
-/// Begins a connection with the socket of an earlier one, from its source; from another port if given.
+/// Starts a connection with the socket of an earlier one, from its source; from another port if given.
 ///
 /// # Errors
 /// As for [`connect_from`], and if the port is not free. Then the socket is closed.

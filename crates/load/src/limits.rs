@@ -70,7 +70,7 @@ pub(crate) fn ports_of(plan: &Plan, ports: u64) -> u64 {
     ports * plan.sources.len().max(1) as u64
 }
 
-/// Why a plan has too few local ports, and the remedy; known before the run.
+/// Why a plan has too few local ports, and the remedy; determined before the run.
 pub fn ports_short(plan: &Plan, ports: u64) -> Option<String> {
     let tcp = plan.targets.iter().any(|target| matches!(target.address, Address::Tcp(_)));
     let room = ports_of(plan, ports);

@@ -90,7 +90,7 @@ pub struct Tally {
     pub resumed: u64,
     /// What happened when, from the moment measuring began: `timeline.at(nanoseconds).responses += 1`.
     pub timeline: Timeline,
-    /// A sample response, to show what the server sends.
+    /// A sample response, to show the server's content.
     pub sample: Option<Sample>,
 }
 
@@ -106,7 +106,7 @@ impl Tally {
 pub struct Sample {
     /// The version of the response, whatever the request's: `HTTP/1.0`, `HTTP/1.1`, `HTTP/2`.
     pub protocol: String,
-    /// What the handshake negotiated; none on a plain connection.
+    /// The negotiated parameters; none on a plain connection.
     pub tls: Option<TlsSpoken>,
     /// Its status.
     pub status: u16,
@@ -123,7 +123,7 @@ impl Sample {
     }
 }
 
-/// What a handshake negotiated, by IANA names.
+/// The negotiated parameters, by IANA names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsSpoken {
     /// `TLSv1.3`
@@ -132,7 +132,7 @@ pub struct TlsSpoken {
     pub suite: String,
     /// `X25519`; none where a session was resumed without a key exchange.
     pub group: Option<String>,
-    /// `h2`; none if the server did not say (ALPN, RFC 7301).
+    /// `h2`; none if the server selected no protocol (ALPN, RFC 7301).
     pub alpn: Option<String>,
 }
 

@@ -19,7 +19,7 @@ pub enum Fault {
     RecordTooLong,
     /// A message or record that is not allowed after a handshake.
     Unexpected,
-    /// Content that isn't what its record says.
+    /// Content that does not match its record type.
     Malformed,
     /// A value that its field doesn't define.
     IllegalParameter,

@@ -6,12 +6,12 @@ use crate::{ClientSession, Session};
 
 pub use resumption::{Store, store_replies, ticket_keys};
 
-/// A session that does what regular ones never do. Before the handshake is over, and after the end, it does
-/// nothing.
+/// A session that does what regular ones never do. Before the handshake is complete, and after the end, it
+/// does nothing.
 pub trait Unruly {
     /// Seals content of any type, right or wrong.
     fn seal_as(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>);
-    /// Changes its key, and with `asks` requests that the peer change its key.
+    /// Changes its key; `asks` also requests that the peer change its key.
     fn change_key(&mut self, asks: bool, out: &mut Vec<u8>);
 }
 

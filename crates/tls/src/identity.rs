@@ -50,7 +50,7 @@ impl Identity {
         Ok(identity)
     }
 
-    /// An identity of certificates and a key (PKCS #8) that are no files; `name` stands for them in messages.
+    /// An identity of a certificate chain and a key (PKCS #8) without files; `name` replaces the path in messages.
     pub fn from_der(chain: Vec<Vec<u8>>, key_pkcs8: Vec<u8>, name: &str, now: u64) -> Result<Self, Error> {
         let chain = chain.into_iter().map(CertificateDer::from).collect();
         let key = PrivateKeyDer::Pkcs8(key_pkcs8.into());
@@ -186,7 +186,7 @@ fn certificates(bytes: &[u8], file: &Path) -> Result<Vec<CertificateDer<'static>
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(bytes).collect();
     match certificates {
         Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        // A SEQUENCE of two bytes' length: what a certificate begins with in DER.
+        // A SEQUENCE of two bytes' length: the start of a certificate in DER.
         Ok(_) if bytes.starts_with(&[0x30, 0x82]) => Err(Error(format!(
             "{shown}: the certificate is in DER; convert it with: openssl x509 -inform DER -in {shown} -out NEW.pem"
         ))),

@@ -1,4 +1,4 @@
-//! What a finished handshake agreed on.
+//! The negotiated parameters of a finished handshake.
 
 use crate::certificate::Certificate;
 use crate::session::Role;
@@ -25,10 +25,10 @@ impl Alpn {
     }
 }
 
-/// What a finished handshake agreed on.
+/// The negotiated parameters of a finished handshake.
 #[derive(Clone, Debug)]
 pub struct Info {
-    /// The version spoken.
+    /// The protocol version.
     pub version: Version,
     /// The cipher suite.
     pub suite: Suite,

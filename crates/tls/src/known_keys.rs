@@ -22,7 +22,7 @@ fn known() -> MutexGuard<'static, Known> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Stands for the content of a certificate file and of its key file.
+/// Identifies the content of a certificate file and of its key file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Files([u8; SHA256_OUTPUT_LEN]);
 
@@ -42,7 +42,7 @@ impl Files {
         known().keys.get(self)?.upgrade()
     }
 
-    /// Notes which key they hold, once it is known to belong to the certificate.
+    /// Records their key, once it is known to belong to the certificate.
     pub(crate) fn belong_to(self, key: &Arc<dyn SigningKey>) {
         let mut known = known();
         if known.keys.len() > 2 * known.kept + 16 {

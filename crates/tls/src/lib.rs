@@ -1,10 +1,10 @@
 //! TLS 1.2 and 1.3 without sockets: bytes in, bytes out.
 //!
 //! This crate has the [`Session`] of a server's connection, the [`Acceptor`] with a listener's handshake
-//! configurations, what a configuration says of them ([`Settings`], [`Identity`]), resumption stores and OCSP
-//! staples. Only the remote stores and the fetching of staples touch the network, from their own threads.
-//! Clients have a [`ClientSession`], begun with a [`Connector`]; once open, both roles are the same code. No
-//! other crate names rustls.
+//! configurations, their settings ([`Settings`], [`Identity`]), resumption stores and OCSP staples. Only the
+//! remote stores and the fetching of staples touch the network, from their own threads. Clients have a
+//! [`ClientSession`], started with a [`Connector`]; once open, both roles are the same code. No other crate
+//! names rustls.
 //!
 //! ```text
 //! records ──▶ Session::receive ──▶ plain, Progress        Acceptor ◀── Settings ◀── Identity ◀── Staple

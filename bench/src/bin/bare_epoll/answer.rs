@@ -1,6 +1,6 @@
 //! The constant answer, repeated for as many pipelined requests as one read can hold.
 
-/// As many answers as leave in one send; a client of a race never has more in flight.
+/// The maximum number of answers in one send; a race client never has more in flight.
 pub(crate) const MOST_AT_ONCE: usize = 256;
 
 /// A response of a given size, ready to send any number of times.

@@ -10,7 +10,7 @@ use crate::table::Table;
 
 const READ_BUFFER: usize = 64 * 1024;
 
-/// The server of the limit.
+/// The server that answers with constant bytes.
 pub(crate) struct Answering {
     poll: Poll,
     reply: Reply,
@@ -18,7 +18,7 @@ pub(crate) struct Answering {
     count: Option<Count>,
     connections: Table<Connection>,
     buffer: Vec<u8>,
-    /// Scratch for what a turn sends.
+    /// Scratch buffer for the output of a turn.
     out: Vec<u8>,
 }
 
@@ -41,8 +41,8 @@ impl Serve for Answering {
         &self.poll
     }
 
-    /// Accepts all that wait. In the mode of a connection per request a connection is read first:
-    /// TCP_DEFER_ACCEPT lets us see it only with its request, so it is over before epoll knows of it.
+    /// Accepts all pending connections. With one request per connection, a connection is read first:
+    /// TCP_DEFER_ACCEPT shows it only with its request, so it is done before epoll learns of it.
     fn accept(&mut self) -> io::Result<()> {
         while let Some(socket) = self.poll.accept()? {
             if let Some(count) = &mut self.count {

@@ -1,4 +1,4 @@
-//! One connection: receive, count the requests, send as many answers.
+//! One connection: receive, count the requests, send that many answers.
 
 use std::os::fd::OwnedFd;
 
@@ -10,18 +10,18 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use crate::answer::{Answer, MOST_AT_ONCE};
 use crate::frames::Frames;
 
-/// What became of a connection after a turn.
+/// The state of a connection after a turn.
 #[derive(PartialEq, Eq)]
 pub(crate) enum Turn {
     /// Nothing to read: wait for more.
     Empty,
-    /// Requests were answered, or one is not complete yet.
+    /// Requests were answered, or one is still incomplete.
     Open,
-    /// The peer is gone, or it does not read what it asked for.
+    /// The peer has closed the connection or does not read its responses.
     Over,
 }
 
-/// What every request is answered with.
+/// The response to every request.
 pub(crate) enum Reply {
     /// HTTP/1.1.
     Http1(Answer),
@@ -32,11 +32,11 @@ pub(crate) enum Reply {
 /// A connected client.
 pub(crate) struct Connection {
     pub(crate) socket: OwnedFd,
-    /// The bytes of a request whose end has not come yet; nearly always empty.
+    /// The bytes of an incomplete request; nearly always empty.
     unfinished: Vec<u8>,
     /// Requests answered so far.
     pub(crate) answered: usize,
-    /// Over HTTP/2: the preface was there.
+    /// Over HTTP/2: the preface has been received.
     greeted: bool,
 }
 
@@ -76,7 +76,7 @@ impl Connection {
         while !left.is_empty() {
             match send(&self.socket, left, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Ok(sent) => left = &left[sent..],
-                // Rare: a socket buffer that has not grown yet. Everyone waits, as the limit has no queues.
+                // Rare: a socket buffer that has not grown yet. All connections wait, since the limit has no queues.
                 Err(Errno::AGAIN) if wait_for_room(&self.socket) => {}
                 Err(_) => return Turn::Over,
             }
@@ -84,8 +84,8 @@ impl Connection {
         Turn::Open
     }
 
-    /// What `parse` makes of the bytes, which gives how many it used up and the requests in them; a
-    /// remainder is kept for the next time.
+    /// Passes the bytes to `parse`, which returns how many it consumed and the number of requests in them;
+    /// the rest is kept for the next time.
     fn take(&mut self, bytes: &[u8], mut parse: impl FnMut(&[u8]) -> (usize, usize)) -> usize {
         if !self.unfinished.is_empty() {
             self.unfinished.extend_from_slice(bytes);
@@ -99,12 +99,12 @@ impl Connection {
     }
 }
 
-/// Where the last complete request without content ends, and how many there are.
+/// The end of the last complete request without content, and the number of complete requests.
 fn complete_requests(bytes: &[u8]) -> (usize, usize) {
     memmem::find_iter(bytes, b"\r\n\r\n").fold((0, 0), |(_, count), at| (at + 4, count + 1))
 }
 
-/// Waits until the peer has read; `false` when it does not for a second.
+/// Waits until the peer has read; `false` if it does not within a second.
 fn wait_for_room(socket: &OwnedFd) -> bool {
     let second = Timespec { tv_sec: 1, tv_nsec: 0 };
     matches!(poll(&mut [PollFd::new(socket, PollFlags::OUT)], Some(&second)), Ok(1))

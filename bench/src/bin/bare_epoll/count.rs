@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Digits of the number in the file, so that each write replaces all of the one before.
+/// Digits of the number in the file, so that each write replaces the previous one completely.
 const DIGITS: usize = 12;
 
 /// A number in a file.
@@ -15,14 +15,14 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// None so far.
+    /// Starts at zero.
     pub(crate) fn new(path: &Path) -> io::Result<Self> {
         let mut count = Self { file: File::create(path)?, connections: 0 };
         count.write()?;
         Ok(count)
     }
 
-    /// One more.
+    /// Adds one.
     pub(crate) fn add(&mut self) -> io::Result<()> {
         self.connections += 1;
         self.write()

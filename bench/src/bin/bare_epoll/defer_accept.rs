@@ -1,4 +1,4 @@
-//! TCP_DEFER_ACCEPT, the one socket option of the race that rustix does not know.
+//! TCP_DEFER_ACCEPT, the one socket option of the race that rustix does not provide.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

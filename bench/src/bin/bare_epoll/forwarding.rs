@@ -1,9 +1,9 @@
-//! The bare forwarding loop: one thread, one epoll, two sockets for each request. No proxy that uses epoll and a system call
-//! to receive and one to send, on both sides, can cost less, so this is what hayami's proxy is held against.
+//! The bare forwarding loop: one thread, one epoll, two sockets for each request. A proxy that uses epoll and one
+//! system call each to receive and to send, on both sides, cannot cost less, so hayami's proxy is compared with it.
 //!
-//! It is not a proxy: a request is whatever ends in an empty line, and goes on as it came; a response is as many bytes as
-//! were said beforehand, and goes back as it came. Connections to the upstream are kept and used again. With
-//! `--per-request`, a client's connection is closed after its response.
+//! It is not a proxy: a request is everything up to an empty line and is forwarded unchanged; a response is a number of
+//! bytes given beforehand and is returned unchanged. Connections to the upstream are reused. With `--per-request`, a
+//! client connection is closed after its response.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -19,7 +19,7 @@ use crate::table::Table;
 
 const READ_BUFFER: usize = 64 * 1024;
 
-/// A connection, and what stands on its other side at the moment.
+/// A connection and its current counterpart.
 enum Peer {
     Client { socket: OwnedFd, unfinished: Vec<u8>, upstream: Option<usize> },
     Upstream { socket: OwnedFd, client: Option<usize>, left: usize },
@@ -32,7 +32,7 @@ pub(crate) struct Forwarding {
     bytes: usize,
     per_request: bool,
     peers: Table<Peer>,
-    /// Connections to the upstream without a request.
+    /// Idle connections to the upstream.
     idle: Vec<usize>,
     buffer: Vec<u8>,
 }
@@ -49,7 +49,7 @@ impl Serve for Forwarding {
         Ok(())
     }
 
-    /// One receive, and one send on the other side if that makes something whole.
+    /// One receive, and one send to the other side if that completes a message.
     fn turn(&mut self, at: usize) -> io::Result<()> {
         let Some(peer) = self.peers.get(at) else { return Ok(()) };
         let (Peer::Client { socket, .. } | Peer::Upstream { socket, .. }) = &*peer;
@@ -116,7 +116,7 @@ impl Forwarding {
             }
         }
         if let Some(Peer::Client { unfinished, .. }) = self.peers.get(at) {
-            // The memory is used again.
+            // Reuse the memory.
             *unfinished = request;
             unfinished.clear();
         }
@@ -130,7 +130,7 @@ impl Forwarding {
         self.enter(Peer::Upstream { socket, client: None, left: 0 })
     }
 
-    /// Sends what was received to the client.
+    /// Sends received bytes to the client.
     fn respond(&mut self, at: usize, client: Option<usize>, received: usize, whole: bool) {
         if let Some(client) = client
             && let Some(Peer::Client { socket, upstream, .. }) = self.peers.get(client)
@@ -151,7 +151,7 @@ impl Forwarding {
         }
     }
 
-    /// A connection is gone, and what stands on its other side with it.
+    /// Removes a closed connection and its counterpart.
     fn lose(&mut self, at: usize) {
         let other = match self.peers.get(at) {
             Some(Peer::Client { upstream, .. }) => *upstream,

@@ -1,35 +1,35 @@
-//! The bare frame loop: HTTP/2 answered without a decoder, without streams, without windows. Each
-//! HEADERS frame is a request and gets the same HEADERS and DATA with its own stream identifier.
+//! The bare frame loop: HTTP/2 answered without a decoder, streams or windows. Each HEADERS frame counts as a
+//! request and gets the same HEADERS and DATA with its own stream identifier.
 
-/// A frame's head (RFC 9113 §4.1).
+/// Length of a frame header (RFC 9113 §4.1).
 const HEAD: usize = 9;
 const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
-/// An empty SETTINGS frame, which is our preface (RFC 9113 §3.4).
+/// An empty SETTINGS frame, which is the server connection preface (RFC 9113 §3.4).
 const SETTINGS: [u8; HEAD] = [0, 0, 0, 0x4, 0, 0, 0, 0, 0];
 /// Its acknowledgement (RFC 9113 §6.5).
 const ACKNOWLEDGEMENT: [u8; HEAD] = [0, 0, 0, 0x4, 1, 0, 0, 0, 0];
 const END_STREAM: u8 = 0x1;
 const END_HEADERS: u8 = 0x4;
-/// Where the stream identifier stands in a frame.
+/// Position of the stream identifier in a frame.
 const STREAM: std::ops::Range<usize> = 5..HEAD;
 
 /// The constant answer as two frames.
 pub(crate) struct Frames {
     bytes: Vec<u8>,
-    /// Where the DATA frame begins.
+    /// Offset of the DATA frame.
     data: usize,
 }
 
 impl Frames {
-    /// Two frames of `bytes` in all with `content` bytes of content, at most a frame's 16,384. A
-    /// field line of padding fills the field block up; nothing of it enters the peer's table.
+    /// Two frames of `bytes` in total with `content` bytes of content, at most a frame's 16,384. A padding
+    /// field line fills up the field block; nothing of it enters the peer's dynamic table.
     pub(crate) fn new(bytes: usize, content: usize) -> Self {
         // `:status: 200`; `content-length`, index 28, a literal that is not indexed (RFC 7541 §6.2.2).
         let length = content.to_string();
         let mut block = vec![0x88, 0x0f, 28 - 15, length.len() as u8];
         block.extend(length.as_bytes());
         let missing = bytes.saturating_sub(2 * HEAD + block.len() + content);
-        // The line's own four bytes: literal, length of the name, the name, length of the value.
+        // The overhead of the line: literal, length of the name, the name, length of the value.
         if let Some(fill @ ..=126) = missing.checked_sub(4) {
             block.extend([0, 1, b'p', fill as u8]);
             block.resize(block.len() + fill, b'p');
@@ -42,8 +42,8 @@ impl Frames {
         Self { bytes, data }
     }
 
-    /// Appends to `out` what `input` asks for; gives how much of `input` was complete, and the
-    /// requests in it.
+    /// Appends the responses for `input` to `out`; returns how many bytes of `input` were complete and how
+    /// many requests they contain.
     pub(crate) fn answer(&self, input: &[u8], greeted: &mut bool, out: &mut Vec<u8>) -> (usize, usize) {
         let (mut at, mut requests) = (0, 0);
         if !*greeted {
@@ -62,7 +62,7 @@ impl Frames {
                     requests += 1;
                 }
                 (0x4, 0) => out.extend(ACKNOWLEDGEMENT),
-                // PING is sent back (RFC 9113 §6.7).
+                // A PING is acknowledged (RFC 9113 §6.7).
                 (0x6, 0) => {
                     out.extend([0, 0, 8, 0x6, 1, 0, 0, 0, 0]);
                     out.extend(payload);

@@ -1,14 +1,14 @@
-//! The bare-loop limit: one thread, one epoll, a constant answer. No server that uses epoll and
-//! a system call to receive and one to send can cost less, so this is what hayami is held against.
+//! The bare-loop limit: one thread, one epoll, a constant answer. A server that uses epoll and one system
+//! call each to receive and to send cannot cost less, so hayami is compared with it.
 //!
-//! It is not a server: a request is whatever ends in an empty line, its content is not expected,
-//! its target is not looked at. Ways to run:
+//! It is not a server: a request is everything up to an empty line, without content, and its target is
+//! ignored. Modes:
 //! - keep-alive (default): every complete request of a read is answered, all with one send;
 //! - `--http2`: the bare frame loop, see `frames`;
 //! - `--per-request`: TCP_DEFER_ACCEPT, a new connection is read before it is registered with
 //!   epoll, answered and closed;
 //! - `--forward ADDRESS`: the bare forwarding loop, see `forwarding`;
-//! - `--count FILE`: keeps the number of connections accepted so far in a file, for races of those who pool them.
+//! - `--count FILE`: keeps the number of connections accepted so far in a file, for races of connection pooling.
 
 mod answer;
 mod answering;

@@ -1,4 +1,4 @@
-//! The loop: level-triggered epoll; the data of an event is the connection's index.
+//! The event loop: level-triggered epoll; the data of an event is the connection's index.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -11,30 +11,30 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 
 use crate::defer_accept;
 
-/// The data of the listener's events; no table of connections grows that far.
+/// The data of the listener's events; no connection table grows that large.
 const LISTENER: u64 = u64::MAX;
 const EVENTS_AT_ONCE: usize = 512;
 
-/// The listener, and the one epoll for it and all connections.
+/// The listener and the one epoll for it and all connections.
 pub(crate) struct Poll {
     epoll: OwnedFd,
     listener: OwnedFd,
 }
 
-/// What the loop calls.
+/// A server driven by the loop.
 pub(crate) trait Serve {
-    /// What it waits for.
+    /// Its listener and epoll.
     fn poll(&self) -> &Poll;
 
-    /// Connections wait to be accepted.
+    /// Accepts pending connections.
     fn accept(&mut self) -> io::Result<()>;
 
-    /// A connection can be read.
+    /// Handles a readable connection.
     fn turn(&mut self, index: usize) -> io::Result<()>;
 }
 
 impl Poll {
-    /// Binds and listens. With `defer_accept` a connection is seen only with its first bytes.
+    /// Binds and listens. With `defer_accept`, a connection is reported only with its first bytes.
     pub(crate) fn listen(address: SocketAddrV4, defer_accept: bool) -> io::Result<Self> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let listener = net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
@@ -54,7 +54,7 @@ impl Poll {
         Ok(epoll::add(&self.epoll, socket, EventData::new_u64(index as u64), EventFlags::IN)?)
     }
 
-    /// The next connection that waits, if there is one.
+    /// The next pending connection, if any.
     pub(crate) fn accept(&self) -> io::Result<Option<OwnedFd>> {
         loop {
             match net::accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {

@@ -1,6 +1,6 @@
-//! Connections by index; free places are used again.
+//! Connections by index; free slots are reused.
 
-/// A table.
+/// A table of slots.
 pub(crate) struct Table<T> {
     places: Vec<Option<T>>,
     free: Vec<usize>,
@@ -13,7 +13,7 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// Takes a place. Its index.
+    /// Stores an item and returns its index.
     pub(crate) fn insert(&mut self, item: T) -> usize {
         let index = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
@@ -27,7 +27,7 @@ impl<T> Table<T> {
         self.places[index].as_mut()
     }
 
-    /// Drops what is there: closing a descriptor takes it out of epoll.
+    /// Drops the item: closing a descriptor removes it from epoll.
     pub(crate) fn remove(&mut self, index: usize) {
         if self.places[index].take().is_some() {
             self.free.push(index);

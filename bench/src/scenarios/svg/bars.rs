@@ -1,4 +1,4 @@
-//! Measured beside published ratios as horizontal bars, a pair for each server.
+//! Measured and published ratios as horizontal bars, a pair for each server.
 
 use super::{Svg, WIDTH, width_of};
 
@@ -6,7 +6,7 @@ use super::{Svg, WIDTH, width_of};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Bar {
     pub(crate) label: String,
-    /// The measured ratio, and the ends of its interval.
+    /// The measured ratio and the ends of its interval.
     pub(crate) measured: Option<f64>,
     pub(crate) interval: Option<(f64, f64)>,
     /// The published ratio.
@@ -15,13 +15,13 @@ pub(crate) struct Bar {
     pub(crate) ours: bool,
 }
 
-/// Room for labels: as much as the longest needs, within these.
+/// Width of the labels: as much as the longest needs, within these bounds.
 const LEFT: (f64, f64) = (120.0, 430.0);
 const RIGHT: f64 = 110.0;
 const TOP: f64 = 88.0;
 const ROW: f64 = 42.0;
 
-/// The plot. `unit` is what 1 stands for.
+/// The plot. `unit` is the meaning of 1.
 pub(crate) fn bars(title: &str, unit: &str, rows: &[Bar]) -> String {
     let mut svg = Svg::new(title, &format!("1 = {unit}; more is better"));
     legend(&mut svg);
@@ -40,7 +40,7 @@ pub(crate) fn bars(title: &str, unit: &str, rows: &[Bar]) -> String {
     svg.done(title, bottom + 18.0)
 }
 
-/// Where bars begin.
+/// The left edge of the bars.
 fn left(rows: &[Bar]) -> f64 {
     let longest = rows.iter().map(|row| width_of(&row.label)).fold(0.0, f64::max);
     (longest + 26.0).clamp(LEFT.0, LEFT.1)

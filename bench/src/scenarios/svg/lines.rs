@@ -1,4 +1,4 @@
-//! Figures over a growing number as lines, a line for each server, both axes by powers of ten.
+//! Figures over a growing number as lines, a line for each server, with logarithmic axes.
 
 use super::{Svg, WIDTH};
 
@@ -6,9 +6,9 @@ use super::{Svg, WIDTH};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Line {
     pub(crate) label: String,
-    /// Points, from left to right; both numbers above 0.
+    /// Points, from left to right; both coordinates are positive.
     pub(crate) points: Vec<(f64, f64)>,
-    /// The class of its colour.
+    /// The CSS class of its colour.
     pub(crate) colour: &'static str,
     pub(crate) dashed: bool,
 }
@@ -18,10 +18,10 @@ const RIGHT: f64 = 190.0;
 const TOP: f64 = 74.0;
 const HEIGHT: f64 = 430.0;
 const BOTTOM: f64 = 52.0;
-/// Labels at the ends of lines are this far apart at least.
+/// Minimum distance of labels at the ends of lines.
 const LABEL: f64 = 17.0;
 
-/// The plot; `x` and `y` are what the axes show.
+/// The plot; `x` and `y` are the titles of the axes.
 pub(crate) fn lines(title: &str, x: &str, y: &str, lines: &[Line]) -> String {
     let mut svg = Svg::new(title, y);
     let points = || lines.iter().flat_map(|line| &line.points);
@@ -68,7 +68,7 @@ fn draw(svg: &mut Svg, line: &Line, places: &[(f64, f64)]) {
     }
 }
 
-/// Labels at the ends of the lines, moved apart where they would overlap.
+/// Draws labels at the ends of the lines, moved apart where they would overlap.
 fn label(svg: &mut Svg, mut ends: Vec<(f64, f64, &Line)>) {
     ends.sort_by(|a, b| a.1.total_cmp(&b.1));
     let mut free = TOP - LABEL;
@@ -81,7 +81,7 @@ fn label(svg: &mut Svg, mut ends: Vec<(f64, f64, &Line)>) {
     }
 }
 
-/// An axis by powers of ten.
+/// A logarithmic axis.
 struct Axis {
     low: f64,
     high: f64,
@@ -89,7 +89,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// From the least to the greatest value, with a tick at each.
+    /// From the smallest to the largest value, with a tick at each.
     fn over(values: impl Iterator<Item = f64>) -> Self {
         let mut ticks: Vec<f64> = values.filter(|value| *value > 0.0 && value.is_finite()).collect();
         ticks.sort_by(f64::total_cmp);
@@ -98,7 +98,7 @@ impl Axis {
         Self { low, high, ticks }
     }
 
-    /// From a power of ten to another one, with ticks at 1, 2 and 5 times each.
+    /// From one power of ten to another, with ticks at 1, 2 and 5 times each.
     fn decades(values: impl Iterator<Item = f64>) -> Self {
         let Self { low, high, .. } = Self::over(values);
         let (first, last) = (low.log10().floor() as i32, (high.log10() - 1e-9).ceil() as i32);
@@ -108,7 +108,7 @@ impl Axis {
         Self { low: 10_f64.powi(first), high: 10_f64.powi(last), ticks }
     }
 
-    /// 0 at the low end, 1 at the high end.
+    /// The position on the axis: 0 at the low end, 1 at the high end.
     fn place(&self, value: f64) -> f64 {
         let share = (value / self.low).ln() / (self.high / self.low).ln();
         if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }

@@ -1,4 +1,4 @@
-//! Plots as SVG files: text that can be selected, colours for light and dark, no scripts, no network.
+//! Plots as SVG files: selectable text, colours for light and dark, no scripts, no network.
 
 mod bars;
 mod lines;
@@ -15,7 +15,7 @@ use std::fmt::Write;
 /// Width of every plot.
 const WIDTH: f64 = 860.0;
 
-/// The page may be light or dark: an SVG file that is shown as an image sees the reader's preference, too.
+/// The page may be light or dark: an SVG file shown as an image also follows the reader's preference.
 const STYLE: &str = "\
 svg{--ink:#1c2733;--soft:#566373;--line:#dfe5ec;--back:#fff;--c0:#1f6fd6;--c1:#d2691e;--c2:#1a8a6e;--c3:#a3479c;--old:#aab4c0}
 @media(prefers-color-scheme:dark){svg{--ink:#dbe3ec;--soft:#93a1b1;--line:#2c3742;--back:#11161c;--c0:#6cabff;--c1:#f2a25c;--c2:#4fcbaa;--c3:#dd8fd8;--old:#5c6875}}
@@ -35,13 +35,13 @@ text{paint-order:stroke;stroke:var(--back);stroke-width:3px;stroke-linejoin:roun
 .span{stroke:var(--ink);stroke-width:1.25;fill:none}
 ";
 
-/// An SVG that is being drawn.
+/// An SVG being drawn.
 struct Svg {
     body: String,
 }
 
 impl Svg {
-    /// With a title, which is also what those hear who do not see it, and a line below it.
+    /// Starts a plot with a title, which is also its accessible name, and a line below it.
     fn new(title: &str, below: &str) -> Self {
         let mut svg = Self { body: String::new() };
         svg.text(16.0, 26.0, "title", "start", title);
@@ -84,17 +84,17 @@ impl Svg {
     }
 }
 
-/// Text as it may stand in XML.
+/// Escapes text for XML.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// About how wide a text of 13 px is: digits and small letters are half as wide as high.
+/// The approximate width of a text of 13 px: digits and lowercase letters are half as wide as high.
 fn width_of(text: &str) -> f64 {
     text.chars().count() as f64 * 7.2
 }
 
-/// For tests: the names of elements, checked to be closed in order.
+/// For tests: checks that all elements are closed in order, and counts them.
 ///
 /// # Errors
 /// A tag that is not closed, or closed in the wrong place.

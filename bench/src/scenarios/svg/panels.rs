@@ -1,4 +1,4 @@
-//! Servers beside each other in several workloads: a panel of horizontal bars for each, on a scale of its own.
+//! Servers side by side in several workloads: a panel of horizontal bars for each, on its own scale.
 
 use super::{Svg, WIDTH, width_of};
 
@@ -14,7 +14,7 @@ const TOP: f64 = 66.0;
 const ROW: f64 = 24.0;
 /// From the last bar of a panel to the title of the next one.
 const GAP: f64 = 40.0;
-/// For the number at the end of a bar.
+/// Width of the number at the end of a bar.
 const RIGHT: f64 = 70.0;
 
 /// The plot, with a line below the title and another one at the end.
@@ -30,7 +30,7 @@ pub(crate) fn panels(title: &str, below: &str, source: &str, panels: &[Panel]) -
     svg.done(title, top + 6.0)
 }
 
-/// Where the panel ends.
+/// Draws a panel; returns its lower edge.
 fn draw(svg: &mut Svg, panel: &Panel, left: f64, top: f64) -> f64 {
     svg.text(left, top, "soft", "start", &panel.title);
     let most = panel.rows.iter().map(|(_, value)| *value).fold(f64::MIN_POSITIVE, f64::max);

@@ -13,7 +13,7 @@ const RIGHT: f64 = 90.0;
 const TOP: f64 = 88.0;
 const ROW: f64 = 36.0;
 
-/// The plot; `below` is what bars show, `parts` are the names of the parts and the classes of their colours.
+/// The plot; `below` is the meaning of the bars, `parts` are the names of the parts and their colour classes.
 pub(crate) fn stacks(title: &str, below: &str, parts: [(&str, &str); 3], rows: &[Stack]) -> String {
     let mut svg = Svg::new(title, below);
     legend(&mut svg, parts);
@@ -44,7 +44,7 @@ fn draw(svg: &mut Svg, row: &Stack, parts: [(&str, &str); 3], (left, top): (f64,
         let width = part * scale;
         svg.rect(&format!("bar {colour}"), x, top + 3.0, width, 22.0);
         let number = format!("{part:.0}");
-        // A number that does not fit is in the table.
+        // Numbers that do not fit are in the table only.
         if width > width_of(&number) + 6.0 {
             svg.text(x + width / 2.0, top + 18.0, "", "middle", &number);
         }

@@ -1,4 +1,4 @@
-//! A response's content as it comes over HTTP/2: the upstream may send more of it as its client takes it.
+//! A response's content over HTTP/2; the flow-control window opens as the client takes content.
 
 use super::super::cause::Cause;
 use super::super::upstream::InFlight;
@@ -9,14 +9,14 @@ use hayami_http::{FieldSection, Source, SourceError};
 use hayami_net::clock::Millis;
 use std::task::{Context, Poll};
 
-/// Content that is being received.
+/// Content being received.
 pub(super) struct Body {
     upstream: InFlight,
-    /// None: it is complete, or failed.
+    /// `None` once it is complete or has failed.
     sent: Option<SentRequest>,
-    /// The request's content, which may go on while the response's comes.
+    /// The request's content, which may still be sent while the response arrives.
     upload: Upload,
-    /// Its length, if that was said.
+    /// The content length, if known.
     length: Option<u64>,
     trailers: Option<FieldSection>,
 }
@@ -35,7 +35,7 @@ impl Body {
         Self { upstream, sent: Some(sent), upload, length, trailers: None }
     }
 
-    /// The request's content goes on.
+    /// Continues to send the request's content.
     fn send_on(&mut self, cx: &mut Context<'_>) -> Result<(), SourceError> {
         let Some(sent) = &mut self.sent else { return Ok(()) };
         if self.upload.is_complete() || sent.stream.is_complete() {
@@ -47,7 +47,7 @@ impl Body {
         })
     }
 
-    /// Nothing is there: how long that may last. While the request itself pauses, that is the client's affair.
+    /// Sets the deadline for more content. While the request waits for the client's content, there is none.
     fn wait(&self, sent: &SentRequest) {
         if sent.is_hungry() {
             sent.stream.clear_deadline();

@@ -1,4 +1,4 @@
-//! How sessions and their streams end: deadlines, signs of life, lost connections, goodbyes.
+//! How sessions and their streams end: deadlines, PING probes, lost connections, GOAWAY.
 
 use super::super::cause::Cause;
 use super::super::origin::{Protocol, Timeouts};
@@ -11,12 +11,12 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// How long an upstream may take to answer when it is only asked whether it is there. It answers before anything else
-/// (RFC 9113 §6.7), so it is busy with nothing.
+/// How long an upstream may take to answer a PING. Responses to PING have priority over all other frames
+/// (RFC 9113 §6.7), so load is no excuse.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 
 impl Session {
-    /// A deadline has passed, of the session or of one of its streams; or it was moved in the meantime.
+    /// A deadline of the session or of one of its streams has passed or has been moved.
     #[cold]
     pub(super) fn expire(&self, state: &mut State) -> Result<(), Cause> {
         let (now, patience) = (self.outbound.clock().millis(), self.upstream.timeouts);
@@ -37,7 +37,8 @@ impl Session {
         Ok(())
     }
 
-    /// Streams that are late end; if nothing at all has come since they wait, the upstream is asked for a sign of life.
+    /// Fails streams past their deadline; if nothing has been received since one began to wait, probes the
+    /// upstream with PING.
     fn expire_streams(&self, state: &mut State, now: Millis) {
         for key in keys(state) {
             let Some(Some(stream)) = state.engine.get(key) else { continue };
@@ -54,7 +55,7 @@ impl Session {
         }
     }
 
-    /// The earliest of what is waited for.
+    /// Sets the session's deadline to the earliest of those pending.
     fn set_deadline(&self, state: &mut State, patience: Timeouts) {
         let streams = keys(state).into_iter().filter_map(|key| {
             let slot = state.engine.get(key)?.as_ref()?;
@@ -68,16 +69,16 @@ impl Session {
         self.wire.set_deadline_before(deadline.min(others));
     }
 
-    /// The connection is lost: so are its streams.
+    /// Fails the session and all its streams.
     #[cold]
     pub(super) fn fail(&self, state: &mut State, cause: &Cause) {
         let connecting = state.stage == Stage::Connecting;
-        // Who has said why it goes may close, or reset what we still send.
+        // After a GOAWAY with an error, the upstream may close or reset the connection; report the GOAWAY instead.
         let lost = matches!(cause, Cause::Closed | Cause::Io(_));
         let goodbye = state.goodbye.take().filter(|_| lost).map(Cause::GoneAway);
         let cause = goodbye.as_ref().unwrap_or(cause);
         let left = state.gone + state.sent as u64;
-        // Whatever is said of a fault is said on a best effort.
+        // Reporting a fault to the upstream is best effort.
         if let Cause::Protocol(_) = cause {
             let _ = self.flush(state);
         }
@@ -95,7 +96,7 @@ impl Session {
         }
     }
 
-    /// A turn has panicked, and what it left behind is not to be trusted: the connection is closed, its calls fail.
+    /// Closes the connection and fails its calls after a panic, since the session's state is no longer trustworthy.
     #[cold]
     pub(super) fn give_up(&self) {
         let cause = Cause::Io(io::Error::other("an internal error; the error log has the panic's message"));
@@ -105,7 +106,7 @@ impl Session {
         }
     }
 
-    /// The upstream has chosen HTTP/1.1: the connection is one like others.
+    /// The upstream has chosen HTTP/1.1: hands the connection over to the pool.
     #[cold]
     pub(super) fn hand_over(&self, state: &mut State) -> Result<(), Cause> {
         let channel = state.channel.take();
@@ -127,17 +128,17 @@ impl Session {
         Ok(())
     }
 
-    /// Takes no more calls, and ends with the last one.
+    /// Takes no more calls; the session ends with its last call.
     pub(super) fn leave(self: &Rc<Self>) {
         let mut state = self.state();
         if state.stage == Stage::Open {
             state.stage = Stage::Leaving;
         }
-        // Who has begun with an address of before goes on with it.
+        // Calls already started on an old address continue with it.
         self.outbound.queue(self);
     }
 
-    /// No call is left, and none comes: says goodbye.
+    /// Sends GOAWAY and closes the session if no call is left.
     fn retire(&self, state: &mut State) {
         if state.engine.streams() == 0 && state.stage != Stage::Over {
             state.engine.go_away(&mut state.out);
@@ -150,13 +151,13 @@ impl Session {
         state.stage = Stage::Over;
         self.wire.progressed();
         self.take_no_more();
-        // Whoever still waits for its stream learns of the end, and need not hold the connection.
+        // Calls still holding their stream learn of the end from it; the connection need not stay open.
         state.channel = None;
         state.input.end(self.outbound.pool());
         state.blocked = Vec::new();
     }
 
-    /// At the end of a turn: gives memory back, and notes whether there is a call left.
+    /// Ends a turn: releases memory and records whether the session is idle.
     pub(super) fn settle(self: &Rc<Self>, state: &mut State) {
         if state.stage == Stage::Over {
             return;
@@ -193,7 +194,7 @@ fn keys(state: &State) -> Vec<Key> {
     state.engine.keys().collect()
 }
 
-/// The same cause for another stream.
+/// Copies the cause for another stream.
 fn copy(cause: &Cause) -> Cause {
     match cause {
         Cause::Io(error) => Cause::Io(match error.raw_os_error() {

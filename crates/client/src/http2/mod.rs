@@ -1,13 +1,13 @@
-//! HTTP/2 to upstreams (RFC 9113): sessions, each of them a connection on which many calls are under way at a time.
+//! HTTP/2 to upstreams (RFC 9113): sessions, each a connection that carries many concurrent calls.
 //!
 //! ```text
-//! shared ── one call: head and content out, the response's head in ──┐
-//! body ──── its content, as its client takes it                     stream ─ what the two sides share
+//! shared ── one call: sends head and content, gets the response head ┐
+//! body ──── its content, as the client takes it                     stream ─ state shared by both sides
 //! session ─ one connection: frames in (receive), one send a round ───┘
 //! ```
 //!
-//! A session belongs to no call: the worker's loop drives it, by the events of its socket, its deadline, and at the
-//! end of each round in which calls have written something. A call is a future that looks at its stream.
+//! A session belongs to no call: the worker's event loop drives it, on socket events, on its deadline, and at
+//! the end of each round in which calls have written something. A call is a future that polls its stream.
 
 mod body;
 mod ending;
@@ -29,37 +29,39 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Bytes of content for which a stream has room before its client takes any, and as many as it grows to while the
-/// client takes them as fast as they come: [`Origin::buffer`](super::Origin).
+/// Initial receive window of a stream in bytes. The window grows up to [`Origin::buffer`](super::Origin)
+/// while the client reads as fast as content arrives.
 const WINDOW: u32 = 256 * 1024;
 
-/// The same for all streams together: more than one slow client holds up, since what waits for clients does not count.
+/// Receive window of the connection in bytes: more than one slow client can fill, since content buffered for
+/// clients does not count.
 const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
 
-/// How long HTTP/2 is not offered to an upstream that did not take it.
+/// How long HTTP/2 is not offered after an upstream declined it.
 const UNWANTED: Duration = Duration::from_secs(60);
 
-/// An origin's sessions that take calls.
+/// An origin's sessions that accept calls.
 pub(super) struct Sessions {
     list: RefCell<Vec<Rc<Session>>>,
     config: Config,
-    /// Streams that the upstream took at once when it was last asked: those of a new session are not sent in vain.
+    /// The upstream's last known limit on concurrent streams, so that a new session does not exceed it in vain.
     allowed: Cell<u32>,
-    /// Until when HTTP/2 is not offered, in milliseconds of the worker's clock: the upstream did not want it.
+    /// HTTP/2 is not offered before this time, in milliseconds of the worker's clock, because the upstream declined it.
     unwanted: Cell<Millis>,
-    /// Hundredths of a call that are owed to HTTP/2.
+    /// Hundredths of a call owed to HTTP/2.
     owed: Cell<u8>,
 }
 
 impl Sessions {
-    /// None yet: so many calls at a time on each, so many bytes of content that may wait for each.
+    /// Creates an empty list: `streams` concurrent calls per session, up to `buffer` bytes of content
+    /// buffered for each.
     pub(super) fn new(streams: u32, buffer: u32, limits: &hayami_h1::Limits) -> Self {
         let config = config(streams, buffer, limits);
         let (list, allowed) = (RefCell::default(), Cell::new(u32::MAX));
         Self { list, config, allowed, unwanted: Cell::new(Millis::default()), owed: Cell::new(0) }
     }
 
-    /// Whether it is the turn of HTTP/2, which `share` of 100 calls are offered over.
+    /// Whether to offer HTTP/2 for this call; `share` is the percentage of calls that do.
     pub(super) fn is_due(&self, share: u8, now: Millis) -> bool {
         if now < self.unwanted.get() {
             return false;
@@ -69,19 +71,19 @@ impl Sessions {
         owed >= 100
     }
 
-    /// HTTP/2 was offered, and not taken.
+    /// Records that the upstream declined HTTP/2.
     fn note_unwanted(&self, now: Millis) {
         self.unwanted.set(now.after(UNWANTED));
     }
 
-    /// A session that takes one more call. Those that are being made count if theirs is the address of index `at` or
-    /// a later one.
+    /// Finds a session that can take one more call. Sessions still connecting count if their address has
+    /// index `at` or higher.
     fn find(&self, at: usize) -> Option<Rc<Session>> {
         let list = self.list.borrow();
         list.iter().find(|session| session.has_room(at, self.allowed.get())).map(Rc::clone)
     }
 
-    /// Begins a session with the address at `at`; `None` if there are no more.
+    /// Starts a session with the address at index `at`; `None` if there is no such address.
     fn begin(self: &Rc<Self>, upstream: &Rc<Upstream>, at: usize) -> Option<io::Result<Rc<Session>>> {
         let channel = upstream.open_shared(at)?;
         Some(channel.map(|channel| {
@@ -91,19 +93,19 @@ impl Sessions {
         }))
     }
 
-    /// The session takes no more calls.
+    /// Removes a session that takes no more calls.
     fn remove(&self, session: &Session) {
         let at = self.list.borrow().iter().position(|own| std::ptr::eq(&**own, session));
         let removed = at.map(|at| self.list.borrow_mut().remove(at));
         drop(removed);
     }
 
-    /// Sessions without a call.
+    /// Number of sessions without calls.
     pub(super) fn idle(&self) -> usize {
         self.list.borrow().iter().filter(|session| session.is_idle()).count()
     }
 
-    /// The origin's addresses are others now: sessions end with the calls that they serve.
+    /// Retires all sessions after the origin's addresses changed; each ends with its last call.
     pub(super) fn retire(&self) {
         for session in self.list.take() {
             session.leave();
@@ -111,7 +113,7 @@ impl Sessions {
     }
 }
 
-/// What may be asked at once, and how large its heads may be.
+/// Limits on concurrency and on the size of heads.
 fn config(streams: u32, buffer: u32, limits: &hayami_h1::Limits) -> Config {
     Config {
         max_concurrent_streams: streams,

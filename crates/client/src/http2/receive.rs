@@ -1,4 +1,4 @@
-//! What comes on a session: frames, and whose they are.
+//! Receives frames on a session and dispatches them to their streams.
 
 use super::super::cause::Cause;
 use super::super::retry::Reach;
@@ -9,11 +9,11 @@ use hayami_http::{ResponseHead, Status};
 use std::rc::Rc;
 use std::task::Poll;
 
-/// Reads of one turn: with more to come, the other sessions and connections have theirs first.
+/// Reads per turn; if there is more, other sessions and connections get their turn first.
 const READS: usize = 32;
 
 impl Session {
-    /// Reads what there is.
+    /// Reads and processes what is available.
     pub(super) fn receive(self: &Rc<Self>, state: &mut State) -> Result<(), Cause> {
         for _ in 0..READS {
             let Some(channel) = state.channel.as_mut().filter(|channel| channel.is_readable()) else {
@@ -85,7 +85,7 @@ impl Session {
         }
     }
 
-    /// The upstream takes no more calls. What it has not looked at may be asked again (RFC 9113 §6.8).
+    /// Takes no more calls. Requests the upstream has not processed may be retried (RFC 9113 §6.8).
     fn go_away(&self, state: &mut State, code: ErrorCode) {
         if code != ErrorCode::NO_ERROR {
             state.goodbye = Some(code);
@@ -98,7 +98,7 @@ impl Session {
     }
 }
 
-/// The stream of a key, if somebody waits for it.
+/// The stream of a key, if a call still waits for it.
 fn stream(engine: &mut Client<Slot>, key: Key) -> Option<&Rc<Stream>> {
     engine.get(key)?.as_ref()
 }

@@ -1,4 +1,4 @@
-//! A request on a session: what it waits for, and for how long.
+//! A request on a session, what it is waiting for and for how long.
 
 use super::super::cause::{Cause, Phase};
 use super::super::upstream::Upstream;
@@ -9,17 +9,17 @@ use hayami_h2::{ErrorCode, Key};
 use std::rc::Rc;
 use std::task::Context;
 
-/// A request on a session. Dropped, it is given up.
+/// A request on a session. Dropping it cancels the stream.
 pub(super) struct SentRequest {
     pub(super) session: Rc<Session>,
     pub(super) key: Key,
     pub(super) stream: Rc<Stream>,
-    /// The session has served others.
+    /// Whether the session has served earlier requests.
     pub(super) reused: bool,
     pub(super) phase: Phase,
-    /// What is waited for.
+    /// What the request is waiting for.
     waits: Waits,
-    /// Nobody waits for the rest, and it may come all the same.
+    /// The caller no longer needs the response, but its stream is not reset.
     detached: bool,
 }
 
@@ -38,10 +38,10 @@ impl SentRequest {
         Self { session, key, stream, reused, phase, waits: Waits::Connection, detached: false }
     }
 
-    /// Sends content as far as there is some and the upstream takes it.
+    /// Sends content until it or the flow-control window is exhausted.
     ///
     /// # Errors
-    /// The content could not be had.
+    /// The content could not be read.
     pub(super) fn send(
         &mut self,
         cx: &mut Context<'_>,
@@ -60,19 +60,19 @@ impl SentRequest {
             match waits {
                 Waits::Response => self.session.expect(&self.stream, upstream.timeouts.first_byte),
                 Waits::Room => self.session.expect(&self.stream, upstream.timeouts.io),
-                // Its connection knows how long.
+                // The client connection has its own timeout.
                 Waits::Client | Waits::Connection => self.stream.clear_deadline(),
             }
         }
         Ok(())
     }
 
-    /// Whether only the client is waited for, as far as the request goes.
+    /// Whether the request is waiting only for its client's content.
     pub(super) fn is_hungry(&self) -> bool {
         self.waits == Waits::Client
     }
 
-    /// Nothing of the response matters any more; its end may still come, unless the request goes on for nobody.
+    /// Stops waiting for the response. If `whole`, the stream may still end on its own; otherwise it is reset on drop.
     pub(super) fn detach(&mut self, upstream: &Upstream, whole: bool) {
         self.detached = whole;
         self.session.expect(&self.stream, upstream.timeouts.io);

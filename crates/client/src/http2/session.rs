@@ -1,4 +1,5 @@
-//! One connection to an upstream that carries many calls: its socket, what is to be sent, who waits to send more.
+//! One connection to an upstream that carries many calls: its socket, its output and the calls waiting for
+//! send capacity.
 
 use super::super::cause::Cause;
 use super::super::io_stream::IoStream;
@@ -17,67 +18,67 @@ use std::rc::{Rc, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
-/// Bytes that wait to be sent before calls have to wait with theirs.
+/// Unsent bytes above which calls have to wait with their content.
 const MOST_UNSENT: usize = 256 * 1024;
 
-/// Sent bytes that are worth being moved out of the way.
+/// Sent bytes that are worth removing from the front of the output buffer.
 const MUCH_SENT: usize = 64 * 1024;
 
-/// A connection. Dropped, it is closed.
+/// A connection; dropping it closes it.
 pub(crate) struct Session {
     pub(super) upstream: Rc<Upstream>,
-    /// Where it is found as long as it takes calls.
+    /// The list in which calls find it while it takes any.
     pub(super) sessions: Weak<Sessions>,
     pub(super) outbound: UpstreamIo,
     pub(super) wire: Rc<SocketHandle>,
-    /// Index of its address among those of the origin.
+    /// Index of its address among the origin's addresses.
     pub(super) at: usize,
     state: RefCell<State>,
-    /// It has its turn at the end of the loop's round.
+    /// Whether it is queued for a turn at the end of the event loop's round.
     queued: Cell<bool>,
 }
 
-/// What changes.
+/// The mutable state of a session.
 pub(super) struct State {
     pub(super) stage: Stage,
-    /// None once it is somebody else's.
+    /// `None` once it is closed or handed over.
     pub(super) channel: Option<IoStream>,
     pub(super) engine: Client<Slot>,
     pub(super) config: Config,
     pub(super) input: Input,
-    /// The head at hand.
+    /// The response head being received.
     pub(super) head: ResponseHead,
     pub(super) out: Vec<u8>,
-    /// Bytes at the front of `out` that have left.
+    /// Bytes at the front of `out` that have been sent.
     pub(super) sent: usize,
-    /// Bytes that have left and are not in `out` any more.
+    /// Bytes sent earlier and already removed from `out`.
     pub(super) gone: u64,
-    /// Calls that have content which there was no room for, the one that has waited longest first.
+    /// Calls whose content waits for send capacity, the longest-waiting first.
     pub(super) blocked: Vec<Key>,
-    /// The upstream has refused a stream: it takes no more before another one ends.
+    /// The upstream refused a stream: no new one is opened before another one ends.
     pub(super) full: bool,
-    /// Calls so far.
+    /// Number of calls so far.
     pub(super) served: u64,
-    /// In milliseconds: when something last came; when there last was no call; since when nothing could be sent; when
-    /// it was asked for a sign of life.
+    /// In milliseconds: when bytes last arrived; since when there has been no call; since when nothing could
+    /// be sent; when the last unanswered PING was sent.
     pub(super) heard: Millis,
     pub(super) idle_since: Option<Millis>,
     pub(super) stuck: Option<Millis>,
     pub(super) probed: Option<Millis>,
-    /// Why the upstream goes away, if it said so.
+    /// The error code of the upstream's GOAWAY, if any.
     pub(super) goodbye: Option<ErrorCode>,
 }
 
-/// How far a session is.
+/// The lifecycle of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The connection is being made; what calls write waits.
+    /// Connecting; what calls write is buffered.
     Connecting,
-    /// It takes calls.
+    /// Accepting calls.
     Open,
-    /// It ends with the calls that it has.
+    /// Accepting no new calls; ends with the last one.
     Leaving,
-    /// It has ended.
+    /// Closed.
     Over,
 }
 
@@ -100,7 +101,7 @@ impl Driver for Session {
 }
 
 impl Session {
-    /// A session over a connection that is being made.
+    /// Starts a session on a connection being established.
     pub(super) fn begin(
         upstream: &Rc<Upstream>,
         sessions: &Rc<Sessions>,
@@ -147,7 +148,7 @@ impl Session {
         self.state.borrow_mut()
     }
 
-    /// It is not found any more by calls that are to be sent.
+    /// Removes the session from the list, so that new calls no longer find it.
     pub(super) fn take_no_more(&self) {
         if let Some(sessions) = self.sessions.upgrade() {
             sessions.remove(self);
@@ -172,7 +173,7 @@ impl Session {
         state.stage == Stage::Open && state.engine.streams() == 0
     }
 
-    /// Writes a request's head. `None`: it takes none any more.
+    /// Writes a request head; `None` if the session takes no more requests.
     pub(super) fn ask(
         self: &Rc<Self>,
         request: &Request<'_>,
@@ -194,13 +195,13 @@ impl Session {
         Some((key, stream))
     }
 
-    /// Calls so far.
+    /// Number of calls so far.
     pub(super) fn served(&self) -> u64 {
         self.state.borrow().served
     }
 
-    /// Whether it takes a call that must not be asked twice: if it rests, the kernel is asked what it knows of the
-    /// connection that the loop does not know yet.
+    /// Whether it may take a call that must not be sent twice. An idle session asks the kernel whether the
+    /// connection has events that the event loop has not seen yet.
     pub(super) fn is_sound(self: &Rc<Self>) -> bool {
         let is_quiet = |state: &mut State| state.channel.as_mut().is_some_and(IoStream::is_quiet);
         let news = self.is_idle() && !is_quiet(&mut self.state.borrow_mut());
@@ -211,7 +212,7 @@ impl Session {
         !news || self.is_idle()
     }
 
-    /// Whether the connection is being made.
+    /// Whether the connection is still being established.
     pub(super) fn is_connecting(&self) -> bool {
         self.state.borrow().stage == Stage::Connecting
     }
@@ -223,7 +224,7 @@ impl Session {
         state.engine.room(key).min(MOST_UNSENT.saturating_sub(unsent))
     }
 
-    /// Writes content, as much as there is [`room`](Self::room) for; with `trailers`, or `end`, it is the last.
+    /// Writes content, at most as much as there is [`room`](Self::room) for; `trailers` or `end` ends the request.
     pub(super) fn send(self: &Rc<Self>, key: Key, bytes: &[u8], end: bool, trailers: Option<&FieldSection>) {
         let mut state = self.state.borrow_mut();
         let State { engine, out, .. } = &mut *state;
@@ -236,7 +237,7 @@ impl Session {
         self.outbound.queue(self);
     }
 
-    /// The call's stream is told when there is room.
+    /// Registers the call's stream to be woken when there is send capacity.
     pub(super) fn block(&self, key: Key) {
         let mut state = self.state.borrow_mut();
         if !state.blocked.contains(&key) {
@@ -244,7 +245,7 @@ impl Session {
         }
     }
 
-    /// The upstream may send as many bytes again on a stream.
+    /// Gives the upstream `bytes` of stream window back.
     pub(super) fn release_stream_window(self: &Rc<Self>, key: Key, bytes: usize) {
         let mut state = self.state.borrow_mut();
         let State { engine, config, out, .. } = &mut *state;
@@ -255,7 +256,7 @@ impl Session {
         }
     }
 
-    /// Nobody waits for a stream any more. If it is open, the upstream learns of that.
+    /// Drops a stream that no call waits for; if it is open, sends RST_STREAM.
     pub(super) fn reset(self: &Rc<Self>, key: Key, code: ErrorCode) {
         let mut state = self.state.borrow_mut();
         if state.stage == Stage::Over {
@@ -265,11 +266,11 @@ impl Session {
         if engine.reset(key, code, out).is_some() {
             state.full = false;
         }
-        // It may rest now, or be over.
+        // The session may be idle now, or at its end.
         self.outbound.queue(self);
     }
 
-    /// A stream has to get on until then.
+    /// Sets a deadline by which a stream has to make progress.
     pub(super) fn expect(&self, stream: &Stream, within: Duration) {
         let now = self.outbound.clock().millis();
         let deadline = now.after(within);
@@ -277,7 +278,7 @@ impl Session {
         self.wire.set_deadline_before(deadline);
     }
 
-    /// Its turn: something has happened to its socket, a deadline has passed, or calls have written something.
+    /// Runs a turn: after a socket event, a deadline, or writes by calls.
     fn take_turn(self: &Rc<Self>) {
         self.queued.set(false);
         let mut state = self.state.borrow_mut();
@@ -296,7 +297,7 @@ impl Session {
         }
         if let Err(cause) = self.flush(state) {
             if state.stage != Stage::Connecting {
-                // It may have answered before it closed.
+                // The upstream may have responded before it closed.
                 self.wire.socket.may_read(true);
                 self.receive(state)?;
             }
@@ -310,7 +311,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sends what there is, as far as the socket takes it.
+    /// Sends until the output or the socket buffer is exhausted.
     pub(super) fn flush(&self, state: &mut State) -> Result<(), Cause> {
         let Some(channel) = &mut state.channel else { return Ok(()) };
         if state.stage == Stage::Connecting && channel.poll_connected()?.is_pending() {
@@ -347,7 +348,7 @@ impl Session {
         Ok(())
     }
 
-    /// The socket takes no more for now.
+    /// Handles a full socket buffer.
     fn keep_unsent(&self, state: &mut State) {
         if state.sent >= MUCH_SENT {
             state.out.drain(..state.sent);
@@ -381,7 +382,7 @@ impl Session {
         }
     }
 
-    /// Tells calls that there is room for their content, as many as there is room for.
+    /// Wakes calls that wait for send capacity, as many as the connection window allows.
     fn wake_blocked(&self, state: &mut State) {
         let State { engine, blocked, out, sent, .. } = state;
         if blocked.is_empty() || out.len() - *sent >= MOST_UNSENT {

@@ -1,4 +1,4 @@
-//! An attempt on a session that calls share: on which one, and what came with the head.
+//! An attempt on a shared session: it selects the session and takes content that arrived with the head.
 
 use super::super::announced::announced_by;
 use super::super::attempt::{Attempt, CallContext, Loss};
@@ -18,11 +18,11 @@ use hayami_http::{Content, Known, ResponseHead, Source};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-/// The attempt.
+/// An attempt on a shared session.
 pub(crate) struct Shared {
     sessions: Rc<Sessions>,
     upload: Upload,
-    /// `None`: it is on no session yet.
+    /// `None` while it has no session.
     sent: Option<SentRequest>,
 }
 
@@ -34,7 +34,7 @@ impl Shared {
         Self { sessions: Rc::clone(sessions), upload, sent: None }
     }
 
-    /// Writes the request on a session that takes it.
+    /// Writes the request on a session that accepts it.
     fn send(&mut self, context: &mut CallContext) -> Result<SentRequest, Cause> {
         loop {
             let session = self.find_session(context)?;
@@ -58,7 +58,7 @@ impl Shared {
         }
     }
 
-    /// A session with room for one more; a new one if there is none.
+    /// A session with room for one more call, or a new one.
     fn find_session(&self, context: &mut CallContext) -> Result<Rc<Session>, Cause> {
         let careless = context.call.repeatable && self.upload.taken() == 0;
         loop {

@@ -1,4 +1,4 @@
-//! What a call and its session share: what came of the response, and who waits for more.
+//! State shared by a call and its session: the response so far, and the waker of the task that waits for it.
 
 use super::super::cause::Cause;
 use super::super::retry::Reach;
@@ -10,31 +10,31 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::Waker;
 
-/// What the engine keeps for each stream.
+/// What the engine stores for each stream.
 pub(super) type Slot = Option<Rc<Stream>>;
 
-/// A response as far as it has come.
+/// A response as received so far.
 #[derive(Default)]
 pub(super) struct Stream {
     waker: Cell<Option<Waker>>,
-    /// Until when something has to happen, in milliseconds of the worker's clock; and since when that is so.
+    /// The deadline for progress, in milliseconds of the worker's clock, and when it was set.
     deadline: Cell<Millis>,
     since: Cell<Millis>,
-    /// Where the request begins among the session's bytes.
+    /// Offset of the request in the session's output.
     pub(super) start: u64,
-    /// Somebody wants to know of interim responses.
+    /// Whether the call wants interim responses.
     reports_interim: bool,
     course: RefCell<Course>,
 }
 
-/// How far the response is.
+/// The progress of a response.
 #[derive(Default)]
 struct Course {
     interim: Vec<ResponseHead>,
     head: Option<(ResponseHead, ResponseContent)>,
-    /// The final head has come.
+    /// Whether the final head has arrived.
     answered: bool,
-    /// Content that waits to be taken.
+    /// Content not yet taken.
     content: VecDeque<u8>,
     trailers: Option<FieldSection>,
     end: End,
@@ -43,16 +43,16 @@ struct Course {
 /// How a stream ends.
 #[derive(Debug, Default)]
 pub(super) enum End {
-    /// Not yet.
+    /// Not ended yet.
     #[default]
     None,
     /// The response is complete.
     Complete,
-    /// It will not be.
+    /// The response will stay incomplete.
     Failed(Ending),
 }
 
-/// Why a stream has failed.
+/// Why a stream failed.
 #[derive(Debug)]
 pub(super) struct Ending {
     pub(super) cause: Cause,
@@ -65,13 +65,13 @@ impl Stream {
         Rc::new(Self { deadline: Cell::new(Millis::NEVER), start, reports_interim, ..Self::default() })
     }
 
-    /// `waker` is told of whatever comes next.
+    /// Registers `waker` for the next event.
     pub(super) fn wakes(&self, waker: &Waker) {
         let known = self.waker.take().filter(|known| known.will_wake(waker));
         self.waker.set(Some(known.unwrap_or_else(|| waker.clone())));
     }
 
-    /// Tells who waits.
+    /// Wakes the waiting task.
     #[inline]
     pub(super) fn wake(&self) {
         if let Some(waker) = self.waker.take() {
@@ -79,13 +79,13 @@ impl Stream {
         }
     }
 
-    /// Something has to happen until then, from `now` on.
+    /// Sets the deadline for progress; the wait starts at `now`.
     pub(super) fn set_deadline(&self, now: Millis, deadline: Millis) {
         self.since.set(now);
         self.deadline.set(deadline);
     }
 
-    /// Nothing has to happen.
+    /// Clears the deadline.
     pub(super) fn clear_deadline(&self) {
         self.deadline.set(Millis::NEVER);
     }
@@ -94,7 +94,7 @@ impl Stream {
         self.deadline.get()
     }
 
-    /// Since when something is waited for.
+    /// When the current deadline was set.
     pub(super) fn since(&self) -> Millis {
         self.since.get()
     }
@@ -132,8 +132,8 @@ impl Stream {
         self.wake();
     }
 
-    /// The response will not be complete, unless it is: servers may reset the rest of a request that they have
-    /// answered (RFC 9113 §8.1).
+    /// Fails the response unless it is complete: a server may reset the rest of a request after a complete
+    /// response (RFC 9113 §8.1).
     pub(super) fn fail(&self, cause: Cause, reach: Reach) {
         let mut course = self.course.borrow_mut();
         if let End::None = course.end {
@@ -147,12 +147,12 @@ impl Stream {
         std::mem::take(&mut self.course.borrow_mut().interim)
     }
 
-    /// The response's head, once.
+    /// Takes the response head.
     pub(super) fn take_head(&self) -> Option<(ResponseHead, ResponseContent)> {
         self.course.borrow_mut().head.take()
     }
 
-    /// Why there will be no more; once.
+    /// Takes the failure, if the stream has failed.
     pub(super) fn take_ending(&self) -> Option<Ending> {
         let mut course = self.course.borrow_mut();
         match std::mem::take(&mut course.end) {
@@ -168,7 +168,7 @@ impl Stream {
         matches!(self.course.borrow().end, End::Complete)
     }
 
-    /// The content, if all of it has come, and nothing follows it.
+    /// Takes the content if it is complete and no trailers follow.
     pub(super) fn take_whole<T>(&self, share: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let mut course = self.course.borrow_mut();
         if !matches!(course.end, End::Complete) || course.trailers.is_some() {
@@ -179,7 +179,7 @@ impl Stream {
         Some(shared)
     }
 
-    /// Takes at most `room` bytes of content. How many, and whether they were the last.
+    /// Takes at most `room` bytes of content; returns how many, and whether they were the last.
     pub(super) fn take(&self, room: usize, out: &mut Vec<u8>) -> (usize, bool) {
         let mut course = self.course.borrow_mut();
         let bytes = room.min(course.content.len());
@@ -189,7 +189,7 @@ impl Stream {
         out.extend_from_slice(&back[..bytes - first]);
         course.content.drain(..bytes);
         if course.content.is_empty() {
-            // Its client may take its time.
+            // Free the memory: the client may be slow.
             course.content = VecDeque::new();
         }
         let last = course.content.is_empty() && matches!(course.end, End::Complete);

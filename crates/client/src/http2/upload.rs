@@ -1,4 +1,4 @@
-//! A request's content on its way: as windows have room for it, and once more if need be.
+//! The upload of a request's content, within the flow-control windows, and its replay on a retry.
 
 use super::super::cause::Cause;
 use super::session::Session;
@@ -8,38 +8,38 @@ use hayami_net::buffer::Pool;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-/// Bytes of content that are taken at once.
+/// The maximum number of content bytes to take at once.
 const ROOM: usize = 64 * 1024;
 
-/// Bytes that are kept until the response begins, to be sent once more if the upstream did not look at the request:
-/// a server that refuses a stream opens no window for it beyond the first one, which mostly has as many.
+/// Bytes kept until the response begins, for a retry if the upstream did not process the request: a server
+/// that refuses a stream opens no window beyond the initial one, which is usually this large.
 const KEPT: usize = 64 * 1024;
 
-/// Content that is being sent.
+/// Content being sent.
 pub(super) struct Upload {
-    /// What is still to be taken.
+    /// The remaining content.
     source: Option<Box<dyn Source>>,
     length: Option<u64>,
     taken: u64,
-    /// What was taken, as long as it is little.
+    /// The content taken so far, if it is small.
     kept: Vec<u8>,
     keeps: bool,
-    /// Bytes of `kept` that were sent on this stream.
+    /// Bytes of `kept` sent on the current stream.
     sent: usize,
-    /// What follows the content, once it was taken.
+    /// Trailers, once the content has been taken.
     trailers: Option<FieldSection>,
-    /// The request is complete on this stream.
+    /// The request is complete on the current stream.
     complete: bool,
 }
 
-/// How far it is.
+/// The progress of an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sending {
     /// All of it is written.
     Done,
-    /// The upstream takes no more for now.
+    /// Waiting for send capacity.
     Blocked,
-    /// The client has no more for now.
+    /// Waiting for the client's content.
     Hungry,
 }
 
@@ -51,7 +51,7 @@ impl Upload {
         Self { source, length, taken: 0, kept, keeps: true, sent: 0, trailers: None, complete }
     }
 
-    /// What the request's head says of it.
+    /// The content that the request head announces.
     pub(super) fn announced(&self) -> RequestContent {
         match self.length {
             Some(0) => RequestContent::None,
@@ -60,35 +60,35 @@ impl Upload {
         }
     }
 
-    /// Whether all of it was written.
+    /// Whether all of it has been written.
     pub(super) fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// Bytes so far.
+    /// Bytes taken so far.
     pub(super) fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Whether it can be sent from its first byte on.
+    /// Whether it can be sent again from the first byte.
     pub(super) fn can_repeat(&self) -> bool {
         self.keeps
     }
 
-    /// It begins again, on another stream.
+    /// Restarts the upload on another stream.
     pub(super) fn rewind(&mut self) {
         self.sent = 0;
         self.complete = self.announced() == RequestContent::None;
     }
 
-    /// The upstream has it: nothing is kept any more.
+    /// Drops the kept content: the upstream has it.
     pub(super) fn forget(&mut self) {
         if self.sent == self.kept.len() {
             (self.kept, self.sent, self.keeps) = (Vec::new(), 0, false);
         }
     }
 
-    /// For another upstream, as if nothing had been taken.
+    /// Turns the upload into content for another upstream, including what has been taken already.
     pub(super) fn into_content(self) -> Option<Box<dyn Source>> {
         if self.length == Some(0) || !self.keeps {
             return None;
@@ -99,7 +99,7 @@ impl Upload {
         }
     }
 
-    /// Writes as much as there is, and as there is room for.
+    /// Writes content until it or the send capacity is exhausted.
     pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -133,7 +133,7 @@ impl Upload {
         Ok(Sending::Done)
     }
 
-    /// Writes what was taken. What is waited for, if nothing was.
+    /// Writes `piece`. Returns what to wait for if nothing was taken.
     fn write(
         &mut self,
         filled: Poll<bool>,
@@ -157,14 +157,14 @@ impl Upload {
         self.complete = last;
     }
 
-    /// Takes content. Ready: whether it was the last.
+    /// Takes content. Ready with whether it was the last.
     fn fill(&mut self, cx: &mut Context<'_>, room: usize, out: &mut Vec<u8>) -> Result<Poll<bool>, Cause> {
         let Some(source) = &mut self.source else { return Ok(Poll::Ready(true)) };
         let filled = source.fill(cx, room, out);
         self.taken += out.len() as u64;
         self.keep(out);
         let filled = match filled {
-            // What has come is sent first.
+            // Send what is available first.
             Poll::Pending if !out.is_empty() => Poll::Ready(false),
             Poll::Pending => Poll::Pending,
             Poll::Ready(last) => Poll::Ready(last.map_err(Cause::Content)?),
@@ -194,7 +194,7 @@ impl Upload {
     }
 }
 
-/// Content of which a part was taken before.
+/// Content with the part already taken in front.
 struct Again {
     upload: Upload,
 }

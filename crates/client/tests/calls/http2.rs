@@ -1,4 +1,4 @@
-//! Upstreams that speak HTTP/2 by a script.
+//! Scripted HTTP/2 upstreams.
 
 use hayami_h2::{Body, Config, ErrorCode, Event, Key, RequestContent, Server};
 use hayami_http::{FieldSection, RequestHead, ResponseHead, Status};
@@ -15,7 +15,7 @@ pub(crate) const SETTINGS: u8 = 4;
 pub(crate) const GOAWAY: u8 = 7;
 pub(crate) const CONTINUATION: u8 = 9;
 
-/// A connection as its server sees it.
+/// The server side of a connection.
 pub(crate) struct Conn {
     pub(crate) stream: TcpStream,
     config: Config,
@@ -25,21 +25,21 @@ pub(crate) struct Conn {
     head: RequestHead,
 }
 
-/// What came.
+/// A received event.
 #[derive(Debug)]
 pub(crate) enum Came {
     /// A request: its stream, method and path, and whether content follows.
     Request(Key, String, bool),
     Content(Key, Vec<u8>, bool),
-    /// The end of content, and the first trailer.
+    /// The end of content and the first trailer.
     End(Key, Option<String>),
     Reset(Key, ErrorCode),
     GoAway,
-    /// The connection ended, or broke a rule.
+    /// The connection ended, or the peer violated the protocol.
     Closed,
 }
 
-/// An upstream that does on each connection what `act` does.
+/// An upstream that runs `act` on each connection.
 pub(crate) fn upstream(
     config: Config,
     act: impl Fn(usize, &mut Conn) + Send + Sync + 'static,
@@ -53,13 +53,13 @@ pub(crate) fn upstream(
     })
 }
 
-/// An upstream that answers whatever it is asked with the number of its connection.
+/// An upstream that answers every request with the number of its connection.
 pub(crate) fn always() -> (SocketAddr, Arc<AtomicUsize>) {
     upstream(Config::default(), |number, conn| conn.answer_all(number))
 }
 
 impl Conn {
-    /// What comes next; what is to be sent is sent first.
+    /// Sends pending output and returns the next event.
     pub(crate) fn next(&mut self) -> Came {
         loop {
             let received = self.server.receive(&self.config, 0, &self.input, &mut self.head, &mut self.out);
@@ -110,7 +110,7 @@ impl Conn {
         }
     }
 
-    /// The next request; `None` if there is none.
+    /// The next request; `None` if the connection ends first.
     pub(crate) fn request(&mut self) -> Option<(Key, String)> {
         loop {
             match self.next() {
@@ -121,12 +121,12 @@ impl Conn {
         }
     }
 
-    /// Whom the request that came last was for.
+    /// The authority of the last request.
     pub(crate) fn authority(&self) -> String {
         String::from_utf8_lossy(self.head.authority()).into_owned()
     }
 
-    /// The bytes of a request's content up to its end, granted as they come.
+    /// Reads a request's content to its end, releasing window as it arrives; returns its length and the first trailer.
     pub(crate) fn content(&mut self, of: Key) -> (usize, Option<String>) {
         let mut sum = 0;
         loop {
@@ -145,12 +145,12 @@ impl Conn {
         }
     }
 
-    /// Grants bytes.
+    /// Releases stream window.
     pub(crate) fn release_stream_window(&mut self, key: Key, bytes: usize) {
         self.server.release_stream_window(&self.config, key, bytes, &mut self.out);
     }
 
-    /// Begins an answer.
+    /// Sends a response head.
     pub(crate) fn head(
         &mut self,
         key: Key,
@@ -169,7 +169,7 @@ impl Conn {
         self.server.send_interim(key, status, &FieldSection::default(), &mut self.out);
     }
 
-    /// Content, as far as there is room; how much was sent.
+    /// Sends content within the window; returns how many bytes were sent.
     pub(crate) fn data(&mut self, key: Key, bytes: &[u8], end: bool) -> usize {
         let room = self.server.room(key).min(bytes.len());
         self.server.send_data(key, &bytes[..room], end && room == bytes.len(), &mut self.out);
@@ -184,13 +184,13 @@ impl Conn {
         self.flush();
     }
 
-    /// A whole answer.
+    /// Sends a complete response.
     pub(crate) fn answer(&mut self, key: Key, text: &str) {
         self.head(key, 200, Some(text.len() as u64), &[]);
         self.data(key, text.as_bytes(), true);
     }
 
-    /// Answers all requests with this number.
+    /// Answers all requests with this connection number.
     pub(crate) fn answer_all(&mut self, number: usize) {
         while let Some((key, _)) = self.request() {
             self.answer(key, &format!("connection {number}"));
@@ -202,13 +202,13 @@ impl Conn {
         self.flush();
     }
 
-    /// Says that streams beyond `last` were not looked at.
+    /// Sends GOAWAY with this last stream identifier.
     pub(crate) fn go_away(&mut self, last: u32, code: u32) {
         let payload = [last.to_be_bytes(), code.to_be_bytes()].concat();
         self.frame(GOAWAY, 0, 0, &payload);
     }
 
-    /// A frame made by hand.
+    /// Sends a handmade frame.
     pub(crate) fn frame(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
         let length = (payload.len() as u32).to_be_bytes();
         self.out.extend([length[1], length[2], length[3], kind, flags]);
@@ -218,7 +218,7 @@ impl Conn {
     }
 
     pub(crate) fn flush(&mut self) {
-        // Who is gone takes nothing.
+        // Ignore errors: the peer may be gone.
         let _ = self.stream.write_all(&self.out);
         self.out.clear();
     }

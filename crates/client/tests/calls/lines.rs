@@ -1,4 +1,4 @@
-//! A worker that says lines to peers, by raw streams, and peers that echo them.
+//! A worker that sends lines to peers over raw streams, and peers that echo them.
 
 use super::{Server, serve};
 use hayami_client::{RawPool, RawStream, Tls};
@@ -10,7 +10,7 @@ use std::io::{BufRead, ErrorKind, Write};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Says each path as a line to its peer, and answers with the line that comes back.
+/// Sends each path as a line to the peer and answers with the line that comes back.
 pub(crate) struct Lines {
     outbound: UpstreamIo,
     pool: Rc<RawPool>,
@@ -60,7 +60,7 @@ fn text(text: String) -> Answer {
     Answer::from(Response::text(Status::OK, text))
 }
 
-/// The line that comes back, read by bytes: what follows it waits in the stream.
+/// Returns the echoed line, read byte by byte, so that what follows it stays in the stream.
 async fn say(stream: &mut RawStream, line: &[u8]) -> Result<String, ErrorKind> {
     stream.write_all(line).await.map_err(|error| error.kind())?;
     let mut all = Vec::new();
@@ -72,7 +72,7 @@ async fn say(stream: &mut RawStream, line: &[u8]) -> Result<String, ErrorKind> {
     Ok(String::from_utf8_lossy(&all).trim().to_owned())
 }
 
-/// A worker that says lines to this peer.
+/// A worker that sends lines to this peer.
 pub(crate) fn lines(peer: Peer, tls: Option<Tls>, most: usize, keep: Duration) -> Server {
     serve(move |outbound| {
         let pool = RawPool::new(outbound, most);
@@ -80,7 +80,7 @@ pub(crate) fn lines(peer: Peer, tls: Option<Tls>, most: usize, keep: Duration) -
     })
 }
 
-/// Sends every line back: but not `/silence`, and behind `/two` another one; `/end` is the last.
+/// Echoes every line except `/silence`; after `/two` it sends another one, and `/end` is the last.
 pub(crate) fn echo(mut stream: impl Write, lines: impl BufRead) {
     for line in lines.lines().map_while(Result::ok) {
         let more = if line == "/two" { "unasked\n" } else { "" };

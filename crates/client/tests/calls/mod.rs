@@ -1,4 +1,4 @@
-//! A worker that makes calls for clients over real sockets, and upstreams that do what a script says.
+//! A worker that makes calls for clients over real sockets, and scripted upstreams.
 #![allow(dead_code, reason = "each test binary uses its part of it")]
 
 pub(crate) mod http2;
@@ -25,7 +25,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// Content that comes in pieces, with a pause before each.
+/// Content that arrives in pieces, with a pause before each.
 pub(crate) struct Pieces {
     left: usize,
     length: Option<u64>,
@@ -61,7 +61,7 @@ impl Source for Pieces {
     }
 }
 
-/// Content that never comes.
+/// Content that never arrives.
 pub(crate) struct Silence;
 
 impl Source for Silence {
@@ -122,7 +122,7 @@ impl Service for Forward {
         let panics = request.head.path() == b"/panics";
         let mut reply = Box::pin(upstream::call(&self.0, self.call(request, &told)));
         Outcome::Later(Box::pin(async move {
-            // A bug of ours, of which no other way is known: the waker that the loop tells panics.
+            // Simulates a bug, for lack of a real one: the waker that the event loop wakes panics.
             let broken = poll_fn(|_| reply.as_mut().poll(&mut Context::from_waker(&Arc::new(Broken).into())));
             let reply = if panics { broken.await } else { reply.await };
             Answer::from(match reply {
@@ -172,7 +172,7 @@ pub(crate) fn server(origin: Origin) -> Server {
     serve(|outbound| Forward(Backend::new(outbound, origin)))
 }
 
-/// A worker with the service that `make` makes.
+/// A worker with the service that `make` creates.
 pub(crate) fn serve<S: Service + 'static>(make: impl FnOnce(&UpstreamIo) -> S + Send + 'static) -> Server {
     let fd = bind(&Endpoint::Tcp(([127, 0, 0, 1], 0).into()), &Options::default()).expect("bound");
     let address = bound_address(&fd);
@@ -202,7 +202,7 @@ impl Server {
         stream
     }
 
-    /// The answer to one request, on a connection of its own.
+    /// The response to one request, on a connection of its own.
     pub(crate) fn ask(&self, method: &str, path: &str) -> String {
         let mut stream = self.connect();
         write!(stream, "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").expect("sent");
@@ -211,7 +211,7 @@ impl Server {
         String::from_utf8(all).expect("text")
     }
 
-    /// Asks for the counters until they are as wanted.
+    /// Polls the counters until they contain `want`.
     pub(crate) fn await_counters(&self, want: &str) {
         let begun = Instant::now();
         loop {
@@ -230,7 +230,7 @@ impl Server {
     }
 }
 
-/// An upstream that does on each connection what `act` does; `act` gets the connection's number.
+/// An upstream that runs `act` on each connection, with the connection's number.
 pub(crate) fn upstream(
     act: impl Fn(usize, TcpStream) + Send + Sync + 'static,
 ) -> (SocketAddr, Arc<AtomicUsize>) {
@@ -248,7 +248,7 @@ pub(crate) fn upstream(
     (address, opened)
 }
 
-/// Reads up to the end of a head; `None` if the connection ended before.
+/// Reads up to the end of a head; `None` if the connection ends first.
 pub(crate) fn read_head(stream: &mut TcpStream) -> Option<String> {
     read_until(stream, "\r\n\r\n")
 }

@@ -178,8 +178,8 @@ impl Server {
         }
     }
 
-    /// Gives up a response whose content failed: it must not look complete, so nothing more is written
-    /// and [`next`](Self::next) returns close (RFC 9112 §8).
+    /// Aborts a response whose content failed: it must not look complete, so nothing more is written and
+    /// [`next`](Self::next) returns close (RFC 9112 §8).
     pub fn cut_short(&mut self) {
         self.outgoing = Outgoing::Nothing;
         self.request.persists = false;

@@ -41,7 +41,7 @@ pub struct ClientReceived<T> {
 pub enum ClientEvent<T> {
     /// Nothing yet: call again when there is more input.
     More,
-    /// The engine dealt with the frame; call again.
+    /// The engine handled the frame; call again.
     Handled,
     /// The server's settings were applied: how many requests may be sent at once is known.
     Settings,
@@ -75,8 +75,8 @@ pub enum ClientEvent<T> {
         /// The trailer section, if one came.
         trailers: Option<Box<FieldSection>>,
     },
-    /// The stream was closed early; its key is stale. With REFUSED_STREAM the request may be sent again (RFC
-    /// 9113 §8.7).
+    /// The stream was closed early; its key is stale. With REFUSED_STREAM the request may be sent again
+    /// (RFC 9113 §8.7).
     Reset {
         /// The stream.
         key: Key,
@@ -122,14 +122,14 @@ impl<T: Default> Client<T> {
         self.core.announce(config, out);
     }
 
-    /// Reads at most one frame from the front of `input`: all bytes that were received and not yet consumed.
-    /// `head` is filled in if the event is a response, interim or final. The engine's own replies are
-    /// appended to `out`. Call it until it returns [`ClientEvent::More`]. `now` is in milliseconds; only
-    /// differences count.
+    /// Reads at most one frame from the front of `input`: all bytes received and not yet consumed. `head` is
+    /// filled in if the event is a response, interim or final. The engine's own replies are appended to
+    /// `out`. Call it until it returns [`ClientEvent::More`]. `now` is in milliseconds; only differences
+    /// count.
     ///
     /// # Errors
-    /// The rule that the server broke. GOAWAY is in `out`; [`drain_data`](Self::drain_data) gives up the open
-    /// requests, and the connection closes.
+    /// The server violated the protocol. GOAWAY is in `out`; [`drain_data`](Self::drain_data) removes the
+    /// open requests, and the connection closes.
     pub fn receive(
         &mut self,
         config: &Config,

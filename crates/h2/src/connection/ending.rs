@@ -101,7 +101,7 @@ impl<T: Default> Core<T> {
     }
 
     /// The peer may still send on a stream that this side has closed, as much as its window allows: what it
-    /// sent before it knew is discarded. If it sends more, it ignores RST_STREAM.
+    /// sent before it received RST_STREAM is discarded. If it sends more, it ignores RST_STREAM.
     fn expect_discarded(&mut self, id: u32, window: u32) {
         if self.role == Role::Server {
             self.reset.remember(id);

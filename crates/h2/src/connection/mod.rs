@@ -283,7 +283,7 @@ impl<T: Default> Core<T> {
         self.last = id;
     }
 
-    /// Whether settings have come.
+    /// Whether the peer's SETTINGS have arrived.
     pub(crate) fn is_open(&self) -> bool {
         self.phase == Phase::Open
     }

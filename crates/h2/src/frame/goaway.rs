@@ -4,7 +4,7 @@ use super::{Kind, header};
 use crate::code::ErrorCode;
 use crate::fault::Fault;
 
-/// What a GOAWAY frame says; debug data is ignored.
+/// The content of a GOAWAY frame, without debug data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GoAway {
     /// No stream beyond this one was or will be processed.

@@ -27,7 +27,7 @@ impl<T: Default> Server<T> {
     ///
     /// `length` is the number of bytes of the content, for HEAD that of GET's content; `None` if it is
     /// unknown. With [`Body::Complete`] the response is complete, and the stream with it if the request is.
-    /// If the stream is gone or was answered, it does nothing and returns so.
+    /// If the stream no longer exists or was answered, it does nothing and returns so.
     #[inline]
     pub fn send_head(
         &mut self,
@@ -76,7 +76,7 @@ impl<T: Default> Server<T> {
     }
 }
 
-/// What follows a head, and what its Content-Length says.
+/// The framing of a response: its body and its Content-Length.
 #[inline]
 fn framing(flags: Flags, status: Status, length: Option<u64>) -> (Body, Option<u64>) {
     match length {

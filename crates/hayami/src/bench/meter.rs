@@ -51,7 +51,7 @@ impl Meter {
         Reading { server, machine: Busy::read() }
     }
 
-    /// Reads the memory until the run is over. Runs on a separate thread.
+    /// Reads the memory until the run ends. Runs on a separate thread.
     pub(super) fn watch(&self, control: &Control) {
         let Some(server) = &self.server else { return };
         loop {

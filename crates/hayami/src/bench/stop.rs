@@ -63,7 +63,7 @@ impl Stop {
         }
     }
 
-    /// Whether a signal has come.
+    /// Whether a signal has arrived.
     pub(super) fn is_requested(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! `hayami reload`: tells a running server to read its configuration again.
+//! `hayami reload`: makes a running server read its configuration again.
 
 use super::{DONE, ERROR, FAILED, RELOAD, WARNING, directory};
 use crate::exit::{self, Failure};
@@ -63,7 +63,7 @@ fn run(words: &[OsString]) -> Result<(), Failure> {
     ask(&path, stream)
 }
 
-/// What is wrong with the arguments.
+/// Describes the error in the arguments.
 fn wrong(error: &clap::Error, words: &[OsString]) -> String {
     let is_conf = |word: &OsString| {
         word.to_str().is_some_and(|word| word.starts_with("-c") || word.starts_with("--conf"))

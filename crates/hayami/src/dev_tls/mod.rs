@@ -36,7 +36,7 @@ pub(crate) struct DevTls {
     pub identity: PathBuf,
 }
 
-/// The files in the user's data folder; what is missing or expires soon is created.
+/// The files in the user's data folder; missing or soon expiring ones are created.
 ///
 /// # Errors
 /// There is no such folder, or it cannot be written to.

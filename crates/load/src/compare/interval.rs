@@ -55,7 +55,7 @@ impl Ratio {
     }
 }
 
-/// What a comparison shows.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The interval lies above 1.

@@ -59,7 +59,7 @@ impl Measure {
         self == Self::Rate
     }
 
-    /// Its value in one round. `None` where it is not known: nothing was answered, or no process was found.
+    /// Its value in one round. `None` where it is unknown: there was no response, or no process was found.
     #[must_use]
     pub fn of(self, outcome: &Outcome) -> Option<f64> {
         let tally = &outcome.tally;
@@ -94,7 +94,7 @@ impl Outcome {
 /// One figure of one target over all rounds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What is compared.
+    /// The figure compared.
     pub measure: Measure,
     /// The value of each round, in order.
     pub rounds: Vec<Option<f64>>,

@@ -76,21 +76,21 @@ impl Engine {
         self.kind = Kind::Undecided;
     }
 
-    /// Writes what a connection begins with.
+    /// Writes the connection preface.
     pub(super) fn start(&mut self, cx: &mut Cx<'_>) {
         if let (Kind::Http2, Some(engine)) = (self.kind, &mut self.http2) {
             engine.start(cx);
         }
     }
 
-    /// Writes what an HTTP/2 connection ends with.
+    /// Writes the GOAWAY of an HTTP/2 connection.
     pub(super) fn say_goodbye(&mut self, cx: &mut Cx<'_>) {
         if let (Kind::Http2, Some(engine)) = (self.kind, &mut self.http2) {
             engine.say_goodbye(cx);
         }
     }
 
-    /// Reads, and counts what was read. Returns the bytes consumed.
+    /// Parses responses and counts them. Returns the bytes consumed.
     pub(super) fn receive(
         &mut self,
         cx: &mut Cx<'_>,
@@ -100,7 +100,7 @@ impl Engine {
         engine!(self, Ok(input.len()), engine => engine.receive(cx, input, tls))
     }
 
-    /// The server sends no more: why that is a failure, if it is one.
+    /// Handles the end of the stream; returns why it is a failure, if it is one.
     pub(super) fn eof(&mut self, cx: &mut Cx<'_>) -> Option<Broken> {
         engine!(self, None, engine => engine.eof(cx))
     }
@@ -110,7 +110,7 @@ impl Engine {
         engine!(self, (), engine => engine.fill(cx, left));
     }
 
-    /// Returns requests that were made but not sent, to be made again.
+    /// Puts back requests that were generated but not sent.
     pub(super) fn take_back(&mut self, cx: &mut Cx<'_>) {
         let unsent = self.unanswered();
         cx.pace.put_back(unsent);
@@ -148,7 +148,7 @@ impl Engine {
         }
     }
 
-    /// Whether no more requests or responses are to come; `left` requests might still be made.
+    /// Whether no more requests or responses are expected; `left` requests might still be made.
     pub(super) fn is_done(&mut self, left: u64) -> bool {
         engine!(self, true, engine => engine.is_done(left))
     }

@@ -1,10 +1,10 @@
-//! A connection over a distance: what the socket gives and takes, half a round trip away from the client.
+//! A connection with an emulated distance: the socket is half a round trip away from the client.
 //!
 //! The kernel's connection is the server's view: it is dialled when the client's first segment would arrive,
-//! written when bytes would, closed when the end would. What it says is read at once, so that the kernel's
-//! buffers and windows are as they would be at the end of the way, and shown to the client later. The last segment
-//! of TCP's handshake is kept back for the request to carry it
-//! ([`LocalEnd::speaks_at_once`](crate::dial::LocalEnd)), so that a server accepts when it would.
+//! written when bytes would, closed when the end would. What the server sends is read at once, so that the
+//! kernel's buffers and windows are as they would be at the far end, and shown to the client later. The last
+//! segment of TCP's handshake is held back so that the request carries it
+//! ([`LocalEnd::speaks_at_once`](crate::dial::LocalEnd)) and a server accepts when it would.
 
 use super::why;
 use super::{Connection, Cx, Failure, READ, Stage};
@@ -18,7 +18,7 @@ use std::task::Poll;
 /// Reads of one turn; then the other connections get theirs.
 const READS: usize = 32;
 
-/// What is under way, in both directions.
+/// Everything in transit, in both directions.
 #[derive(Debug, Default)]
 pub(super) struct Far {
     slot: u32,
@@ -56,7 +56,7 @@ impl Far {
         self.with_the_last(cx, what);
     }
 
-    /// Reaches the client together with what the server sent last.
+    /// Delivers an event to the client together with the last bytes that the server sent.
     fn with_the_last(&self, cx: &mut Cx<'_>, what: Due) {
         let (slot, generation) = (self.slot, self.generation);
         cx.wheel.add(self.last_arriving, Entry { slot, generation, what });
@@ -73,7 +73,7 @@ impl Far {
         to.extend(self.arriving.drain(..bytes.min(self.arriving.len())));
     }
 
-    /// Writes what has reached the server's end.
+    /// Writes the bytes that have arrived at the server's end.
     fn flush(&mut self, socket: &Socket) -> io::Result<()> {
         let mut written = 0;
         while written < self.arrived {
@@ -87,13 +87,13 @@ impl Far {
         Ok(())
     }
 
-    /// Reads what the server sent; `ended`: it sends no more. Whether there may be more to read.
+    /// Reads what the server sent; `ended` means that the server has closed. Returns whether there may be more to read.
     fn read(&mut self, cx: &mut Cx<'_>, socket: &Socket, ended: bool) -> bool {
         for _ in 0..READS {
             if self.is_read {
                 return false;
             }
-            // Into memory of the worker's: what is under way takes no more than it has to.
+            // Into the worker's buffer: bytes in transit then take no more memory than they need.
             cx.input.clear();
             cx.input.reserve(READ);
             let room = cx.input.capacity();
@@ -131,7 +131,7 @@ impl Connection {
         far.towards_server(cx, Due::Dial);
     }
 
-    /// The client is done with it: its end is on its way. Whether there is anything to be told.
+    /// Closes the client end; the close is in transit. Returns whether there was a connection to close.
     pub(crate) fn leave(&mut self, cx: &mut Cx<'_>) -> bool {
         let (Some(far), Some(_)) = (&mut self.wire.far, &self.wire.socket) else { return false };
         far.towards_server(cx, Due::Close);
@@ -139,7 +139,7 @@ impl Connection {
         true
     }
 
-    /// The kernel says something about the socket at the server's end. Whether there may be more to read.
+    /// Handles a socket event at the server's end. Returns whether there may be more to read.
     pub(super) fn ready_far(&mut self, cx: &mut Cx<'_>, readiness: Readiness) -> bool {
         let (Some(far), Some(socket)) = (&mut self.wire.far, &self.wire.socket) else { return false };
         cx.now = crate::clock::now();
@@ -161,13 +161,13 @@ impl Connection {
         self.stage != Stage::Leaving && readiness.readable() && far.read(cx, socket, self.ended)
     }
 
-    /// More of what the server sent is read.
+    /// Continues reading at the server's end.
     pub(super) fn turn_far(&mut self, cx: &mut Cx<'_>) -> bool {
         let (Some(far), Some(socket)) = (&mut self.wire.far, &self.wire.socket) else { return false };
         self.stage != Stage::Leaving && far.read(cx, socket, self.ended)
     }
 
-    /// Something that was under way arrives.
+    /// Something in transit arrives.
     pub(crate) fn due(&mut self, cx: &mut Cx<'_>, what: Due) {
         match what {
             Due::Dial => {
@@ -189,7 +189,7 @@ impl Connection {
             Due::Known => {
                 self.begin_speaking(cx);
                 if self.stage == Stage::Dialing {
-                    self.connected(cx); // there was nothing to say
+                    self.connected(cx); // nothing was sent
                 }
             }
             Due::Refused => {
@@ -209,7 +209,7 @@ impl Connection {
         }
     }
 
-    /// The client's end reaches the server; the socket serves for a connection that is about to be made.
+    /// Handles the client's close arriving at the server; the socket is kept for a new connection.
     fn keep_spare(&mut self, cx: &mut Cx<'_>) {
         let is_over = self.wire.far.as_ref().is_some_and(|far| far.is_read);
         if let Some(socket) = self.wire.socket.take_if(|_| is_over && cx.job.can_dial_again()) {

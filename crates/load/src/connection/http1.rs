@@ -110,7 +110,7 @@ impl Http1 {
                 if event == ClientEvent::End {
                     self.end(cx);
                 }
-                // Behind a response that said `close` nothing is answered, and nothing is lost either.
+                // Requests after a response with `close` are not answered, and not lost either.
                 cx.pace.put_back(self.unanswered());
                 self.asked.clear();
                 None
@@ -141,7 +141,7 @@ impl Http1 {
         self.asked.len() < cx.job.pipeline && self.client.can_send()
     }
 
-    /// The last request was answered, or the server answers no more.
+    /// Whether the last request was answered, or the server accepts no more.
     pub(super) fn is_done(&self, left: u64) -> bool {
         if self.asked.is_empty() {
             return left == 0 || !self.client.can_send();

@@ -14,7 +14,7 @@ const REMEMBERED: usize = 16;
 pub(super) struct Http2 {
     client: Client<InFlight>,
     memos: Vec<RequestMemo>,
-    /// What was sent when, the oldest first; answered ones leave when they are the oldest.
+    /// When each request was sent, the oldest first; answered ones are removed once they are the oldest.
     asked: VecDeque<(u64, Key)>,
     unanswered: u64,
     /// The server accepts no more requests.
@@ -90,7 +90,7 @@ impl Http2 {
         true
     }
 
-    /// Content of requests, as far as the server's windows allow (RFC 9113 §5.2).
+    /// Sends request content within the server's windows (RFC 9113 §5.2).
     fn send_bodies(&mut self, cx: &mut Cx<'_>) {
         while let Some((key, room)) = self.client.next() {
             let Some(data) = self.client.get(key) else { return };

@@ -6,9 +6,9 @@
 //!   │ fill ─▶ send ───────────▶ (half a round trip) ────────▶
 //! ```
 //!
-//! Without an emulated distance both are one: bytes read are given to the engine in the same turn, and what
-//! it has to say leaves in one write. With one, everything between them stands in the worker's wheel.
-//! What a connection shares with the others of its worker is in [`Cx`].
+//! Without an emulated distance both are one: bytes read go to the engine in the same turn, and its output
+//! leaves in one write. With one, everything in between is in the worker's timer wheel. State shared with the
+//! worker's other connections is in [`Cx`].
 
 mod ending;
 mod engine;
@@ -49,28 +49,28 @@ const READ: usize = 128 * 1024;
 /// The display name of the TLS parameters, made once in a run.
 type TlsName<'a> = &'a dyn Fn() -> Option<TlsSpoken>;
 
-/// What a worker's connections share.
+/// The state shared by a worker's connections.
 pub(crate) struct Cx<'a> {
     pub(crate) job: &'a Job,
     pub(crate) poll: Watcher,
     pub(crate) wheel: Wheel,
-    /// Sockets of connections that are over, for others that are about to be made.
+    /// Sockets of closed connections, for reuse by new ones.
     pub(crate) spares: Vec<Spare>,
     pub(crate) pace: Pace,
     pub(crate) count: Count,
     pub(crate) random: Random,
     /// The time of the turn, nanoseconds.
     pub(crate) now: u64,
-    /// Where connections come from.
+    /// Local addresses for connections.
     pub(crate) origins: Origins,
-    /// Bytes received, to be read by an engine.
+    /// Bytes received, for an engine to parse.
     pub(crate) input: Vec<u8>,
-    /// Bytes an engine wrote, to be sent.
+    /// Bytes written by an engine, to be sent.
     pub(crate) out: Vec<u8>,
-    /// The same, sealed.
+    /// The same, encrypted.
     pub(crate) sealed: Vec<u8>,
     pub(crate) head: ResponseHead,
-    /// In HTTP/1: servers asked the same say the same.
+    /// In HTTP/1: the same request mostly gets the same response head.
     pub(crate) last_head: LastHead,
 }
 
@@ -79,19 +79,19 @@ pub(crate) struct Cx<'a> {
 pub(crate) enum Stage {
     /// A slot that waits to be used.
     Free,
-    /// Never arrives; the client waits in vain.
+    /// Never arrives; the client waits until its timeout.
     Astray,
-    /// Under way.
+    /// Dialling is in progress.
     Dialing,
     /// Connected; TLS is being agreed on.
     Shaking,
     /// In use.
     Open,
-    /// Done with; the server is to close it.
+    /// No longer used; the server is expected to close it.
     Closing,
     /// Gone for the client; its end is on its way to the server.
     Leaving,
-    /// Over for the client; the worker takes notice, and opens another one.
+    /// Closed by the client; the worker notices and opens another one.
     Over(Option<Failure>),
     /// Over for the server too: the slot can be freed.
     Gone,
@@ -104,29 +104,29 @@ pub(crate) struct Connection {
     pub(crate) stage: Stage,
     wire: Wire,
     engine: Engine,
-    /// What the kernel calls its socket by.
+    /// The token of its socket in the kernel's events.
     token: Option<Token>,
-    /// Where it comes from.
+    /// Its local address.
     origin: Origin,
     /// When its first step was made.
     began: u64,
-    /// When it is given up, unless something happens; 0: never.
+    /// When it times out, unless something happens; 0: never.
     deadline: u64,
     /// Requests it may still carry.
     left: u64,
-    /// The server has said that it sends no more.
+    /// The server has closed its sending direction.
     ended: bool,
-    /// Stands in the worker's queue of connections that could carry a request.
+    /// Whether it is in the worker's queue of connections that could carry a request.
     pub(crate) is_idle: bool,
     /// It is counted among those that can be used.
     is_usable: bool,
-    /// The worker counts it among those that are being opened.
+    /// Whether the worker counts it among those being opened.
     pub(crate) is_opening: bool,
     /// Failures one after the other before this attempt.
     failures: u32,
     /// The server has sent something of use.
     has_answered: bool,
-    /// What it failed with.
+    /// The cause of its failure.
     why: Why,
 }
 
@@ -153,7 +153,7 @@ impl Connection {
         }
     }
 
-    /// Whether something that was under way is still for this connection.
+    /// Whether an event in transit still belongs to this connection.
     pub(crate) fn is(&self, generation: u32) -> bool {
         self.generation == generation && self.stage != Stage::Free
     }
@@ -171,15 +171,14 @@ impl Connection {
         self.stage = Stage::Free;
     }
 
-    /// No other connection was opened in the slot: its socket is closed now.
+    /// Closes the socket of the slot, since no other connection was opened in it.
     pub(crate) fn close_spare(&mut self) {
         if self.wire.take_spare().is_some() {
             self.token = None;
         }
     }
 
-    /// The kernel says something about the socket that it calls by that token. Whether the connection wants another turn
-    /// soon.
+    /// Handles a socket event for the token. Returns whether the connection wants another turn soon.
     pub(crate) fn ready(&mut self, cx: &mut Cx<'_>, token: Token, readiness: Readiness) -> bool {
         if self.token != Some(token) {
             return false; // about a connection that was here before
@@ -205,12 +204,12 @@ impl Connection {
         cx.now = crate::clock::now();
         self.begin_speaking(cx);
         if self.stage == Stage::Dialing {
-            // There was nothing to say: the open model has no request for it yet.
+            // Nothing was sent: the open model has no request for it yet.
             self.connected(cx);
         }
     }
 
-    /// Writes what is left, reads what is there, and answers it. Whether there may be more to read.
+    /// Writes what is left, reads and handles what is available. Returns whether there may be more to read.
     pub(crate) fn turn(&mut self, cx: &mut Cx<'_>) -> bool {
         if self.wire.is_far() {
             return self.turn_far(cx);
@@ -245,7 +244,7 @@ impl Connection {
         matches!(self.stage, Stage::Shaking | Stage::Open | Stage::Closing)
     }
 
-    /// Bytes have come: `cx.input` holds them, or the wire does if they are sealed.
+    /// Handles received bytes: they are in `cx.input`, or in the wire if they are encrypted.
     fn received(&mut self, cx: &mut Cx<'_>) {
         if self.stage == Stage::Closing && !self.wire.is_sealed() {
             return; // no request is unanswered
@@ -267,7 +266,7 @@ impl Connection {
         }
     }
 
-    /// The TLS handshake is complete. Whether the server agreed to what the plan asks for.
+    /// Handles the completed TLS handshake. Returns whether the server agreed to the plan's protocol.
     fn agreed(&mut self, cx: &mut Cx<'_>) -> bool {
         let alpn = self.wire.info().map(|info| (info.alpn, info.resumed));
         let (alpn, resumed) = alpn.unwrap_or_default();
@@ -281,7 +280,7 @@ impl Connection {
         true
     }
 
-    /// Returns the engine what has come, and writes what follows from it.
+    /// Passes received bytes to the engine and writes its output.
     fn answer(&mut self, cx: &mut Cx<'_>) {
         let input = std::mem::take(&mut cx.input);
         cx.count.tally.bytes_in += (input.len() - self.wire.kept()) as u64;
@@ -297,7 +296,7 @@ impl Connection {
         };
         cx.input = input;
         if let Some(why) = broken {
-            self.wire.send(cx); // HTTP/2 says why
+            self.wire.send(cx); // HTTP/2 sends GOAWAY
             return self.fail(Failure::Protocol, why);
         }
         self.has_answered = true;
@@ -307,7 +306,7 @@ impl Connection {
         }
     }
 
-    /// Makes as many requests as there are to be made, and sends everything in one write.
+    /// Generates as many requests as are due, and sends everything in one write.
     fn fill_and_send(&mut self, cx: &mut Cx<'_>) {
         self.engine.fill(cx, &mut self.left);
         self.deadline = match self.engine.oldest() {
@@ -334,7 +333,7 @@ impl Connection {
         self.stage == Stage::Open && self.left > 0 && self.engine.has_room(cx)
     }
 
-    /// Has the kernel tell what happens to the socket; that it can be written, if it cannot now.
+    /// Registers the socket with the kernel's poll; `writable` also requests an event when it can be written again.
     fn watch(&mut self, cx: &mut Cx<'_>, writable: bool) {
         let Some(token) = self.token.filter(|_| !matches!(self.stage, Stage::Over(_))) else { return };
         if let Err(error) = self.wire.watch(&cx.poll, token, writable) {

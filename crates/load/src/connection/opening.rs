@@ -1,4 +1,4 @@
-//! How a connection comes about: the socket, the first words, the moment from which it is of use.
+//! Opening a connection: the socket, the first bytes, and the moment it becomes usable.
 
 use super::why;
 use super::wire::Watched;
@@ -48,8 +48,8 @@ impl Connection {
             self.wire.set_socket(socket, Watched::ByAnother);
             return Ok(());
         }
-        // Without a distance the kernel acknowledges the handshake by itself, as that of any client does: a server
-        // that accepts at once, and then has to wait for the request, pays for that in earnest, too.
+        // Without a distance the kernel acknowledges the handshake by itself, as for any client: a server
+        // that accepts immediately and then has to wait for the request bears that real cost, too.
         let speaks_at_once = cx.job.delay.is_some() && (cx.job.speaks_first() || !cx.pace.is_open());
         let socket = dial::connect_from(&cx.job.peer, LocalEnd { source, port, speaks_at_once })?;
         if cx.job.writes_twice() {
@@ -59,8 +59,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Writes what a client says first, whether the connection is known to be made or not: over loopback it
-    /// is, and then a new connection needs no wake-up before its first request.
+    /// Writes the client's first bytes, even if the connection is not known to be established: over loopback
+    /// it is, and then a new connection needs no wake-up before its first request.
     pub(super) fn begin_speaking(&mut self, cx: &mut Cx<'_>) {
         cx.out.clear();
         self.engine.reset();
@@ -78,7 +78,7 @@ impl Connection {
             Poll::Ready(Ok(true)) => self.connected(cx),
             Poll::Ready(Err(error)) => self.fail(Failure::Connect, why::system(&error)),
             _ => {
-                // Not connected yet, or nothing to say: nothing was sent, so it is said again later.
+                // Not connected yet, or nothing to send: try again later.
                 self.left = cx.job.per_connection;
                 self.engine.take_back(cx);
                 self.watch(cx, true);
@@ -86,7 +86,7 @@ impl Connection {
         }
     }
 
-    /// The client knows that the connection is made, and its first words are on their way.
+    /// The client knows that the connection is established, and its first bytes have been sent.
     pub(super) fn connected(&mut self, cx: &mut Cx<'_>) {
         if cx.job.connector.is_some() {
             self.stage = Stage::Shaking;

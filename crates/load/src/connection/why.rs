@@ -58,7 +58,7 @@ pub(super) fn tls(fault: &Fault) -> Why {
 
 /// Identifies the server's protocol by its first bytes, if it is not the request's.
 pub(super) fn other_protocol(input: &[u8], http1: bool) -> Option<Why> {
-    // The head of a SETTINGS frame, which comes first (RFC 9113 §3.4): three bytes of length, the type 4.
+    // The header of a SETTINGS frame, which comes first (RFC 9113 §3.4): three bytes of length, the type 4.
     let is_settings = input.len() >= 9 && input[0] == 0 && input[3] == 4 && input[5..9] == [0; 4];
     match input {
         // An alert or a handshake message of TLS (RFC 8446 §5.1).

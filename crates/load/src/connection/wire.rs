@@ -1,4 +1,4 @@
-//! A socket, TLS over it if asked for, and what could not leave or be read yet.
+//! A socket, TLS over it if requested, and bytes not yet sent or read.
 
 use super::far::Far;
 use super::tls::{Opened, Tls};
@@ -18,10 +18,10 @@ pub(super) struct Wire {
     /// The socket of the last connection, for the next one.
     spare: Option<(Socket, Watched)>,
     tls: Option<Box<Tls>>,
-    /// What the socket did not take.
+    /// Bytes that the socket did not accept.
     unsent: Vec<u8>,
     sent: usize,
-    /// What the engine could not read yet.
+    /// Bytes that the engine could not parse yet.
     kept: Vec<u8>,
     pub(super) far: Option<Box<Far>>,
 }
@@ -66,7 +66,7 @@ impl Wire {
         self.far.is_some()
     }
 
-    /// Whether what comes has to be opened.
+    /// Whether incoming bytes have to be decrypted.
     pub(super) fn is_sealed(&self) -> bool {
         self.tls.is_some()
     }
@@ -96,7 +96,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Begins TLS: the first words are in `cx.sealed`. Whether there is a session to be had.
+    /// Starts TLS: the ClientHello is in `cx.sealed`. Returns whether a session was started.
     pub(super) fn start_tls(&mut self, cx: &mut Cx<'_>) -> bool {
         cx.sealed.clear();
         self.tls =
@@ -108,7 +108,7 @@ impl Wire {
         self.tls.as_ref()?.info()
     }
 
-    /// What the handshake agreed on.
+    /// The negotiated parameters.
     pub(super) fn tls_spoken(&self) -> Option<TlsSpoken> {
         let info = self.info()?;
         Some(TlsSpoken {
@@ -119,8 +119,8 @@ impl Wire {
         })
     }
 
-    /// Sends `cx.out`, or what TLS says first, on a socket of which nothing is known. `Ready(true)`: it went,
-    /// so the connection is made.
+    /// Sends `cx.out`, or the first bytes of TLS, on a socket in an unknown state. `Ready(true)`: they were
+    /// sent, so the connection is established.
     pub(super) fn send_first(&mut self, cx: &mut Cx<'_>) -> Poll<io::Result<bool>> {
         let bytes = if self.tls.is_some() { &cx.sealed } else { &cx.out };
         let Some(socket) = &self.socket else { return Poll::Pending };
@@ -166,7 +166,7 @@ impl Wire {
         }
     }
 
-    /// Sends bytes as they are, or keeps what the socket does not take.
+    /// Sends bytes unchanged, or keeps those that the socket does not accept.
     pub(super) fn transmit(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> bool {
         if let Some(far) = &mut self.far {
             far.send(cx, bytes);
@@ -191,7 +191,7 @@ impl Wire {
         true
     }
 
-    /// Sends what was kept.
+    /// Sends the kept bytes.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         let Some(socket) = &self.socket else { return Ok(()) };
         while self.sent < self.unsent.len() {
@@ -205,7 +205,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Reads: into `cx.input`, after what was kept, or where TLS opens it.
+    /// Reads into `cx.input`, after kept bytes, or into the TLS input buffer.
     pub(super) fn read(&mut self, cx: &mut Cx<'_>) -> Poll<io::Result<usize>> {
         let Some(socket) = &self.socket else { return Poll::Pending };
         match &mut self.tls {
@@ -221,7 +221,7 @@ impl Wire {
         }
     }
 
-    /// Opens what was read, if it is sealed, into `cx.input`.
+    /// Decrypts received bytes, if TLS is used, into `cx.input`.
     pub(super) fn open(&mut self, cx: &mut Cx<'_>) -> Result<Opened, Fault> {
         let Some(tls) = &mut self.tls else { return Ok(Opened::default()) };
         cx.input.clear();
@@ -230,7 +230,7 @@ impl Wire {
         sealed.clear();
         let opened = tls.receive(&mut cx.input, &mut sealed);
         if !sealed.is_empty() {
-            // The handshake's words, or an alert; what they meet with shows when reading.
+            // Handshake messages or an alert; errors show up when reading.
             let _ = self.transmit(cx, &sealed);
         }
         cx.sealed = sealed;
@@ -255,7 +255,7 @@ impl Wire {
         self.kept.len()
     }
 
-    /// Keeps what the engine could not read yet.
+    /// Keeps bytes that the engine could not parse yet.
     #[inline]
     pub(super) fn keep(&mut self, bytes: &[u8]) {
         self.kept.clear();

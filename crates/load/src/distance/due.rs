@@ -4,7 +4,7 @@ use hayami_net::poll;
 
 /// A step of the wheel is 2^16 ns: 66 µs, the maximum delay of an entry.
 const STEP_BITS: u32 = 16;
-/// Steps of a turn: 2.1 seconds. What is due later stays for another turn.
+/// Steps of a turn: 2.1 seconds. Anything due later stays for another turn.
 const STEPS: usize = 1 << 15;
 
 /// The event that an entry triggers.

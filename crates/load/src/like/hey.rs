@@ -32,7 +32,7 @@ pub(super) static HEY: Tool = Tool {
     long_with_one_dash: true,
 };
 
-/// oha: HTTP/1.1 unless told otherwise, connections kept.
+/// oha: HTTP/1.1 by default, with persistent connections.
 pub(super) static OHA: Tool = Tool {
     name: "oha",
     options: &[
@@ -65,7 +65,7 @@ pub(super) static OHA: Tool = Tool {
         opt(&["--output-format"], Through(oha_output)),
         // Rates are always corrected for coordinated omission; both figures are printed.
         opt(&["--latency-correction"], Ignore),
-        // Redirects are not followed: the response that names the other place is one like others.
+        // Redirects are not followed: a redirect is a response like any other.
         opt(&["-r", "--redirect"], IgnoreValue),
         opt(&["--fps", "-u", "--time-unit", "--connect-timeout"], IgnoreValue),
         opt(&["--no-color", "--disable-color", "--stats-success-breakdown", "--no-pre-lookup"], Ignore),
@@ -97,7 +97,7 @@ fn oha_version(version: &str) -> Result<Vec<String>, String> {
 fn oha_connect_to(text: &str) -> Result<Vec<String>, String> {
     let wrong = || format!("oha's --connect-to {text} is not HOST:PORT:TARGET:TARGET_PORT");
     let (rest, port) = text.rsplit_once(':').ok_or_else(wrong)?;
-    // An address of IPv6 has colons, and stands in brackets.
+    // An IPv6 address contains colons and is in brackets.
     let split = if rest.ends_with(']') { rest.rfind(":[") } else { rest.rfind(':') }.ok_or_else(wrong)?;
     let (from, host) = (&rest[..split], &rest[split + 1..]);
     match from.contains(':') && !host.is_empty() {

@@ -1,4 +1,4 @@
-//! What is known of another load generator: its options, and what each is here.
+//! The options of another load generator and their equivalents here.
 
 /// Another load generator.
 pub(super) struct Tool {
@@ -33,7 +33,7 @@ pub(super) struct Opt {
 
 /// The translation of an option.
 pub(super) enum Does {
-    /// Nothing: it changes what is printed.
+    /// Nothing: it changes the output only.
     Ignore,
     /// The same, with a value.
     IgnoreValue,

@@ -34,7 +34,7 @@ impl Pace {
         self.budget = Some(requests.saturating_sub(self.under_way));
     }
 
-    /// A request to be made now: the time at which it was due.
+    /// Takes a request to send now; returns the time at which it was due.
     #[inline]
     pub(crate) fn take(&mut self, now: u64) -> Option<u64> {
         if self.budget == Some(0) {
@@ -77,7 +77,7 @@ impl Pace {
         self.under_way = self.under_way.saturating_sub(requests);
     }
 
-    /// Requests that were never processed: they are to be made again.
+    /// Takes back requests that were never processed, so that they are sent again.
     pub(crate) fn put_back(&mut self, requests: u64) {
         self.under_way = self.under_way.saturating_sub(requests);
         if let Some(budget) = &mut self.budget {

@@ -29,11 +29,11 @@ pub struct Plan {
     pub connections: usize,
     /// Threads of the generator; each has its share of the connections. At least 1, at most `connections`.
     pub threads: usize,
-    /// Requests under way on one HTTP/2 connection. At least 1; the server's limit may lower it.
+    /// Concurrent requests on one HTTP/2 connection. At least 1; the server's limit may lower it.
     pub streams: usize,
-    /// Requests under way on one HTTP/1.1 connection (pipelining). At least 1.
+    /// Concurrent requests on one HTTP/1.1 connection (pipelining). At least 1.
     pub pipeline: usize,
-    /// When a run is over. The time or count of warm-up is not part of it.
+    /// When a run ends. The time or count of warm-up is not part of it.
     pub until: Until,
     /// How long load is generated before anything is counted.
     pub warm_up: Duration,
@@ -109,7 +109,7 @@ pub struct RequestTemplate {
     pub body: Option<Arc<[u8]>>,
 }
 
-/// When a run is over.
+/// When a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     /// After this much measured time.
@@ -169,7 +169,7 @@ impl Expect {
 pub struct Distance {
     /// The round trip time.
     pub rtt: Duration,
-    /// A round trip takes up to this much more or less, evenly spread.
+    /// A round trip takes up to this much more or less, evenly distributed.
     pub jitter: Duration,
     /// The share of connections, 0 to 1, that are lost in transit: aborted without a response.
     pub loss: f64,

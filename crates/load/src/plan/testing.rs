@@ -25,7 +25,7 @@ pub(crate) fn plan() -> Plan {
     }
 }
 
-/// A target that is asked for one path.
+/// A target with one path.
 pub(crate) fn target(name: &str) -> Target {
     let request = RequestTemplate {
         method: "GET".into(),

@@ -11,7 +11,7 @@ pub(crate) fn causes(plan: &Plan, tally: &Tally) -> Vec<Cause> {
     causes.sorted()
 }
 
-/// What a user can do about a cause, as an imperative sentence without its full stop.
+/// The remedy for a cause, as an imperative sentence without its full stop.
 pub(crate) fn remedy(cause: &Cause) -> Option<&'static str> {
     let says = |words: &str| cause.text.contains(words);
     match cause.kind {

@@ -1,7 +1,7 @@
 //! The live view of a run: a few lines that are redrawn, or a line per second without a terminal.
 //!
-//! [`View`] turns a [`Progress`] into text without side effects; [`watch`] asks a [`Control`] and writes
-//! until the run is over.
+//! [`View`] turns a [`Progress`] into text without side effects; [`watch`] polls a [`Control`] and writes
+//! until the run ends.
 
 use super::bars::{bar as filled, bars};
 use super::failures::remedy;
@@ -26,10 +26,10 @@ const CAUSES: usize = 3;
 /// Bars of the histogram, if the terminal has room for them.
 const BARS: usize = 8;
 
-/// The time without a response after which the view says so.
+/// The time without a response after which the view reports it.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// How often [`watch`] checks whether the run is over.
+/// How often [`watch`] checks whether the run has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The progress of a run at one moment.
@@ -41,7 +41,7 @@ pub struct Progress {
     pub phase: Phase,
     /// Since the phase began.
     pub elapsed: Duration,
-    /// When the phase is over, if that is known.
+    /// When the phase ends, if that is known.
     pub until: Option<Until>,
     /// Complete answers so far.
     pub responses: u64,
@@ -67,7 +67,7 @@ pub struct Screen {
 }
 
 impl Progress {
-    /// The share that is done, 0 to 1. `None` where it can't be known.
+    /// The completed share, 0 to 1. `None` where it is unknown.
     #[must_use]
     pub fn share(&self) -> Option<f64> {
         let share = match self.until? {
@@ -96,7 +96,7 @@ pub struct View {
     /// Lines drawn that the next frame goes over.
     drawn: usize,
     last: Option<(Phase, Duration, u64)>,
-    /// When the number of responses last changed, in which phase, and what it was.
+    /// When the number of responses last changed, in which phase, and the number.
     answered: (Phase, Duration, u64),
 }
 
@@ -124,7 +124,7 @@ impl View {
         let rate = self.rate(progress);
         let silence = self.silence(progress);
         let Some(screen) = self.screen else { return plain(progress, rate, silence) };
-        // The cursor stands in the row below the frame, and a letter in the last column may take another row.
+        // The cursor is in the row below the frame, and a letter in the last column may take another row.
         let (columns, rows) = (screen.columns.saturating_sub(1).max(1), screen.rows.saturating_sub(1).max(1));
         let mut lines = vec![heading(progress), bar(progress, columns)];
         lines.extend(figures(progress, rate, columns));
@@ -169,7 +169,7 @@ impl View {
         }
     }
 
-    /// Answers a second since the last frame; since the start in the first one of a phase.
+    /// Responses per second since the last frame; since the start in the first one of a phase.
     fn rate(&mut self, progress: &Progress) -> f64 {
         let now = (progress.phase, progress.elapsed, progress.responses);
         let (since, before) = match self.last.replace(now) {
@@ -194,7 +194,7 @@ fn phase(progress: &Progress) -> &'static str {
 }
 
 fn left(progress: &Progress) -> String {
-    // Rounded up, so that it says 1 s until the end and never 0 before it.
+    // Rounded up, so that it shows 1 s until the end and never 0 before it.
     progress.left().map_or_else(String::new, |left| format!("{} left", clock(left)))
 }
 
@@ -290,9 +290,8 @@ fn plain(progress: &Progress, now: f64, silence: Option<Duration>) -> String {
     )
 }
 
-/// Shows a run's progress on standard error until it is over. Runs on a separate thread. `name` is the
-/// target, with the round if there are several. Write errors are ignored, since they are no reason to stop a
-/// run.
+/// Shows a run's progress on standard error until it ends. Runs on a separate thread. `name` is the target,
+/// with the round if there are several. Write errors are ignored, since they are no reason to stop a run.
 pub fn watch(control: &Control, plan: &Plan, name: &str) {
     let stderr = std::io::stderr();
     let mut view = View::new(screen(&stderr));

@@ -207,8 +207,8 @@ pub(crate) fn nothing() -> (Plan, Vec<Outcome>) {
     (plan, outcomes)
 }
 
-/// Compares what a report says of each measurement with fixtures/report/NAME.`extension`. With
-/// HAYAMI_WRITE_FIXTURES=1 in the environment, it is written down instead.
+/// Compares the report of each measurement with fixtures/report/NAME.`extension`. With
+/// HAYAMI_WRITE_FIXTURES=1 in the environment, writes the fixture instead.
 pub(crate) fn golden(extension: &str, make: impl Fn(&Report<'_>) -> String) {
     let write = std::env::var_os("HAYAMI_WRITE_FIXTURES").is_some();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/report");

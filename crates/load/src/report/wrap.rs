@@ -1,8 +1,7 @@
 //! Lines broken at words, for terminals.
 
-/// The text with every line that is wider than `columns` broken between words. Continuation lines are
-/// indented as the line is, and a little more. A word that is wider than a line is broken where the line
-/// ends.
+/// The text with every line wider than `columns` broken between words. Continuation lines are indented like
+/// the line, and a little more. A word wider than a line is broken at the end of the line.
 #[must_use]
 pub fn wrap(text: &str, columns: usize) -> String {
     let columns = columns.max(1);

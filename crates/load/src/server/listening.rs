@@ -46,7 +46,7 @@ fn takes(own: SocketAddr, wanted: SocketAddr) -> bool {
     own.port() == wanted.port() && (all || own.ip().to_canonical() == wanted.ip().to_canonical())
 }
 
-/// `0100007F:1F90`: 32-bit words in the machine's order, then the port.
+/// `0100007F:1F90`: 32-bit words in native byte order, then the port.
 fn local(text: &str) -> Option<SocketAddr> {
     let (address, port) = text.split_once(':')?;
     let words: Option<Vec<[u8; 4]>> = (0..address.len() / 8)

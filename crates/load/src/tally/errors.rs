@@ -56,7 +56,7 @@ impl Errors {
         self.lost += other.lost;
     }
 
-    /// Each kind that is an error, with what it is called in reports, in the order of a request's life.
+    /// Each kind of error with its name in reports, in the order of a request's life.
     #[must_use]
     pub fn by_kind(&self) -> [(&'static str, u64); 8] {
         [

@@ -1,6 +1,6 @@
 //! Durations counted in buckets whose width is under 1 % of their value.
 //!
-//! Memory does not grow with the run: one histogram is about 36 KB, whatever it has counted. This module
+//! Memory does not grow with the run: one histogram is about 36 KB, regardless of its counts. This module
 //! records, merges, and computes quantiles and the buckets for plots. Formatting with units is in
 //! `report::figure`.
 
@@ -176,8 +176,8 @@ impl Histogram {
     }
 }
 
-/// Adds a count that lies evenly between `from` and `to` to the buckets there; what lies outside goes to the
-/// nearest. Without the sharing, buckets that hold two or three of the histogram's would look like a comb.
+/// Distributes a count evenly between `from` and `to` over the buckets there; anything outside goes to the
+/// nearest. Without this, buckets that hold two or three of the histogram's would look like a comb.
 fn share_out(spread: &mut [Bucket], from: f64, to: f64, count: u64) {
     let last = spread.len() - 1;
     let first = spread.partition_point(|bucket| bucket.high <= from).min(last);
@@ -205,7 +205,7 @@ mod tests {
         histogram
     }
 
-    /// What the definition says: the smallest value with at least the share at or below it.
+    /// By the definition: the smallest value with at least the share at or below it.
     fn exact(sorted: &[u64], quantile: f64) -> u64 {
         let rank = ((sorted.len() as f64 * quantile).ceil() as usize).max(1);
         sorted[rank - 1]

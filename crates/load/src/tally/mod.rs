@@ -18,7 +18,7 @@ pub use timeline::{Slot, Timeline};
 use crate::Tally;
 
 impl Tally {
-    /// The time to connect of all connections, whether opened before measuring began or while it went on.
+    /// The time to connect of all connections, whether opened before or during the measurement.
     #[must_use]
     pub fn connects(&self) -> Histogram {
         let mut connects = self.connect.clone();

@@ -35,7 +35,7 @@ impl Slot {
         self.longest = self.longest.max(other.longest);
     }
 
-    /// What is left without a part of it.
+    /// Subtracts a part.
     fn take(&mut self, part: &Self) {
         self.responses -= part.responses;
         self.errors -= part.errors;
@@ -50,7 +50,7 @@ impl Slot {
     }
 }
 
-/// Slots from the start of what is measured on.
+/// Slots from the start of the measurement.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     slots: Vec<Slot>,
@@ -71,7 +71,7 @@ impl Timeline {
         Self { slots: Vec::with_capacity(MOST), width: FIRST_WIDTH }
     }
 
-    /// The slot of the moment `since` nanoseconds after the start of what is measured.
+    /// The slot of the moment `since` nanoseconds after the start of the measurement.
     #[inline]
     pub fn at(&mut self, since: u64) -> &mut Slot {
         let mut index = (since / self.width) as usize;
@@ -84,7 +84,7 @@ impl Timeline {
     /// Adds what happened between two moments, in nanoseconds since the start, to the slots there, each its share;
     /// nothing gets lost by rounding. Counting in steps of a slot or less would show a beat of the two otherwise.
     pub fn add_over(&mut self, from: u64, to: u64, what: &Slot) {
-        // The last slot first: after that, slots don't get wider any more.
+        // The last slot first: after that, slots do not get wider.
         self.at(to.saturating_sub(1).max(from));
         let mut rest = *what;
         let mut start = from;

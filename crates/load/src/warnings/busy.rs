@@ -13,7 +13,7 @@ const OTHERS: f64 = 0.1;
 /// … if less than this share of it is idle.
 const SPARE: f64 = 0.25;
 
-/// Below this share of one CPU, a program has nothing to do.
+/// Below this share of one CPU, a program is considered idle.
 const BORED: f64 = 0.5;
 
 /// CPUs' worth of work over the measured time.
@@ -30,7 +30,7 @@ fn server_full(outcome: &Outcome) -> bool {
     server_cpus(outcome).is_some_and(|used| used >= FULL && used / used.ceil() >= FULL)
 }
 
-/// CPUs that the generator's threads can fill: no more than there are for them.
+/// The number of CPUs that the generator's threads can fill, at most the number available to them.
 fn generator_room(outcome: &Outcome) -> f64 {
     let cpus = outcome.room.as_ref().map_or(usize::MAX, |room| room.generator.len());
     outcome.threads.min(cpus).max(1) as f64
@@ -73,12 +73,12 @@ pub(super) fn machine_full(_: &Plan, outcomes: &[Outcome]) -> Option<String> {
     ))
 }
 
-/// CPUs that other programs took, their number, and whether little was left.
+/// CPUs used by other programs, the number of CPUs, and only if little was left idle.
 fn taken(outcome: &Outcome) -> Option<(f64, f64)> {
     let room = outcome.room.as_ref()?;
     let machine = room.cpus() as f64;
     let (others, idle) = (cpus(outcome.others_cpu()?, outcome), cpus(room.idle, outcome));
-    // CPU time comes in hundredths of a second: a short run knows too little.
+    // CPU time is counted in hundredths of a second: a short run is too inaccurate.
     let long = outcome.elapsed >= Duration::from_secs(1);
     (long && others >= OTHERS * machine && idle < SPARE * machine).then_some((others, machine))
 }
@@ -100,11 +100,11 @@ pub(super) fn others(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
 
 pub(super) fn idle(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
     if plan.rate.is_some() || plan.distance.is_some() {
-        return None; // the user said how much
+        return None; // the user set the load
     }
     let bored = |outcome: &Outcome| {
         let own = cpus(outcome.generator_cpu, outcome) / generator_room(outcome);
-        // CPU time comes in hundredths of a second: a short run looks bored.
+        // CPU time is counted in hundredths of a second: a short run looks idle.
         let long = outcome.elapsed >= Duration::from_secs(1) && outcome.tally.responses > 0;
         let kept_from_work = taken(outcome).is_some();
         long && !kept_from_work && own < BORED && server_cpus(outcome).is_some_and(|used| used < BORED)

@@ -30,7 +30,7 @@ pub(super) fn rate_missed(plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
         sum(own, |outcome| outcome.tally.responses) as f64 / elapsed.max(1e-9)
     };
     let targets = by_target(plan, outcomes).into_iter().map(|(name, own)| (name, achieved(&own)));
-    // At a low rate, the answers still under way at the end are more than a fiftieth of all.
+    // At a low rate, the responses still in flight at the end are more than a fiftieth of all.
     let slack = |own: f64| own < KEPT * wanted && wanted - own > 2.0;
     let (name, rate) = targets.into_iter().find(|(_, rate)| slack(*rate))?;
     Some(format!(

@@ -129,7 +129,7 @@ impl Count {
         last.why.push_str(why);
     }
 
-    /// Keeps a response head, to show what the server sends.
+    /// Keeps a response head, to show the server's fields.
     #[cold]
     pub(crate) fn keep_sample(&mut self, protocol: &str, tls: Option<TlsSpoken>, head: &ResponseHead) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

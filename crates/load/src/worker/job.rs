@@ -41,7 +41,7 @@ pub(crate) struct Template {
     pub(crate) authority: Vec<u8>,
     pub(crate) fields: FieldSection,
     pub(crate) body: Option<Arc<[u8]>>,
-    /// HTTP/1: the whole request, and the same for the last one of a connection.
+    /// HTTP/1: the whole request, and its version for the last request of a connection.
     pub(crate) wire: Vec<u8>,
     pub(crate) last_wire: Vec<u8>,
 }
@@ -81,8 +81,8 @@ impl Job {
         })
     }
 
-    /// Whether a connection writes again before it has an answer, which Nagle's algorithm would delay (RFC
-    /// 9293 §3.7.4). If not, one system call per connection is saved.
+    /// Whether a connection writes again before it has an answer, which Nagle's algorithm would delay
+    /// (RFC 9293 §3.7.4). If not, one system call per connection is saved.
     pub(crate) fn writes_twice(&self) -> bool {
         self.per_connection > 1 || self.connector.is_some() || self.protocol == Protocol::Http2
     }

@@ -1,8 +1,8 @@
 //! One thread of the generator: its connections, its share of the requests, its counts.
 //!
 //! Nothing here is shared with other workers but the [`Job`], which is immutable, and the [`Control`], which
-//! is looked at and told some times a second. A turn of the loop asks the kernel once what happened, lets the
-//! connections deal with it, and then does what is due by the clock.
+//! is read and updated some times a second. A turn of the loop polls the kernel once, lets the connections
+//! handle the events, and then does what is due by the clock.
 
 pub(crate) mod count;
 pub(crate) mod job;
@@ -26,15 +26,15 @@ use std::time::Duration;
 
 /// Events taken from the kernel at once.
 const EVENTS: usize = 128;
-/// How often deadlines are looked at and those who watch are told, in nanoseconds.
+/// How often deadlines are checked and observers are updated, in nanoseconds.
 const TICK: u64 = 50_000_000;
-/// What is done by the clock before the kernel is asked again what happened. With thousands of connections more than
-/// that may be due at once; answers that come meanwhile would be noticed late, and all connections would end up
-/// doing the same thing at the same time.
+/// How many timed actions run before the kernel is polled again. With thousands of connections more than that
+/// may be due at once; responses that arrive in the meantime would be noticed late, and all connections would
+/// end up in lockstep.
 const BATCH: usize = 64;
 /// How long a connection waits after the first of several failures; twice as long after each other one.
 const BACK_OFF: u64 = 10_000_000;
-/// So many failed handshakes of a worker, and no success, are enough to know.
+/// This many failed handshakes of a worker without a success are conclusive.
 const HANDSHAKES: u64 = 5;
 /// As often it becomes longer: 320 ms at most.
 const LONGEST_BACK_OFF: u32 = 5;
@@ -64,7 +64,7 @@ pub(crate) struct Times {
     pub(crate) end: Option<u64>,
 }
 
-/// What came of it.
+/// The result of a worker.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) tally: Box<Tally>,
@@ -75,7 +75,7 @@ pub(crate) struct Done {
     /// When the last response came; 0: none ever.
     pub(crate) last_response: u64,
     pub(crate) last_failure: Option<LastFailure>,
-    /// Requests that were under way at the end.
+    /// Requests in flight at the end.
     pub(crate) unanswered: u64,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Worker<'a> {
     idle: VecDeque<u32>,
     /// Connections that are not open, since no request is there for them; the failures before.
     dormant: Vec<u32>,
-    /// Connections that are being opened.
+    /// Connections being opened.
     opening: u64,
     /// Connections that want another turn.
     again: Vec<u32>,
@@ -233,7 +233,7 @@ impl<'a> Worker<'a> {
         Done { tally, ended, cpu, last_response, last_failure, unanswered: self.cx.pace.under_way() }
     }
 
-    /// Deadlines, and news for those who watch.
+    /// Checks deadlines and updates observers.
     fn tick(&mut self) {
         self.next_tick = self.cx.now + TICK;
         for slot in 0..self.connections.len() {
@@ -301,12 +301,12 @@ impl<'a> Worker<'a> {
         Duration::from_nanos(next.saturating_sub(self.cx.now))
     }
 
-    /// Whether there is a request that a connection could be opened for.
+    /// Whether a request is waiting for which a connection could be opened.
     fn wants_connection(&self) -> bool {
         self.cx.pace.overdue(self.cx.now, self.opening + 1) > self.opening
     }
 
-    /// Opens a connection, now or when there is something to ask.
+    /// Opens a connection, now or when there is a request for it.
     fn open(&mut self, failures: u32) {
         let on_demand = self.cx.pace.is_open() && self.cx.job.per_connection == 1;
         let at_once = if on_demand || !self.cx.pace.is_open() { self.wants_connection() } else { true };

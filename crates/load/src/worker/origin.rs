@@ -1,9 +1,9 @@
-//! Where a worker's connections come from: source addresses in turn, and ports that have rested.
+//! The local addresses of a worker's connections: source addresses in turn, and ports that have not been used recently.
 //!
-//! The kernel would choose ports itself, but it searches for them: when half of the range is in use (the even ports),
-//! each further connection costs it a millisecond. And where it goes through the whole range within a second, the
-//! server's kernel keeps 28,000 ends in TIME-WAIT, and no cache holds them. A port is not used again at once: as long
-//! as the server is busy closing the connection before, it hears nothing of another one from there.
+//! The kernel could choose ports itself, but it searches for them: when half of the range is in use (the even ports),
+//! each further connection costs it a millisecond. And if it goes through the whole range within a second, the server's
+//! kernel keeps 28,000 ends in TIME-WAIT, which fit no cache. A port is not reused immediately: while the server is
+//! busy closing the previous connection, it ignores another one from there.
 
 use super::Share;
 use crate::limits;
@@ -14,7 +14,7 @@ use std::net::IpAddr;
 /// Ports that rest, at least.
 const RESTING: usize = 256;
 
-/// Our end of a connection. What is not given is the kernel's choice.
+/// Our end of a connection. The kernel chooses what is not given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub(crate) source: Option<IpAddr>,
@@ -40,7 +40,7 @@ impl Sources {
         let range = limits::port_range();
         let each = plan.connections.div_ceil(addresses.len());
         let is_near = matches!(target.address, Address::Tcp(address) if address.ip().is_loopback());
-        // What stands between us and a host elsewhere may keep track of ports, and like them to be fresh.
+        // Devices between us and a remote host may track ports and prefer fresh ones.
         let count = if is_near { range.len().min(2 * each + RESTING * plan.threads) } else { range.len() };
         // Two generators at the same time do not begin with the same port.
         let first = std::process::id() as usize * 7919 % range.len();
@@ -85,7 +85,7 @@ impl Origins {
         origin
     }
 
-    /// A connection is over.
+    /// Takes back the address of a closed connection.
     pub(crate) fn give_back(&mut self, origin: Origin) {
         if origin.port.is_some() {
             self.free.push_back(origin);

@@ -48,8 +48,8 @@ impl Acceptor {
         Ok(())
     }
 
-    /// What tells handshakes apart that require client certificates of different authorities, for any server name; `None`
-    /// if none is required. It changes with the certificates in the files of authorities.
+    /// Distinguishes handshakes that require client certificates of different authorities, for any server
+    /// name; `None` if none is required. It changes with the certificates in the files of authorities.
     pub fn client_requirement(&self) -> Option<u64> {
         self.table.load().client_requirement
     }

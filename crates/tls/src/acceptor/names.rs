@@ -8,7 +8,7 @@ use std::collections::HashMap;
 #[derive(Debug)]
 pub(crate) struct Names<T> {
     exact: HashMap<Box<str>, T, RandomState>,
-    /// By what follows the asterisk and its dot.
+    /// By the suffix after the asterisk and its dot.
     below: HashMap<Box<str>, T, RandomState>,
 }
 

@@ -12,7 +12,7 @@ pub use suites::{Suite, suites_tls12, suites_tls13};
 use rustls::crypto::SupportedKxGroup;
 use rustls::crypto::aws_lc_rs::kx_group;
 
-/// What a list of names means, in its order.
+/// Parses a list of names, keeping their order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice<T> {
     /// The supported ones, in order of preference.
@@ -30,7 +30,7 @@ pub enum Version {
     Tls13,
 }
 
-/// What the name of a version means.
+/// The version with this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamedVersion {
     /// A supported version.

@@ -15,7 +15,7 @@ pub(crate) struct Offer<'a> {
 }
 
 impl Offer<'_> {
-    /// What is offered, as rustls wants it.
+    /// The offer in rustls's types.
     pub(crate) fn versions(&self) -> Vec<&'static SupportedProtocolVersion> {
         let spoken = |version: &Version| (self.min_version..=self.max_version).contains(version);
         let all = [(Version::Tls13, &version::TLS13), (Version::Tls12, &version::TLS12)];

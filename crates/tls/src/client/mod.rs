@@ -1,4 +1,4 @@
-//! The client's role: what a [`Connector`] makes of [`ClientSettings`], and the [`ClientSession`]s begun with it.
+//! The client's role: a [`Connector`] built from [`ClientSettings`], and the [`ClientSession`]s started with it.
 //!
 //! `session` differs from the server's only in its first bytes; `side` has what the shared code needs from a
 //! role. `trust` verifies certificates, `store` keeps resumable sessions, `tls_error` describes why a

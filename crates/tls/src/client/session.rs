@@ -6,7 +6,7 @@ use crate::{Alpn, Error};
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::pki_types::ServerName;
 
-/// One connection's TLS, the client's side. Used as a [`crate::Session`] is, but that it speaks first:
+/// One connection's TLS, the client's side. Used like [`crate::Session`], except that it sends first:
 /// [`ClientSession::start`]. It never needs a lookup.
 pub type ClientSession = SessionCommon<ClientSide>;
 

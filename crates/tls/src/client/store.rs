@@ -22,7 +22,7 @@ pub(super) struct Store {
     known: Mutex<Known>,
 }
 
-/// What is remembered.
+/// Everything remembered.
 #[derive(Default)]
 struct Known {
     servers: HashMap<ServerName<'static>, Server>,
@@ -30,7 +30,7 @@ struct Known {
     count: usize,
 }
 
-/// What is remembered of one server.
+/// The data remembered about one server.
 #[derive(Default)]
 struct Server {
     /// The group it chose last, whose key share the next ClientHello carries.

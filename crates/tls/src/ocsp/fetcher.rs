@@ -1,4 +1,4 @@
-//! When which staple is fetched, and what happens if that fails.
+//! When each staple is fetched, and how failures are handled.
 
 use super::request::{cert_id, request};
 use super::response::{Checked, check};
@@ -26,7 +26,7 @@ pub struct Job {
     pub certificate_file: PathBuf,
     /// The chain (DER): the certificate, then its issuer's.
     pub chain: Vec<Vec<u8>>,
-    /// What is kept fresh.
+    /// The staple to keep fresh.
     pub staple: Arc<Staple>,
     /// How.
     pub settings: Settings,
@@ -40,7 +40,7 @@ pub struct Fetcher {
 
 impl Fetcher {
     /// Starts at most `updaters` threads for these staples (h2o's `num-ocsp-updaters`, 10): after the last
-    /// fork and when rights were given up. The first staples arrive a moment later; those from files are
+    /// fork and after privileges were dropped. The first staples arrive a moment later; those from files are
     /// ready when this returns. `report` receives each failure once.
     pub fn start(jobs: Vec<Job>, updaters: usize, report: &Report) -> Self {
         let alive = Alive::default();
@@ -91,7 +91,7 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// `None`: there is nothing to do for this certificate.
+    /// `None`: this certificate needs no fetching.
     pub(super) fn new(job: Job) -> Option<Self> {
         let is_file = matches!(job.settings.source, Source::File(_));
         let is_off = job.settings.interval == 0 && !is_file;

@@ -16,7 +16,7 @@ const BASIC: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 0x30, 1, 1];
 /// How far the responder's clock may be ahead, in seconds.
 const SKEW: u64 = 300;
 
-/// What a response says.
+/// The relevant content of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Checked {
     /// The certificate is revoked. That is stapled too, so that clients know.
@@ -28,7 +28,7 @@ pub(super) struct Checked {
 /// Checks the response `der` for the first certificate of `chain`.
 ///
 /// # Errors
-/// What is wrong.
+/// The reason why the response is rejected.
 pub(super) fn check(der: &[u8], chain: &[Vec<u8>], now: u64) -> Result<Checked, &'static str> {
     let certificate = chain.first().and_then(|leaf| Subject::read(leaf)).ok_or("there is no certificate")?;
     let basic = Basic::read(der)?;

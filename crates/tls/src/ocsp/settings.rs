@@ -1,4 +1,4 @@
-//! What a configuration says about OCSP stapling (h2o's `ocsp-*`), as plain data.
+//! The configuration of OCSP stapling (h2o's `ocsp-*`), as plain data.
 
 use std::path::PathBuf;
 

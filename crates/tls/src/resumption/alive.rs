@@ -1,4 +1,4 @@
-//! How background threads learn that they are no longer needed.
+//! Ending background threads that are no longer needed.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub(crate) struct Alive(Arc<Signal>);
 
-/// What the thread holds.
+/// The thread's end of it.
 #[derive(Debug, Default)]
 pub(crate) struct Signal {
     over: Mutex<bool>,
@@ -29,12 +29,12 @@ impl Drop for Alive {
 }
 
 impl Signal {
-    /// Whether the thread is to end.
+    /// Whether the thread should end.
     pub(crate) fn is_over(&self) -> bool {
         *self.over.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits; `false` as soon as the thread is to end.
+    /// Waits; `false` as soon as the thread should end.
     pub(crate) fn wait(&self, time: Duration) -> bool {
         let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.changed.wait_timeout_while(over, time, |over| !*over);

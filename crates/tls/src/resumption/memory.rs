@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
 const SHARDS: usize = 16;
-/// What an entry costs besides its bytes: both tables, the allocations.
+/// The overhead of an entry besides its bytes: both tables, the allocations.
 const OVERHEAD: usize = 160;
 
 /// Values by key, each until it expires.

@@ -106,8 +106,8 @@ pub struct Lookup {
 }
 
 impl Lookup {
-    /// Queries the remote store, and keeps its answer locally; `Session::receive` goes on from there. Blocks
-    /// for up to the timeout of the store: for a thread that may block.
+    /// Queries the remote store, and keeps its answer locally; `Session::receive` continues from there.
+    /// Blocks for up to the timeout of the store: for a thread that may block.
     pub fn run(self) {
         self.remote.fetch(&self.key);
     }

@@ -1,4 +1,4 @@
-//! What a configuration says about resumption (h2o's `ssl-session-resumption`), as plain data.
+//! The configuration of resumption (h2o's `ssl-session-resumption`), as plain data.
 
 use std::path::PathBuf;
 

@@ -44,9 +44,9 @@ impl Resumption {
         Ok(Self::of(parts, remote.flatten(), Arc::new(plan.background)))
     }
 
-    /// Starts the threads that renew keys and speak to stores; once, after the last fork and after rights
-    /// were given up. They end when this and everything made from it is dropped. Waits a second at most for
-    /// the first answer of a store that has ticket keys.
+    /// Starts the threads that renew keys and connect to stores; once, after the last fork and after
+    /// privileges were dropped. They end when this and everything made from it is dropped. Waits a second at
+    /// most for the first answer of a store that has ticket keys.
     pub fn start(&self) {
         let tasks = std::mem::take(&mut *lock(&self.background.tasks));
         for task in tasks {

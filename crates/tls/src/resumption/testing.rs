@@ -1,4 +1,4 @@
-//! For tests: what was reported, and real stores on ports of their own.
+//! For tests: collected reports, and real stores on separate ports.
 
 use super::{RemoteKind, RemoteStore, Report};
 use std::io::{BufRead, BufReader};
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A report, and what it was told.
+/// A report that collects its lines.
 pub(crate) struct Said {
     pub(crate) report: Report,
     pub(crate) lines: Arc<Mutex<Vec<String>>>,

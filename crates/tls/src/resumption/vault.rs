@@ -1,4 +1,4 @@
-//! What a remote store can see: nothing that is usable without secrets it doesn't have.
+//! The view of a remote store: nothing that is usable without secrets it doesn't have.
 //!
 //! h2o stores sessions and ticket keys in cleartext, so an attacker who reads its memcached can decrypt
 //! recorded TLS 1.2 traffic. Here a session is stored under a name made from its identifier, and sealed with
@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// The fewest bytes of a secret: as many as the keys made from it.
 const SHORTEST: usize = 32;
-/// What sealed ticket keys begin with. YAML doesn't.
+/// The prefix of sealed ticket keys. YAML never starts with it.
 const SEALED: &[u8] = b"hayami sealed 1\n";
 
 /// Names and seals.

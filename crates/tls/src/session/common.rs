@@ -29,7 +29,7 @@ pub(crate) enum State<S: Side> {
 /// The plaintext of a record while a connection is young: with its overhead it fits a segment of 1,448 bytes
 /// (and of 1,428, over IPv6), so that the first bytes needn't wait for the last of 16 KB.
 const SMALL: usize = 1_400;
-/// How much is sent in small records: about what a congestion window holds after two round trips.
+/// How many bytes are sent in small records: about a congestion window after two round trips.
 const SENT_SMALL: usize = 64 * 1024;
 /// The longest plaintext of a record (RFC 8446 §5.1).
 const LARGE: usize = 16 * 1024;
@@ -39,11 +39,11 @@ impl<S: Side> SessionCommon<S> {
         Self { state: State::Waiting(waiting), sent: 0 }
     }
 
-    /// Reads records from the front of `input` (and removes them), appends plaintext to `plain` and records
-    /// that are to be sent to `out`.
+    /// Reads records from the front of `input` (and removes them), appends plaintext to `plain` and outgoing records to
+    /// `out`.
     ///
     /// # Errors
-    /// The session is over; its last alert is in `out`. [`Fault::PlainHttp`]: the peer speaks HTTP in clear.
+    /// The session has ended; its last alert is in `out`. [`Fault::PlainHttp`]: the peer speaks HTTP in cleartext.
     pub fn receive(
         &mut self,
         input: &mut Vec<u8>,
@@ -117,7 +117,7 @@ impl<S: Side> SessionCommon<S> {
         self.sent = 0;
     }
 
-    /// Appends close_notify (RFC 8446 §6.1). Nothing can be sealed after it; `receive` goes on.
+    /// Appends close_notify (RFC 8446 §6.1). Nothing can be sealed after it; `receive` continues to work.
     pub fn close(&mut self, out: &mut Vec<u8>) {
         match &mut self.state {
             State::Open(open) => open.close(out),
@@ -126,7 +126,7 @@ impl<S: Side> SessionCommon<S> {
         }
     }
 
-    /// What the handshake agreed on; `None` before `Established`, and when the session is over.
+    /// The negotiated parameters; `None` before `Established`, and when the session has ended.
     pub fn info(&self) -> Option<&Info> {
         match &self.state {
             State::Open(open) => Some(&open.info),

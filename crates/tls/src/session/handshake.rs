@@ -1,4 +1,4 @@
-//! The handshake: everything that knows rustls' state machine.
+//! The handshake: all code that uses rustls' state machine.
 //!
 //! rustls 0.24 replaces the unbuffered interface used here by another; only this file has to change then.
 
@@ -32,7 +32,7 @@ pub(crate) enum Step {
     Blocked,
     /// Answers to early data may go out.
     MayAnswer { first: bool },
-    /// It is over.
+    /// The handshake is complete.
     Done { first: bool },
 }
 
@@ -57,9 +57,9 @@ impl<S: RustlsRole> Handshake<S> {
         }
     }
 
-    /// Takes whole records from `input`, until there is none or the handshake is over. One at a time: input
-    /// after a client's last one is for this crate's record layer, since rustls would start on a partial
-    /// ticket.
+    /// Takes whole records from `input`, until there is none or the handshake is complete. One at a time:
+    /// input after a client's last one is for this crate's record layer, since rustls would start on a
+    /// partial ticket.
     pub(crate) fn receive(
         &mut self,
         input: &mut Vec<u8>,

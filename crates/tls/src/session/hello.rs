@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-/// What the first bytes are.
+/// The kind of the first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum First {
     /// The beginning of a handshake message.
@@ -184,8 +184,8 @@ impl<'a> Hello<'a> {
         std::str::from_utf8(self.name?).ok().map(|name| name.to_ascii_lowercase().into())
     }
 
-    /// Whether a raw public key is to be presented, if there is one. In TLS 1.2 their messages have another form (RFC
-    /// 7250 §3), which rustls doesn't support.
+    /// Whether a raw public key is to be presented, if there is one. In TLS 1.2 their messages have another form
+    /// (RFC 7250 §3), which rustls doesn't support.
     pub(crate) fn wants_raw_public_key(&self) -> bool {
         self.is_tls13 && self.prefers_raw_public_key
     }

@@ -1,4 +1,4 @@
-//! A session whose handshake is over: application data, alerts, and key updates.
+//! A session after its handshake: application data, alerts, and key updates.
 
 use super::Progress;
 use super::gather::Gather;
@@ -15,8 +15,8 @@ const MOST_IDLE: u8 = 32;
 /// A key that protected fewer records than this was changed too soon: deriving the next one costs as much as
 /// opening some 60 small records.
 const HASTY: u64 = 64;
-/// How many keys a peer may change too soon during a connection. Peers that change keys by the clock,
-/// whatever they sent, take hours to get there.
+/// How many keys a peer may change too soon during a connection. Peers that change keys by the clock, however
+/// much they sent, take hours to get there.
 const MOST_HASTY: u16 = 1024;
 /// The keys are changed after this many records (RFC 8446 §5.5: 2^24.5 for AES-GCM). TLS 1.2 has no such
 /// message, and RFC 5288 no such limit.
@@ -45,8 +45,8 @@ pub(crate) struct Open<S: RustlsRole> {
     message: Vec<u8>,
     idle_records: u8,
     hasty_keys: u16,
-    /// The peer requested a KeyUpdate, which precedes the next application data. However often it asks
-    /// meanwhile, one is enough (RFC 8446 §4.6.3): a peer that asks and does not read uses no memory.
+    /// The peer requested a KeyUpdate, which precedes the next application data. However often it requests one until
+    /// then, one is enough (RFC 8446 §4.6.3): a peer that requests and does not read uses no memory.
     owes_key_update: bool,
     /// Renegotiation was refused, and no application data was sent since.
     refused_renegotiation: bool,
@@ -236,7 +236,7 @@ impl<S: RustlsRole> Open<S> {
         self.owes_key_update || self.write.sequence() >= RECORDS_A_KEY && self.updates.is_some()
     }
 
-    /// Counts a peer's key that is about to be changed, if it protected very few records.
+    /// Counts a key change by the peer if the old key protected very few records.
     fn note_haste(&mut self) -> Result<(), Fault> {
         self.hasty_keys += u16::from(self.read.sequence() < HASTY);
         if self.hasty_keys > MOST_HASTY { Err(Fault::TooManyIdleRecords) } else { Ok(()) }
@@ -274,7 +274,7 @@ impl<S: RustlsRole> Open<S> {
         self.send_unless_closed(kind, content, out);
     }
 
-    /// Changes this side's key, and with `asks` requests the same of the peer. TLS 1.3 only.
+    /// Changes this side's key; `asks` also requests a key change by the peer. TLS 1.3 only.
     pub(crate) fn change_key(&mut self, asks: bool, out: &mut Vec<u8>) {
         let Some(updates) = self.updates.as_mut().filter(|_| !self.closed) else { return };
         self.write.seal(HANDSHAKE, &[KEY_UPDATE, 0, 0, 1, asks.into()], out);

@@ -10,11 +10,11 @@ pub trait Side: RustlsRole {
     /// The state before the peer's first handshake message.
     type Waiting;
 
-    /// Begins the handshake with the peer's first handshake message, as far as that is there. An error ends the session.
+    /// Starts the handshake with the peer's first handshake message, if it is complete. An error ends the session.
     fn greet(waiting: &mut Self::Waiting, input: &[u8], out: &mut Vec<u8>) -> Result<Greeted<Self>, Fault>;
 }
 
-/// What a first handshake message led to.
+/// The result of a first handshake message.
 pub enum Greeted<S: Side> {
     /// Nothing yet.
     Not(Progress),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::Fault;
 
-/// A client that has asked for another protocol.
+/// A client that has requested an upgrade.
 fn upgrading() -> (Client, Vec<u8>) {
     let (mut client, mut out, mut fields) = (Client::new(), Vec::new(), FieldSection::default());
     fields.append(b"host", b"a");
@@ -12,7 +12,7 @@ fn upgrading() -> (Client, Vec<u8>) {
     (client, out)
 }
 
-/// What a client that has asked for another protocol makes of an answer.
+/// The result of a response to an upgrade request.
 fn answered(wire: &str) -> Result<ClientEvent, Fault> {
     let whole =
         upgrading().0.receive(&Limits::default(), wire.as_bytes(), &mut ResponseHead::new(Status::OK));

@@ -1,4 +1,4 @@
-//! Request heads: what is taken and what is refused.
+//! Request heads: which are accepted and which are refused.
 
 use super::check;
 use crate::testing::{by_byte, requests};

@@ -1,4 +1,4 @@
-//! Limits: what is just within passes, one more does not, however it arrives.
+//! Limits: a value at the limit passes, one above does not, however it arrives.
 
 use crate::testing::{by_byte, requests_within};
 use crate::{Fault, Limits};

@@ -19,7 +19,7 @@ fn receive(server: &mut Server, input: &[u8]) -> Event {
     server.receive(&Limits::default(), input, &mut RequestHead::default()).unwrap().event
 }
 
-/// The head of a response to `wire`, its framing, and what comes after it if nothing else is sent.
+/// The head of a response to `wire`, its framing, and the next step if nothing else is sent.
 fn head(wire: &str, status: Status, length: Option<u64>) -> (String, Framing, Next) {
     let (mut server, _) = server_with_request(wire);
     let mut out = Vec::new();

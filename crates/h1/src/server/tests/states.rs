@@ -1,5 +1,4 @@
-//! Every state that a connection can be in, and every call in it: what is written, and what becomes of the
-//! connection.
+//! Every state of a connection, and every call in it: the bytes written and the next state of the connection.
 
 use super::*;
 use hayami_http::{ResponseHead, Status};

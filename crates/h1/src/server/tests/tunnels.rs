@@ -64,7 +64,7 @@ fn bytes_before_the_answer_wait_until_it_decides_about_them() {
     let next = b"GET /next HTTP/1.1\r\nHost: a\r\n\r\n";
     let length = next.len();
     let waits = Received { consumed: 0, event: Event::More };
-    // What is asked, how it is answered, and what becomes of the bytes after the request.
+    // The request, the status of the response, and how the bytes after the request are interpreted.
     let cases = [
         (UPGRADE, Status::SWITCHING_PROTOCOLS, Event::Content(0..length)),
         (UPGRADE, Status::OK, Event::Request(RequestContent::None)),

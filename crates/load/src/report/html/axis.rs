@@ -68,7 +68,7 @@ impl Axis {
         Self { scale: Scale::Log, low, high, ticks, title }
     }
 
-    /// Quantiles from 0 to so many nines.
+    /// Quantiles from 0 up to this number of nines.
     pub(super) fn nines(title: &'static str, nines: usize) -> Self {
         const TICKS: [(f64, &str); 8] = [
             (0.0, "0 %"),

@@ -66,7 +66,7 @@ pub(super) fn percentiles(summaries: &[Summary<'_>]) -> String {
     section("Latency percentiles", "", &format!("{}{}", legend(summaries, dashed), plot.done()))
 }
 
-/// As far as there is at least one answer beyond the quantile.
+/// The curve up to the last quantile with at least one response beyond it.
 fn curve(latency: &Histogram, nines: usize) -> Vec<(f64, f64)> {
     if latency.is_empty() {
         return Vec::new();

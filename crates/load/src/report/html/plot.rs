@@ -140,7 +140,7 @@ impl Plot {
         }
     }
 
-    /// Red strokes that stand on the x axis.
+    /// Red strokes on the x axis.
     pub(super) fn errors(&mut self, at: impl IntoIterator<Item = f64>) {
         let (bottom, path) = (HEIGHT - BOTTOM, at.into_iter());
         let path = path.fold(String::new(), |mut path, x| {

@@ -3,7 +3,7 @@ use crate::Version;
 use proptest::prelude::*;
 use std::sync::LazyLock;
 
-/// Making certificates takes longer than what is tested with them.
+/// Creating certificates takes longer than the tests that use them.
 static PARTIES: LazyLock<(Arc<Acceptor>, [Connector; 2])> = LazyLock::new(|| {
     let authority = Authority::new();
     let trusting = settings(&authority, "client-faults");
@@ -18,7 +18,7 @@ fn pair(tls13: bool) -> Pair {
     Pair::new(&PARTIES.0, &PARTIES.1[usize::from(tls13)], "localhost")
 }
 
-/// What a client makes of bytes in the place of the server's.
+/// The client's reaction to bytes in place of the server's.
 fn heard(bytes: &[u8], by_byte: bool) -> (Option<Fault>, Vec<u8>) {
     let mut pair = pair(true);
     pair.at_client.out.clear();
@@ -117,7 +117,7 @@ proptest! {
         let hello = std::mem::take(&mut pair.at_client.out);
         pair.tell_server(&hello);
         if second {
-            // The first one is whole; what answers the client's own flight is damaged.
+            // The first one is intact; the response to the client's own flight is damaged.
             let flight = std::mem::take(&mut pair.at_server.out);
             pair.tell_client(&flight);
             let finished = std::mem::take(&mut pair.at_client.out);

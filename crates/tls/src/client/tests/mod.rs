@@ -43,7 +43,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// A client that has said its hello.
+    /// A client that has sent its ClientHello.
     fn new(acceptor: &Acceptor, connector: &Connector, name: &str) -> Self {
         let mut client = ClientSession::new(connector, name).unwrap();
         let mut at_client = End::default();
@@ -60,7 +60,7 @@ impl Pair {
         pair
     }
 
-    /// To and fro until neither has more to say.
+    /// Exchanges data until neither side has more to send.
     fn run(&mut self) {
         while !(self.at_client.out.is_empty() && self.at_server.out.is_empty()) {
             let sent = std::mem::take(&mut self.at_client.out);

@@ -65,7 +65,7 @@ fn tickets_come_in_parts_and_together() {
         let connector = connector(&authority, "client-parts");
         let without = hello_len(&connector);
         let mut pair = Pair::joined(&acceptor, &connector);
-        // Of one byte each there are as many records as may come in a row without content.
+        // With one byte each, these are as many records as are allowed in a row without content.
         let both = [TICKET, TICKET].concat();
         for part in both[..if size == 1 { TICKET.len() } else { both.len() }].chunks(size) {
             pair.server.open().say_in_handshake(part, &mut pair.at_server.out);

@@ -4,7 +4,7 @@ use crate::session::tests::client_certificates::authorities;
 use crate::session::tests::now;
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose};
 
-/// What a client of `settings` says to a server whose certificate for `localhost` was changed.
+/// The client's verdict on a server whose certificate for `localhost` was changed.
 fn verdict(
     authority: &Authority,
     settings: &ClientSettings,

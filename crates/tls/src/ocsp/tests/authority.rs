@@ -60,8 +60,8 @@ impl Authority {
         vec![leaf.der().to_vec(), self.issuer.der().to_vec()]
     }
 
-    /// `openssl ocsp`, which knows the certificate as `status` (V valid, R revoked), or not at all (empty).
-    /// It takes the same port every time.
+    /// `openssl ocsp`, in whose index the certificate has `status` (V valid, R revoked), or is missing
+    /// (empty). It uses the same port every time.
     pub(super) fn responder(&self, status: &str, signer: Signer) -> Responder {
         let revoked = if status == "R" { "260101000000Z" } else { "" };
         let ours = format!("{status}\t491231000000Z\t{revoked}\t1001\tunknown\t/CN=leaf\n");
@@ -76,7 +76,7 @@ impl Authority {
         let child = command.spawn();
         let mut child =
             child.unwrap_or_else(|e| panic!("this test needs openssl (apt-get install openssl): {e}"));
-        // It says `ACCEPT [::]:41229 PID=4014` when it listens.
+        // It prints `ACCEPT [::]:41229 PID=4014` when it listens.
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let port = line.split_whitespace().nth(1).and_then(|place| place.rsplit(':').next()?.parse().ok());

@@ -22,7 +22,7 @@ fn job(authority: &Authority, source: Source) -> Job {
     Job { certificate_file, chain: authority.chain(), staple: Arc::default(), settings }
 }
 
-/// A response for the authority's certificate, as the responder gives it.
+/// A response for the authority's certificate, from the responder.
 fn response(chain: &[Vec<u8>], url: &str) -> Vec<u8> {
     let (certificate, issuer) = (Subject::read(&chain[0]).unwrap(), Subject::read(&chain[1]).unwrap());
     http::post(url, &request(&cert_id(&certificate, &issuer))).unwrap()
@@ -237,7 +237,7 @@ fn there_is_nothing_to_do_without_a_responder_or_when_it_is_off() {
     assert!(lines.lock().unwrap()[0].contains("the file has no certificate of the issuer: append it"));
 }
 
-/// Answers one request, whatever it is.
+/// Serves one request with `answer`, whatever the request is.
 fn answers_once(answer: &'static [u8]) -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());

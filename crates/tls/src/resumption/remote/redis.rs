@@ -17,7 +17,7 @@ enum Answer {
     Integer(i64),
     Bulk(Vec<u8>),
     Null,
-    /// An array; its elements follow as answers of their own.
+    /// An array; its elements follow as separate answers.
     Array(usize),
 }
 

@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a failed store is not used. Handshakes don't wait for it meanwhile.
+/// How long a failed store is not used. Handshakes don't wait for it during that time.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// The most connections kept for later.
 const IDLE: usize = 8;
@@ -56,7 +56,7 @@ impl Store {
         if is_literal || (!lock(&self.addresses).is_empty() && lock(&self.outage).is_none()) {
             return;
         }
-        // Without an answer the old addresses stay; without those, the next call says that there are none.
+        // Without an answer the old addresses stay; if there are none, the next call reports that.
         if let Ok(found) = (self.settings.host.as_str(), self.settings.port).to_socket_addrs() {
             *lock(&self.addresses) = found.collect();
         }

@@ -1,4 +1,4 @@
-//! With real stores: what two machines see of each other, and what happens when a store is not well.
+//! With real stores: what two machines see of each other, and behaviour when a store fails.
 
 mod sessions;
 mod store;

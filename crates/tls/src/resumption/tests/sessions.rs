@@ -1,4 +1,4 @@
-//! Sessions in a store: what one machine keeps, another finds.
+//! Sessions in a store: a session stored by one machine is found by another.
 
 use crate::resumption::testing::{Server, free_port, odd_server, said, wait_until};
 use crate::resumption::{
@@ -20,7 +20,7 @@ fn machine(store: &RemoteStore) -> Resumption {
     machine
 }
 
-/// What a session does: asks, looks up if it was told to, asks again.
+/// What a session does: queries, looks up if the key was missed, queries again.
 fn resume(machine: &Resumption, how: impl Fn(&Resumption) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
     let (found, missed) = watch_for_missed(|| how(machine));
     let Some(key) = missed else { return found };

@@ -60,8 +60,8 @@ impl Ring {
         self.sealing(now).is_none() || newest.is_none_or(|newest| newest.saturating_add(lifetime / 4) <= now)
     }
 
-    /// Its tickets are made for a quarter of `lifetime` and good for a whole one, so the key lives five
-    /// quarters. If another can seal meanwhile it starts a little later, so that other machines can fetch it.
+    /// Its tickets are issued for a quarter of `lifetime` and valid for a whole one, so the key lives five
+    /// quarters. If another key can seal now, it starts a little later, so that other machines can fetch it.
     fn next_key(&self, now: u64, lifetime: u64) -> Option<TicketKey> {
         let lead = if self.sealing(now).is_some() { LEAD.min(lifetime / 16) } else { 0 };
         let start = now + lead;

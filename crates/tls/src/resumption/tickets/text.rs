@@ -16,10 +16,10 @@ const SHORTEST: usize = 32;
 /// A larger number is a time in milliseconds: as seconds it would be in the year 5138.
 const SECONDS: u64 = 100_000_000_000;
 
-/// The keys in `text`.
+/// Parses the keys in `text`.
 ///
 /// # Errors
-/// What is wrong, and where: one line without its end.
+/// The error and its position: one line without its end.
 pub(super) fn read(text: &str) -> Result<Ring, String> {
     let entries = entries(text)?;
     let key = |(index, entry): (usize, &Entry)| entry.key().map_err(|e| format!("key {}: {e}", index + 1));

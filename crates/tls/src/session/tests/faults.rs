@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// What a fresh session says to `bytes`, and what it answers.
+/// The result and the output of a fresh session for `bytes`.
 fn answer(bytes: &[u8], by_byte: bool) -> (Result<(), Fault>, Vec<u8>) {
     let authority = Authority::new();
     let mut pair = Pair::new(&authority.acceptor(), &Arc::new(authority.client()), "localhost");

@@ -19,7 +19,7 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// An authority of its own for each test.
+/// A separate authority for each test.
 pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pub(crate) certificate: CertificateDer<'static>,
@@ -30,7 +30,7 @@ impl Authority {
         Self::named("rcgen self signed cert")
     }
 
-    /// Those of one name are told apart by their signatures only.
+    /// Those of one name differ by their signatures only.
     pub(crate) fn named(name: &str) -> Self {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -113,7 +113,7 @@ pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// A client and a session, with what the session has told so far.
+/// A client and a session, with the session's output so far.
 struct Pair {
     client: ClientConnection,
     session: Session,
@@ -151,7 +151,7 @@ impl Pair {
         pair
     }
 
-    /// To and fro until neither has more to say.
+    /// Exchanges data until neither side has more to send.
     fn run(&mut self) -> Result<(), Fault> {
         loop {
             let mut sent = Vec::new();
@@ -185,7 +185,7 @@ impl Pair {
         Ok(())
     }
 
-    /// What the session sends, to the client. Its complaints are kept by the client itself.
+    /// Delivers the session's output to the client. The client keeps its own errors.
     fn deliver(&mut self) {
         let out = std::mem::take(&mut self.out);
         let mut out = &out[..];
@@ -206,7 +206,7 @@ impl Pair {
         self.run().unwrap();
     }
 
-    /// What the client got.
+    /// The plaintext the client received.
     fn heard(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.heard)
     }

@@ -64,7 +64,7 @@ impl ServerCertVerifier for Pinned {
     }
 }
 
-/// A raw public key as a server has it, and for clients to pin.
+/// A raw public key for a server, and its pin for clients.
 fn raw(test: &str, algorithm: &'static SignatureAlgorithm) -> (Identity, Vec<u8>) {
     let key = KeyPair::generate_for(algorithm).unwrap();
     let file = |kind| std::env::temp_dir().join(format!("hayami-raw-{test}-{}.{kind}", std::process::id()));

@@ -113,7 +113,7 @@ fn goodbyes_are_said_and_heard() {
     pair.run().unwrap();
     assert_eq!(pair.heard(), b"answer");
     assert!(pair.client.process_new_packets().unwrap().peer_has_closed());
-    // What follows a goodbye is thrown away (RFC 8446 §6.1).
+    // Data after close_notify is discarded (RFC 8446 §6.1).
     pair.input.extend_from_slice(b"junk");
     pair.receive(b"").unwrap();
     assert!(pair.input.is_empty());

@@ -63,7 +63,7 @@ fn early_data_is_told_apart_and_answered_at_once() {
     assert_eq!(pair.heard(), b"answer");
     assert!(pair.session.info().unwrap().resumed);
 
-    // Sent a second time, the session is gone, and the early data is refused.
+    // On the second attempt, the session no longer exists, and the early data is refused.
     let mut again = Pair::new(&acceptor, &client, "localhost");
     again.receive(&replay).unwrap();
     assert_eq!((&again.plain[..], again.established), (&b""[..], 0));
@@ -120,7 +120,7 @@ fn resumes(authority: &Authority, first: &Acceptor, second: &Acceptor, version: 
     resumed
 }
 
-/// Whether sessions of `first` are resumed by `second`, which has to be so for each way to keep them.
+/// Whether sessions of `first` are resumed by `second`, which must hold for each way of storing them.
 fn share(authority: &Authority, first: &Settings, second: &Settings) -> bool {
     let versions = [Version::Tls12, Version::Tls13].into_iter();
     let versions: Vec<_> =
@@ -238,7 +238,7 @@ fn machines_with_the_same_ticket_keys_resume_what_belongs_to_the_same_certificat
 #[test]
 fn a_shared_store_is_asked_for_the_session_of_the_version_that_is_spoken() {
     let authority = Authority::new();
-    // Each machine knows what it kept itself, and has to ask for everything else.
+    // Each machine has the sessions that it stored itself, and has to query the store for all others.
     let machine = |max_version, tickets: bool| {
         let store = odd_server(RemoteKind::Memcached, None);
         let cache = Some(CacheStore::Remote { store, prefix: String::new(), threads: 1 });
